@@ -1,0 +1,1 @@
+"""Graphveil's core: the nouns of the service, the privacy kernel, generators and evaluation."""

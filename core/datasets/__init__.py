@@ -1,0 +1,1 @@
+"""Datasets, their versions and uploaded parts."""

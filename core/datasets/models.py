@@ -1,0 +1,102 @@
+"""A dataset, its immutable versions, and the uploaded parts of each version."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import BigInteger, ForeignKey, Integer, LargeBinary, String, UniqueConstraint
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from core.db.base import Base, CreatedAt, Leased
+
+
+class DatasetState(StrEnum):
+    """REGISTERED -> UPLOADING -> VALIDATING -> READY | REJECTED; a proposed schema waits in REGISTERED."""
+
+    REGISTERED = "registered"
+    UPLOADING = "uploading"
+    VALIDATING = "validating"
+    READY = "ready"
+    REJECTED = "rejected"
+    ARCHIVED = "archived"
+
+
+class Dataset(CreatedAt, Base):
+    """A sensitive graph under one privacy policy and one budget account."""
+
+    __tablename__ = "datasets"
+    __table_args__ = (UniqueConstraint("tenant", "name"),)
+
+    id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    tenant: Mapped[str] = mapped_column(String(64))
+    name: Mapped[str] = mapped_column(String(128))
+    account_id: Mapped[str] = mapped_column(ForeignKey("budget_accounts.id", ondelete="RESTRICT"))
+    state: Mapped[str] = mapped_column(String(16), default=DatasetState.REGISTERED)
+    graph_schema: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
+    proposed_schema: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
+    allowed_kinds: Mapped[list[str]] = mapped_column(JSONB)
+    public: Mapped[bool] = mapped_column(default=False)
+    current_version_id: Mapped[str | None] = mapped_column(String(64), default=None)
+    created_by: Mapped[str] = mapped_column(String(128))
+    archived_at: Mapped[datetime | None] = mapped_column(default=None)
+
+
+class DatasetVersion(CreatedAt, Leased, Base):
+    """One upload of a dataset: the work that the worker leases to validate it, then immutable.
+
+    ``state`` is one of uploading, queued (waits for the worker), validating, ready, rejected, erased.
+    Digest, size, counts and fingerprint are the curator's only.
+    """
+
+    __tablename__ = "dataset_versions"
+    __table_args__ = (UniqueConstraint("dataset_id", "number"),)
+
+    id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    dataset_id: Mapped[str] = mapped_column(ForeignKey("datasets.id", ondelete="RESTRICT"))
+    number: Mapped[int] = mapped_column(Integer)
+    state: Mapped[str] = mapped_column(String(16))
+    graph_schema: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
+    fingerprint: Mapped[str | None] = mapped_column(String(128), default=None)
+    object_key: Mapped[str | None] = mapped_column(String(256), default=None)
+    ingest_report: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
+    findings: Mapped[list[dict[str, Any]] | None] = mapped_column(JSONB)
+    finished_at: Mapped[datetime | None] = mapped_column(default=None)
+
+
+class DatasetPart(CreatedAt, Base):
+    """One uploaded file of a version (``edges`` or ``nodes``), encrypted in object storage."""
+
+    __tablename__ = "dataset_parts"
+
+    version_id: Mapped[str] = mapped_column(ForeignKey("dataset_versions.id"), primary_key=True)
+    part: Mapped[str] = mapped_column(String(16), primary_key=True)
+    format: Mapped[str] = mapped_column(String(32))
+    options: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    object_key: Mapped[str] = mapped_column(String(256))
+    sha256: Mapped[str] = mapped_column(String(64))
+    size_bytes: Mapped[int] = mapped_column(BigInteger)
+
+
+class ContentFingerprint(CreatedAt, Base):
+    """Which account a content belongs to for good, whatever name it is uploaded under."""
+
+    __tablename__ = "content_fingerprints"
+
+    tenant: Mapped[str] = mapped_column(String(64), primary_key=True)
+    fingerprint: Mapped[str] = mapped_column(String(128), primary_key=True)
+    account_id: Mapped[str] = mapped_column(ForeignKey("budget_accounts.id", ondelete="RESTRICT"))
+
+
+class DatasetKey(CreatedAt, Base):
+    """A dataset's content key, wrapped by the master key. Destroying the row erases the content for good.
+
+    Keep this table out of backups: a restored key would undo a deletion.
+    """
+
+    __tablename__ = "dataset_keys"
+
+    dataset_id: Mapped[str] = mapped_column(ForeignKey("datasets.id"), primary_key=True)
+    wrapped_key: Mapped[bytes] = mapped_column(LargeBinary)

@@ -1,0 +1,41 @@
+"""The declarative base, and the columns that every leased row shares."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import DateTime, Integer, MetaData, String, func
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+NAMING = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "ck": "ck_%(table_name)s_%(constraint_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_name)s_%(referred_table_name)s",
+    "pk": "pk_%(table_name)s",
+}
+
+
+class Base(DeclarativeBase):
+    """Every table of the service."""
+
+    metadata = MetaData(naming_convention=NAMING)
+    type_annotation_map = {datetime: DateTime(timezone=True)}  # noqa: RUF012
+
+
+class CreatedAt:
+    """A row that knows when the database saw it first."""
+
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class Leased:
+    """Work that one worker at a time may hold.
+
+    ``attempt`` is the fencing token: every later update names it, and an update that matches no row means
+    that the lease was lost.
+    """
+
+    attempt: Mapped[int] = mapped_column(Integer, default=0, server_default="0")
+    lease_expires_at: Mapped[datetime | None] = mapped_column(default=None)
+    leased_by: Mapped[str | None] = mapped_column(String(128), default=None)

@@ -1,0 +1,32 @@
+"""Engine and transactions. Nobody else commits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy import Engine, create_engine
+from sqlalchemy.orm import Session, sessionmaker
+
+
+def make_engine(url: str, *, pool_size: int = 10) -> Engine:
+    """A connection pool for the given address; connections are checked before use."""
+    return create_engine(url, pool_size=pool_size, max_overflow=pool_size, pool_pre_ping=True)
+
+
+class Database:
+    """Hands out transactions. Opened once per process."""
+
+    def __init__(self, url: str, *, pool_size: int = 10) -> None:
+        self.engine = make_engine(url, pool_size=pool_size)
+        self._sessions = sessionmaker(self.engine, expire_on_commit=False)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Session]:
+        """A session whose work is committed as a whole at the end, or rolled back on any error."""
+        with self._sessions() as session, session.begin():
+            yield session
+
+    def dispose(self) -> None:
+        """Every pooled connection is closed."""
+        self.engine.dispose()

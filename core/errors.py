@@ -1,0 +1,167 @@
+"""Every error a caller may meet, drawn as one tree.
+
+GraphveilError
+├── InvalidInput                 what was sent cannot be used; says where and how to mend it
+│   ├── UnknownMethod            no generator of that name
+│   ├── UnknownFormat            no reader or writer of that name
+│   ├── NotAccepted              the method does not take this graph, unit or parameter
+│   ├── IngestRejected           an upload breaks its schema; carries up to 20 findings
+│   ├── IdempotencyKeyMissing
+│   └── IdempotencyKeyReused     same key, other payload
+├── Unauthenticated
+├── Forbidden
+├── NotFound                     or not visible to the caller
+├── Conflict                     the object is in a state that does not allow this
+│   ├── DatasetNotReady
+│   ├── JobNotFinished
+│   ├── JobFailed                the report of a job that has none
+│   ├── InvalidTransition        a state machine was asked for a step it does not have
+│   ├── IdempotencyInFlight
+│   └── InstanceRunning          a second embedded stack on one folder
+├── PayloadTooLarge
+├── BudgetRefused                the accountant says no
+│   ├── BudgetExceeded           which account, what was asked, what remains, what is reserved
+│   ├── UnitMismatch             the plan's unit is not the account's
+│   ├── KindNotAllowed           the dataset's policy does not allow this guarantee
+│   ├── AccountBlocked           too many give-backs in a row; a curator must reset it
+│   └── AccountExposed           an unprotected release voided every later claim
+├── PrivacyViolation             a bug in a generator: nothing may be released
+│   ├── PlanExceeded             the meter would exceed the plan
+│   ├── MeterClosed              use after an overrun
+│   └── UnmeteredFit             a fit that recorded nothing
+├── LeaseLost                    another worker owns the work now
+└── StorageError                 object storage failed; safe to try again
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class GraphveilError(Exception):
+    """Base of the tree. ``members`` are typed extras of the RFC 9457 problem; safe to show to the caller."""
+
+    def __init__(self, message: str, **members: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.members = members
+
+
+class InvalidInput(GraphveilError):
+    """``field`` names what to mend, as a dotted path."""
+
+
+class UnknownMethod(InvalidInput):
+    pass
+
+
+class UnknownFormat(InvalidInput):
+    pass
+
+
+class NotAccepted(InvalidInput):
+    pass
+
+
+class IngestRejected(InvalidInput):
+    """``findings``: up to 20 of {file, line, column, message}; curators only."""
+
+
+class IdempotencyKeyMissing(InvalidInput):
+    pass
+
+
+class IdempotencyKeyReused(InvalidInput):
+    pass
+
+
+class Unauthenticated(GraphveilError):
+    pass
+
+
+class Forbidden(GraphveilError):
+    pass
+
+
+class NotFound(GraphveilError):
+    pass
+
+
+class Conflict(GraphveilError):
+    pass
+
+
+class DatasetNotReady(Conflict):
+    pass
+
+
+class JobNotFinished(Conflict):
+    pass
+
+
+class JobFailed(Conflict):
+    pass
+
+
+class InvalidTransition(Conflict):
+    pass
+
+
+class IdempotencyInFlight(Conflict):
+    pass
+
+
+class InstanceRunning(Conflict):
+    pass
+
+
+class PayloadTooLarge(GraphveilError):
+    pass
+
+
+class BudgetRefused(GraphveilError):
+    pass
+
+
+class BudgetExceeded(BudgetRefused):
+    pass
+
+
+class UnitMismatch(BudgetRefused):
+    pass
+
+
+class KindNotAllowed(BudgetRefused):
+    pass
+
+
+class AccountBlocked(BudgetRefused):
+    pass
+
+
+class AccountExposed(BudgetRefused):
+    pass
+
+
+class PrivacyViolation(GraphveilError):
+    pass
+
+
+class PlanExceeded(PrivacyViolation):
+    pass
+
+
+class MeterClosed(PrivacyViolation):
+    pass
+
+
+class UnmeteredFit(PrivacyViolation):
+    pass
+
+
+class LeaseLost(GraphveilError):
+    pass
+
+
+class StorageError(GraphveilError):
+    pass

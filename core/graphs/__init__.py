@@ -1,0 +1,1 @@
+"""The columnar graph: public schema, immutable columns, formats."""

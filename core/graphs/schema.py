@@ -1,0 +1,156 @@
+"""The public half of a graph: what may be known without paying.
+
+A :class:`GraphSchema` is declared at registration. Node types and counts, edge types, directedness and the
+time grid are public by declaration (the node set included); everything else about a graph is private.
+No NumPy here: the api validates schemas without loading data.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,62}$")]
+
+MAX_NODES = 200_000_000
+MAX_STEPS = 100_000
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Protection(StrEnum):
+    """How an attribute may be used: known to all, protected by a method that says so, or never read."""
+
+    PUBLIC = "public"
+    PROTECTED = "protected"
+    WITHHELD = "withheld"
+
+
+class NodeIds(StrEnum):
+    """How nodes are named in a release: fresh pseudonyms (default), or their own ids, declared public."""
+
+    PSEUDONYMOUS = "pseudonymous"
+    PUBLIC = "public"
+
+
+class AttributeKind(StrEnum):
+    NUMBER = "number"
+    CATEGORY = "category"
+    VECTOR = "vector"
+
+
+class Attribute(_Frozen):
+    """One column of a node table, with its protection."""
+
+    name: Name
+    kind: AttributeKind = AttributeKind.CATEGORY
+    protection: Protection = Protection.WITHHELD
+    label: bool = Field(default=False, description="True for the class label of node classification.")
+
+
+class NodeType(_Frozen):
+    """A node type and its public universe.
+
+    ``count`` declares nodes 0..count-1; ``None`` says that a node list is uploaded (part ``nodes``, or inside
+    a format that carries nodes). The uploaded list is then the public universe.
+    """
+
+    name: Name = "node"
+    count: Annotated[int, Field(ge=1, le=MAX_NODES)] | None = None
+    attributes: tuple[Attribute, ...] = ()
+
+
+class EdgeType(_Frozen):
+    """A relation between two node types.
+
+    ``temporal`` edges carry a time; the others belong to no timestamp. ``public`` relations are common
+    knowledge: they are not protected and are copied into a release. ``functional`` declares one target per
+    source, ``once`` a pair at most once over time: declared facts, checked at ingest, never repaired.
+    """
+
+    name: Name = "edge"
+    source: Name = "node"
+    target: Name = "node"
+    directed: bool = False
+    temporal: bool = False
+    public: bool = False
+    functional: bool = False
+    once: bool = False
+
+    @property
+    def homogeneous(self) -> bool:
+        """True when both ends are of one node type."""
+        return self.source == self.target
+
+
+class TimeGrid(_Frozen):
+    """Public snapshots: step ``t`` covers times ``start + t*width <= time < start + (t+1)*width``.
+
+    Times are integers in one unit (seconds, days, a running number). An event outside the grid is refused.
+    """
+
+    start: int = 0
+    width: Annotated[int, Field(ge=1)] = 1
+    count: Annotated[int, Field(ge=1, le=MAX_STEPS)]
+
+    def step_of(self, time: int) -> int | None:
+        """The step that covers ``time``, or None outside the grid."""
+        step = (time - self.start) // self.width
+        return step if 0 <= step < self.count else None
+
+
+class GraphSchema(_Frozen):
+    """The declared, public shape of a graph."""
+
+    node_types: Annotated[tuple[NodeType, ...], Field(min_length=1, max_length=64)] = (NodeType(),)
+    edge_types: Annotated[tuple[EdgeType, ...], Field(min_length=1, max_length=256)] = (EdgeType(),)
+    time: TimeGrid | None = None
+    node_ids: NodeIds = NodeIds.PSEUDONYMOUS
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        names = [t.name for t in self.node_types]
+        if len(set(names)) != len(names):
+            raise ValueError("node type names must be unique")
+        edge_names = [t.name for t in self.edge_types]
+        if len(set(edge_names)) != len(edge_names):
+            raise ValueError("edge type names must be unique")
+        for edge in self.edge_types:
+            for end in (edge.source, edge.target):
+                if end not in names:
+                    raise ValueError(f"edge type {edge.name!r} names the undeclared node type {end!r}")
+            if edge.temporal and self.time is None:
+                raise ValueError(f"edge type {edge.name!r} is temporal, but no time grid is declared")
+        if self.time is not None and not any(edge.temporal for edge in self.edge_types):
+            raise ValueError("a time grid is declared, but no edge type is temporal")
+        return self
+
+    @property
+    def temporal(self) -> bool:
+        """True when at least one edge type carries time."""
+        return self.time is not None
+
+    @property
+    def steps(self) -> int:
+        """Number of snapshots; 1 for a static graph."""
+        return self.time.count if self.time else 1
+
+    def node_type(self, name: str) -> NodeType:
+        """The node type of that name; KeyError when undeclared."""
+        return next((t for t in self.node_types if t.name == name), None) or _missing("node type", name)
+
+    def edge_type(self, name: str) -> EdgeType:
+        """The edge type of that name; KeyError when undeclared."""
+        return next((t for t in self.edge_types if t.name == name), None) or _missing("edge type", name)
+
+    def steps_of(self, edge_type: str) -> tuple[int | None, ...]:
+        """The cells of an edge type: its steps, or ``(None,)`` when it carries no time."""
+        return tuple(range(self.steps)) if self.edge_type(edge_type).temporal else (None,)
+
+
+def _missing(what: str, name: str):
+    raise KeyError(f"no {what} named {name!r} is declared")

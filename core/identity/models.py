@@ -1,0 +1,38 @@
+"""API keys: hashed at rest, shown once, revocable, expiring."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+
+from sqlalchemy import ARRAY, LargeBinary, String
+from sqlalchemy.orm import Mapped, mapped_column
+
+from core.db.base import Base, CreatedAt
+
+
+class Role(StrEnum):
+    """What a caller may do inside its tenant.
+
+    CURATOR declares datasets, uploads, reads curator reports. REQUESTER submits jobs and downloads releases.
+    AUDITOR reads ledgers and spends nothing. OPERATOR sees the service's health, no data.
+    """
+
+    CURATOR = "curator"
+    REQUESTER = "requester"
+    AUDITOR = "auditor"
+    OPERATOR = "operator"
+
+
+class ApiKey(CreatedAt, Base):
+    """One key: only the SHA-256 of its 256 random bits is stored."""
+
+    __tablename__ = "api_keys"
+
+    id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    tenant: Mapped[str] = mapped_column(String(64), index=True)
+    name: Mapped[str] = mapped_column(String(128))
+    roles: Mapped[list[str]] = mapped_column(ARRAY(String(16)))
+    key_hash: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
+    expires_at: Mapped[datetime | None] = mapped_column(default=None)
+    revoked_at: Mapped[datetime | None] = mapped_column(default=None)

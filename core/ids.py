@@ -1,0 +1,29 @@
+"""Identifiers: a readable prefix and 128 bits that sort by time (UUIDv7), drawn from the operating system."""
+
+from __future__ import annotations
+
+import os
+import time
+
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford base 32: no i, l, o, u
+
+DATASET, VERSION, JOB, ACCOUNT, ENTRY, RESERVATION, ARTIFACT, KEY = (
+    "ds",
+    "dv",
+    "job",
+    "acc",
+    "le",
+    "res",
+    "art",
+    "key",
+)
+
+
+def new_id(prefix: str) -> str:
+    """A fresh id such as ``job_01j9...``: 48 bits of milliseconds, 80 random bits; sorts by time."""
+    value = (time.time_ns() // 1_000_000) << 80 | int.from_bytes(os.urandom(10))
+    digits = []
+    for _ in range(26):
+        value, digit = divmod(value, 32)
+        digits.append(_ALPHABET[digit])
+    return f"{prefix}_{''.join(reversed(digits))}"

@@ -1,0 +1,1 @@
+"""Jobs: their states, events, metered reads, artifacts and evaluations."""

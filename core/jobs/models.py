@@ -1,0 +1,133 @@
+"""Jobs and what belongs to them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import BigInteger, ForeignKey, Index, Integer, String, UniqueConstraint
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from core.db.base import Base, CreatedAt, Leased
+
+
+class JobState(StrEnum):
+    """See :mod:`core.jobs.states` for the transitions."""
+
+    AWAITING_APPROVAL = "awaiting_approval"
+    QUEUED = "queued"
+    RUNNING = "running"
+    PUBLISHING = "publishing"
+    PUBLISHED = "published"
+    FAILED = "failed"
+    CANCELLING = "cancelling"
+    CANCELLED = "cancelled"
+    REJECTED = "rejected"
+
+
+class JobReason(StrEnum):
+    """Why a job ended as it did. Enumerated: free text could carry data."""
+
+    GENERATOR_FAILED = "generator_failed"
+    MEMORY_EXCEEDED = "memory_exceeded"
+    TIME_EXCEEDED = "time_exceeded"
+    PRIVACY_VIOLATION = "privacy_violation"
+    INVALID_RELEASE = "invalid_release"
+    WORKER_LOST = "worker_lost"
+    BUDGET_EXHAUSTED = "budget_exhausted"
+    RESERVATION_EXPIRED = "reservation_expired"
+    DATASET_ARCHIVED = "dataset_archived"
+    CANCELLED_BY_CALLER = "cancelled_by_caller"
+
+
+class Job(CreatedAt, Leased, Base):
+    """One request for a release."""
+
+    __tablename__ = "jobs"
+    __table_args__ = (
+        UniqueConstraint("tenant", "idempotency_key"),
+        Index("ix_jobs_state_lease", "state", "lease_expires_at"),
+        Index("ix_jobs_tenant_created", "tenant", "created_at"),
+    )
+
+    id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    tenant: Mapped[str] = mapped_column(String(64))
+    dataset_id: Mapped[str] = mapped_column(ForeignKey("datasets.id", ondelete="RESTRICT"), index=True)
+    version_id: Mapped[str] = mapped_column(ForeignKey("dataset_versions.id", ondelete="RESTRICT"))
+    account_id: Mapped[str] = mapped_column(ForeignKey("budget_accounts.id", ondelete="RESTRICT"))
+    reservation_id: Mapped[str] = mapped_column(String(64))
+    method: Mapped[str] = mapped_column(String(64))
+    spec: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    plan: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    plan_digest: Mapped[str] = mapped_column(String(64))
+    state: Mapped[str] = mapped_column(String(32))
+    reason: Mapped[str | None] = mapped_column(String(32), default=None)
+    idempotency_key: Mapped[str] = mapped_column(String(255))
+    payload_hash: Mapped[str] = mapped_column(String(64))
+    requested_by: Mapped[str] = mapped_column(String(128))
+    first_read_at: Mapped[datetime | None] = mapped_column(default=None)
+    cancel_requested_at: Mapped[datetime | None] = mapped_column(default=None)
+    started_at: Mapped[datetime | None] = mapped_column(default=None)
+    finished_at: Mapped[datetime | None] = mapped_column(default=None)
+
+
+class JobEvent(CreatedAt, Base):
+    """A step forward that a caller may see: stage and step counts only."""
+
+    __tablename__ = "job_events"
+
+    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
+    sequence: Mapped[int] = mapped_column(Integer, primary_key=True)
+    stage: Mapped[str] = mapped_column(String(64))
+    done: Mapped[int] = mapped_column(BigInteger)
+    total: Mapped[int] = mapped_column(BigInteger)
+
+
+class MeteredRead(CreatedAt, Base):
+    """One line of a job's privacy transcript, written before the data was touched."""
+
+    __tablename__ = "metered_reads"
+
+    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
+    attempt: Mapped[int] = mapped_column(Integer, primary_key=True)
+    sequence: Mapped[int] = mapped_column(Integer, primary_key=True)
+    entry: Mapped[dict[str, Any]] = mapped_column(JSONB)
+
+
+class ArtifactRole(StrEnum):
+    """ARTIFACT and REPORT are released; CURATOR and PRIVATE are encrypted and never leave the curators."""
+
+    ARTIFACT = "artifact"
+    REPORT = "report"
+    CURATOR = "curator"
+    PRIVATE = "private"
+
+
+class Artifact(CreatedAt, Base):
+    """One file of a release, named by its digest in the charge that paid for it."""
+
+    __tablename__ = "artifacts"
+
+    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id", ondelete="RESTRICT"), primary_key=True)
+    name: Mapped[str] = mapped_column(String(128), primary_key=True)
+    role: Mapped[str] = mapped_column(String(16))
+    media_type: Mapped[str] = mapped_column(String(128))
+    size_bytes: Mapped[int] = mapped_column(BigInteger)
+    sha256: Mapped[str] = mapped_column(String(64))
+    object_key: Mapped[str] = mapped_column(String(256))
+    encrypted: Mapped[bool] = mapped_column(default=False)
+
+
+class Evaluation(CreatedAt, Leased, Base):
+    """The comparison of a published release with its original: leased work of its own, never fails a release.
+
+    ``id`` is the job's. ``state`` is one of pending, running, done, failed.
+    """
+
+    __tablename__ = "evaluations"
+
+    id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
+    state: Mapped[str] = mapped_column(String(16))
+    finished_at: Mapped[datetime | None] = mapped_column(default=None)

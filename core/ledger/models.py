@@ -1,0 +1,144 @@
+"""Budget accounts, their balances by dimension, and the append-only entries that explain them.
+
+A *dimension* is what adds up: ``epsilon`` (nano) and ``delta`` (1e-18) of a basic filter, ``step/<t>`` and
+``untimed`` (nano-epsilon) of a w-event account, ``rdp/<alpha>`` (nano) of a Rényi filter.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    CheckConstraint,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    Numeric,
+    String,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from core.db.base import Base, CreatedAt
+
+Amount = Numeric(38, 0, asdecimal=True)
+
+
+class Filter(StrEnum):
+    """How charges add up. Chosen when the account is opened; never changes."""
+
+    BASIC = "basic"
+    RENYI = "renyi"
+
+
+class EntryKind(StrEnum):
+    """What a ledger entry says.
+
+    GRANT    capacity was given.
+    RESERVE  an amount was set aside for a job.
+    CHARGE   a reservation became spent: a release was published; names the digests of its artifacts.
+    FORFEIT  a reservation became spent without a release: a metered read had happened before the job ended.
+    RELEASE  a reservation returned in full.
+    EXPIRE   a reservation ran out before its job began, and returned in full.
+    ADJUST   a correction, with its reason.
+    DERIVE   zero amount: a further sample of a charged model; names its digests.
+    EXPOSE   zero amount: an unprotected release; from then on no epsilon can be claimed.
+    """
+
+    GRANT = "grant"
+    RESERVE = "reserve"
+    CHARGE = "charge"
+    FORFEIT = "forfeit"
+    RELEASE = "release"
+    EXPIRE = "expire"
+    ADJUST = "adjust"
+    DERIVE = "derive"
+    EXPOSE = "expose"
+
+
+TERMINAL = (EntryKind.CHARGE, EntryKind.FORFEIT, EntryKind.RELEASE, EntryKind.EXPIRE)
+
+
+class BudgetAccount(CreatedAt, Base):
+    """One protection domain's budget. Outlives every dataset that drew on it."""
+
+    __tablename__ = "budget_accounts"
+    __table_args__ = (
+        UniqueConstraint("tenant", "domain"),
+        CheckConstraint("capacity_nano_epsilon > 0", name="capacity_positive"),
+        CheckConstraint("capacity_delta_atto >= 0", name="delta_not_negative"),
+        CheckConstraint("(unit = 'w-event') = (\"window\" IS NOT NULL)", name="window_with_w_event"),
+    )
+
+    id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    tenant: Mapped[str] = mapped_column(String(64))
+    domain: Mapped[str] = mapped_column(String(128))
+    unit: Mapped[str] = mapped_column(String(16))
+    window: Mapped[int | None] = mapped_column(Integer)
+    filter: Mapped[str] = mapped_column(String(16))
+    orders: Mapped[list[float] | None] = mapped_column(JSON)
+    capacity_nano_epsilon: Mapped[int] = mapped_column(BigInteger)
+    capacity_delta_atto: Mapped[int] = mapped_column(BigInteger)
+    consecutive_give_backs: Mapped[int] = mapped_column(Integer, default=0, server_default="0")
+    blocked_at: Mapped[datetime | None] = mapped_column(default=None)
+    exposed_at: Mapped[datetime | None] = mapped_column(default=None)
+    last_sequence: Mapped[int] = mapped_column(BigInteger, default=0, server_default="0")
+    last_hash: Mapped[bytes] = mapped_column(LargeBinary(32))
+
+
+class BudgetBalance(Base):
+    """What is charged and reserved in one dimension. ``binding`` rows may never pass their capacity."""
+
+    __tablename__ = "budget_balances"
+    __table_args__ = (
+        CheckConstraint("charged >= 0 AND reserved >= 0", name="not_negative"),
+        CheckConstraint("NOT binding OR charged + reserved <= capacity", name="within_capacity"),
+    )
+
+    account_id: Mapped[str] = mapped_column(ForeignKey("budget_accounts.id"), primary_key=True)
+    dimension: Mapped[str] = mapped_column(String(32), primary_key=True)
+    capacity: Mapped[int] = mapped_column(Amount)
+    binding: Mapped[bool] = mapped_column(default=True)
+    charged: Mapped[int] = mapped_column(Amount, default=0, server_default="0")
+    reserved: Mapped[int] = mapped_column(Amount, default=0, server_default="0")
+
+
+class LedgerEntry(CreatedAt, Base):
+    """One immutable line of an account. The database refuses UPDATE, DELETE and TRUNCATE."""
+
+    __tablename__ = "ledger_entries"
+    __table_args__ = (
+        UniqueConstraint("account_id", "sequence"),
+        Index(
+            "uq_ledger_entries_one_reserve",
+            "reservation_id",
+            unique=True,
+            postgresql_where=text("kind = 'reserve'"),
+        ),
+        Index(
+            "uq_ledger_entries_one_terminal",
+            "reservation_id",
+            unique=True,
+            postgresql_where=text("kind IN ('charge', 'forfeit', 'release', 'expire')"),
+        ),
+    )
+
+    id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    account_id: Mapped[str] = mapped_column(ForeignKey("budget_accounts.id", ondelete="RESTRICT"))
+    sequence: Mapped[int] = mapped_column(BigInteger)
+    kind: Mapped[str] = mapped_column(String(16))
+    reservation_id: Mapped[str | None] = mapped_column(String(64), index=True)
+    job_id: Mapped[str | None] = mapped_column(String(64), index=True)
+    amounts: Mapped[dict[str, int]] = mapped_column(JSONB)
+    digests: Mapped[dict[str, str]] = mapped_column(JSONB)
+    reason: Mapped[str] = mapped_column(String(256))
+    actor: Mapped[str] = mapped_column(String(128))
+    expires_at: Mapped[datetime | None] = mapped_column(default=None)
+    previous_hash: Mapped[bytes] = mapped_column(LargeBinary(32))
+    hash: Mapped[bytes] = mapped_column(LargeBinary(32))

@@ -1,0 +1,33 @@
+"""Structured logs: one JSON object a line, with ids and stages, never parameters or data."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import structlog
+
+
+def configure(*, json_lines: bool = True, level: str = "INFO") -> None:
+    """Logs of this process go to stderr, as JSON lines or, for a person's terminal, as readable lines."""
+    renderer: structlog.typing.Processor = (
+        structlog.processors.JSONRenderer() if json_lines else structlog.dev.ConsoleRenderer()
+    )
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=False,
+    )
+    logging.basicConfig(level=level.upper(), stream=sys.stderr, force=True)
+
+
+def get_logger(name: str) -> structlog.typing.FilteringBoundLogger:
+    """A logger bound to the name of its module."""
+    return structlog.get_logger(logger=name)

@@ -1,0 +1,1 @@
+"""Messages that leave with the transaction that caused them."""

@@ -1,0 +1,1 @@
+"""Plan, meter, mechanisms, accountant: the guarantee is computed from what was metered."""

@@ -1,0 +1,25 @@
+"""What one neighbour differs in. Adjacency is always add-or-remove one unit."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Unit(StrEnum):
+    """The privacy unit of a dataset (docs: PRIVACY_PROMISE.md).
+
+    EDGE     one edge of a static graph.
+    EVENT    one edge at one timestamp of a temporal graph.
+    W_EVENT  any changes inside one window of w consecutive timestamps, at most one edge per timestamp.
+    PAIR     every occurrence of one node pair, over all timestamps and edge types.
+    """
+
+    EDGE = "edge"
+    EVENT = "event"
+    W_EVENT = "w-event"
+    PAIR = "pair"
+
+    @property
+    def temporal(self) -> bool:
+        """True when the unit speaks of timestamps."""
+        return self is not Unit.EDGE
