@@ -1,0 +1,1 @@
+"""Attacks on a published graph, run by a curator who holds the original."""

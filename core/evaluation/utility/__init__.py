@@ -1,0 +1,1 @@
+"""One module a family of metrics; each takes :class:`core.evaluation.view.UndirectedView` or plain arrays."""

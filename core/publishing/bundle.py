@@ -1,0 +1,163 @@
+"""The files of a release, written for whoever opens them with pandas, and read back for evaluation.
+
+``nodes.parquet``: ``id``, ``type`` and the public attributes. ``edges.parquet``: ``source`` and ``target``
+(node ids, within the relation's node types as ``schema.json`` declares them), ``type`` and ``step`` (null
+for a relation without time). Ids and types are plain strings.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from core.errors import PrivacyViolation
+from core.graphs.graph import EdgeTable, Graph, NodeTable
+from core.graphs.schema import GraphSchema
+
+CHUNK_ROWS = 1 << 20
+MEDIA_TYPES = {".parquet": "application/vnd.apache.parquet", ".json": "application/json"}
+EDGE_COLUMNS = pa.schema(
+    [("source", pa.string()), ("target", pa.string()), ("type", pa.string()), ("step", pa.int32())]
+)
+
+
+def write_tables(graph: Graph, folder: Path) -> None:
+    """``folder`` holds nodes.parquet, edges.parquet and schema.json of ``graph``. One chunk in memory."""
+    folder.mkdir(parents=True, exist_ok=True)
+    pq.write_table(
+        _node_table(graph), folder / "nodes.parquet", compression="zstd", row_group_size=CHUNK_ROWS
+    )
+    with pq.ParquetWriter(folder / "edges.parquet", EDGE_COLUMNS, compression="zstd") as writer:
+        for edge_type in graph.schema.edge_types:
+            ids = [graph.nodes[end].id_array() for end in (edge_type.source, edge_type.target)]
+            table = graph.edges[edge_type.name]
+            for start in range(0, table.count, CHUNK_ROWS):
+                rows = slice(start, min(start + CHUNK_ROWS, table.count))
+                size = rows.stop - rows.start
+                columns = [
+                    ids[0].take(pa.array(table.source[rows])),
+                    ids[1].take(pa.array(table.target[rows])),
+                    pa.repeat(pa.scalar(edge_type.name), size),
+                    pa.nulls(size, pa.int32())
+                    if table.step is None
+                    else pa.array(table.step[rows], pa.int32()),
+                ]
+                writer.write_table(pa.Table.from_arrays(columns, schema=EDGE_COLUMNS))
+    (folder / "schema.json").write_text(graph.schema.model_dump_json(indent=2) + "\n", encoding="utf-8")
+
+
+def _node_table(graph: Graph) -> pa.Table:
+    """All node types below one another; an attribute that two types hold differently is named type.name."""
+    arrays = {
+        (kind, name): _arrow(column)
+        for kind, table in graph.nodes.items()
+        for name, column in table.attributes.items()
+    }
+    forms: dict[str, set[str]] = {}
+    for (_, name), column in arrays.items():
+        forms.setdefault(name, set()).add(str(column.type))
+    parts = []
+    for kind, table in graph.nodes.items():
+        columns = {"id": table.id_array(), "type": pa.repeat(pa.scalar(kind), table.count)}
+        for name in table.attributes:
+            shown = name if len(forms[name]) == 1 else f"{kind}.{name}"
+            columns[shown] = arrays[kind, name]
+        parts.append(pa.table(columns))
+    return pa.concat_tables(parts, promote_options="default")
+
+
+def _arrow(column: np.ndarray | pa.Array) -> pa.Array:
+    if not isinstance(column, np.ndarray):
+        return column
+    if column.ndim == 1:
+        return pa.array(column)
+    return pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(column).ravel()), column.shape[1])
+
+
+def write_alignment(permutations: Mapping[str, np.ndarray], path: Path) -> None:
+    """``path`` tells, per node type, which original index each released node has. Private."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    parts = [
+        pa.table(
+            {
+                "type": pa.repeat(pa.scalar(kind), len(original)),
+                "index": pa.array(np.arange(len(original))),
+                "original": pa.array(original, pa.int64()),
+            }
+        )
+        for kind, original in permutations.items()
+    ]
+    pq.write_table(pa.concat_tables(parts), path, compression="zstd")
+
+
+def read_aligned(release: Path, alignment: Path) -> Graph:
+    """The released graph with every node back at its original's index; ids and attributes left out."""
+    schema = GraphSchema.model_validate_json((release / "schema.json").read_bytes())
+    named = pq.read_table(release / "nodes.parquet", columns=["id", "type"])
+    aligned = pq.read_table(alignment)
+    ids, original = {}, {}
+    for kind in (node_type.name for node_type in schema.node_types):
+        ids[kind] = named.filter(pc.equal(named["type"], kind))["id"].combine_chunks()
+        rows = aligned.filter(pc.equal(aligned["type"], kind))
+        original[kind] = np.empty(len(ids[kind]), dtype=np.int64)
+        original[kind][rows["index"].to_numpy()] = rows["original"].to_numpy()
+    edges = {}
+    for edge_type in schema.edge_types:
+        rows = pq.read_table(release / "edges.parquet", filters=[("type", "=", edge_type.name)])
+        ends = []
+        for column, kind in (("source", edge_type.source), ("target", edge_type.target)):
+            index = pc.index_in(rows[column], value_set=ids[kind])
+            if index.null_count:
+                raise PrivacyViolation("a released edge names an undeclared node")
+            ends.append(original[kind][index.to_numpy()])
+        step = rows["step"].to_numpy() if edge_type.temporal else None
+        edges[edge_type.name] = EdgeTable(ends[0], ends[1], step)
+    nodes = {kind: NodeTable(len(found)) for kind, found in ids.items()}
+    return Graph.build(_without_attributes(schema), nodes, edges)
+
+
+def _without_attributes(schema: GraphSchema) -> GraphSchema:
+    kinds = tuple(kind.model_copy(update={"attributes": ()}) for kind in schema.node_types)
+    return schema.model_copy(update={"node_types": kinds})
+
+
+def manifest(out: Path, media_types: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Every file under ``out`` but the manifest: name, role, media type, size and SHA-256, in name order."""
+    entries = []
+    for path in sorted(p for p in out.rglob("*") if p.is_file()):
+        name = path.relative_to(out).as_posix()
+        if name == "manifest.json":
+            continue
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        media_type = media_types.get(name) or MEDIA_TYPES.get(path.suffix, "application/octet-stream")
+        entries.append(
+            {
+                "name": name,
+                "role": _role(name),
+                "media_type": media_type,
+                "size_bytes": path.stat().st_size,
+                "sha256": digest,
+            }
+        )
+    return entries
+
+
+def _role(name: str) -> str:
+    """Closed by default: what is not plainly part of the release is private."""
+    if name == "release/public.json":
+        return "report"
+    return "artifact" if name.startswith("release/") else "private"
+
+
+def write_json(path: Path, content: Any) -> None:
+    """``path`` holds ``content`` as JSON without NaN, keys in the order given."""
+    path.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")

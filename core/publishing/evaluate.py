@@ -1,0 +1,44 @@
+"""After publication: the curators' comparison of a release with its original. It cannot fail the release."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from core.evaluation import suite
+from core.generators.base import Progress
+from core.graphs.graph import Graph, NodeTable
+from core.graphs.schema import GraphSchema
+from core.graphs.store import read_graph
+from core.publishing import bundle
+from core.reports.build import curator_part
+from core.reports.model import PublicPart
+
+
+def run_evaluation(*, graph_folder: Path, release_folder: Path, out: Path, progress: Progress) -> None:
+    """``out/curator.json`` holds the curator part of the report.
+
+    ``release_folder`` is what ``run_release`` wrote: ``release/`` and ``private/alignment.parquet``, which
+    puts every released node back at its original's index. The result is a function of the private graph: for
+    the dataset's curators only. Time is that of the suite on both graphs.
+    """
+    progress("load", 0, 2)
+    public = PublicPart.model_validate(json.loads((release_folder / "release" / "public.json").read_bytes()))
+    synthetic = bundle.read_aligned(
+        release_folder / "release", release_folder / "private" / "alignment.parquet"
+    )
+    progress("load", 1, 2)
+    original = restricted(read_graph(graph_folder), synthetic.schema)
+    progress("load", 2, 2)
+    comparison = suite.compare(original, synthetic, progress)
+    progress("attack", 0, 1)
+    part = curator_part(public, comparison, suite.attacks(original, synthetic))
+    progress("attack", 1, 1)
+    out.mkdir(parents=True, exist_ok=True)
+    bundle.write_json(out / "curator.json", part.model_dump(mode="json"))
+
+
+def restricted(graph: Graph, schema: GraphSchema) -> Graph:
+    """The graph with the relations of ``schema`` only, no ids, no attributes: what a release can show."""
+    nodes = {name: NodeTable(table.count) for name, table in graph.nodes.items()}
+    return Graph.build(schema, nodes, {t.name: graph.edges[t.name] for t in schema.edge_types})

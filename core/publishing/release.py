@@ -1,0 +1,216 @@
+"""From a stored private graph to a release bundle, through the meter.
+
+Everything that can be refused is refused before the data is opened: a refusal then says nothing about it and
+costs nothing. After the first metered operation the only errors are a generator's own and privacy violations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ValidationError
+
+from core.errors import InvalidInput, NotAccepted, PlanExceeded, PrivacyViolation
+from core.evaluation.suite import public_statistics
+from core.generators import registry
+from core.generators.base import Generator, Progress, PublicFacts
+from core.graphs import formats
+from core.graphs.graph import EdgeTable, Graph, NodeTable
+from core.graphs.pseudonyms import Permuter, pseudonymise
+from core.graphs.schema import GraphSchema, NodeIds, Protection
+from core.graphs.store import read_graph, read_schema
+from core.privacy.entropy import noise_generator, public_generator
+from core.privacy.guarantee import guarantee_of
+from core.privacy.meter import Meter, Recorder, require_metered
+from core.privacy.plan import PrivacyPlan
+from core.privacy.private_graph import PrivateGraph
+from core.publishing import bundle
+from core.publishing.spec import ReleaseSpec
+from core.reports.build import Origin, public_part
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass(frozen=True)
+class Agreed:
+    """What a release will do, settled from public facts alone."""
+
+    params: BaseModel
+    plan: PrivacyPlan
+    released: GraphSchema
+
+
+def run_release(
+    *, graph_folder: Path, spec: ReleaseSpec, out: Path, recorder: Recorder, progress: Progress
+) -> None:
+    """``out`` holds a complete release bundle: ``release/``, ``private/`` and ``manifest.json``.
+
+    ``recorder`` has every metered operation, durably, before the operation drew. Errors before the first
+    read: InvalidInput and its kinds (unknown method or format, parameters or plan that do not fit). Errors
+    after it: PrivacyViolation (overrun, unmetered fit, a sample outside its universe) and the generator's
+    own; none of this module's texts depends on the data. Time is the generator's plus O(m log m).
+    """
+    publish(registry.get(spec.method), graph_folder, spec, out, recorder, progress)
+
+
+def publish(
+    generator: Generator,
+    graph_folder: Path,
+    spec: ReleaseSpec,
+    out: Path,
+    recorder: Recorder,
+    progress: Progress,
+) -> None:
+    """As :func:`run_release`, with the generator given."""
+    agreed = agree(generator, read_schema(graph_folder), spec)
+    progress("load", 0, 1)
+    graph = read_graph(graph_folder)
+    progress("load", 1, 1)
+    meter = Meter(agreed.plan, recorder)
+    model = generator.fit(PrivateGraph(graph, meter), agreed.plan, agreed.params, progress)
+    require_metered(meter.transcript)
+    guarantee = guarantee_of(agreed.plan, meter.transcript, spec.delta_atto)
+    rng = noise_generator() if spec.seed is None else public_generator(spec.seed)
+    sampled = model.sample(rng, progress)
+    released, permutations = dress(sampled, graph, agreed.released, spec.edge_types, rng)
+    progress("write", 0, 1)
+    folder = out / "release"
+    bundle.write_tables(released, folder)
+    media_types = _export(released, folder, spec.formats)
+    bundle.write_alignment(permutations, out / "private" / "alignment.parquet")
+    model.save(out / "private" / "model")
+    progress("write", 1, 1)
+    progress("describe", 0, 1)
+    entries = bundle.manifest(out, media_types)
+    part = public_part(
+        guarantee=guarantee,
+        assurance=generator.assurance,
+        plan=agreed.plan,
+        transcript=meter.transcript,
+        schema=graph.schema,
+        parameters=agreed.params.model_dump(mode="json") | {"edge_types": list(spec.edge_types)},
+        statistics=public_statistics(released),
+        origin=_origin(generator, spec),
+        artifacts=[entry for entry in entries if entry["role"] == "artifact"],
+    )
+    bundle.write_json(folder / "public.json", part.model_dump(mode="json"))
+    bundle.write_json(out / "manifest.json", bundle.manifest(out, media_types))
+    progress("describe", 1, 1)
+
+
+def agree(generator: Generator, schema: GraphSchema, spec: ReleaseSpec) -> Agreed:
+    """Parameters, plan and shape of the release, each checked; reads the public schema only.
+
+    Raises InvalidInput for parameters, relations or formats that do not fit, PlanExceeded where the reserved
+    plan is not the one that the parameters lead to, or costs more than was asked for.
+    """
+    try:
+        params = generator.Params.model_validate(spec.params)
+    except ValidationError as error:
+        wrong = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        field = ".".join(["params", *(str(part) for part in wrong["loc"])])
+        raise InvalidInput(f"{field}: {wrong['msg']}", field=field) from None
+    _require_protected(schema, spec.edge_types)
+    released = released_schema(schema, spec.edge_types)
+    _require_writable(spec.formats, released)
+    facts = PublicFacts(schema, spec.unit, spec.window, spec.nano_epsilon, spec.delta_atto, spec.edge_types)
+    plan = generator.plan(params, facts)
+    if plan.digest() != PrivacyPlan.from_json(spec.plan).digest():
+        raise PlanExceeded("the reserved plan does not follow from the method, its parameters and the schema")
+    cost = plan.cost()
+    if (cost.nano_epsilon or 0) > spec.nano_epsilon or cost.delta_atto > spec.delta_atto:
+        raise PlanExceeded("the plan costs more than was asked for")
+    return Agreed(params, plan, released)
+
+
+def _require_protected(schema: GraphSchema, edge_types: Sequence[str]) -> None:
+    declared = {edge_type.name: edge_type for edge_type in schema.edge_types}
+    for name in edge_types:
+        if name not in declared:
+            raise NotAccepted(f"no relation named {name!r} is declared", field="edge_types")
+        if declared[name].public:
+            raise NotAccepted(f"{name!r} is public: it is copied, not synthesised", field="edge_types")
+
+
+def _require_writable(names: Sequence[str], released: GraphSchema) -> None:
+    asked = [formats.get(name) for name in names]
+    if len({writer.extensions[0] for writer in asked}) != len(asked):
+        raise InvalidInput("two formats would write one file", field="formats")
+    for writer in asked:
+        if reason := writer.refuses(released):
+            raise NotAccepted(f"the release cannot be written as {writer.name}: {reason}", field="formats")
+
+
+def released_schema(schema: GraphSchema, edge_types: Sequence[str]) -> GraphSchema:
+    """What the release declares: the asked and the public relations, and the public attributes.
+
+    ``functional`` and ``once`` are facts about the original that a synthetic relation need not keep.
+    """
+    kept = tuple(
+        t if t.public else t.model_copy(update={"functional": False, "once": False})
+        for t in schema.edge_types
+        if t.public or t.name in edge_types
+    )
+    kinds = tuple(
+        kind.model_copy(
+            update={"attributes": tuple(a for a in kind.attributes if a.protection is Protection.PUBLIC)}
+        )
+        for kind in schema.node_types
+    )
+    time = schema.time if any(t.temporal for t in kept) else None
+    return GraphSchema(node_types=kinds, edge_types=kept, time=time, node_ids=schema.node_ids)
+
+
+def dress(
+    sampled: Graph,
+    original: Graph,
+    schema: GraphSchema,
+    edge_types: Sequence[str],
+    rng: Permuter,
+) -> tuple[Graph, dict[str, np.ndarray]]:
+    """The sample with the public parts of the original around it, and where each node came from.
+
+    Public relations, public attributes and, where declared public, node ids are copied; else nodes get fresh
+    pseudonyms in a random order. ``permutations[type][new_index] == original_index``. Of the sample only the
+    asked relations are read; PrivacyViolation when one is missing or has another universe.
+    """
+    import numpy as np
+
+    public_ids = schema.node_ids is NodeIds.PUBLIC
+    nodes = {}
+    for kind in schema.node_types:
+        table = original.nodes[kind.name]
+        names = {attribute.name for attribute in kind.attributes} & set(table.attributes)
+        kept = {name: table.attributes[name] for name in sorted(names)}
+        nodes[kind.name] = NodeTable(table.count, table.ids if public_ids else None, kept)
+    edges: dict[str, EdgeTable] = {}
+    for edge_type in schema.edge_types:
+        source = original if edge_type.public else sampled
+        ends = (edge_type.source, edge_type.target)
+        aligned = all(source.nodes[end].count == original.nodes[end].count for end in ends)
+        if edge_type.name not in source.edges or not aligned:
+            raise PrivacyViolation("the sample does not match the relations and nodes it was asked for")
+        edges[edge_type.name] = source.edges[edge_type.name]
+    graph = Graph.build(schema, nodes, edges)
+    if public_ids:
+        return graph, {name: np.arange(table.count) for name, table in graph.nodes.items()}
+    return pseudonymise(graph, rng)
+
+
+def _export(graph: Graph, folder: Path, names: Sequence[str]) -> dict[str, str]:
+    """One file ``graph.<ext>`` a format; media types by name relative to the bundle."""
+    media_types = {}
+    for name in names:
+        writer = formats.get(name)
+        path = folder / f"graph.{writer.extensions[0]}"
+        writer.write(graph, path)
+        media_types[f"release/{path.name}"] = writer.media_type
+    return media_types
+
+
+def _origin(generator: Generator, spec: ReleaseSpec) -> Origin:
+    return Origin(spec.job_id, spec.dataset_id, spec.dataset_version, spec.method, generator.title, spec.seed)

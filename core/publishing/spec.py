@@ -1,0 +1,48 @@
+"""What a release job is asked to do: everything that decides its plan, and nothing about the data."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from core.graphs.schema import MAX_STEPS, Name
+from core.privacy.units import Unit
+
+ATTO = 10**18
+_MAX_INT = 2**63 - 1
+
+
+class ReleaseSpec(BaseModel):
+    """One job, as the service reserved it; read as JSON by the child process.
+
+    ``plan`` is the reserved plan in its JSON form. It is never trusted: the release recomputes the plan from
+    the method, the parameters and the public facts, and refuses when the two differ.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    job_id: Annotated[str, Field(min_length=1, max_length=64)]
+    dataset_id: Annotated[str, Field(min_length=1, max_length=64)]
+    dataset_version: Annotated[str, Field(min_length=1, max_length=64)]
+    method: Annotated[str, Field(min_length=1, max_length=64)]
+    params: dict[str, Any] = Field(default_factory=dict)
+    unit: Unit
+    window: Annotated[int, Field(ge=1, le=MAX_STEPS)] | None = None
+    nano_epsilon: Annotated[int, Field(ge=1, le=_MAX_INT)]
+    delta_atto: Annotated[int, Field(ge=0, lt=ATTO)] = 0
+    edge_types: Annotated[tuple[Name, ...], Field(min_length=1, max_length=256)]
+    plan: dict[str, Any]
+    formats: Annotated[tuple[str, ...], Field(max_length=16)] = ()
+    seed: Annotated[int, Field(ge=0, le=_MAX_INT)] | None = Field(
+        default=None, description="Seeds the sampling draws; for datasets marked public only."
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if (self.unit is Unit.W_EVENT) != (self.window is not None):
+            raise ValueError("a window is given for the unit w-event, and for no other")
+        for name, values in (("edge_types", self.edge_types), ("formats", self.formats)):
+            if len(set(values)) != len(values):
+                raise ValueError(f"{name} names one thing twice")
+        return self

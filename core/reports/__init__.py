@@ -1,0 +1,1 @@
+"""The release report: one versioned document with a public and a curator part."""

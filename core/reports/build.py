@@ -1,0 +1,223 @@
+"""Builds both parts of a report and joins them; writes the report's JSON Schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from core.graphs.schema import GraphSchema, Protection
+from core.privacy.events import (
+    Composed,
+    Event,
+    GaussianEvent,
+    Parallel,
+    PoissonSampled,
+    Pure,
+    Repeated,
+    pure_nano_epsilon,
+)
+from core.privacy.guarantee import Guarantee
+from core.privacy.meter import TranscriptEntry
+from core.privacy.plan import PrivacyPlan
+from core.reports.base import ATTO, NANO, decimal_string
+from core.reports.comparison import Attacks, Comparison, CuratorPart
+from core.reports.model import (
+    Artifact,
+    Charge,
+    Claim,
+    GuaranteePart,
+    Provenance,
+    PublicPart,
+    PurposeSummary,
+    Report,
+    TranscriptSummary,
+)
+from core.reports.notices import caveats, warnings
+from core.reports.statistics import PublicStatistics
+
+MAX_PURPOSES = 64
+LIBRARIES = ("networkit", "numpy", "opendp", "polars", "pyarrow", "randomgen", "scipy", "torch")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a release comes from: the identifiers of its job, dataset and method."""
+
+    job_id: str
+    dataset_id: str
+    dataset_version: str
+    method: str
+    method_title: str
+    seed: int | None
+
+
+def versions() -> dict[str, str]:
+    """Installed versions of the libraries that compute a release; those that are absent are left out."""
+    found = {name: _version(name) for name in LIBRARIES}
+    return {name: version for name, version in found.items() if version is not None}
+
+
+def own_version() -> str:
+    """This package's version; ``source`` when it runs from a tree that is not installed."""
+    return _version("graphveil") or "source"
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def public_part(
+    *,
+    guarantee: Guarantee,
+    assurance: str,
+    plan: PrivacyPlan,
+    transcript: Sequence[TranscriptEntry],
+    schema: GraphSchema,
+    parameters: Mapping[str, Any],
+    statistics: Mapping[str, Any],
+    origin: Origin,
+    artifacts: Sequence[Mapping[str, Any]],
+    claim: Claim | None = None,
+) -> PublicPart:
+    """The part that is published. Reads the plan, its transcript, public facts and the synthetic graph only.
+
+    ``schema`` is the dataset's (public) schema; ``artifacts`` are the manifest's entries of its files.
+    """
+    part = guarantee_part(guarantee, assurance, claim)
+    protected = any(
+        attribute.protection is not Protection.PUBLIC
+        for kind in schema.node_types
+        for attribute in kind.attributes
+    )
+    return PublicPart(
+        guarantee=part,
+        transcript=transcript_summary(plan, transcript),
+        parameters=dict(parameters),
+        statistics=PublicStatistics.model_validate(statistics),
+        provenance=Provenance(
+            job_id=origin.job_id,
+            dataset_id=origin.dataset_id,
+            dataset_version=origin.dataset_version,
+            method=origin.method,
+            method_title=origin.method_title,
+            graphveil_version=own_version(),
+            plan_digest=plan.digest(),
+            randomness="operating system" if origin.seed is None else "seeded",
+            seed=origin.seed,
+            artifacts=tuple(
+                Artifact(**{k: entry[k] for k in ("name", "media_type", "size_bytes", "sha256")})
+                for entry in artifacts
+            ),
+            libraries=versions(),
+        ),
+        caveats=caveats(part, schema, protected_attributes=protected, seeded=origin.seed is not None),
+    )
+
+
+def guarantee_part(guarantee: Guarantee, assurance: str, claim: Claim | None = None) -> GuaranteePart:
+    """The printed guarantee: epsilon and delta as exact decimals of the ledger's integers."""
+    nano = guarantee.nano_epsilon
+    return GuaranteePart(
+        kind=guarantee.kind.value,
+        epsilon=None if nano is None else decimal_string(nano, NANO),
+        delta=None if nano is None else decimal_string(guarantee.delta_atto, ATTO),
+        unit=guarantee.unit,
+        window=guarantee.window,
+        statement=guarantee.statement,
+        assurance=assurance,
+        noise=guarantee.assurance,
+        reasons=guarantee.reasons,
+        claimed=claim,
+    )
+
+
+def mechanism_name(event: Event) -> str:
+    """What an event is called in a report."""
+    match event:
+        case Pure(mechanism=mechanism):
+            return mechanism
+        case GaussianEvent():
+            return "gaussian"
+        case PoissonSampled(event=inner):
+            return f"poisson-sampled {mechanism_name(inner)}"
+        case Repeated(event=inner):
+            return f"repeated {mechanism_name(inner)}"
+        case Composed():
+            return "composed"
+        case Parallel():
+            return "parallel group"
+        case _:
+            return "unprotected"
+
+
+def transcript_summary(plan: PrivacyPlan, transcript: Sequence[TranscriptEntry]) -> TranscriptSummary:
+    """The transcript by purpose, mechanism and relation, in order of first use; and the plan's spend."""
+    groups: dict[tuple[str, str, str, bool], list[int | None]] = {}
+    # A paid-for release must not fail over its summary: too many purposes are told as one.
+    purposes = {entry.purpose for entry in transcript}
+    pooled = len(purposes) > MAX_PURPOSES
+    for entry in transcript:
+        purpose = f"{len(purposes)} purposes" if pooled else entry.purpose
+        key = (purpose, mechanism_name(entry.event), entry.edge_type, entry.group is not None)
+        groups.setdefault(key, []).append(pure_nano_epsilon(entry.event))
+    cost = plan.cost()
+    return TranscriptSummary(
+        operations=len(transcript),
+        by_purpose=tuple(
+            PurposeSummary(
+                purpose=purpose,
+                mechanism=mechanism,
+                edge_type=edge_type,
+                operations=len(amounts),
+                nano_epsilon=None if None in amounts else sum(a for a in amounts if a is not None),
+                within_group=within,
+            )
+            for (purpose, mechanism, edge_type, within), amounts in groups.items()
+        ),
+        per_step_nano_epsilon=cost.per_step,
+        untimed_nano_epsilon=cost.untimed,
+    )
+
+
+def curator_part(
+    public: PublicPart, comparison: Mapping[str, Any], attacks: Mapping[str, Any]
+) -> CuratorPart:
+    """The curators' part, from the evaluation suite's dictionaries, with the warnings they call for."""
+    compared = Comparison.model_validate(comparison)
+    return CuratorPart(
+        comparison=compared,
+        attacks=Attacks.model_validate(attacks),
+        warnings=warnings(public.guarantee, compared),
+    )
+
+
+def assemble(
+    public: PublicPart | Mapping[str, Any],
+    curator: CuratorPart | Mapping[str, Any] | None = None,
+    charge: Charge | Mapping[str, Any] | None = None,
+) -> Report:
+    """The report as served: ``public.json``, the ledger's charge, and ``curator.json`` for curators."""
+    part = public if isinstance(public, PublicPart) else PublicPart.model_validate(public)
+    if charge is not None:
+        paid = charge if isinstance(charge, Charge) else Charge.model_validate(charge)
+        part = part.model_copy(update={"charge": paid})
+    return Report(public=part, curator=None if curator is None else CuratorPart.model_validate(curator))
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema (2020-12) of :class:`Report`, as it is served."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | Report.model_json_schema(
+        mode="serialization"
+    )
+
+
+def write_json_schema(path: Path) -> None:
+    """``path`` holds :func:`json_schema`; the shipped copy is docs/report.schema.json."""
+    path.write_text(json.dumps(json_schema(), indent=2) + "\n", encoding="utf-8")

@@ -1,0 +1,143 @@
+"""What a reader must know beside the figures: public caveats and the curators' warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+
+from core.graphs.schema import GraphSchema
+from core.privacy.units import Unit
+from core.reports.base import Notice
+from core.reports.comparison import ComparedScalars, Comparison, EdgeTypeComparison
+from core.reports.model import GuaranteePart
+
+# Above this an epsilon bounds an attacker's odds by a factor of over 20 000: hardly a promise.
+LARGE_EPSILON = Decimal(10)
+# Below this true value a relative error speaks of its denominator.
+SMALL_DENOMINATOR = 0.05
+# Snapshots with fewer edges than this: their metrics jump with single edges.
+TINY_SNAPSHOT_EDGES = 50
+_RATIOS = ("transitivity", "mean_local_clustering", "assortativity", "modularity")
+
+
+def caveats(
+    guarantee: GuaranteePart, schema: GraphSchema, *, protected_attributes: bool, seeded: bool
+) -> tuple[Notice, ...]:
+    """The public caveats: they follow from the guarantee and the public schema, never from data."""
+    found = [
+        Notice(
+            code="node_privacy_not_offered",
+            text="Node-level privacy is not offered: the set of nodes is public, and the guarantee covers "
+            "relations between nodes, not whether a node exists or all of its relations at once.",
+        )
+    ]
+    if guarantee.kind == "none":
+        found.append(
+            Notice(
+                code="no_guarantee",
+                text="This release carries no privacy guarantee. What its method claims was not proven here, "
+                "and no epsilon can be claimed any more for the dataset as a whole.",
+            )
+        )
+    else:
+        found.extend(_unit_caveats(guarantee))
+        if guarantee.epsilon is not None and Decimal(guarantee.epsilon) > LARGE_EPSILON:
+            found.append(_large_epsilon(guarantee))
+    public = [edge_type.name for edge_type in schema.edge_types if edge_type.public]
+    found.extend(
+        Notice(
+            code="public_relation_copied",
+            text="This relation was declared public: it is copied as it is and is not protected. Nodes may "
+            "be recognised by it.",
+            edge_type=name,
+        )
+        for name in public
+    )
+    if protected_attributes:
+        found.append(
+            Notice(
+                code="attributes_left_out",
+                text="Node attributes that were not declared public are not part of this release.",
+            )
+        )
+    if seeded:
+        found.append(
+            Notice(
+                code="seeded_sampling",
+                text="The caller seeded the sampling draws, which is allowed for public datasets only.",
+            )
+        )
+    return tuple(found)
+
+
+def _unit_caveats(guarantee: GuaranteePart) -> Iterator[Notice]:
+    if guarantee.unit is Unit.EDGE:
+        yield Notice(
+            code="unit_edge",
+            text="The guarantee covers one edge. k edges together, for instance all edges of one node, are "
+            "covered at k times epsilon only.",
+        )
+    elif guarantee.unit is Unit.EVENT:
+        yield Notice(
+            code="unit_event",
+            text="The guarantee covers one event: one relation in one snapshot. A relation that is present "
+            "in k snapshots is covered at k times epsilon only.",
+        )
+    elif guarantee.unit is Unit.W_EVENT:
+        yield Notice(
+            code="unit_w_event",
+            text=f"The guarantee covers changes within {guarantee.window} consecutive snapshots, one edge in "
+            f"each. A relation that is present in more than {guarantee.window} consecutive snapshots is not "
+            "protected at this epsilon.",
+        )
+    else:
+        yield Notice(
+            code="unit_pair",
+            text="The guarantee covers all occurrences of one pair of nodes. Several pairs, for instance all "
+            "relations of one node, are covered at a multiple of epsilon only.",
+        )
+
+
+def _large_epsilon(guarantee: GuaranteePart) -> Notice:
+    return Notice(
+        code="large_epsilon",
+        text=f"Epsilon is {guarantee.epsilon}, above {LARGE_EPSILON}: the bound on what an attacker learns "
+        "is too weak to be called protection.",
+    )
+
+
+def warnings(guarantee: GuaranteePart, comparison: Comparison) -> tuple[Notice, ...]:
+    """What curators must know when they read the comparison. Depends on the original: never published."""
+    found = []
+    if guarantee.epsilon is not None and Decimal(guarantee.epsilon) > LARGE_EPSILON:
+        found.append(_large_epsilon(guarantee))
+    for relation in comparison.edge_types:
+        found.extend(_relation_warnings(relation))
+    return tuple(found)
+
+
+def _relation_warnings(relation: EdgeTypeComparison) -> Iterator[Notice]:
+    total = len(relation.rows)
+    tiny = sum((row.scalars.edges.original or 0) < TINY_SNAPSHOT_EDGES for row in relation.rows)
+    if tiny:
+        yield Notice(
+            code="tiny_snapshot",
+            text=f"The original has fewer than {TINY_SNAPSHOT_EDGES} edges in {tiny} of {total} evaluated "
+            "snapshots: single edges move every metric there.",
+            edge_type=relation.name,
+        )
+    for metric in _RATIOS:
+        small = sum(_small(row.scalars, metric) for row in relation.rows)
+        if small:
+            yield Notice(
+                code="small_denominator",
+                text=f"The original value lies below {SMALL_DENOMINATOR} in {small} of {total} evaluated "
+                "snapshots: read the absolute error, the relative one is dominated by its denominator.",
+                edge_type=relation.name,
+                metric=metric,
+            )
+
+
+def _small(scalars: ComparedScalars, metric: str) -> bool:
+    value = getattr(scalars, metric).original
+    return value is not None and abs(value) < SMALL_DENOMINATOR

@@ -1,0 +1,97 @@
+"""Caveats follow from public facts; warnings from the original, for curators only."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from core.evaluation import suite
+from core.graphs.graph import EdgeTable, Graph, NodeTable
+from core.graphs.schema import EdgeType, GraphSchema
+from core.privacy.units import Unit
+from core.reports.comparison import Comparison
+from core.reports.model import GuaranteePart
+from core.reports.notices import caveats, warnings
+
+
+def guarantee(**changes) -> GuaranteePart:
+    values = {
+        "kind": "pure",
+        "epsilon": "1",
+        "delta": "0",
+        "unit": Unit.EDGE,
+        "window": None,
+        "statement": "One edge, epsilon 1.",
+        "assurance": "proven",
+    }
+    return GuaranteePart(**(values | changes))
+
+
+def codes(
+    part: GuaranteePart, schema: GraphSchema | None = None, attributes=False, seeded=False
+) -> list[str]:
+    found = caveats(part, schema or GraphSchema(), protected_attributes=attributes, seeded=seeded)
+    return [notice.code for notice in found]
+
+
+@pytest.mark.parametrize(
+    ("unit", "window", "code"),
+    [
+        (Unit.EDGE, None, "unit_edge"),
+        (Unit.EVENT, None, "unit_event"),
+        (Unit.W_EVENT, 5, "unit_w_event"),
+        (Unit.PAIR, None, "unit_pair"),
+    ],
+)
+def test_every_unit_says_what_it_does_not_cover(unit, window, code):
+    assert codes(guarantee(unit=unit, window=window)) == ["node_privacy_not_offered", code]
+
+
+def test_the_w_event_caveat_names_the_window():
+    found = caveats(
+        guarantee(unit=Unit.W_EVENT, window=7), GraphSchema(), protected_attributes=False, seeded=False
+    )
+    assert "more than 7 consecutive snapshots is not protected" in found[1].text
+
+
+@pytest.mark.parametrize(("epsilon", "large"), [("10", False), ("10.000000001", True), ("0.5", False)])
+def test_an_epsilon_above_ten_is_called_out(epsilon, large):
+    assert ("large_epsilon" in codes(guarantee(epsilon=epsilon))) == large
+
+
+def test_a_release_without_guarantee_says_so_and_speaks_of_no_unit():
+    found = codes(guarantee(kind="none", epsilon=None, delta=None))
+    assert found == ["node_privacy_not_offered", "no_guarantee"]
+
+
+def test_public_relations_attributes_and_seeds_are_disclosed():
+    schema = GraphSchema(edge_types=(EdgeType(name="knows"), EdgeType(name="near", public=True)))
+    found = codes(guarantee(), schema, attributes=True, seeded=True)
+    assert found[2:] == ["public_relation_copied", "attributes_left_out", "seeded_sampling"]
+
+
+def compared(original: nx.Graph, synthetic: nx.Graph) -> Comparison:
+    graphs = []
+    for graph in (original, synthetic):
+        pairs = np.array(sorted(graph.edges), dtype=np.int64).reshape(-1, 2)
+        edges = {"edge": EdgeTable(pairs[:, 0], pairs[:, 1])}
+        graphs.append(Graph.build(GraphSchema(), {"node": NodeTable(len(graph))}, edges))
+    return Comparison.model_validate(suite.compare(graphs[0], graphs[1], lambda *_: None))
+
+
+def test_small_denominators_and_tiny_snapshots_are_warned_of():
+    ring = nx.cycle_graph(40)  # no triangles: transitivity 0
+    found = warnings(guarantee(), compared(ring, nx.complete_graph(40)))
+    assert {(n.code, n.metric) for n in found} == {
+        ("tiny_snapshot", None),
+        ("small_denominator", "transitivity"),
+        ("small_denominator", "mean_local_clustering"),
+    }
+    assert {n.edge_type for n in found} == {"edge"}
+
+
+def test_a_sound_comparison_carries_no_warning():
+    graph = nx.disjoint_union(nx.complete_graph(12), nx.star_graph(12))
+    assert warnings(guarantee(), compared(graph, graph)) == ()
+    assert [n.code for n in warnings(guarantee(epsilon="11"), compared(graph, graph))] == ["large_epsilon"]

@@ -1,0 +1,489 @@
+"""A release from end to end: what it holds, what it never holds, what is refused before data is read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pydantic import ValidationError
+
+from core import errors
+from core.evaluation import suite
+from core.generators import registry
+from core.generators.base import GraphKinds, Parameters, PublicFacts
+from core.graphs.graph import EdgeTable, Graph, NodeTable
+from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeIds, NodeType, Protection, TimeGrid
+from core.graphs.store import read_graph, write_graph
+from core.privacy.events import Pure
+from core.privacy.meter import MemoryRecorder
+from core.privacy.plan import Allotment, GuaranteeKind, PrivacyPlan
+from core.privacy.units import Unit
+from core.publishing import ReleaseSpec, bundle, release, run_evaluation, run_release
+from core.reports import build
+from core.reports.model import PublicPart, Report
+
+NANO = 10**9
+USERS, GROUPS, STEPS = 40, 5, 3
+SECRET = "withheld-diagnosis"
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def schema(node_ids: NodeIds = NodeIds.PSEUDONYMOUS) -> GraphSchema:
+    attributes = (
+        Attribute(name="region", protection=Protection.PUBLIC),
+        Attribute(name="diagnosis", protection=Protection.WITHHELD),
+        Attribute(name="income", protection=Protection.PROTECTED),
+    )
+    return GraphSchema(
+        node_types=(
+            NodeType(name="user", count=USERS, attributes=attributes),
+            NodeType(name="group", count=GROUPS),
+        ),
+        edge_types=(
+            EdgeType(name="talks", source="user", target="user", temporal=True, once=True),
+            EdgeType(name="knows", source="user", target="user"),
+            EdgeType(name="near", source="user", target="user", public=True),
+            EdgeType(name="joins", source="user", target="group"),
+        ),
+        time=TimeGrid(count=STEPS),
+        node_ids=node_ids,
+    )
+
+
+def graph(seed: int, node_ids: NodeIds = NodeIds.PSEUDONYMOUS) -> Graph:
+    """A random graph of every sort of relation; ``near`` and ``region`` are the same for all seeds."""
+    rng, fixed = np.random.default_rng(seed), np.random.default_rng(0)
+    people = NodeTable(
+        USERS,
+        pa.array([f"person-{i}@example.org" for i in range(USERS)]),
+        {
+            "region": pa.array([f"region-{i}" for i in range(USERS)]),
+            "diagnosis": pa.array([SECRET] * USERS),
+            "income": np.full(USERS, 123456789.25),
+        },
+    )
+    edges = {
+        "talks": EdgeTable(*rng.integers(0, USERS, (2, 150)), rng.integers(0, STEPS, 150)),
+        "knows": EdgeTable(*rng.integers(0, USERS, (2, 80))),
+        "near": EdgeTable(*fixed.integers(0, USERS, (2, 60))),
+        "joins": EdgeTable(rng.integers(0, USERS, 50), rng.integers(0, GROUPS, 50)),
+    }
+    return Graph.build(schema(node_ids), {"user": people, "group": NodeTable(GROUPS)}, edges)
+
+
+class Params(Parameters):
+    extra_reads: int = 0
+
+
+class Fixed:
+    """Pays for one edge count per cell, and gives out a graph that was fixed beforehand."""
+
+    name, title, summary, assurance = "fixed", "Fixed", "A test's generator.", "experimental"
+    Params = Params
+    accepts = GraphKinds(static=True, temporal=True, heterogeneous=True, bipartite=True)
+    units = frozenset(Unit)
+    kinds = frozenset({GuaranteeKind.PURE})
+
+    def __init__(self, sample: Graph, *, metered: bool = True) -> None:
+        self._sample, self._metered = sample, metered
+
+    def plan(self, params: Params, public: PublicFacts) -> PrivacyPlan:
+        cells = [(name, step) for name in public.edge_types for step in public.schema.steps_of(name)]
+        event = Pure(public.nano_epsilon, "laplace")
+        allotments = tuple(Allotment(name, step, event, "edge count") for name, step in cells)
+        return PrivacyPlan(self.name, public.unit, public.window, public.schema.steps, allotments)
+
+    def fit(self, private, plan, params, progress):
+        progress("fit", 0, 1)
+        for allotment in plan.allotments * (self._metered + params.extra_reads):
+            private.laplace(
+                "edge_count",
+                edge_type=allotment.edge_type,
+                step=allotment.step,
+                nano_epsilon=plan.cost().nano_epsilon,
+                purpose="edge count",
+            )
+        return self
+
+    def sample(self, rng, progress):
+        progress("sample", 0, 1)
+        return self._sample
+
+    def save(self, folder: Path) -> None:
+        folder.mkdir(parents=True)
+        (folder / "model.json").write_text("{}")
+
+    def load(self, folder: Path) -> Fixed:
+        return self
+
+
+def spec(generator: Any, of: GraphSchema, **changes: Any) -> ReleaseSpec:
+    values: dict[str, Any] = {
+        "job_id": "job-1",
+        "dataset_id": "dataset-1",
+        "dataset_version": "version-1",
+        "method": generator.name,
+        "unit": Unit.EVENT,
+        "nano_epsilon": NANO,
+        "edge_types": ("talks", "knows"),
+        "formats": ("csv", "graphml"),
+        **changes,
+    }
+    if "plan" not in values:
+        facts = PublicFacts(
+            of,
+            Unit(values["unit"]),
+            values.get("window"),
+            values["nano_epsilon"],
+            values.get("delta_atto", 0),
+            tuple(values["edge_types"]),
+        )
+        values["plan"] = generator.plan(generator.Params(**values.get("params", {})), facts).to_json()
+    return ReleaseSpec.model_validate(values)
+
+
+def publish(generator: Any, original: Graph, out: Path, **changes: Any) -> list[tuple[str, int, int]]:
+    write_graph(original, out / "original")
+    calls: list[tuple[str, int, int]] = []
+    release.publish(
+        generator,
+        out / "original",
+        spec(generator, original.schema, **changes),
+        out / "job",
+        MemoryRecorder(),
+        lambda *call: calls.append(call),
+    )
+    return calls
+
+
+def public_of(out: Path) -> dict[str, Any]:
+    return json.loads((out / "job" / "release" / "public.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A release of graph 1 whose synthetic part is graph 2."""
+    out = tmp_path_factory.mktemp("released")
+    publish(Fixed(graph(2)), graph(1), out)
+    return out
+
+
+def test_the_bundle_holds_the_named_files_and_the_manifest_tells_them_truly(released):
+    job = released / "job"
+    entries = json.loads((job / "manifest.json").read_text())
+    roles = {entry["name"]: entry["role"] for entry in entries}
+    assert roles == {
+        "private/alignment.parquet": "private",
+        "private/model/model.json": "private",
+        "release/edges.parquet": "artifact",
+        "release/graph.csv": "artifact",
+        "release/graph.graphml": "artifact",
+        "release/nodes.parquet": "artifact",
+        "release/public.json": "report",
+        "release/schema.json": "artifact",
+    }
+    for entry in entries:
+        content = (job / entry["name"]).read_bytes()
+        assert entry["size_bytes"] == len(content)
+        assert entry["sha256"] == hashlib.sha256(content).hexdigest()
+    named = public_of(released)["provenance"]["artifacts"]
+    assert {a["name"]: a["sha256"] for a in named} == {
+        e["name"]: e["sha256"] for e in entries if e["role"] == "artifact"
+    }
+    assert {e["media_type"] for e in entries if e["name"].endswith(".csv")} == {"text/csv"}
+
+
+def test_the_tables_are_plain_columns(released):
+    nodes = pq.read_table(released / "job" / "release" / "nodes.parquet")
+    edges = pq.read_table(released / "job" / "release" / "edges.parquet")
+    assert nodes.column_names == ["id", "type", "region"]
+    assert edges.column_names == ["source", "target", "type", "step"]
+    assert {str(edges.schema.field(name).type) for name in ("source", "target", "type")} == {"string"}
+    assert set(edges["type"].to_pylist()) == {"talks", "knows", "near"}
+    timed = {
+        kind: {row["step"] is not None for row in edges.to_pylist() if row["type"] == kind}
+        for kind in ("talks", "knows", "near")
+    }
+    assert timed == {"talks": {True}, "knows": {False}, "near": {False}}
+    assert set(edges["source"].to_pylist()) <= set(nodes["id"].to_pylist())
+    assert nodes["id"].to_pylist()[0] == "user-000001"
+
+
+def test_withheld_and_protected_attributes_ids_and_other_relations_are_nowhere(released):
+    for path in (released / "job").rglob("*"):
+        if path.is_file() and path.suffix == ".parquet":
+            text = json.dumps(pq.read_table(path).to_pydict()) + str(pq.read_schema(path))
+        elif path.is_file():
+            text = path.read_text()
+        else:
+            continue
+        for hidden in (SECRET, "123456789", "diagnosis", "income", "person-", "joins"):
+            assert hidden not in text, (path.name, hidden)
+
+
+def test_the_alignment_leads_every_edge_back_to_its_nodes(released):
+    found = bundle.read_aligned(
+        released / "job" / "release", released / "job" / "private" / "alignment.parquet"
+    )
+    synthetic, original = graph(2), graph(1)
+    for name, expected in (("talks", synthetic), ("knows", synthetic), ("near", original)):
+        ours, theirs = found.edges[name], expected.edges[name]
+        assert ours.source.tolist() == theirs.source.tolist()
+        assert ours.target.tolist() == theirs.target.tolist()
+    assert found.edges["talks"].step.tolist() == synthetic.edges["talks"].step.tolist()
+
+
+def test_public_attributes_move_with_their_nodes(released):
+    nodes = pq.read_table(released / "job" / "release" / "nodes.parquet").to_pylist()
+    aligned = pq.read_table(released / "job" / "private" / "alignment.parquet").to_pylist()
+    users = [row["original"] for row in aligned if row["type"] == "user"]
+    shown = [row["region"] for row in nodes if row["type"] == "user"]
+    assert shown == [f"region-{index}" for index in users]
+    assert sorted(users) == list(range(USERS))
+    assert users != list(range(USERS))
+
+
+def test_the_public_report_is_valid_and_says_what_was_paid(released):
+    part = PublicPart.model_validate(public_of(released))
+    assert (part.guarantee.kind, part.guarantee.epsilon, part.guarantee.unit) == ("pure", "1", Unit.EVENT)
+    assert part.transcript.operations == STEPS + 1
+    assert part.provenance.randomness == "operating system"
+    assert {n.code for n in part.caveats} >= {"node_privacy_not_offered", "unit_event", "attributes_left_out"}
+    assert [t.name for t in part.statistics.edge_types] == ["talks", "knows", "near"]
+    assert part.parameters == {"extra_reads": 0, "edge_types": ["talks", "knows"]}
+    assert "seconds" not in json.dumps(public_of(released))
+
+
+def test_one_synthetic_graph_gives_one_public_part_whatever_the_original(tmp_path):
+    sample = graph(9, NodeIds.PUBLIC)
+    calls = [publish(Fixed(sample), graph(seed, NodeIds.PUBLIC), tmp_path / str(seed)) for seed in (1, 2)]
+    first, second = ((tmp_path / str(seed) / "job" / "release") for seed in (1, 2))
+    assert {p.name for p in first.iterdir()} == {p.name for p in second.iterdir()}
+    for path in first.iterdir():
+        assert path.read_bytes() == (second / path.name).read_bytes(), path.name
+    assert calls[0] == calls[1]  # progress tells nothing either
+
+
+def test_public_ids_are_kept(tmp_path):
+    publish(Fixed(graph(2, NodeIds.PUBLIC)), graph(1, NodeIds.PUBLIC), tmp_path)
+    nodes = pq.read_table(tmp_path / "job" / "release" / "nodes.parquet").to_pylist()
+    assert [row["id"] for row in nodes[:USERS]] == [f"person-{i}@example.org" for i in range(USERS)]
+
+
+def test_pseudonyms_are_fresh_each_time_unless_a_public_dataset_seeds_them(tmp_path):
+    def order(name: str, **changes: Any) -> bytes:
+        publish(Fixed(graph(2)), graph(1), tmp_path / name, **changes)
+        return (tmp_path / name / "job" / "release" / "edges.parquet").read_bytes()
+
+    assert order("a") != order("b")
+    assert order("c", seed=5) == order("d", seed=5)
+    assert public_of(tmp_path / "c")["provenance"]["randomness"] == "seeded"
+    assert "seeded_sampling" in {n["code"] for n in public_of(tmp_path / "c")["caveats"]}
+
+
+def test_an_unmetered_fit_is_refused_and_nothing_is_written(tmp_path):
+    with pytest.raises(errors.UnmeteredFit):
+        publish(Fixed(graph(2), metered=False), graph(1), tmp_path)
+    assert not (tmp_path / "job").exists()
+
+
+def test_a_fit_that_exceeds_its_plan_is_refused_and_nothing_is_written(tmp_path):
+    with pytest.raises(errors.PlanExceeded):
+        publish(Fixed(graph(2)), graph(1), tmp_path, params={"extra_reads": 1})
+    assert not (tmp_path / "job").exists()
+
+
+def test_a_sample_with_another_universe_is_refused(tmp_path):
+    small = GraphSchema(
+        node_types=(NodeType(name="user", count=3), NodeType(name="group", count=1)),
+        edge_types=(EdgeType(name="knows", source="user", target="user"),),
+    )
+    wrong = Graph.build(small, {"user": NodeTable(3), "group": NodeTable(1)}, {})
+    with pytest.raises(errors.PrivacyViolation, match="does not match"):
+        publish(Fixed(wrong), graph(1), tmp_path)
+    assert not (tmp_path / "job").exists()
+
+
+def refused(tmp_path: Path, wanted: type[Exception], asked: ReleaseSpec, generator: Any = None) -> None:
+    """The release is refused although only the public schema exists: no data can have been read."""
+    folder = tmp_path / "schema-only"
+    folder.mkdir()
+    (folder / "schema.json").write_text(schema().model_dump_json())
+    recorder = MemoryRecorder()
+    method = registry.get(asked.method) if generator is None else generator
+    with pytest.raises(wanted) as caught:
+        release.publish(method, folder, asked, tmp_path / "job", recorder, lambda *_: None)
+    assert type(caught.value) is wanted
+    assert recorder.entries == []
+    assert not (tmp_path / "job").exists()
+
+
+def test_a_tampered_plan_is_refused_before_the_data_is_opened(tmp_path):
+    generator = Fixed(graph(2))
+    plan = spec(generator, schema()).plan
+    plan["allotments"][0]["event"]["nano_epsilon"] //= 2
+    refused(tmp_path, errors.PlanExceeded, spec(generator, schema(), plan=plan), generator)
+
+
+def test_a_plan_of_other_parameters_is_refused(tmp_path):
+    generator = registry.get("psgraph")
+    plan = spec(generator, schema(), nano_epsilon=2 * NANO).plan
+    refused(tmp_path, errors.PlanExceeded, spec(generator, schema(), plan=plan))
+
+
+def test_a_plan_dearer_than_asked_is_refused(tmp_path):
+    class Dear(Fixed):
+        def plan(self, params, public):
+            event = Pure(2 * public.nano_epsilon, "laplace")
+            return PrivacyPlan(
+                self.name, public.unit, None, public.schema.steps, (Allotment("knows", None, event, "x"),)
+            )
+
+    generator = Dear(graph(2))
+    refused(tmp_path, errors.PlanExceeded, spec(generator, schema()), generator)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        ({"params": {"surprise": 1}}, errors.InvalidInput),
+        ({"edge_types": ("near",)}, errors.NotAccepted),
+        ({"edge_types": ("nothing",)}, errors.NotAccepted),
+        ({"formats": ("docx",)}, errors.UnknownFormat),
+        ({"formats": ("matrix_market",)}, errors.NotAccepted),
+        ({"plan": {"method": "fixed"}}, errors.InvalidInput),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_the_data_is_opened(tmp_path, changes, error):
+    generator = Fixed(graph(2))
+    plan = spec(generator, schema()).plan
+    refused(tmp_path, error, spec(generator, schema(), **({"plan": plan} | changes)), generator)
+
+
+def test_an_unknown_method_is_refused(tmp_path):
+    asked = spec(Fixed(graph(2)), schema(), method="no-such-method")
+    with pytest.raises(errors.UnknownMethod):
+        run_release(
+            graph_folder=tmp_path,
+            spec=asked,
+            out=tmp_path / "job",
+            recorder=MemoryRecorder(),
+            progress=lambda *_: None,
+        )
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"window": 2},
+        {"unit": "w-event", "window": None, "plan": {}},
+        {"nano_epsilon": 0, "plan": {}},
+        {"nano_epsilon": 1.5, "plan": {}},
+        {"delta_atto": 10**18, "plan": {}},
+        {"edge_types": (), "plan": {}},
+        {"edge_types": ("knows", "knows"), "plan": {}},
+        {"formats": ("csv", "csv")},
+        {"seed": -1},
+        {"surprise": 1},
+    ],
+)
+def test_a_spec_that_contradicts_itself_is_refused(changes):
+    with pytest.raises(ValidationError):
+        spec(Fixed(graph(2)), schema(), **({"plan": {}} | changes))
+
+
+def test_evaluation_compares_node_by_node_and_stays_with_the_curators(released, tmp_path):
+    calls: list[tuple[str, int, int]] = []
+    run_evaluation(
+        graph_folder=released / "original",
+        release_folder=released / "job",
+        out=tmp_path,
+        progress=lambda *call: calls.append(call),
+    )
+    found = json.loads((tmp_path / "curator.json").read_text())
+    report = build.assemble(public_of(released), found)
+    assert Report.model_validate(report.model_dump(mode="json")) == report
+    assert [t["name"] for t in found["comparison"]["edge_types"]] == ["talks", "knows"]
+    # The figures are those of the graphs in their own order: the pseudonyms are undone.
+    cells = graph(1).cell("talks", 0), graph(2).cell("talks", 0)
+    expected = json.loads(json.dumps(suite.compare_cells(*cells)))
+    shown = found["comparison"]["edge_types"][0]["rows"][0]
+    assert shown["distances"] == pytest.approx(expected["distances"])
+    assert shown["scalars"]["triangles"] == expected["scalars"]["triangles"]
+    assert {stage for stage, _, _ in calls} == {"load", "compare", "attack"}
+
+
+def test_evaluation_of_a_perfect_copy_finds_no_difference(tmp_path):
+    publish(Fixed(graph(1)), graph(1), tmp_path)
+    run_evaluation(
+        graph_folder=tmp_path / "original",
+        release_folder=tmp_path / "job",
+        out=tmp_path,
+        progress=lambda *_: None,
+    )
+    found = json.loads((tmp_path / "curator.json").read_text())
+    distances = found["comparison"]["overall"]["distances"]
+    assert distances["degree_total_variation"] == 0.0
+    assert distances["top_eigenvector_overlap"] == 1.0
+    attack = found["attacks"]["degree_signature"]
+    assert attack["per_step"] == pytest.approx(attack["reference_per_step"])
+
+
+@pytest.mark.parametrize(("unit", "window"), [(Unit.EVENT, None), (Unit.W_EVENT, 2)])
+def test_psgraph_publishes_and_is_evaluated(tmp_path, unit, window):
+    generator = registry.get("psgraph")
+    original = graph(3)
+    write_graph(original, tmp_path / "original")
+    recorder = MemoryRecorder()
+    asked = spec(generator, original.schema, unit=unit, window=window, formats=("csv", "parquet"))
+    run_release(
+        graph_folder=tmp_path / "original",
+        spec=asked,
+        out=tmp_path / "job",
+        recorder=recorder,
+        progress=lambda *_: None,
+    )
+    part = PublicPart.model_validate(public_of(tmp_path))
+    assert recorder.entries
+    assert part.guarantee.kind == "pure"
+    assert float(part.guarantee.epsilon) <= 1
+    assert part.transcript.operations == len(recorder.entries)
+    again = generator.load(tmp_path / "job" / "private" / "model")
+    assert again is not None
+    run_evaluation(
+        graph_folder=tmp_path / "original",
+        release_folder=tmp_path / "job",
+        out=tmp_path,
+        progress=lambda *_: None,
+    )
+    build.assemble(part, json.loads((tmp_path / "curator.json").read_text()))
+
+
+def test_a_child_process_without_any_environment_can_publish(tmp_path):
+    original = graph(4)
+    write_graph(original, tmp_path / "original")
+    asked = spec(registry.get("psgraph"), original.schema, formats=())
+    (tmp_path / "spec.json").write_text(asked.model_dump_json())
+    program = (
+        "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1])\n"
+        "from core.privacy.meter import MemoryRecorder\n"
+        "from core.publishing import ReleaseSpec, run_release\n"
+        "work = Path(sys.argv[2])\n"
+        "spec = ReleaseSpec.model_validate_json((work / 'spec.json').read_bytes())\n"
+        "run_release(graph_folder=work / 'original', spec=spec, out=work / 'job',\n"
+        "            recorder=MemoryRecorder(), progress=lambda *_: None)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(ROOT), str(tmp_path)], env={}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "job" / "manifest.json").exists()
+    assert read_graph(tmp_path / "original").edges["talks"].count == original.edges["talks"].count
