@@ -1,0 +1,52 @@
+# Two commands matter on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help demo up test test-slow lint format bench clean
+
+help:
+	@echo "make demo       publish the example graph through the HTTP API, from nothing"
+	@echo "make up         run the whole service on this machine until Ctrl-C"
+	@echo "make test       lint, then the whole test suite"
+	@echo "make test-slow  the tests that take minutes"
+	@echo "make lint       ruff, mypy, import contracts, file lengths"
+	@echo "make bench      every benchmark that needs no outside data"
+
+$(READY): pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing into $(VENV) (minutes at the first time)…"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		-c constraints.txt -e '.[worker,local,dev]'
+	@touch $@
+
+demo: $(READY)
+	@$(BIN)/python -m deploy.local.demo
+
+up: $(READY)
+	@$(BIN)/python -m deploy.local
+
+test: lint
+	$(BIN)/python -m pytest
+
+test-slow: $(READY)
+	$(BIN)/python -m pytest -m slow
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m tests.house_rules
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(READY)
+	@for script in benchmarks/psgraph_scale.py benchmarks/ingest.py benchmarks/evaluation.py; do \
+		$(BIN)/python $$script || exit 1; done
+
+clean:
+	rm -rf $(VENV) .data build *.egg-info

@@ -1,0 +1,1 @@
+"""How Graphveil is run."""

@@ -1,0 +1,108 @@
+"""One embedded stack: servers, migrations, first key, processes."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import httpx
+
+from core.db import migrate
+from core.db.session import Database
+from core.identity.models import Role
+from core.identity.service import create_key
+from deploy.local.folder import DataFolder
+from deploy.local.processes import Processes
+from deploy.local.servers import EmbeddedPostgres, EmbeddedRedis, free_port
+
+ROOT = Path(__file__).resolve().parents[2]
+START_SECONDS = 60.0
+
+
+class Stack:
+    """A running Graphveil on one data folder. Use as a context manager; leaves nothing running behind.
+
+    Attributes after start: ``url`` of the api, ``metrics_url``, ``token`` of the first key, ``first_start``.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = DataFolder(folder)
+        self._exit = ExitStack()
+        self.first_start = False
+
+    def __enter__(self) -> Self:
+        with ExitStack() as undo:
+            self.folder.lock()
+            undo.callback(self.folder.unlock)
+            environment = self._environment(undo)
+            migrate.upgrade(environment["GRAPHVEIL_DATABASE_URL"])
+            self.token = self._first_key(environment["GRAPHVEIL_DATABASE_URL"])
+            self.processes = Processes(environment, self.folder.logs, root=ROOT)
+            undo.callback(self.processes.stop)
+            self.processes.start()
+            self._wait_ready()
+            self.folder.announce(self.url)
+            self._exit = undo.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._exit.close()
+
+    def _environment(self, undo: ExitStack) -> dict[str, str]:
+        """Addresses and secrets of the processes; what the caller's environment already sets is kept."""
+        secrets = self.folder.secrets()
+        port, metrics_port = free_port(8000), free_port(9100)
+        self.url, self.metrics_url = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{metrics_port}/metrics"
+        own = {
+            "GRAPHVEIL_STORAGE_URL": (self.folder.path / "objects").as_uri(),
+            "GRAPHVEIL_MASTER_KEY": secrets["master_key"],
+            "GRAPHVEIL_FINGERPRINT_KEY": secrets["fingerprint_key"],
+            "GRAPHVEIL_WORK_FOLDER": str(self.folder.path / "work"),
+            "GRAPHVEIL_PORT": str(port),
+            "GRAPHVEIL_METRICS_PORT": str(metrics_port),
+            "GRAPHVEIL_PUBLIC_URL": self.url,
+        }
+        if "GRAPHVEIL_DATABASE_URL" not in os.environ:
+            postgres = undo.enter_context(EmbeddedPostgres(self.folder.path / "postgres"))
+            own["GRAPHVEIL_DATABASE_URL"] = postgres.url
+        if "GRAPHVEIL_REDIS_URL" not in os.environ:
+            redis = EmbeddedRedis(
+                self.folder.path / "redis",
+                password=secrets["redis_password"],
+                log=self.folder.logs / "redis.log",
+            )
+            own["GRAPHVEIL_REDIS_URL"] = undo.enter_context(redis).url
+        return {**own, **{k: v for k, v in os.environ.items() if k.startswith("GRAPHVEIL_")}}
+
+    def _first_key(self, url: str) -> str:
+        """The key of the folder's owner: made at the first start, read back afterwards."""
+        if self.folder.token_file.exists():
+            return self.folder.token_file.read_text()
+        database = Database(url, pool_size=1)
+        with database.transaction() as session:
+            _, token = create_key(session, tenant="local", name="first-key", roles=frozenset(Role))
+        database.dispose()
+        self.folder.keep_token(token)
+        self.first_start = True
+        return token
+
+    def _wait_ready(self) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline:
+            dead = self.processes.dead()
+            if dead is not None:
+                raise RuntimeError(str(dead))
+            try:
+                if httpx.get(f"{self.url}/readyz", timeout=2.0).status_code == 200:
+                    return
+            except httpx.TransportError:
+                time.sleep(0.1)
+        raise RuntimeError(
+            f"the api was not ready after {START_SECONDS:.0f} s; logs are in {self.folder.logs}"
+        )

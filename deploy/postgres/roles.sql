@@ -1,0 +1,92 @@
+-- Who may do what in the database. Run it as a superuser in the service's database, before the first migration
+-- and again after each one; it may be repeated at will. Give the roles passwords, or members, elsewhere.
+--
+--   graphveil_migrator  owns every table and may change the schema. Only migrations use it.
+--   graphveil_app       api and worker: rows, never the schema. It adds ledger entries and transcript lines and
+--                       can neither change nor remove one; it cannot raise the capacity of an account.
+--   graphveil_auditor   reads the ledger, the jobs and their transcripts. No keys, no datasets, no uploads.
+
+DO $$
+DECLARE
+    role_name text;
+BEGIN
+    FOREACH role_name IN ARRAY ARRAY['graphveil_migrator', 'graphveil_app', 'graphveil_auditor'] LOOP
+        IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = role_name) THEN
+            EXECUTE format(
+                'CREATE ROLE %I LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS', role_name
+            );
+        END IF;
+    END LOOP;
+END
+$$;
+
+REVOKE ALL ON SCHEMA public FROM PUBLIC, graphveil_app, graphveil_auditor;
+GRANT USAGE, CREATE ON SCHEMA public TO graphveil_migrator;
+GRANT USAGE ON SCHEMA public TO graphveil_app, graphveil_auditor;
+
+-- The owner may drop a trigger; so nobody who works with data may own anything.
+DO $$
+DECLARE
+    found record;
+BEGIN
+    FOR found IN
+        SELECT c.oid::regclass AS name FROM pg_class AS c
+        WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p')
+    LOOP
+        EXECUTE format('ALTER TABLE %s OWNER TO graphveil_migrator', found.name);
+        EXECUTE format('REVOKE ALL ON %s FROM PUBLIC, graphveil_app, graphveil_auditor', found.name);
+    END LOOP;
+    FOR found IN
+        SELECT p.oid::regprocedure AS name FROM pg_proc AS p
+        WHERE p.pronamespace = 'public'::regnamespace AND p.prokind = 'f'
+            AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.objid = p.oid AND d.deptype = 'e')
+    LOOP
+        EXECUTE format('ALTER FUNCTION %s OWNER TO graphveil_migrator', found.name);
+    END LOOP;
+END
+$$;
+
+-- What each role may do, table by table: a table that is not named here is closed. Rows for tables that a later
+-- migration brings are granted when this file is run again after it.
+DO $$
+DECLARE
+    allowed record;
+BEGIN
+    FOR allowed IN
+        SELECT * FROM (VALUES
+            ('graphveil_app', 'alembic_version', 'SELECT'),
+            ('graphveil_app', 'api_keys', 'SELECT, INSERT, UPDATE'),
+            ('graphveil_app', 'budget_accounts', 'SELECT, INSERT, UPDATE '
+                '(consecutive_give_backs, blocked_at, exposed_at, last_sequence, last_hash)'),
+            ('graphveil_app', 'budget_balances', 'SELECT, INSERT, UPDATE (charged, reserved)'),
+            ('graphveil_app', 'budget_holds', 'SELECT, INSERT, UPDATE (expires_at), DELETE'),
+            ('graphveil_app', 'ledger_entries', 'SELECT, INSERT'),
+            ('graphveil_app', 'datasets', 'SELECT, INSERT, UPDATE'),
+            ('graphveil_app', 'dataset_keys', 'SELECT, INSERT, DELETE'),
+            ('graphveil_app', 'content_fingerprints', 'SELECT, INSERT'),
+            ('graphveil_app', 'dataset_versions', 'SELECT, INSERT, UPDATE'),
+            ('graphveil_app', 'dataset_parts', 'SELECT, INSERT, UPDATE, DELETE'),
+            ('graphveil_app', 'jobs', 'SELECT, INSERT, UPDATE'),
+            ('graphveil_app', 'job_events', 'SELECT, INSERT'),
+            ('graphveil_app', 'metered_reads', 'SELECT, INSERT'),
+            ('graphveil_app', 'artifacts', 'SELECT, INSERT, UPDATE, DELETE'),
+            ('graphveil_app', 'evaluations', 'SELECT, INSERT, UPDATE'),
+            ('graphveil_app', 'outbox', 'SELECT, INSERT, UPDATE, DELETE'),
+            ('graphveil_auditor', 'alembic_version', 'SELECT'),
+            ('graphveil_auditor', 'budget_accounts', 'SELECT'),
+            ('graphveil_auditor', 'budget_balances', 'SELECT'),
+            ('graphveil_auditor', 'budget_holds', 'SELECT'),
+            ('graphveil_auditor', 'ledger_entries', 'SELECT'),
+            ('graphveil_auditor', 'jobs', 'SELECT'),
+            ('graphveil_auditor', 'metered_reads', 'SELECT'),
+            ('graphveil_auditor', 'artifacts', 'SELECT')
+        ) AS grants (role_name, table_name, privileges)
+    LOOP
+        IF to_regclass(format('public.%I', allowed.table_name)) IS NOT NULL THEN
+            EXECUTE format(
+                'GRANT %s ON public.%I TO %I', allowed.privileges, allowed.table_name, allowed.role_name
+            );
+        END IF;
+    END LOOP;
+END
+$$;

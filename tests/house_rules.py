@@ -1,0 +1,74 @@
+"""House rules that a linter does not know; `python -m tests.house_rules` prints what breaks them."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+MOST_LINES = 500
+PACKAGES = ("api", "worker", "core", "deploy")
+
+
+def python_files() -> list[Path]:
+    """Every Python file of the project that git tracks or would track."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.py"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    return [ROOT / name for name in listed if (ROOT / name).exists()]
+
+
+def too_long(files: list[Path]) -> Iterator[str]:
+    """Files that no longer have one reason to change."""
+    for file in files:
+        lines = len(file.read_text().splitlines())
+        if lines > MOST_LINES:
+            yield f"{file.relative_to(ROOT)}: {lines} lines, at most {MOST_LINES}"
+
+
+def swallowed_errors(files: list[Path]) -> Iterator[str]:
+    """Handlers that do nothing: an error is handled or let through."""
+    for file in files:
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ExceptHandler) and all(isinstance(s, ast.Pass) for s in node.body):
+                yield f"{file.relative_to(ROOT)}:{node.lineno}: an error is swallowed"
+
+
+def undocumented_modules(files: list[Path]) -> Iterator[str]:
+    """Modules of the product that do not say what they are for."""
+    for file in files:
+        if file.relative_to(ROOT).parts[0] in PACKAGES and not ast.get_docstring(ast.parse(file.read_text())):
+            yield f"{file.relative_to(ROOT)}: no module docstring"
+
+
+def reads_environment(files: list[Path]) -> Iterator[str]:
+    """Reads of the environment outside core/settings.py in the service."""
+    for file in files:
+        relative = file.relative_to(ROOT)
+        if relative.parts[0] not in ("api", "worker", "core") or relative.name == "settings.py":
+            continue
+        for number, line in enumerate(file.read_text().splitlines(), start=1):
+            if "os.getenv(" in line or "os.environ[" in line or "os.environ.get(" in line:
+                yield f"{relative}:{number}: the environment is read outside core/settings.py"
+
+
+RULES = (too_long, swallowed_errors, undocumented_modules, reads_environment)
+
+
+def broken_rules() -> list[str]:
+    """Every breach, a line each."""
+    files = python_files()
+    return [breach for rule in RULES for breach in rule(files)]
+
+
+if __name__ == "__main__":
+    breaches = broken_rules()
+    print("\n".join(breaches) or "House rules hold.")
+    sys.exit(bool(breaches))
