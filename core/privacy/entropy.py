@@ -1,0 +1,35 @@
+"""The only randomness of the product.
+
+Everything that is released draws from :func:`noise_generator`: the ChaCha20 stream cipher, keyed with 256
+bits of the operating system for each call. A generator is never kept, so a forked process never repeats its
+parent's stream.
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+Generator = np.random.Generator
+
+
+def noise_generator() -> np.random.Generator:
+    """A fresh generator over ChaCha20, keyed by the operating system; for anything that is released.
+
+    It cannot be seeded: a known seed voids every guarantee. About 50 microseconds to make.
+    """
+    from randomgen import ChaCha
+
+    key = np.frombuffer(os.urandom(32), dtype=np.uint64)
+    return np.random.Generator(ChaCha(key=key, rounds=20))
+
+
+def public_generator(seed: int | None) -> np.random.Generator:
+    """A generator for post-processing: seeded and repeatable, or fresh when ``seed`` is None.
+
+    The caller gives a seed only where the dataset is marked public.
+    """
+    if seed is None:
+        return noise_generator()
+    return np.random.Generator(np.random.PCG64(seed))

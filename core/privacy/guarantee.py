@@ -1,0 +1,143 @@
+"""The guarantee that a release prints: the plan's cost, once the transcript is shown to lie within the plan.
+
+It is computed, never declared. What a paper claims for its method has no place here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from core.errors import InvalidInput
+from core.privacy.events import (
+    NANO,
+    Composed,
+    Event,
+    GaussianEvent,
+    Parallel,
+    PoissonSampled,
+    Pure,
+    Repeated,
+    Unprotected,
+    unprotected_reasons,
+)
+from core.privacy.meter import TranscriptEntry, replay, require_metered
+from core.privacy.plan import ATTO, GuaranteeKind, PrivacyPlan
+from core.privacy.units import Unit
+
+EXACT = (
+    "Laplace, Gaussian and exponential-mechanism draws are exact on integers, from operating-system entropy "
+    "(ChaCha20 or OpenDP); no floating-point noise is added to a released value."
+)
+SAMPLED = (
+    "Poisson-sampled Gaussian steps are floating-point; their guarantee is that of the real-valued mechanism."
+)
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """The promise about one unit. For kind NONE, ``nano_epsilon`` is None and ``reasons`` say why."""
+
+    kind: GuaranteeKind
+    nano_epsilon: int | None
+    delta_atto: int
+    unit: Unit
+    window: int | None
+    statement: str
+    assurance: tuple[str, ...]
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def epsilon(self) -> float | None:
+        """Epsilon as a float, for display; None for kind NONE."""
+        return None if self.nano_epsilon is None else self.nano_epsilon / NANO
+
+    @property
+    def delta(self) -> float:
+        """Delta as a float, for display."""
+        return self.delta_atto / ATTO
+
+    def to_json(self) -> dict[str, Any]:
+        """The guarantee as JSON-able values."""
+        return {
+            "kind": str(self.kind),
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "nano_epsilon": self.nano_epsilon,
+            "delta_atto": self.delta_atto,
+            "unit": str(self.unit),
+            "window": self.window,
+            "statement": self.statement,
+            "assurance": list(self.assurance),
+            "reasons": list(self.reasons),
+        }
+
+
+def guarantee_of(plan: PrivacyPlan, transcript: Sequence[TranscriptEntry], delta_atto: int) -> Guarantee:
+    """The plan's guarantee, pre-committed; the transcript only has to stay within it.
+
+    ``delta_atto`` is the delta that the job was given; it must be the plan's own where the plan is
+    approximate, and does not matter to a pure plan. Raises UnmeteredFit for an empty transcript,
+    PlanExceeded when the transcript does not fit the plan, InvalidInput when it is out of sequence or holds
+    an unknown event.
+    """
+    require_metered(transcript)
+    replay(plan, transcript)
+    reasons = _reasons([*(a.event for a in plan.allotments), *(e.event for e in transcript)])
+    if reasons:
+        statement = "No privacy guarantee: the method read the raw graph. " + " ".join(reasons)
+        return Guarantee(GuaranteeKind.NONE, None, 0, plan.unit, plan.window, statement, (), reasons)
+    cost = plan.cost()
+    if cost.kind is GuaranteeKind.APPROXIMATE and (
+        delta_atto != plan.delta_atto or cost.nano_epsilon is None
+    ):
+        raise InvalidInput("an approximate plan is converted at its own delta", field="delta_atto")
+    assert cost.nano_epsilon is not None
+    statement = _statement(plan, cost.nano_epsilon, cost.delta_atto)
+    assurance = _assurance(e.event for e in transcript)
+    return Guarantee(
+        cost.kind, cost.nano_epsilon, cost.delta_atto, plan.unit, plan.window, statement, assurance
+    )
+
+
+def _reasons(events: Iterable[Event]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(reason for event in events for reason in unprotected_reasons(event)))
+
+
+def _assurance(events: Iterable[Event]) -> tuple[str, ...]:
+    """One note for each kind of noise in the events."""
+    sampled = exact = False
+    for event in events:
+        match event:
+            case Pure() | GaussianEvent() | Parallel():
+                exact = True
+            case PoissonSampled() | Repeated() | Composed():
+                sampled = True
+            case Unprotected():
+                pass
+    return (EXACT,) * exact + (SAMPLED,) * sampled
+
+
+_UNITS = {
+    Unit.EDGE: "any one edge of the graph",
+    Unit.EVENT: "any one edge at any one timestamp",
+    Unit.W_EVENT: "any changes inside any {window} consecutive timestamps, at most one edge per timestamp"
+    " and one edge without time",
+    Unit.PAIR: "everything between any one pair of nodes, over all timestamps and edge types",
+}
+
+
+def _statement(plan: PrivacyPlan, nano_epsilon: int, delta_atto: int) -> str:
+    unit = _UNITS[plan.unit].format(window=plan.window)
+    epsilon = f"{nano_epsilon / NANO:.9f}".rstrip("0").rstrip(".")
+    first = (
+        f"Whether {unit} is present or absent changes the probability of any release by a factor of at most "
+        f"exp({epsilon})"
+    )
+    if delta_atto:
+        first += f", except with probability {delta_atto / ATTO:.3g}"
+    return (
+        f"{first}. Moving an edge elsewhere counts as two such changes. "
+        "The node set, node and edge types, directedness and the time grid are public and not protected."
+    )

@@ -1,0 +1,246 @@
+"""The meter between a generator and the data: check, record durably, and only then let an operation draw.
+
+A cell (edge type, step) may spend what the plan allots to it and nothing else. An overrun is a bug in a
+generator: the meter raises, and stays closed.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from core.errors import InvalidInput, MeterClosed, PlanExceeded, UnmeteredFit
+from core.privacy import accountant
+from core.privacy.events import (
+    MAX_TEXT,
+    Event,
+    Parallel,
+    Pure,
+    Unprotected,
+    check_event,
+    from_json,
+    pure_nano_epsilon,
+    to_json,
+)
+from core.privacy.plan import CellKey, PrivacyPlan
+
+
+@dataclass(frozen=True)
+class TranscriptEntry:
+    """One recorded operation. A member of a parallel group (``group``: the group's sequence, ``branch``:
+    which of its branches) was paid by the group's own entry and costs nothing more."""
+
+    sequence: int
+    edge_type: str
+    step: int | None
+    event: Event
+    purpose: str
+    group: int | None = None
+    branch: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The entry as JSON-able values."""
+        return {
+            "sequence": self.sequence,
+            "edge_type": self.edge_type,
+            "step": self.step,
+            "event": to_json(self.event),
+            "purpose": self.purpose,
+            "group": self.group,
+            "branch": self.branch,
+        }
+
+    @classmethod
+    def from_json(cls, value: Any) -> TranscriptEntry:
+        """The entry that :meth:`to_json` wrote; InvalidInput for anything else."""
+        names = {"sequence", "edge_type", "step", "event", "purpose", "group", "branch"}
+        if not isinstance(value, dict) or set(value) != names:
+            raise InvalidInput("not a transcript entry", field="transcript")
+        return cls(**{**value, "event": from_json(value["event"])})
+
+
+class Recorder(Protocol):
+    """Where the transcript is kept. An entry is durable before ``record`` returns."""
+
+    def record(self, entry: TranscriptEntry) -> None: ...
+
+
+class MemoryRecorder:
+    """Keeps entries in memory only: for benchmarks, public data and replays, where nothing has to survive."""
+
+    def __init__(self) -> None:
+        self.entries: list[TranscriptEntry] = []
+
+    def record(self, entry: TranscriptEntry) -> None:
+        """Appends the entry."""
+        self.entries.append(entry)
+
+
+class _Purse:
+    """What one cell may still spend: pure events by integers, the others at every Rényi order."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        pures = [pure_nano_epsilon(e) for e in events]
+        self.pure_left = sum(p for p in pures if p is not None)
+        others = [e for e, p in zip(events, pures, strict=True) if p is None]
+        self.unprotected = any(isinstance(e, Unprotected) for e in others)
+        finite = [e for e in others if not isinstance(e, Unprotected)]
+        self.curve = accountant.cell_curve(finite, accountant.ORDERS) if finite else None
+        self.spent: Counter[Event] = Counter()
+
+    def take(self, event: Event) -> bool:
+        """Takes the event out, if it fits; the state is unchanged otherwise."""
+        if isinstance(event, Unprotected):
+            return self.unprotected
+        pure = pure_nano_epsilon(event)
+        if pure is not None:
+            if pure > self.pure_left:
+                return False
+            self.pure_left -= pure
+            return True
+        if self.curve is None:
+            return False
+        spent = accountant.counted_curve(self.spent + Counter([event]), accountant.ORDERS)
+        if not (spent <= self.curve * (1 + accountant.SLACK / 10)).all():
+            return False
+        self.spent[event] += 1
+        return True
+
+
+class Meter:
+    """Lets operations pass while they fit the plan. Thread-safe; one meter serves one fit.
+
+    ``recorder`` must be durable wherever the data is private: what was recorded is what a crashed fit has
+    read.
+    """
+
+    def __init__(self, plan: PrivacyPlan, recorder: Recorder) -> None:
+        self.plan = plan
+        self._recorder = recorder
+        self._purses: dict[CellKey, _Purse] = {}
+        self._branches: dict[tuple[int, int], int] = {}
+        self._transcript: list[TranscriptEntry] = []
+        self._closed = False
+        self._lock = threading.RLock()
+
+    @property
+    def transcript(self) -> tuple[TranscriptEntry, ...]:
+        """What was recorded so far, in order."""
+        return tuple(self._transcript)
+
+    @property
+    def closed(self) -> bool:
+        """True after an overrun or a failed record."""
+        return self._closed
+
+    def charge(self, edge_type: str, step: int | None, event: Event, purpose: str) -> None:
+        """The event is recorded durably, and the operation may draw.
+
+        Raises PlanExceeded when the cell's allotment does not cover it (the meter stays closed), MeterClosed
+        afterwards. What the recorder raises passes through and closes the meter: nobody knows what was kept.
+        """
+        self._admit(edge_type, step, event, purpose, None, None)
+
+    def open_group(
+        self,
+        edge_type: str,
+        step: int | None,
+        nano_epsilon: int,
+        branches: Sequence[str],
+        purpose: str,
+        parent: tuple[int, int] | None = None,
+    ) -> tuple[tuple[int, int], ...]:
+        """One key per branch, each with ``nano_epsilon`` to spend; the group costs ``nano_epsilon`` once,
+        now.
+
+        Unit: sound where every unit lies wholly in one branch; the caller answers for that. ``parent`` is the
+        branch that pays for a nested group.
+        """
+        event = Parallel(tuple(Pure(nano_epsilon, name) for name in branches))
+        group, branch = parent or (None, None)
+        sequence = self._admit(edge_type, step, event, purpose, group, branch)
+        return tuple((sequence, index) for index in range(len(branches)))
+
+    def charge_branch(
+        self, key: tuple[int, int], edge_type: str, step: int | None, event: Event, purpose: str
+    ) -> None:
+        """As :meth:`charge`, paid out of the cap of one branch of an open group."""
+        self._admit(edge_type, step, event, purpose, *key)
+
+    def close_group(self, keys: Iterable[tuple[int, int]]) -> None:
+        """What is left in the branches is gone: no later operation may draw on it."""
+        with self._lock:
+            for key in keys:
+                self._branches[key] = 0
+
+    def _admit(
+        self,
+        edge_type: str,
+        step: int | None,
+        event: Event,
+        purpose: str,
+        group: int | None,
+        branch: int | None,
+    ) -> int:
+        with self._lock:
+            if self._closed:
+                raise MeterClosed("the meter is closed: the plan was exceeded, or a record failed")
+            check_event(event)
+            if not isinstance(purpose, str) or not 1 <= len(purpose) <= MAX_TEXT:
+                raise InvalidInput(f"a purpose is a text of 1 to {MAX_TEXT} characters", field="purpose")
+            entry = TranscriptEntry(len(self._transcript), edge_type, step, event, purpose, group, branch)
+            if not self._take(entry):
+                self._closed = True
+                raise PlanExceeded(
+                    f"the plan does not cover {purpose!r} on {edge_type!r}, step {step}",
+                    edge_type=edge_type,
+                    step=step,
+                    purpose=purpose,
+                )
+            try:
+                self._recorder.record(entry)
+            except BaseException:
+                self._closed = True
+                raise
+            self._transcript.append(entry)
+            if isinstance(event, Parallel):
+                caps = [pure_nano_epsilon(b) or 0 for b in event.branches]
+                self._branches.update({(entry.sequence, i): cap for i, cap in enumerate(caps)})
+            return entry.sequence
+
+    def _take(self, entry: TranscriptEntry) -> bool:
+        if entry.group is not None and entry.branch is not None:
+            key = (entry.group, entry.branch)
+            pure = pure_nano_epsilon(entry.event)
+            if pure is None or pure > self._branches.get(key, 0):
+                return False
+            paid_by = self._transcript[entry.group]
+            if (paid_by.edge_type, paid_by.step) != (entry.edge_type, entry.step):
+                return False
+            self._branches[key] -= pure
+            return True
+        cell = (entry.edge_type, entry.step)
+        if cell not in self._purses:
+            events = self.plan.cells.get(cell)
+            if events is None:
+                return False
+            self._purses[cell] = _Purse(events)
+        return self._purses[cell].take(entry.event)
+
+
+def replay(plan: PrivacyPlan, transcript: Iterable[TranscriptEntry]) -> None:
+    """The transcript fits the plan; PlanExceeded otherwise, InvalidInput when out of sequence."""
+    meter = Meter(plan, MemoryRecorder())
+    for expected, entry in enumerate(transcript):
+        if entry.sequence != expected or (entry.group is None) != (entry.branch is None):
+            raise InvalidInput("the transcript is not in sequence", field="transcript")
+        meter._admit(entry.edge_type, entry.step, entry.event, entry.purpose, entry.group, entry.branch)
+
+
+def require_metered(transcript: Sequence[TranscriptEntry]) -> None:
+    """Raises UnmeteredFit when a fit recorded nothing: whatever it made did not come through the meter."""
+    if not transcript:
+        raise UnmeteredFit("the fit recorded no operation")

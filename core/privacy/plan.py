@@ -1,0 +1,292 @@
+"""What a job will spend, fixed before any data is read.
+
+A plan is a pure function of a method's parameters and the public schema. It lists allotments over cells
+(edge type, step); the meter lets no cell spend more. Its cost under the dataset's privacy unit is what the
+ledger reserves, what publication charges and what the release prints.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import Any
+
+from core.errors import InvalidInput, NotAccepted
+from core.privacy import accountant
+from core.privacy.events import (
+    MAX_TEXT,
+    Event,
+    Unprotected,
+    check_event,
+    from_json,
+    pure_nano_epsilon,
+    to_json,
+    unprotected_reasons,
+)
+from core.privacy.units import Unit
+
+WHOLE_GRAPH = "*"
+"""The cell name of an unprotected access: every edge type, every step."""
+
+MAX_ALLOTMENTS = 1_000_000
+MAX_STEPS = 100_000
+MAX_DELTA_ATTO = 10**17
+ATTO = 10**18
+
+CellKey = tuple[str, int | None]
+
+
+class GuaranteeKind(StrEnum):
+    """PURE: epsilon. APPROXIMATE: epsilon and delta. NONE: no finite guarantee."""
+
+    PURE = "pure"
+    APPROXIMATE = "approximate"
+    NONE = "none"
+
+
+@dataclass(frozen=True)
+class Allotment:
+    """One event that a plan grants to one cell. ``step`` is None for an edge type without time."""
+
+    edge_type: str
+    step: int | None
+    event: Event
+    purpose: str
+
+    def __post_init__(self) -> None:
+        for text, name in ((self.edge_type, "edge_type"), (self.purpose, "purpose")):
+            if not isinstance(text, str) or not 1 <= len(text) <= MAX_TEXT:
+                raise InvalidInput(f"{name} is a text of 1 to {MAX_TEXT} characters", field=name)
+        if self.step is not None and (type(self.step) is not int or not 0 <= self.step < MAX_STEPS):
+            raise InvalidInput("a step is an integer of the time grid, or absent", field="step")
+        check_event(self.event)
+        if (self.edge_type == WHOLE_GRAPH) != isinstance(self.event, Unprotected):
+            raise InvalidInput(
+                "an unprotected access names the whole graph, and nothing else does", field="event"
+            )
+        if self.edge_type == WHOLE_GRAPH and self.step is not None:
+            raise InvalidInput("the whole graph has no step", field="step")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The cost of a plan to one privacy unit; integers, rounded up.
+
+    ``nano_epsilon`` is None for kind NONE, and for an approximate plan that names no delta.
+    ``per_step`` is the nano-epsilon of each step (dearest edge type) of a pure temporal plan, else None.
+    ``untimed`` is the nano-epsilon of the dearest edge type without time.
+    """
+
+    nano_epsilon: int | None
+    delta_atto: int
+    kind: GuaranteeKind
+    per_step: tuple[int, ...] | None
+    untimed: int
+
+
+@dataclass(frozen=True)
+class PrivacyPlan:
+    """Everything a job may spend. Immutable; equal plans have equal digests.
+
+    ``window`` is given for unit W_EVENT and for no other. ``steps`` is the length of the public time grid
+    (1 without time). ``delta_atto`` (unit 1e-18) is the delta at which an approximate plan is converted; 0
+    for pure.
+    Raises InvalidInput when there is no allotment, or one lies outside the grid or does not fit the unit.
+    """
+
+    method: str
+    unit: Unit
+    window: int | None
+    steps: int
+    allotments: tuple[Allotment, ...]
+    delta_atto: int = field(default=0)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "unit", Unit(self.unit))
+        object.__setattr__(self, "allotments", tuple(self.allotments))
+        if not isinstance(self.method, str) or not 1 <= len(self.method) <= MAX_TEXT:
+            raise InvalidInput("a plan names its method", field="method")
+        if type(self.steps) is not int or not 1 <= self.steps <= MAX_STEPS:
+            raise InvalidInput(f"steps is an integer in [1, {MAX_STEPS}]", field="steps")
+        if type(self.delta_atto) is not int or not 0 <= self.delta_atto <= MAX_DELTA_ATTO:
+            raise InvalidInput(f"delta_atto is an integer in [0, {MAX_DELTA_ATTO}]", field="delta_atto")
+        self._check_window()
+        if not 1 <= len(self.allotments) <= MAX_ALLOTMENTS:
+            raise InvalidInput(f"a plan has 1 to {MAX_ALLOTMENTS} allotments", field="allotments")
+        for allotment in self.allotments:
+            self._check_allotment(allotment)
+
+    def _check_window(self) -> None:
+        if (self.unit is Unit.W_EVENT) != (self.window is not None):
+            raise InvalidInput("a window belongs to unit w-event and to no other", field="window")
+        if self.window is not None and (type(self.window) is not int or not 1 <= self.window <= MAX_STEPS):
+            raise InvalidInput(f"a window is an integer in [1, {MAX_STEPS}]", field="window")
+
+    def _check_allotment(self, allotment: Allotment) -> None:
+        if not isinstance(allotment, Allotment):
+            raise InvalidInput("a plan is made of allotments", field="allotments")
+        if allotment.step is None:
+            return
+        if not self.unit.temporal:
+            raise InvalidInput(
+                "unit edge speaks of a static graph: an allotment has no step", field="allotments"
+            )
+        if allotment.step >= self.steps:
+            raise InvalidInput("an allotment lies outside the time grid", field="allotments")
+
+    @cached_property
+    def cells(self) -> Mapping[CellKey, tuple[Event, ...]]:
+        """The allotted events of each cell."""
+        cells: dict[CellKey, list[Event]] = defaultdict(list)
+        for allotment in self.allotments:
+            cells[allotment.edge_type, allotment.step].append(allotment.event)
+        return {key: tuple(events) for key, events in cells.items()}
+
+    @property
+    def kind(self) -> GuaranteeKind:
+        """PURE when every allotment is, NONE when one is unprotected, else APPROXIMATE."""
+        if any(unprotected_reasons(a.event) for a in self.allotments):
+            return GuaranteeKind.NONE
+        pure = all(pure_nano_epsilon(a.event) is not None for a in self.allotments)
+        return GuaranteeKind.PURE if pure else GuaranteeKind.APPROXIMATE
+
+    def cost(self) -> Cost:
+        """The cost to one privacy unit, over cells c with sums s(c).
+
+        EDGE, EVENT: max of s(c): the unit is one edge of one cell, and cells hold disjoint edges.
+        PAIR: sum of all s(c). W_EVENT: the dearest untimed type, plus the dearest window of ``window``
+        consecutive steps, each step at its dearest type (one edge per timestamp); windows that reach past the
+        grid hold a subset of one inside it, so they cost no more. O(allotments + steps).
+        """
+        kind = self.kind
+        if kind is GuaranteeKind.NONE:
+            return Cost(None, 0, kind, None, 0)
+        if kind is GuaranteeKind.APPROXIMATE:
+            nano = (
+                accountant.nano_epsilon(self._curve(accountant.ORDERS), self.delta_atto)
+                if self.delta_atto
+                else None
+            )
+            return Cost(nano, self.delta_atto, kind, None, 0)
+        sums = {key: sum(pure_nano_epsilon(e) or 0 for e in events) for key, events in self.cells.items()}
+        total, per_step, untimed = _by_unit(sums, self.unit, self.window, self.steps)
+        return Cost(total, 0, kind, tuple(per_step) if self.unit.temporal else None, untimed)
+
+    def _curve(self, orders: Sequence[float]) -> list[float]:
+        """The plan's Rényi divergence bound per order, by the same rules of the unit as :meth:`cost`.
+
+        Pure events of a cell are added before they are converted: eps -> min(eps, alpha eps^2/2) grows at
+        least linearly, so the curve bounds every way in which the meter lets a cell split its pure epsilon.
+        """
+        curves = {key: accountant.cell_curve(events, orders) for key, events in self.cells.items()}
+        result = []
+        for column in range(len(orders)):
+            sums = {key: float(curve[column]) for key, curve in curves.items()}
+            result.append(_by_unit(sums, self.unit, self.window, self.steps)[0])
+        return result
+
+    def spend(self, filter: str, orders: Sequence[int | float] = ()) -> dict[str, int]:
+        """The amounts to reserve, by budget dimension; all integers, rounded up.
+
+        ``basic``: {"epsilon": nano, "delta": atto}; under W_EVENT {"untimed", "step/0", ..., "delta"}.
+        ``renyi``: {"rdp/<order>": nano} at each of ``orders``. Raises NotAccepted where no finite amount
+        exists: an unprotected plan, an approximate plan without delta, w-event outside pure basic.
+        """
+        cost = self.cost()
+        if cost.kind is GuaranteeKind.NONE:
+            raise NotAccepted("an unprotected plan has no finite cost", field="method")
+        if self.unit is Unit.W_EVENT and (filter != "basic" or cost.kind is not GuaranteeKind.PURE):
+            raise NotAccepted("a w-event account takes pure plans under the basic filter only", field="unit")
+        if filter == "renyi":
+            if not orders:
+                raise InvalidInput("the Rényi filter needs its grid of orders", field="orders")
+            curve = self._curve(orders)
+            return {f"rdp/{a}": accountant.ceil_nano(x) for a, x in zip(orders, curve, strict=True)}
+        if filter != "basic":
+            raise InvalidInput(f"unknown budget filter {filter!r}", field="filter")
+        if cost.nano_epsilon is None:
+            raise NotAccepted("an approximate plan names its delta", field="delta_atto")
+        if self.unit is not Unit.W_EVENT:
+            return {"epsilon": cost.nano_epsilon, "delta": cost.delta_atto}
+        steps = {f"step/{t}": nano for t, nano in enumerate(cost.per_step or ())}
+        return {"untimed": cost.untimed, **steps, "delta": 0}
+
+    def digest(self) -> str:
+        """SHA-256 of the canonical JSON, in hex: what a reservation and a charge name."""
+        text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def to_json(self) -> dict[str, Any]:
+        """The plan as JSON-able values, exactly."""
+        return {
+            "method": self.method,
+            "unit": str(self.unit),
+            "window": self.window,
+            "steps": self.steps,
+            "delta_atto": self.delta_atto,
+            "allotments": [
+                {"edge_type": a.edge_type, "step": a.step, "event": to_json(a.event), "purpose": a.purpose}
+                for a in self.allotments
+            ],
+        }
+
+    @classmethod
+    def from_json(cls, value: Any) -> PrivacyPlan:
+        """The plan that :meth:`to_json` wrote; InvalidInput for anything else."""
+        match value:
+            case {
+                "method": method,
+                "unit": unit,
+                "window": window,
+                "steps": steps,
+                "delta_atto": delta,
+                "allotments": [*rows],
+                **rest,
+            } if not rest and unit in set(Unit):
+                allotments = tuple(_allotment(row) for row in rows)
+                return cls(method, Unit(unit), window, steps, allotments, delta)
+        raise InvalidInput("not a privacy plan", field="plan")
+
+
+def _allotment(value: Any) -> Allotment:
+    match value:
+        case {"edge_type": edge_type, "step": step, "event": event, "purpose": purpose, **rest} if not rest:
+            return Allotment(edge_type, step, from_json(event), purpose)
+    raise InvalidInput("not an allotment", field="allotments")
+
+
+def _by_unit(
+    sums: Mapping[CellKey, Any], unit: Unit, window: int | None, steps: int
+) -> tuple[Any, list[Any], Any]:
+    """(cost of one unit, dearest edge type of each step, dearest untimed type); integers stay integers."""
+    per_step: list[Any] = [0] * steps
+    untimed: Any = 0
+    for (_, step), amount in sums.items():
+        if step is None:
+            untimed = max(untimed, amount)
+        else:
+            per_step[step] = max(per_step[step], amount)
+    match unit:
+        case Unit.EDGE | Unit.EVENT:
+            return max(untimed, *per_step), per_step, untimed
+        case Unit.PAIR:
+            return sum(sums.values()), per_step, untimed
+        case Unit.W_EVENT:
+            assert window is not None
+            return untimed + _dearest_window(per_step, window), per_step, untimed
+        case _:
+            raise InvalidInput(f"unknown privacy unit {unit!r}", field="unit")
+
+
+def _dearest_window(per_step: Sequence[Any], window: int) -> Any:
+    running = sum(per_step[:window])
+    dearest = running
+    for t in range(window, len(per_step)):
+        running += per_step[t] - per_step[t - window]
+        dearest = max(dearest, running)
+    return dearest

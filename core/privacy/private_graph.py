@@ -1,0 +1,286 @@
+"""What a generator gets instead of the graph: the public schema, and operations that pay before they read.
+
+Every operation checks its public arguments, charges the meter (check, record durably), and only then
+touches the data. No operation returns, logs or raises anything that depends on the data except its noisy
+result.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from core.errors import InvalidInput, MeterClosed, NotAccepted
+from core.graphs.schema import GraphSchema
+from core.privacy import mechanisms, queries
+from core.privacy.events import Event, GaussianEvent, Pure, Unprotected, positive_fraction
+from core.privacy.meter import Meter
+from core.privacy.plan import WHOLE_GRAPH
+from core.privacy.units import Unit
+
+if TYPE_CHECKING:
+    from core.graphs.graph import Cell, Graph
+
+
+class PrivateGraph:
+    """A metered session over one graph. The graph itself is not reachable through the public interface."""
+
+    def __init__(self, graph: Graph, meter: Meter) -> None:
+        self._graph = graph
+        self._meter = meter
+        self.schema: GraphSchema = graph.schema
+        self.unit: Unit = meter.plan.unit
+        self.window: int | None = meter.plan.window
+        if meter.plan.steps != graph.schema.steps:
+            raise InvalidInput("the plan's time grid is not the schema's", field="steps")
+        if graph.schema.temporal != self.unit.temporal:
+            raise NotAccepted(
+                "unit edge is for static graphs, the other units for temporal ones", field="unit"
+            )
+
+    def node_count(self, node_type: str) -> int:
+        """The size of a node type's public universe."""
+        return self._graph.nodes[self.schema.node_type(node_type).name].count
+
+    def cell(self, edge_type: str, step: int | None) -> PrivateCell:
+        """The operations of one cell. Free: which cells exist is public."""
+        shape = self._shape(edge_type, step)
+        meter, graph = self._meter, self._graph
+
+        def charge(event: Event, purpose: str) -> None:
+            meter.charge(edge_type, step, event, purpose)
+
+        return PrivateCell(shape, step, meter, charge, None, lambda: graph.cell(edge_type, step))
+
+    def laplace(
+        self,
+        query: str,
+        *,
+        edge_type: str,
+        step: int | None,
+        nano_epsilon: int,
+        purpose: str,
+        **public_args: Any,
+    ) -> np.ndarray:
+        """:meth:`PrivateCell.laplace` of the named cell."""
+        return self.cell(edge_type, step).laplace(
+            query, nano_epsilon=nano_epsilon, purpose=purpose, **public_args
+        )
+
+    def gaussian(
+        self,
+        query: str,
+        *,
+        edge_type: str,
+        step: int | None,
+        noise_multiplier: Fraction | float,
+        purpose: str,
+        **public_args: Any,
+    ) -> np.ndarray:
+        """:meth:`PrivateCell.gaussian` of the named cell."""
+        return self.cell(edge_type, step).gaussian(
+            query, noise_multiplier=noise_multiplier, purpose=purpose, **public_args
+        )
+
+    def exponential_labels(
+        self,
+        *,
+        edge_type: str,
+        step: int | None,
+        nano_epsilon: int,
+        labels: np.ndarray,
+        order: np.ndarray,
+        purpose: str,
+    ) -> np.ndarray:
+        """:meth:`PrivateCell.exponential_labels` of the named cell."""
+        return self.cell(edge_type, step).exponential_labels(
+            nano_epsilon=nano_epsilon, labels=labels, order=order, purpose=purpose
+        )
+
+    @contextmanager
+    def parallel(
+        self,
+        *,
+        edge_type: str,
+        step: int | None,
+        nano_epsilon: int,
+        labels: np.ndarray,
+        purpose: str = "parallel group",
+    ) -> Iterator[tuple[PrivateCell, PrivateCell]]:
+        """:meth:`PrivateCell.parallel` of the named cell."""
+        cell = self.cell(edge_type, step)
+        with cell.parallel(nano_epsilon=nano_epsilon, labels=labels, purpose=purpose) as branches:
+            yield branches
+
+    def unprotected(self, reason: str) -> Graph:
+        """The raw graph, after Unprotected(reason) is recorded: the release's guarantee becomes ``none``.
+
+        Raises PlanExceeded unless the plan allots an unprotected access to the whole graph.
+        """
+        self._meter.charge(WHOLE_GRAPH, None, Unprotected(reason), "unprotected access")
+        return self._graph
+
+    def _shape(self, edge_type: str, step: int | None) -> queries.Shape:
+        try:
+            declared = self.schema.edge_type(edge_type)
+        except KeyError:
+            raise InvalidInput(f"no edge type {edge_type!r} is declared", field="edge_type") from None
+        if step not in self.schema.steps_of(edge_type):
+            raise InvalidInput(f"edge type {edge_type!r} has no step {step}", field="step")
+        nodes = self._graph.nodes
+        return queries.Shape(declared, nodes[declared.source].count, nodes[declared.target].count)
+
+
+class PrivateCell:
+    """The operations of one cell, or of one branch of a parallel group inside it."""
+
+    def __init__(
+        self,
+        shape: queries.Shape,
+        step: int | None,
+        meter: Meter,
+        charge: Callable[[Event, str], None],
+        branch: tuple[int, int] | None,
+        read: Callable[[], Cell],
+    ) -> None:
+        self.shape = shape
+        self.step = step
+        self._meter = meter
+        self._charge = charge
+        self._branch = branch
+        self._read = read
+
+    @property
+    def _multiplicity(self) -> int:
+        """Edges that one unit may have in one cell: 2 where a pair may be linked both ways."""
+        both_ways = self.shape.edge_type.homogeneous and self.shape.edge_type.directed
+        return 2 if self._meter.plan.unit is Unit.PAIR and both_ways else 1
+
+    def laplace(self, query: str, *, nano_epsilon: int, purpose: str, **public_args: Any) -> np.ndarray:
+        """The query's values plus discrete Laplace noise of scale sensitivity / epsilon; int64.
+
+        Sensitivity: the query's declared L1. Unit: one edge of the cell (times the edges that a unit may
+        have in it).
+        Proof: :func:`core.privacy.mechanisms.discrete_laplace`. ``public_args`` are public or already paid
+        for.
+        """
+        question = queries.ask(query, self.shape, public_args)
+        self._charge(Pure(nano_epsilon, f"discrete_laplace/{query}"), purpose)
+        values = question.measure(self._read()).astype(np.int64)
+        return mechanisms.discrete_laplace(values, question.l1_sensitivity * self._multiplicity, nano_epsilon)
+
+    def gaussian(
+        self, query: str, *, noise_multiplier: Fraction | float, purpose: str, **public_args: Any
+    ) -> np.ndarray:
+        """The query's values plus discrete Gaussian noise of noise_multiplier times the L2 sensitivity;
+        int64.
+
+        Sensitivity: the query's declared L2. Unit: one edge of the cell (times the edges that a unit may
+        have in it).
+        Proof: :func:`core.privacy.mechanisms.discrete_gaussian`. Not offered inside a parallel group.
+        """
+        question = queries.ask(query, self.shape, public_args)
+        sigma = positive_fraction(noise_multiplier, "noise_multiplier")
+        squared = question.l2_squared * self._multiplicity**2
+        mechanisms.check_gaussian(squared, sigma)
+        self._charge(GaussianEvent(sigma), purpose)
+        values = question.measure(self._read()).astype(np.int64)
+        return mechanisms.discrete_gaussian(values, squared, sigma)
+
+    def exponential_labels(
+        self, *, nano_epsilon: int, labels: np.ndarray, order: np.ndarray, purpose: str
+    ) -> np.ndarray:
+        """New community labels 0..k-1 after one pass of the exponential mechanism; int64 (n,).
+
+        Sensitivity, proof: :func:`core.privacy.communities.exponential_pass`. Unit: one undirected edge of
+        the cell. Undirected relations inside one node type only. ``labels`` and ``order`` are public or
+        already paid for.
+        """
+        from core.privacy.communities import check_order, exponential_pass
+
+        if not self.shape.undirected:
+            raise NotAccepted(
+                "communities are adjusted on undirected relations inside one node type", field="edge_type"
+            )
+        checked, _ = queries.check_labels(labels, self.shape.source_count, None, "labels")
+        visits = check_order(order, self.shape.source_count)
+        self._charge(Pure(nano_epsilon, "exponential/labels"), purpose)
+        return exponential_pass(self._read().adjacency, checked, visits, nano_epsilon)
+
+    @contextmanager
+    def parallel(
+        self, *, nano_epsilon: int, labels: np.ndarray, purpose: str = "parallel group"
+    ) -> Iterator[tuple[PrivateCell, PrivateCell]]:
+        """Yields (inside, between): the edges with both ends in one label, and those with ends in two.
+
+        Each branch may spend up to ``nano_epsilon``; the group costs ``nano_epsilon`` once, charged on
+        entry. After the block the branches are closed.
+
+        Sensitivity: that of each branch's own operations. Unit: EDGE, EVENT, W_EVENT; PAIR is refused.
+        Proof: labels are public or already paid for, so they are the same for both neighbours and cut the
+        cell's edges into two disjoint sets. EDGE and EVENT: neighbours differ in one edge, hence in one
+        branch of one cell; the other branch's outputs have the same law given all outputs before, so the
+        joint ratio is at most exp of what that branch spends, at most the cap. W_EVENT: neighbours differ
+        in at most one edge per timestamp, and the group stands inside one cell, thus inside one timestamp
+        (or among the untimed edges, where the unit is one edge): within it the argument is the same, and
+        the caps of a window's steps add up as any other event's. PAIR may hold several edges of a cell;
+        rather than argue case by case, it is refused.
+        """
+        if self._meter.plan.unit is Unit.PAIR:
+            raise NotAccepted(
+                "a node pair may lie in several branches: no parallel groups under unit pair", field="unit"
+            )
+        if not self.shape.edge_type.homogeneous:
+            raise NotAccepted("a parallel group splits a relation inside one node type", field="edge_type")
+        checked, _ = queries.check_labels(labels, self.shape.source_count, None, "labels")
+        edge_type, step = self.shape.edge_type.name, self.step
+        keys = self._meter.open_group(
+            edge_type, step, nano_epsilon, ("inside", "between"), purpose, self._branch
+        )
+        split = _Split(self._read, checked)
+        cells = [self._branch_cell(key, side, split) for key, side in zip(keys, (True, False), strict=True)]
+        try:
+            yield cells[0], cells[1]
+        finally:
+            self._meter.close_group(keys)
+            for cell in cells:
+                cell._charge = _refuse_closed
+
+    def _branch_cell(self, key: tuple[int, int], inside: bool, split: _Split) -> PrivateCell:
+        meter, edge_type, step = self._meter, self.shape.edge_type.name, self.step
+
+        def charge(event: Event, purpose: str) -> None:
+            meter.charge_branch(key, edge_type, step, event, purpose)
+
+        return PrivateCell(self.shape, step, meter, charge, key, lambda: split.part(inside))
+
+
+def _refuse_closed(event: Event, purpose: str) -> None:
+    raise MeterClosed("the parallel group is over")
+
+
+class _Split:
+    """The two halves of a cell, cut at the first read: never before a branch has paid. O(m)."""
+
+    def __init__(self, read: Callable[[], Cell], labels: np.ndarray) -> None:
+        self._read = read
+        self._labels = labels
+        self._parts: dict[bool, Cell] = {}
+        self._lock = threading.Lock()
+
+    def part(self, inside: bool) -> Cell:
+        with self._lock:
+            if not self._parts:
+                cell = self._read()
+                same = self._labels[cell.source] == self._labels[cell.target]
+                for side, mask in ((True, same), (False, ~same)):
+                    self._parts[side] = dataclasses.replace(
+                        cell, source=cell.source[mask], target=cell.target[mask]
+                    )
+            return self._parts[inside]

@@ -1,0 +1,169 @@
+"""The named queries that may be measured, each with its declared sensitivity.
+
+A query is exact and integer-valued; :mod:`core.privacy.private_graph` pays and adds the noise.
+Sensitivities hold for add-or-remove one edge of the cell (an undirected edge is one edge), for every graph;
+a property test checks them against brute force. Arguments must be public or already-paid output: that
+cannot be checked here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from core.errors import InvalidInput, NotAccepted
+from core.graphs.schema import EdgeType
+
+if TYPE_CHECKING:
+    from core.graphs.graph import Cell
+
+MAX_VALUES = 2**26
+"""Most values that one query may return; 512 MiB of int64."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The public shape of a cell: its relation and the sizes of its two node universes."""
+
+    edge_type: EdgeType
+    source_count: int
+    target_count: int
+
+    @property
+    def undirected(self) -> bool:
+        """True for an undirected relation inside one node type."""
+        return self.edge_type.homogeneous and not self.edge_type.directed
+
+
+@dataclass(frozen=True)
+class Question:
+    """A query with checked arguments: ``measure(cell)`` returns ``size`` int64 values.
+
+    ``l1_sensitivity`` and ``l2_squared`` bound the change when one edge of the cell is added or removed.
+    """
+
+    name: str
+    size: int
+    l1_sensitivity: int
+    l2_squared: int
+    measure: Callable[[Cell], np.ndarray]
+
+
+def ask(name: str, shape: Shape, arguments: Mapping[str, Any]) -> Question:
+    """The named query, its arguments checked against the public shape alone.
+
+    Raises InvalidInput for an unknown query or argument, NotAccepted where the relation has no such query.
+    """
+    query = QUERIES.get(name)
+    if query is None:
+        raise InvalidInput(f"unknown query {name!r}; known: {', '.join(sorted(QUERIES))}", field="query")
+    try:
+        question = query(shape, **arguments)
+    except TypeError as error:
+        raise InvalidInput(f"query {name!r} does not take these arguments", field="query") from error
+    if question.size > MAX_VALUES:
+        raise InvalidInput(f"query {name!r} would return more than {MAX_VALUES} values", field="query")
+    return question
+
+
+def edge_count(shape: Shape) -> Question:
+    """The number of edges; shape (1,).
+
+    Sensitivity: L1 = L2 = 1. Unit: one edge. Proof: one edge is one row of the cell.
+    """
+    return Question("edge_count", 1, 1, 1, lambda cell: np.array([cell.count], dtype=np.int64))
+
+
+def degrees(shape: Shape, *, side: str = "both") -> Question:
+    """The number of edges at every node, in index order; O(n + m).
+
+    ``side="both"``: relation inside one node type, every end counts, shape (n,). ``"source"`` / ``"target"``:
+    out- and in-degrees of a directed or bipartite relation, shape of that side's universe.
+
+    Sensitivity: both: L1 = 2, L2^2 = 2; one side: L1 = L2 = 1. Unit: one edge.
+    Proof: canonical edges have no self-loops, so an edge adds 1 to each of two entries, or to one of one
+    side.
+    """
+    if side == "both":
+        if not shape.edge_type.homogeneous:
+            raise NotAccepted(
+                "a relation between two node types has one degree vector per side", field="side"
+            )
+
+        def both(cell: Cell) -> np.ndarray:
+            n = cell.source_count
+            return np.bincount(cell.source, minlength=n) + np.bincount(cell.target, minlength=n)
+
+        return Question("degrees", shape.source_count, 2, 2, both)
+    if side not in ("source", "target"):
+        raise InvalidInput("side is 'both', 'source' or 'target'", field="side")
+    if shape.undirected:
+        raise NotAccepted("an undirected relation has no sides", field="side")
+    count = shape.source_count if side == "source" else shape.target_count
+    return Question("degrees", count, 1, 1, lambda cell: np.bincount(getattr(cell, side), minlength=count))
+
+
+def group_matrix(
+    shape: Shape,
+    *,
+    labels: np.ndarray,
+    target_labels: np.ndarray | None = None,
+    groups: int | None = None,
+    target_groups: int | None = None,
+) -> Question:
+    """The number of edges between every two groups of nodes; O(m + number of groups squared).
+
+    Inside one node type: ``labels`` (n,) in 0..k-1, result (k(k+1)/2,): the upper triangle with its
+    diagonal, row by row; direction is ignored. Between two node types: ``target_labels`` too, result (k *
+    k2,) row by row. ``groups`` fixes k where trailing groups may be empty.
+
+    Sensitivity: L1 = L2 = 1. Unit: one edge. Proof: labels are fixed, so an edge falls into one pair of
+    groups.
+    """
+    rows, k = check_labels(labels, shape.source_count, groups, "labels")
+    if shape.edge_type.homogeneous:
+        if target_labels is not None or target_groups is not None:
+            raise NotAccepted(
+                "target labels belong to a relation between two node types", field="target_labels"
+            )
+        cells = k * (k + 1) // 2
+
+        def triangle(cell: Cell) -> np.ndarray:
+            a, b = rows[cell.source], rows[cell.target]
+            low, high = np.minimum(a, b), np.maximum(a, b)
+            return np.bincount(low * k - low * (low - 1) // 2 + (high - low), minlength=cells)
+
+        return Question("group_matrix", cells, 1, 1, triangle)
+    if target_labels is None:
+        raise InvalidInput("a relation between two node types needs target labels", field="target_labels")
+    columns, k2 = check_labels(target_labels, shape.target_count, target_groups, "target_labels")
+
+    def rectangle(cell: Cell) -> np.ndarray:
+        return np.bincount(rows[cell.source] * k2 + columns[cell.target], minlength=k * k2)
+
+    return Question("group_matrix", k * k2, 1, 1, rectangle)
+
+
+def check_labels(labels: Any, count: int, groups: int | None, field: str) -> tuple[np.ndarray, int]:
+    """``labels`` as int64 of length ``count`` with values in 0..k-1, and k; InvalidInput otherwise.
+
+    The array is copied: what was checked is what is used.
+    """
+    array = np.asarray(labels)
+    if array.shape != (count,) or not np.issubdtype(array.dtype, np.integer):
+        raise InvalidInput(f"{field} is one integer for each of {count} nodes", field=field)
+    array = array.astype(np.int64, copy=True)
+    k = int(array.max()) + 1 if groups is None else groups
+    if type(k) is not int or not 1 <= k <= 2**31 or array.min() < 0 or array.max() >= k:
+        raise InvalidInput(f"{field} lie in 0..{k - 1 if type(k) is int else 'k-1'}", field=field)
+    return array, k
+
+
+QUERIES: Mapping[str, Callable[..., Question]] = {
+    "edge_count": edge_count,
+    "degrees": degrees,
+    "group_matrix": group_matrix,
+}

@@ -1,0 +1,179 @@
+import itertools
+import math
+import random
+
+import pytest
+
+from core.errors import InvalidInput, NotAccepted
+from core.privacy.accountant import ORDERS
+from core.privacy.events import (
+    NANO,
+    Composed,
+    GaussianEvent,
+    Parallel,
+    PoissonSampled,
+    Pure,
+    Repeated,
+    Unprotected,
+)
+from core.privacy.plan import Allotment, GuaranteeKind, PrivacyPlan
+from core.privacy.units import Unit
+
+ATTO_DELTA = 10**12
+
+
+def plan(unit, rows, *, window=None, steps=1, delta_atto=0):
+    allotments = tuple(
+        Allotment(kind, step, event if not isinstance(event, int) else Pure(event, "laplace"), "test")
+        for kind, step, event in rows
+    )
+    return PrivacyPlan("test", unit, window, steps, allotments, delta_atto)
+
+
+def differing_sets(unit, cells, window, steps):
+    """Every maximal set of cells in which neighbours under the unit may differ, by enumeration."""
+    untimed = [c for c in cells if c[1] is None]
+    if unit in (Unit.EDGE, Unit.EVENT):
+        return [{c} for c in cells]
+    if unit is Unit.PAIR:
+        return [set(cells)]
+    found = []
+    for start in range(-window, steps + window):
+        per_step = [[c for c in cells if c[1] == t] or [None] for t in range(start, start + window)]
+        for choice in itertools.product(untimed or [None], *per_step):
+            found.append({c for c in choice if c is not None})
+    return found
+
+
+@pytest.mark.parametrize("unit", list(Unit))
+@pytest.mark.parametrize("seed", range(25))
+def test_cost_against_enumeration(unit, seed):
+    rng = random.Random(seed)
+    steps = rng.randint(1, 6) if unit.temporal else 1
+    window = rng.randint(1, 8) if unit is Unit.W_EVENT else None
+    places = [("a", None), ("b", None)]
+    if unit.temporal:
+        places += [(kind, t) for kind in ("t", "u") for t in range(steps)]
+    rows = [(*rng.choice(places), rng.randint(1, 100)) for _ in range(rng.randint(1, 15))]
+    cells = {}
+    for kind, step, nano in rows:
+        cells[kind, step] = cells.get((kind, step), 0) + nano
+    worst = max(sum(cells[c] for c in chosen) for chosen in differing_sets(unit, list(cells), window, steps))
+    cost = plan(unit, rows, window=window, steps=steps).cost()
+    assert cost.nano_epsilon == worst
+    assert (cost.kind, cost.delta_atto) == (GuaranteeKind.PURE, 0)
+    spend = plan(unit, rows, window=window, steps=steps).spend("basic", ())
+    assert all(type(amount) is int for amount in spend.values())
+    if unit is Unit.W_EVENT:
+        sliding = [
+            sum(spend.get(f"step/{t}", 0) for t in range(s, s + window))
+            for s in range(-window, steps + window)
+        ]
+        assert spend["untimed"] + max(sliding) == worst
+        assert [spend[f"step/{t}"] for t in range(steps)] == list(cost.per_step)
+    else:
+        assert spend == {"epsilon": worst, "delta": 0}
+
+
+def test_a_window_longer_than_the_grid_takes_everything():
+    rows = [("t", 0, 5), ("t", 2, 7), ("a", None, 11)]
+    assert plan(Unit.W_EVENT, rows, window=50, steps=3).cost().nano_epsilon == 23
+
+
+def test_approximate_cost_and_kind():
+    sgd = Repeated(PoissonSampled(0.01, GaussianEvent(1.0)), 50)
+    without = plan(Unit.EDGE, [("a", None, sgd), ("a", None, NANO // 10)])
+    assert without.kind is GuaranteeKind.APPROXIMATE
+    assert without.cost().nano_epsilon is None
+    with pytest.raises(NotAccepted):
+        without.spend("basic", ())
+    named = plan(Unit.EDGE, [("a", None, sgd), ("a", None, NANO // 10)], delta_atto=ATTO_DELTA)
+    alone = plan(Unit.EDGE, [("a", None, sgd)], delta_atto=ATTO_DELTA)
+    assert alone.cost().nano_epsilon < named.cost().nano_epsilon
+    assert named.spend("basic", ()) == {"epsilon": named.cost().nano_epsilon, "delta": ATTO_DELTA}
+
+
+def test_gaussian_cost_matches_the_textbook():
+    """RDP of sigma = 5 at delta 1e-6: epsilon below the classical conversion and above the exact 0.92."""
+    nano = plan(Unit.EDGE, [("a", None, GaussianEvent(5))], delta_atto=ATTO_DELTA).cost().nano_epsilon
+    classical = 1 / 50 + 2 * math.sqrt(math.log(1e6) / 50)
+    assert 0.85 * NANO < nano <= classical * NANO
+
+
+def test_parallel_branches_cost_their_maximum():
+    event = Parallel((Pure(5, "x"), Composed((Pure(3, "x"), Pure(4, "x")))))
+    assert plan(Unit.EDGE, [("a", None, event)]).cost().nano_epsilon == 7
+
+
+def test_renyi_spend_rounds_up_and_covers_every_split():
+    rows = [("a", None, NANO // 10)] * 3
+    split = plan(Unit.EDGE, rows).spend("renyi", ORDERS)
+    whole = plan(Unit.EDGE, [("a", None, 3 * (NANO // 10))]).spend("renyi", ORDERS)
+    assert split == whole
+    assert set(split) == {f"rdp/{a}" for a in ORDERS}
+    assert whole["rdp/2"] >= 0.09 * NANO
+    assert whole["rdp/1024"] >= 0.3 * NANO
+    assert whole["rdp/1024"] <= 0.3 * NANO + 2
+
+
+def test_renyi_follows_the_unit():
+    rows = [("t", 0, GaussianEvent(2)), ("t", 1, GaussianEvent(1))]
+    event = plan(Unit.EVENT, rows, steps=2).spend("renyi", (2, 4))
+    pair = plan(Unit.PAIR, rows, steps=2).spend("renyi", (2, 4))
+    assert event["rdp/4"] == pytest.approx(2 * NANO, abs=2)
+    assert pair["rdp/4"] == pytest.approx(2.5 * NANO, abs=2)
+
+
+def test_refusals_of_spend():
+    pure = plan(Unit.EDGE, [("a", None, 5)])
+    for filter, orders in (("zcdp", ()), ("renyi", ())):
+        with pytest.raises(InvalidInput):
+            pure.spend(filter, orders)
+    window = plan(Unit.W_EVENT, [("t", 0, 5)], window=2, steps=2)
+    with pytest.raises(NotAccepted):
+        window.spend("renyi", ORDERS)
+    raw = plan(Unit.EDGE, [("*", None, Unprotected("paper"))])
+    assert raw.cost().kind is GuaranteeKind.NONE
+    assert raw.cost().nano_epsilon is None
+    with pytest.raises(NotAccepted):
+        raw.spend("basic", ())
+
+
+@pytest.mark.parametrize(
+    ("unit", "rows", "options"),
+    [
+        (Unit.EDGE, [], {}),
+        (Unit.EDGE, [("a", 0, 5)], {}),
+        (Unit.EVENT, [("a", 3, 5)], {"steps": 3}),
+        (Unit.EVENT, [("a", 0, 5)], {"steps": 3, "window": 2}),
+        (Unit.W_EVENT, [("a", 0, 5)], {"steps": 3}),
+        (Unit.W_EVENT, [("a", 0, 5)], {"steps": 3, "window": 0}),
+        (Unit.EDGE, [("a", None, 5)], {"steps": 0}),
+        (Unit.EDGE, [("a", None, 5)], {"delta_atto": -1}),
+        (Unit.EDGE, [("a", None, 5)], {"delta_atto": math.nan}),
+        (Unit.EDGE, [("a", None, 0)], {}),
+        (Unit.EDGE, [("a", None, -5)], {}),
+        (Unit.EDGE, [("a", True, 5)], {}),
+        (Unit.EDGE, [("", None, 5)], {}),
+        (Unit.EDGE, [("*", None, 5)], {}),
+        (Unit.EDGE, [("a", None, Unprotected("why"))], {}),
+        (Unit.EDGE, [("a", None, None)], {}),
+    ],
+)
+def test_bad_plans_are_refused(unit, rows, options):
+    with pytest.raises(InvalidInput):
+        plan(unit, rows, **options)
+
+
+def test_json_and_digest():
+    rows = [("t", 1, Parallel((Pure(1, "x"), Pure(2, "y")))), ("a", None, GaussianEvent(1.5))]
+    first = plan(Unit.PAIR, rows, steps=4, delta_atto=7)
+    again = PrivacyPlan.from_json(first.to_json())
+    assert again == first
+    assert again.digest() == first.digest()
+    assert len(first.digest()) == 64
+    other = plan(Unit.PAIR, rows, steps=5, delta_atto=7)
+    assert other.digest() != first.digest()
+    for broken in (None, {}, {**first.to_json(), "unit": "node"}, {**first.to_json(), "extra": 1}):
+        with pytest.raises(InvalidInput):
+            PrivacyPlan.from_json(broken)
