@@ -11,7 +11,10 @@ from sqlalchemy.orm import Session, sessionmaker
 
 def make_engine(url: str, *, pool_size: int = 10) -> Engine:
     """A connection pool for the given address; connections are checked before use."""
-    return create_engine(url, pool_size=pool_size, max_overflow=pool_size, pool_pre_ping=True)
+    # Parameters stay out of errors: they would carry digests and sizes into logs.
+    return create_engine(
+        url, pool_size=pool_size, max_overflow=pool_size, pool_pre_ping=True, hide_parameters=True
+    )
 
 
 class Database:

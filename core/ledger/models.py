@@ -109,6 +109,21 @@ class BudgetBalance(Base):
     reserved: Mapped[int] = mapped_column(Amount, default=0, server_default="0")
 
 
+class BudgetHold(Base):
+    """An open reservation: present from its reserve entry to its terminal one, so that a sweep for overdue
+    ones costs what is open, not what ever was. ``expires_at`` is empty once the job has begun.
+    """
+
+    __tablename__ = "budget_holds"
+    __table_args__ = (
+        Index("ix_budget_holds_expiry", "expires_at", postgresql_where=text("expires_at IS NOT NULL")),
+    )
+
+    reservation_id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    account_id: Mapped[str] = mapped_column(ForeignKey("budget_accounts.id"), index=True)
+    expires_at: Mapped[datetime | None] = mapped_column(default=None)
+
+
 class LedgerEntry(CreatedAt, Base):
     """One immutable line of an account. The database refuses UPDATE, DELETE and TRUNCATE."""
 

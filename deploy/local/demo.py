@@ -9,7 +9,7 @@ import json
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from rich.console import Console
@@ -34,9 +34,10 @@ def main() -> None:
     console.rule("[bold]Graphveil: from a graph that may not be shown to one that may")
     if FOLDER.exists():
         shutil.rmtree(FOLDER)
-    with _step("Starting PostgreSQL, Redis, the api and a worker"):
-        stack = Stack(FOLDER).__enter__()
-    with stack, Graphveil(stack.url, stack.token) as service:
+    with ExitStack() as running:
+        with _step("Starting PostgreSQL, Redis, the api and a worker"):
+            stack = running.enter_context(Stack(FOLDER))
+        service = running.enter_context(Graphveil(stack.url, stack.token))
         console.print(f"  The service answers at {stack.url}")
         dataset_id = _register(service)
         job = _publish(service, dataset_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+PR_SET_PDEATHSIG = 1
 PYTHON = (sys.executable, "-m")
 
 COMMANDS: dict[str, tuple[str, ...]] = {
@@ -36,6 +38,15 @@ class Dead:
         return f"{self.name} stopped by itself with exit code {self.code}. The end of {self.log}:\n{tail}"
 
 
+def end_with_parent() -> None:
+    """This process is asked to stop when the stack dies, however it dies. Linux only.
+
+    A worker that outlived its stack would reach the next one on the same folder, with the wrong addresses.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
 class Processes:
     """The service's processes under one environment; their output goes to one log file each."""
 
@@ -55,6 +66,7 @@ class Processes:
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
+                preexec_fn=end_with_parent,
             )
 
     def dead(self) -> Dead | None:

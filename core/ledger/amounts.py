@@ -1,0 +1,104 @@
+"""Amounts of budget are integers: nano-epsilon, and delta in units of 1e-18 (atto).
+
+Costs round up and capacities round down, so that rounding never favours the spender.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+
+from core.errors import InvalidInput
+
+Number = str | int | float | Decimal
+
+NANO = 9
+ATTO = 18
+MAX_EPSILON = 1_000_000
+MAX_STEP = 999_999_999
+
+_TEXT = re.compile(r"[0-9]{1,40}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,4})?")
+_EXACT = Context(prec=120)
+
+
+def epsilon_cost(value: Number, *, field: str = "epsilon") -> int:
+    """Nano-epsilon of a cost, rounded up.
+
+    ``value`` is a decimal text, an integer, a Decimal, or a float, which stands for the shortest decimal that
+    reads back as that float. Raises InvalidInput (``field``) for NaN, infinities, zero, negatives, booleans,
+    any other text, and more than 1e6.
+    """
+    return _scaled(_epsilon(value, field), NANO, ROUND_CEILING)
+
+
+def epsilon_capacity(value: Number, *, field: str = "epsilon") -> int:
+    """Nano-epsilon of a capacity, rounded down. InvalidInput as in :func:`epsilon_cost`, and below 1e-9."""
+    nano = _scaled(_epsilon(value, field), NANO, ROUND_FLOOR)
+    if nano == 0:
+        raise InvalidInput("epsilon is too small: the smallest capacity is 1e-9", field=field)
+    return nano
+
+
+def delta_cost(value: Number, *, field: str = "delta") -> int:
+    """Atto-delta of a cost, rounded up. Zero is allowed. InvalidInput below 0, from 1 on, for non-numbers."""
+    return _scaled(_delta(value, field), ATTO, ROUND_CEILING)
+
+
+def delta_capacity(value: Number, *, field: str = "delta") -> int:
+    """Atto-delta of a capacity, rounded down. InvalidInput as in :func:`delta_cost`."""
+    return _scaled(_delta(value, field), ATTO, ROUND_FLOOR)
+
+
+def format_epsilon(nano_epsilon: int) -> str:
+    """The exact decimal, without trailing zeros: ``"0.75"``."""
+    return _format(nano_epsilon, NANO)
+
+
+def format_delta(delta_atto: int) -> str:
+    """The exact decimal, without trailing zeros: ``"0.000001"``."""
+    return _format(delta_atto, ATTO)
+
+
+def _epsilon(value: Number, field: str) -> Decimal:
+    number = _number(value, field)
+    if number <= 0:
+        raise InvalidInput("epsilon must be greater than zero", field=field)
+    if number > MAX_EPSILON:
+        raise InvalidInput(f"epsilon must be at most {MAX_EPSILON}", field=field)
+    return number
+
+
+def _delta(value: Number, field: str) -> Decimal:
+    number = _number(value, field)
+    if number < 0 or number >= 1:
+        raise InvalidInput("delta must be at least 0 and less than 1", field=field)
+    return number
+
+
+def _number(value: Number, field: str) -> Decimal:
+    match value:
+        case bool():
+            raise InvalidInput("a number is needed, not a truth value", field=field)
+        case str() if _TEXT.fullmatch(value.strip()):
+            number = Decimal(value.strip())
+        case int() | Decimal():
+            number = Decimal(value)
+        case float():
+            number = Decimal(repr(value))
+        case _:
+            raise InvalidInput("a non-negative decimal number is needed", field=field)
+    if not number.is_finite():
+        raise InvalidInput("a finite number is needed", field=field)
+    return number
+
+
+def _scaled(number: Decimal, digits: int, rounding: str) -> int:
+    """``number * 10**digits`` as an integer, rounded once, from all its digits."""
+    rounded = number.quantize(Decimal(1).scaleb(-digits), rounding=rounding, context=_EXACT)
+    return int(rounded.scaleb(digits, context=_EXACT))
+
+
+def _format(amount: int, digits: int) -> str:
+    whole, rest = divmod(abs(amount), 10**digits)
+    fraction = f"{rest:0{digits}d}".rstrip("0")
+    return ("-" if amount < 0 else "") + (f"{whole}.{fraction}" if fraction else f"{whole}")

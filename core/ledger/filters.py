@@ -1,0 +1,150 @@
+"""Privacy filters: may this amount be added to that account? Pure functions over integers.
+
+BASIC adds epsilon and delta. Under the w-event unit it adds epsilon in every window of consecutive steps
+(Kellaris et al., VLDB 2014, Theorem 3). RENYI adds the Rényi curve on a fixed, finite grid of orders (Feldman
+and Zrnic, NeurIPS 2021; Lécuyer 2021). All stay valid for amounts that are chosen after earlier releases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from core.errors import BudgetExceeded
+from core.ledger.amounts import format_delta, format_epsilon
+from core.ledger.models import Filter
+from core.ledger.terms import W_EVENT, Terms, dimensions
+
+
+@dataclass(frozen=True)
+class Balance:
+    """One dimension of an account."""
+
+    capacity: int
+    charged: int = 0
+    reserved: int = 0
+
+    @property
+    def committed(self) -> int:
+        """What is no longer free."""
+        return self.charged + self.reserved
+
+
+@dataclass(frozen=True)
+class Load:
+    """What one constraint carries once ``requested`` is added; ``window`` is (first step, last step)."""
+
+    dimension: str
+    capacity: int
+    charged: int
+    reserved: int
+    requested: int
+    window: tuple[int, int] | None = None
+
+    @property
+    def remaining(self) -> int:
+        """Room before the request; negative at Rényi orders whose conversion costs more than the total."""
+        return self.capacity - self.charged - self.reserved
+
+    @property
+    def fits(self) -> bool:
+        """The filter's inequality."""
+        return self.requested <= self.remaining
+
+
+def admits(terms: Terms, balances: Mapping[str, Balance], amounts: Mapping[str, int]) -> None:
+    """Returns when charged + reserved + ``amounts`` stays within capacity; raises BudgetExceeded otherwise.
+
+    Complexity: O(steps log steps) under w-event, else O(dimensions).
+    """
+    if not amounts:
+        return
+    load = decisive(terms, balances, amounts)
+    if not load.fits:
+        raise _refusal(terms, load)
+
+
+def decisive(terms: Terms, balances: Mapping[str, Balance], amounts: Mapping[str, int]) -> Load:
+    """The constraint that decides: the roomiest order under RENYI, the tightest sum or window otherwise.
+
+    With no amounts, it is the account as it stands, and fits if and only if the invariant holds.
+    """
+    if terms.filter == Filter.RENYI:
+        loads = [_load(d, capacity, balances, amounts) for d, capacity in dimensions(terms).items()]
+        return max(loads, key=lambda load: load.remaining - load.requested)
+    if terms.unit == W_EVENT:
+        first = tightest_window(terms, balances, amounts)
+    else:
+        first = _load("epsilon", terms.nano_epsilon, balances, amounts)
+    delta = _load("delta", terms.delta_atto, balances, amounts)
+    return first if not first.fits or delta.fits else delta
+
+
+def tightest_window(terms: Terms, balances: Mapping[str, Balance], amounts: Mapping[str, int]) -> Load:
+    """The window of ``terms.window`` consecutive steps that carries most, untimed spend included.
+
+    Steps that nobody has spent on, future ones among them, carry nothing; so the fullest window may be taken
+    to end at a step that carries something, and only those are walked.
+    """
+    untimed = _load("untimed", terms.nano_epsilon, balances, amounts)
+    best, span = (0, 0, 0), None
+    for last, sums in _windows(terms.window or 1, balances, amounts):
+        if span is None or sum(sums) > sum(best):
+            best, span = sums, (max(0, last - (terms.window or 1) + 1), last)
+    return Load(
+        dimension="epsilon",
+        capacity=terms.nano_epsilon,
+        charged=untimed.charged + best[0],
+        reserved=untimed.reserved + best[1],
+        requested=untimed.requested + best[2],
+        window=span,
+    )
+
+
+def steps_of(dimension_names: Iterable[str]) -> list[int]:
+    """The steps among the dimensions, ascending."""
+    return sorted(int(name[5:]) for name in dimension_names if name.startswith("step/"))
+
+
+def _windows(
+    window: int, balances: Mapping[str, Balance], amounts: Mapping[str, int]
+) -> Iterator[tuple[int, tuple[int, int, int]]]:
+    """(last step, sums of charged, reserved and asked) of the window that ends at each step with spend."""
+    nothing = Balance(0)
+    steps = steps_of({*balances, *amounts})
+    spends = []
+    for step in steps:
+        balance = balances.get(f"step/{step}", nothing)
+        spends.append((balance.charged, balance.reserved, amounts.get(f"step/{step}", 0)))
+    charged = reserved = asked = oldest = 0
+    for last, spend in zip(steps, spends, strict=True):
+        charged, reserved, asked = charged + spend[0], reserved + spend[1], asked + spend[2]
+        while steps[oldest] <= last - window:
+            gone = spends[oldest]
+            charged, reserved, asked = charged - gone[0], reserved - gone[1], asked - gone[2]
+            oldest += 1
+        yield last, (charged, reserved, asked)
+
+
+def _load(dimension: str, capacity: int, balances: Mapping[str, Balance], amounts: Mapping[str, int]) -> Load:
+    balance = balances.get(dimension, Balance(capacity))
+    return Load(dimension, capacity, balance.charged, balance.reserved, amounts.get(dimension, 0))
+
+
+def _refusal(terms: Terms, load: Load) -> BudgetExceeded:
+    text = format_delta if load.dimension == "delta" else format_epsilon
+    remaining = text(max(0, load.remaining))
+    where = f" in steps {load.window[0]} to {load.window[1]}" if load.window else ""
+    return BudgetExceeded(
+        f"{load.dimension} {text(load.requested)} was asked{where}; "
+        f"{remaining} remains of {text(load.capacity)}",
+        account_id=terms.account_id,
+        unit=terms.unit,
+        dimension=load.dimension,
+        window=list(load.window) if load.window else None,
+        requested=text(load.requested),
+        remaining=remaining,
+        capacity=text(load.capacity),
+        charged=text(load.charged),
+        reserved=text(load.reserved),
+    )

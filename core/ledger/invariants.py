@@ -1,0 +1,152 @@
+"""What must hold for every account at every moment, whatever crashed or raced. Checked in production too."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from sqlalchemy.orm import Session
+
+from core.errors import NotFound
+from core.ledger import audit, chain, repository
+from core.ledger.filters import decisive
+from core.ledger.models import BudgetAccount, EntryKind
+from core.ledger.statement import terms_of
+from core.ledger.terms import dimensions
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One account in which one invariant does not hold. ``detail`` names amounts and entries, never data."""
+
+    invariant: str
+    account_id: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class ChainReport:
+    """The account as recomputed from its entries; ``head`` is the last hash, in hex."""
+
+    account_id: str
+    entries: int
+    head: str
+    violations: tuple[Violation, ...]
+
+    @property
+    def intact(self) -> bool:
+        """True when every invariant holds."""
+        return not self.violations
+
+
+class Invariant(Protocol):
+    """One rule. ``check`` returns its violations in one account, or in all."""
+
+    name: str
+
+    def check(self, session: Session, account_id: str | None = None) -> list[Violation]: ...
+
+
+class CapacityHolds:
+    """charged + reserved <= capacity, as the account's filter adds up, and the capacities are its terms'."""
+
+    name = "capacity_holds"
+
+    def check(self, session: Session, account_id: str | None = None) -> list[Violation]:
+        """O(balances)."""
+        found = []
+        for each in audit.account_ids(session, account_id):
+            account, balances = repository.snapshot(session, each)
+            terms = terms_of(account)
+            load = decisive(terms, balances, {})
+            if not load.fits:
+                found.append(Violation(self.name, each, f"{load.dimension} exceeds {load.capacity}"))
+            for dimension, capacity in dimensions(terms).items():
+                if dimension not in balances or balances[dimension].capacity != capacity:
+                    found.append(Violation(self.name, each, f"the capacity of {dimension} is not the terms'"))
+        return found
+
+
+class ReservationsEndOnce:
+    """A reservation begins once, ends at most once and in full, and is held exactly while it is open."""
+
+    name = "reservations_end_once"
+
+    def check(self, session: Session, account_id: str | None = None) -> list[Violation]:
+        """One statement over the entries."""
+        return [
+            Violation(
+                self.name,
+                loose.account_id,
+                f"{loose.reservation_id}: begun {loose.begun}, ended {loose.ended}, held {loose.held}",
+            )
+            for loose in audit.loose(session, account_id)
+        ]
+
+
+class BalancesFold:
+    """Each balance is the sum of the account's entries."""
+
+    name = "balances_fold"
+
+    def check(self, session: Session, account_id: str | None = None) -> list[Violation]:
+        """One statement over the entries."""
+        return [
+            Violation(
+                self.name,
+                row.account_id,
+                f"{row.dimension}: entries give charged, reserved = {row.folded}, the balance {row.standing}",
+            )
+            for row in audit.unfolded(session, account_id)
+        ]
+
+
+class ChainIntact:
+    """Entries are numbered without gaps, each names the hash before it, each hash is that of its columns."""
+
+    name = "chain_intact"
+
+    def check(self, session: Session, account_id: str | None = None) -> list[Violation]:
+        """O(entries), streamed."""
+        found = []
+        for each in audit.account_ids(session, account_id):
+            standing = audit.head(session, each)
+            if standing is not None:
+                found += [Violation(self.name, each, flaw) for flaw in _flaws(session, *standing)]
+        return found
+
+
+def _flaws(session: Session, account: BudgetAccount, newest: int) -> list[str]:
+    """The breaks in an account's chain, each told once; hashing goes on from what the entry itself names."""
+    flaws = []
+    previous, sequence, terms = chain.genesis(account.id), 0, None
+    for columns in audit.chain(session, account.id, account.last_sequence):
+        sequence += 1
+        if columns["sequence"] != sequence:
+            flaws.append(f"entry {sequence} is missing")
+            sequence = columns["sequence"]
+        if columns["previous_hash"] != previous:
+            flaws.append(f"entry {sequence} does not follow the one before it")
+        if columns["hash"] != chain.entry_hash(columns):
+            flaws.append(f"entry {sequence} was changed")
+        if columns["kind"] == EntryKind.GRANT:
+            terms = columns["digests"].get("terms")
+        previous = columns["hash"]
+    if sequence != account.last_sequence or newest != account.last_sequence or previous != account.last_hash:
+        flaws.append(f"the account's head, {account.last_sequence}, is not the last entry")
+    if terms != chain.terms_digest(terms_of(account)):
+        flaws.append("the account's terms are not those of its grant")
+    return flaws
+
+
+INVARIANTS: tuple[Invariant, ...] = (CapacityHolds(), ReservationsEndOnce(), BalancesFold(), ChainIntact())
+
+
+def verify(session: Session, account_id: str) -> ChainReport:
+    """Every invariant, checked in one account. NotFound when there is none. Takes no locks."""
+    standing = audit.head(session, account_id)
+    if standing is None:
+        raise NotFound("no such budget account", id=account_id)
+    violations = [found for invariant in INVARIANTS for found in invariant.check(session, account_id)]
+    account, _ = standing
+    return ChainReport(account_id, account.last_sequence, account.last_hash.hex(), tuple(violations))

@@ -1,0 +1,154 @@
+"""The ledger's reads and locks. Whoever changes an account holds its row lock, and no other lock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+
+from sqlalchemy import bindparam, func, select, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from core.errors import NotFound
+from core.ledger.filters import Balance
+from core.ledger.models import TERMINAL, BudgetAccount, BudgetHold, EntryKind, LedgerEntry
+from core.ledger.posting import ACCOUNTS, BALANCES, HOLDS
+
+_LOCK_ACCOUNT = (
+    select(BudgetAccount, func.clock_timestamp())
+    .where(BudgetAccount.id == bindparam("account_id"))
+    .with_for_update()
+    .execution_options(populate_existing=True)
+)
+_LOCK_RESERVATION = (
+    select(LedgerEntry, BudgetAccount, func.clock_timestamp())
+    .join(BudgetAccount, BudgetAccount.id == LedgerEntry.account_id)
+    .where(LedgerEntry.reservation_id == bindparam("reservation_id"), LedgerEntry.kind == EntryKind.RESERVE)
+    .with_for_update(of=BudgetAccount)
+    .execution_options(populate_existing=True)
+)
+_TERMINAL = select(LedgerEntry).where(
+    LedgerEntry.reservation_id == bindparam("reservation_id"), LedgerEntry.kind.in_(TERMINAL)
+)
+_BALANCES = select(BALANCES.c.dimension, BALANCES.c.capacity, BALANCES.c.charged, BALANCES.c.reserved).where(
+    BALANCES.c.account_id == bindparam("account_id")
+)
+
+
+def create_account(session: Session, account: BudgetAccount) -> bool:
+    """The account's row is written; False when the tenant has one for this domain already."""
+    columns = {column.name: getattr(account, column.name) for column in ACCOUNTS.columns}
+    values = {name: value for name, value in columns.items() if value is not None}
+    statement = insert(ACCOUNTS).values(values).on_conflict_do_nothing(index_elements=["tenant", "domain"])
+    return session.execute(statement.returning(ACCOUNTS.c.id)).first() is not None
+
+
+def create_balances(
+    session: Session, account_id: str, capacities: Mapping[str, int], *, binding: bool
+) -> None:
+    """One empty balance for each dimension."""
+    rows = [
+        {"account_id": account_id, "dimension": d, "capacity": Decimal(c), "binding": binding}
+        for d, c in capacities.items()
+    ]
+    session.execute(insert(BALANCES), rows)
+
+
+def account_of(session: Session, tenant: str, domain: str) -> BudgetAccount:
+    """The account of a domain that is known to have one."""
+    statement = select(BudgetAccount).where(BudgetAccount.tenant == tenant, BudgetAccount.domain == domain)
+    return session.scalars(statement, execution_options={"populate_existing": True}).one()
+
+
+def lock_account(session: Session, account_id: str) -> tuple[BudgetAccount, datetime]:
+    """The account, locked until the transaction ends, and PostgreSQL's time. NotFound when there is none."""
+    row = session.execute(_LOCK_ACCOUNT, {"account_id": account_id}).one_or_none()
+    if row is None:
+        raise NotFound("no such budget account", id=account_id)
+    return row[0], row[1]
+
+
+def lock_reservation(session: Session, reservation_id: str) -> tuple[LedgerEntry, BudgetAccount, datetime]:
+    """The reserve entry, its account (locked), and PostgreSQL's time. NotFound when there is none."""
+    row = session.execute(_LOCK_RESERVATION, {"reservation_id": reservation_id}).one_or_none()
+    if row is None:
+        raise NotFound("no such reservation", id=reservation_id)
+    return row[0], row[1], row[2]
+
+
+def terminal(session: Session, reservation_id: str) -> LedgerEntry | None:
+    """The entry that ended the reservation, if any."""
+    return session.scalars(_TERMINAL, {"reservation_id": reservation_id}).one_or_none()
+
+
+def balances(session: Session, account_id: str) -> dict[str, Balance]:
+    """Every dimension of an account."""
+    rows = session.execute(_BALANCES, {"account_id": account_id})
+    return {
+        dimension: Balance(int(size), int(charged), int(reserved))
+        for dimension, size, charged, reserved in rows
+    }
+
+
+def snapshot(session: Session, account_id: str) -> tuple[BudgetAccount, dict[str, Balance]]:
+    """The account and its balances as one statement sees them, unlocked. NotFound when there is none."""
+    statement = (
+        select(
+            BudgetAccount, BALANCES.c.dimension, BALANCES.c.capacity, BALANCES.c.charged, BALANCES.c.reserved
+        )
+        .outerjoin(BALANCES, BALANCES.c.account_id == BudgetAccount.id)
+        .where(BudgetAccount.id == account_id)
+        .execution_options(populate_existing=True)
+    )
+    rows = session.execute(statement).all()
+    if not rows:
+        raise NotFound("no such budget account", id=account_id)
+    found = {row[1]: Balance(int(row[2]), int(row[3]), int(row[4])) for row in rows if row[1] is not None}
+    return rows[0][0], found
+
+
+def earliest_expiry(session: Session, account_id: str) -> datetime | None:
+    """When the first of the account's open reservations would run out."""
+    return session.scalar(select(func.min(HOLDS.c.expires_at)).where(HOLDS.c.account_id == account_id))
+
+
+def hold_expiry(session: Session, reservation_id: str) -> datetime | None:
+    """When an open reservation runs out; None once its job has begun."""
+    return session.scalar(select(HOLDS.c.expires_at).where(HOLDS.c.reservation_id == reservation_id))
+
+
+def keep_hold(session: Session, reservation_id: str) -> None:
+    """The open reservation no longer runs out."""
+    session.execute(update(HOLDS).where(HOLDS.c.reservation_id == reservation_id).values(expires_at=None))
+
+
+def entries(session: Session, account_id: str, *, after: int, limit: int) -> list[LedgerEntry]:
+    """Up to ``limit`` entries that follow sequence number ``after``, in order."""
+    statement = (
+        select(LedgerEntry)
+        .where(LedgerEntry.account_id == account_id, LedgerEntry.sequence > after)
+        .order_by(LedgerEntry.sequence)
+        .limit(limit)
+    )
+    return list(session.scalars(statement))
+
+
+def of_job(session: Session, account_id: str, job_id: str, kind: EntryKind) -> list[LedgerEntry]:
+    """The job's entries of one kind."""
+    statement = select(LedgerEntry).where(
+        LedgerEntry.account_id == account_id, LedgerEntry.job_id == job_id, LedgerEntry.kind == kind
+    )
+    return list(session.scalars(statement))
+
+
+def overdue(session: Session, limit: int) -> list[LedgerEntry]:
+    """Reserve entries that are open, unkept and past their time, the oldest first. Costs what is overdue."""
+    statement = (
+        select(LedgerEntry)
+        .join(BudgetHold, BudgetHold.reservation_id == LedgerEntry.reservation_id)
+        .where(BudgetHold.expires_at < func.now(), LedgerEntry.kind == EntryKind.RESERVE)
+        .order_by(BudgetHold.expires_at)
+        .limit(limit)
+    )
+    return list(session.scalars(statement))

@@ -1,0 +1,158 @@
+"""What an account holds, told in the terms of its filter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from core.ledger.amounts import format_delta, format_epsilon
+from core.ledger.filters import Balance, steps_of, tightest_window
+from core.ledger.models import BudgetAccount, Filter
+from core.ledger.terms import W_EVENT, Terms
+
+
+@dataclass(frozen=True)
+class Figures:
+    """An amount of budget: nano-epsilon, and delta in 1e-18."""
+
+    nano_epsilon: int
+    delta_atto: int
+
+    @property
+    def epsilon(self) -> str:
+        """The exact decimal."""
+        return format_epsilon(self.nano_epsilon)
+
+    @property
+    def delta(self) -> str:
+        """The exact decimal."""
+        return format_delta(self.delta_atto)
+
+    def to_json(self) -> dict[str, Any]:
+        """The integers, and the same as exact decimals."""
+        return {"epsilon": self.epsilon, "delta": self.delta, **asdict(self)}
+
+
+@dataclass(frozen=True)
+class StepSpend:
+    """Nano-epsilon by step, for the steps that carry any; columns of equal length."""
+
+    steps: tuple[int, ...]
+    charged_nano_epsilon: tuple[int, ...]
+    reserved_nano_epsilon: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class AccountStatement:
+    """One account at one moment.
+
+    BASIC: sums. Under w-event: the sums of the fullest window of consecutive steps (``tightest_window``),
+    untimed spend included, with the spend by step. RENYI: the curve converted to epsilon at
+    the account's delta, at the best order; what remains is the room at that order, so that an account without
+    any spend shows less than its capacity: the difference pays for the conversion.
+    ``entries`` and ``head`` (hex) name the last entry of the chain.
+    """
+
+    account_id: str
+    tenant: str
+    domain: str
+    unit: str
+    window: int | None
+    filter: str
+    orders: tuple[int | float, ...]
+    capacity: Figures
+    charged: Figures
+    reserved: Figures
+    remaining: Figures
+    tightest_window: tuple[int, int] | None
+    steps: StepSpend | None
+    blocked: bool
+    exposed: bool
+    consecutive_give_backs: int
+    entries: int
+    head: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON; amounts both as integers and as exact decimals."""
+        plain = asdict(self)
+        for name in ("capacity", "charged", "reserved", "remaining"):
+            plain[name] = getattr(self, name).to_json()
+        return plain
+
+
+def terms_of(account: BudgetAccount) -> Terms:
+    """What the account was opened with."""
+    return Terms(
+        account_id=account.id,
+        unit=account.unit,
+        window=account.window,
+        filter=account.filter,
+        nano_epsilon=account.capacity_nano_epsilon,
+        delta_atto=account.capacity_delta_atto,
+        orders=tuple(account.orders or ()),
+    )
+
+
+def statement_of(account: BudgetAccount, balances: Mapping[str, Balance]) -> AccountStatement:
+    """The account's statement from its balances."""
+    terms = terms_of(account)
+    window = steps = None
+    if terms.filter == Filter.RENYI:
+        charged, reserved, remaining = _converted(terms, balances)
+    else:
+        delta = balances["delta"]
+        if terms.unit == W_EVENT:
+            load = tightest_window(terms, balances, {})
+            window, steps = load.window, _steps(balances)
+            sums = (load.charged, load.reserved, load.remaining)
+        else:
+            epsilon = balances["epsilon"]
+            sums = (epsilon.charged, epsilon.reserved, epsilon.capacity - epsilon.committed)
+        charged = Figures(sums[0], delta.charged)
+        reserved = Figures(sums[1], delta.reserved)
+        remaining = Figures(sums[2], delta.capacity - delta.committed)
+    return AccountStatement(
+        account_id=account.id,
+        tenant=account.tenant,
+        domain=account.domain,
+        unit=terms.unit,
+        window=terms.window,
+        filter=terms.filter,
+        orders=terms.orders,
+        capacity=Figures(terms.nano_epsilon, terms.delta_atto),
+        charged=charged,
+        reserved=reserved,
+        remaining=remaining,
+        tightest_window=window,
+        steps=steps,
+        blocked=account.blocked_at is not None,
+        exposed=account.exposed_at is not None,
+        consecutive_give_backs=account.consecutive_give_backs,
+        entries=account.last_sequence,
+        head=account.last_hash.hex(),
+    )
+
+
+def _converted(terms: Terms, balances: Mapping[str, Balance]) -> tuple[Figures, Figures, Figures]:
+    """Charged, reserved, remaining, by the best order for each sum. Delta is spent once, by the first."""
+    curve = balances.values()
+    room = max(balance.capacity - balance.committed for balance in curve)
+    unspent = max(balance.capacity - balance.charged for balance in curve)
+    charged = terms.nano_epsilon - unspent if any(balance.charged for balance in curve) else 0
+    committed = terms.nano_epsilon - room if any(balance.committed for balance in curve) else 0
+    return (
+        Figures(charged, terms.delta_atto if charged else 0),
+        Figures(committed - charged, terms.delta_atto if committed and not charged else 0),
+        Figures(room, 0 if committed else terms.delta_atto),
+    )
+
+
+def _steps(balances: Mapping[str, Balance]) -> StepSpend:
+    steps = steps_of(balances)
+    rows = [balances[f"step/{step}"] for step in steps]
+    return StepSpend(
+        steps=tuple(steps),
+        charged_nano_epsilon=tuple(row.charged for row in rows),
+        reserved_nano_epsilon=tuple(row.reserved for row in rows),
+    )

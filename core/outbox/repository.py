@@ -1,0 +1,53 @@
+"""The SQL of the outbox."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import timedelta
+
+from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy.orm import Session
+
+from core.outbox.models import OutboxMessage
+
+CHANNEL = "graphveil_outbox"
+
+
+def add(session: Session, topic: str, subject_id: str, not_before_seconds: float) -> None:
+    """One message is written, and listeners hear of it at the commit. One round trip."""
+    message = (
+        insert(OutboxMessage)
+        .values(
+            topic=topic,
+            subject_id=subject_id,
+            not_before=func.now() + timedelta(seconds=not_before_seconds),
+        )
+        .returning(OutboxMessage.id)
+        .cte("message")
+    )
+    session.execute(select(func.pg_notify(CHANNEL, topic)).select_from(message))
+
+
+def lock_unsent(session: Session, limit: int) -> list[OutboxMessage]:
+    """Due messages that nobody else is sending, the longest due first."""
+    statement = (
+        select(OutboxMessage)
+        .where(OutboxMessage.sent_at.is_(None), OutboxMessage.not_before <= func.now())
+        .order_by(OutboxMessage.not_before, OutboxMessage.id)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+    )
+    return list(session.scalars(statement))
+
+
+def mark(session: Session, ids: Collection[int]) -> None:
+    """The messages are sent."""
+    statement = update(OutboxMessage).where(OutboxMessage.id.in_(ids)).values(sent_at=func.now())
+    session.execute(statement, execution_options={"synchronize_session": False})
+
+
+def purge(session: Session, older_than_seconds: float) -> int:
+    """Messages that were sent longer ago are gone; how many."""
+    horizon = func.now() - timedelta(seconds=older_than_seconds)
+    statement = delete(OutboxMessage).where(OutboxMessage.sent_at < horizon).returning(OutboxMessage.id)
+    return len(session.scalars(statement, execution_options={"synchronize_session": False}).all())

@@ -1,0 +1,334 @@
+"""The first schema: keys, budgets, datasets, jobs, outbox; and the tables that only ever grow."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+from sqlalchemy.dialects.postgresql import JSONB
+
+revision = "0001"
+down_revision = None
+branch_labels = None
+depends_on = None
+
+APPEND_ONLY = ("ledger_entries", "metered_reads")
+
+# One function for every append-only table. ENABLE ALWAYS keeps it awake for replicas and for restores too.
+REFUSE = """
+CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION '% is append-only: % refused', TG_TABLE_NAME, TG_OP
+        USING ERRCODE = 'restrict_violation';
+END
+$$
+"""
+
+
+def upgrade() -> None:
+    """Every table, then the triggers."""
+    _identity()
+    _budgets()
+    _ledger()
+    _datasets()
+    _dataset_content()
+    _jobs()
+    _job_records()
+    _releases()
+    _outbox()
+    _append_only()
+
+
+def downgrade() -> None:
+    """Refused: below this revision there would be no ledger, and a ledger is never dropped."""
+    raise RuntimeError("the first schema cannot be taken back; a ledger outlives its service")
+
+
+def _time(name: str) -> sa.Column:
+    return sa.Column(name, sa.DateTime(timezone=True))
+
+
+def _created_at() -> sa.Column:
+    return sa.Column("created_at", sa.DateTime(timezone=True), server_default=sa.func.now(), nullable=False)
+
+
+def _leased() -> list[sa.Column]:
+    return [
+        sa.Column("attempt", sa.Integer(), server_default="0", nullable=False),
+        _time("lease_expires_at"),
+        sa.Column("leased_by", sa.String(128)),
+    ]
+
+
+def _text(name: str, length: int, *, nullable: bool = False, primary_key: bool = False) -> sa.Column:
+    return sa.Column(name, sa.String(length), nullable=nullable, primary_key=primary_key)
+
+
+def _reference(name: str, target: str, *, restrict: bool = False, primary_key: bool = False) -> sa.Column:
+    key = sa.ForeignKey(f"{target}.id", ondelete="RESTRICT" if restrict else None)
+    return sa.Column(name, sa.String(64), key, nullable=False, primary_key=primary_key)
+
+
+def _json(name: str, *, nullable: bool = False) -> sa.Column:
+    return sa.Column(name, JSONB(), nullable=nullable)
+
+
+def _identity() -> None:
+    op.create_table(
+        "api_keys",
+        _text("id", 64, primary_key=True),
+        sa.Column("tenant", sa.String(64), nullable=False, index=True),
+        _text("name", 128),
+        sa.Column("roles", sa.ARRAY(sa.String(16)), nullable=False),
+        sa.Column("key_hash", sa.LargeBinary(32), nullable=False, unique=True),
+        _time("expires_at"),
+        _time("revoked_at"),
+        _created_at(),
+    )
+
+
+def _budgets() -> None:
+    op.create_table(
+        "budget_accounts",
+        _text("id", 64, primary_key=True),
+        _text("tenant", 64),
+        _text("domain", 128),
+        _text("unit", 16),
+        sa.Column("window", sa.Integer()),
+        _text("filter", 16),
+        sa.Column("orders", sa.JSON()),
+        sa.Column("capacity_nano_epsilon", sa.BigInteger(), nullable=False),
+        sa.Column("capacity_delta_atto", sa.BigInteger(), nullable=False),
+        sa.Column("consecutive_give_backs", sa.Integer(), server_default="0", nullable=False),
+        _time("blocked_at"),
+        _time("exposed_at"),
+        sa.Column("last_sequence", sa.BigInteger(), server_default="0", nullable=False),
+        sa.Column("last_hash", sa.LargeBinary(32), nullable=False),
+        _created_at(),
+        sa.UniqueConstraint("tenant", "domain"),
+        sa.CheckConstraint("capacity_nano_epsilon > 0", name="capacity_positive"),
+        sa.CheckConstraint("capacity_delta_atto >= 0", name="delta_not_negative"),
+        sa.CheckConstraint("(unit = 'w-event') = (\"window\" IS NOT NULL)", name="window_with_w_event"),
+    )
+    amount = sa.Numeric(38, 0)
+    op.create_table(
+        "budget_balances",
+        _reference("account_id", "budget_accounts", primary_key=True),
+        _text("dimension", 32, primary_key=True),
+        sa.Column("capacity", amount, nullable=False),
+        sa.Column("binding", sa.Boolean(), nullable=False),
+        sa.Column("charged", amount, server_default="0", nullable=False),
+        sa.Column("reserved", amount, server_default="0", nullable=False),
+        sa.CheckConstraint("charged >= 0 AND reserved >= 0", name="not_negative"),
+        sa.CheckConstraint("NOT binding OR charged + reserved <= capacity", name="within_capacity"),
+    )
+
+
+def _ledger() -> None:
+    op.create_table(
+        "budget_holds",
+        _text("reservation_id", 64, primary_key=True),
+        sa.Column(
+            "account_id", sa.String(64), sa.ForeignKey("budget_accounts.id"), nullable=False, index=True
+        ),
+        _time("expires_at"),
+        sa.Index("ix_budget_holds_expiry", "expires_at", postgresql_where=sa.text("expires_at IS NOT NULL")),
+    )
+    op.create_table(
+        "ledger_entries",
+        _text("id", 64, primary_key=True),
+        _reference("account_id", "budget_accounts", restrict=True),
+        sa.Column("sequence", sa.BigInteger(), nullable=False),
+        _text("kind", 16),
+        sa.Column("reservation_id", sa.String(64), index=True),
+        sa.Column("job_id", sa.String(64), index=True),
+        _json("amounts"),
+        _json("digests"),
+        _text("reason", 256),
+        _text("actor", 128),
+        _time("expires_at"),
+        sa.Column("previous_hash", sa.LargeBinary(32), nullable=False),
+        sa.Column("hash", sa.LargeBinary(32), nullable=False),
+        _created_at(),
+        sa.UniqueConstraint("account_id", "sequence"),
+        sa.Index(
+            "uq_ledger_entries_one_reserve",
+            "reservation_id",
+            unique=True,
+            postgresql_where=sa.text("kind = 'reserve'"),
+        ),
+        sa.Index(
+            "uq_ledger_entries_one_terminal",
+            "reservation_id",
+            unique=True,
+            postgresql_where=sa.text("kind IN ('charge', 'forfeit', 'release', 'expire')"),
+        ),
+    )
+
+
+def _datasets() -> None:
+    op.create_table(
+        "datasets",
+        _text("id", 64, primary_key=True),
+        _text("tenant", 64),
+        _text("name", 128),
+        _reference("account_id", "budget_accounts", restrict=True),
+        _text("state", 16),
+        _json("graph_schema", nullable=True),
+        _json("proposed_schema", nullable=True),
+        _json("allowed_kinds"),
+        sa.Column("public", sa.Boolean(), nullable=False),
+        _text("current_version_id", 64, nullable=True),
+        _text("created_by", 128),
+        _time("archived_at"),
+        _created_at(),
+        sa.UniqueConstraint("tenant", "name"),
+    )
+    op.create_table(
+        "dataset_keys",
+        _reference("dataset_id", "datasets", primary_key=True),
+        sa.Column("wrapped_key", sa.LargeBinary(), nullable=False),
+        _created_at(),
+    )
+    op.create_table(
+        "content_fingerprints",
+        _text("tenant", 64, primary_key=True),
+        _text("fingerprint", 128, primary_key=True),
+        _reference("account_id", "budget_accounts", restrict=True),
+        _created_at(),
+    )
+
+
+def _dataset_content() -> None:
+    op.create_table(
+        "dataset_versions",
+        _text("id", 64, primary_key=True),
+        _reference("dataset_id", "datasets", restrict=True),
+        sa.Column("number", sa.Integer(), nullable=False),
+        _text("state", 16),
+        _text("upload_token", 64, nullable=True),
+        _time("upload_expires_at"),
+        sa.Column("attempt_limit", sa.Integer(), server_default="0", nullable=False),
+        _json("graph_schema", nullable=True),
+        _text("fingerprint", 128, nullable=True),
+        _text("object_key", 256, nullable=True),
+        _json("ingest_report", nullable=True),
+        _json("findings", nullable=True),
+        _time("finished_at"),
+        _created_at(),
+        *_leased(),
+        sa.UniqueConstraint("dataset_id", "number"),
+    )
+    op.create_table(
+        "dataset_parts",
+        _reference("version_id", "dataset_versions", primary_key=True),
+        _text("part", 16, primary_key=True),
+        _text("format", 32),
+        _json("options"),
+        _text("object_key", 256),
+        _text("sha256", 64),
+        sa.Column("size_bytes", sa.BigInteger(), nullable=False),
+        _created_at(),
+    )
+
+
+def _jobs() -> None:
+    op.create_table(
+        "jobs",
+        _text("id", 64, primary_key=True),
+        _text("tenant", 64),
+        sa.Column(
+            "dataset_id",
+            sa.String(64),
+            sa.ForeignKey("datasets.id", ondelete="RESTRICT"),
+            nullable=False,
+            index=True,
+        ),
+        _reference("version_id", "dataset_versions", restrict=True),
+        _reference("account_id", "budget_accounts", restrict=True),
+        _text("reservation_id", 64),
+        _text("method", 64),
+        _json("spec"),
+        _json("plan"),
+        _text("plan_digest", 64),
+        _text("state", 32),
+        _text("reason", 32, nullable=True),
+        _text("idempotency_key", 255),
+        _text("payload_hash", 64),
+        _text("requested_by", 128),
+        _time("first_read_at"),
+        _time("cancel_requested_at"),
+        _time("started_at"),
+        _time("finished_at"),
+        _created_at(),
+        *_leased(),
+        sa.UniqueConstraint("tenant", "idempotency_key"),
+        sa.Index("ix_jobs_state_lease", "state", "lease_expires_at"),
+        sa.Index("ix_jobs_tenant_created", "tenant", "created_at"),
+    )
+
+
+def _job_records() -> None:
+    op.create_table(
+        "job_events",
+        _reference("job_id", "jobs", primary_key=True),
+        sa.Column("sequence", sa.Integer(), primary_key=True),
+        _text("stage", 64),
+        sa.Column("done", sa.BigInteger(), nullable=False),
+        sa.Column("total", sa.BigInteger(), nullable=False),
+        _created_at(),
+    )
+    op.create_table(
+        "metered_reads",
+        _reference("job_id", "jobs", primary_key=True),
+        sa.Column("attempt", sa.Integer(), primary_key=True),
+        sa.Column("sequence", sa.Integer(), primary_key=True),
+        _json("entry"),
+        _created_at(),
+    )
+
+
+def _releases() -> None:
+    op.create_table(
+        "artifacts",
+        _reference("job_id", "jobs", restrict=True, primary_key=True),
+        _text("name", 128, primary_key=True),
+        _text("role", 16),
+        _text("media_type", 128),
+        sa.Column("size_bytes", sa.BigInteger(), nullable=False),
+        _text("sha256", 64),
+        _text("object_key", 256),
+        sa.Column("encrypted", sa.Boolean(), nullable=False),
+        _created_at(),
+    )
+    op.create_table(
+        "evaluations",
+        _reference("id", "jobs", primary_key=True),
+        _text("state", 16),
+        _time("finished_at"),
+        _created_at(),
+        *_leased(),
+    )
+
+
+def _outbox() -> None:
+    op.create_table(
+        "outbox",
+        sa.Column("id", sa.BigInteger(), sa.Identity(always=True), primary_key=True),
+        _text("topic", 16),
+        _text("subject_id", 64),
+        sa.Column("not_before", sa.DateTime(timezone=True), server_default=sa.func.now(), nullable=False),
+        _time("sent_at"),
+        _created_at(),
+        sa.Index("ix_outbox_unsent", "not_before", postgresql_where=sa.text("sent_at IS NULL")),
+    )
+
+
+def _append_only() -> None:
+    op.execute(REFUSE)
+    for table in APPEND_ONLY:
+        # Once per statement, so that it fires on TRUNCATE and on statements that match no row.
+        op.execute(
+            f"CREATE TRIGGER {table}_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} "
+            "FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()"
+        )
+        op.execute(f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER {table}_append_only")

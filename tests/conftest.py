@@ -1,0 +1,104 @@
+"""Fixtures every test may ask for. Nothing starts until it is asked for."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # importlib mode leaves the path alone
+
+from core.db.session import Database
+from core.identity.models import Role
+from core.identity.service import Principal
+from core.settings import Settings
+from tests.support import postgres, redis
+
+if TYPE_CHECKING:
+    from core.workflows.context import Services
+
+
+@pytest.fixture(scope="session")
+def postgres_cluster() -> Iterator[postgres.PostgresCluster]:
+    """One PostgreSQL 18 for the session, with a migrated template database."""
+    with postgres.cluster() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def postgres_url(postgres_cluster: postgres.PostgresCluster) -> Iterator[str]:
+    """A migrated database that the whole session shares."""
+    name = postgres_cluster.create()
+    yield postgres_cluster.address(name)
+    postgres_cluster.drop(name)
+
+
+@pytest.fixture
+def database_url(postgres_cluster: postgres.PostgresCluster) -> Iterator[str]:
+    """A migrated database of the test's own."""
+    name = postgres_cluster.create()
+    yield postgres_cluster.address(name)
+    postgres_cluster.drop(name)
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    """Transactions on a database of the test's own."""
+    opened = Database(database_url)
+    yield opened
+    opened.dispose()
+
+
+@pytest.fixture(scope="module")
+def module_database(postgres_cluster: postgres.PostgresCluster) -> Iterator[Database]:
+    """Transactions on a database that the tests of one module share."""
+    name = postgres_cluster.create()
+    opened = Database(postgres_cluster.address(name))
+    yield opened
+    opened.dispose()
+    postgres_cluster.drop(name)
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> Iterator[str]:
+    """One Redis for the session."""
+    with redis.server() as url:
+        yield url
+
+
+@pytest.fixture
+def settings(database_url: str, redis_url: str, tmp_path: Path) -> Settings:
+    """Settings of a complete service on the test's own database, storage, keys and work folder."""
+    objects, work = tmp_path / "objects", tmp_path / "work"
+    objects.mkdir()
+    work.mkdir()
+    return Settings(
+        database_url=database_url,
+        redis_url=redis_url,
+        storage_url=objects.as_uri(),
+        master_key=secrets.token_hex(32),
+        fingerprint_key=secrets.token_hex(32),
+        work_folder=work,
+    )
+
+
+@pytest.fixture
+def services(settings: Settings) -> Iterator[Services]:
+    """What every workflow takes first, opened on the test's settings."""
+    from core.workflows.context import open_services
+
+    opened = open_services(settings)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def principal() -> Principal:
+    """A caller of the tenant ``acme`` who may register, upload and request."""
+    return Principal(
+        tenant="acme", key_id="key_test", name="test", roles=frozenset({Role.CURATOR, Role.REQUESTER})
+    )

@@ -1,0 +1,120 @@
+"""deploy/postgres/roles.sql, applied to a real server: what each role can do, and what it cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from sqlalchemy import make_url, text
+from sqlalchemy.exc import ProgrammingError
+
+from core.db.base import Base
+from core.db.session import Database
+from core.ledger import service
+from tests.support import ledger
+from tests.support.postgres import PostgresCluster
+
+ROLES = Path(__file__).resolve().parents[3] / "deploy" / "postgres" / "roles.sql"
+
+
+def apply(url: str) -> None:
+    """The file as psql would send it."""
+    plain = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+    with psycopg.connect(plain) as connection:
+        connection.execute(ROLES.read_bytes())
+
+
+def as_role(url: str, role: str) -> Database:
+    return Database(make_url(url).set(username=role).render_as_string(hide_password=False))
+
+
+@pytest.fixture(scope="module")
+def url(postgres_cluster: PostgresCluster) -> Iterator[str]:
+    name = postgres_cluster.create()
+    address = postgres_cluster.address(name)
+    apply(address)
+    apply(address)  # it may be repeated
+    yield address
+    postgres_cluster.drop(name)
+
+
+@pytest.fixture(scope="module")
+def app(url: str) -> Iterator[Database]:
+    database = as_role(url, "graphveil_app")
+    yield database
+    database.dispose()
+
+
+@pytest.fixture(scope="module")
+def auditor(url: str) -> Iterator[Database]:
+    database = as_role(url, "graphveil_auditor")
+    yield database
+    database.dispose()
+
+
+def refused(database: Database, statement: str) -> None:
+    with (
+        pytest.raises(ProgrammingError, match=r"permission denied|must be owner"),
+        database.transaction() as s,
+    ):
+        s.execute(text(statement))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE ledger_entries SET reason = 'other'",
+        "DELETE FROM ledger_entries",
+        "TRUNCATE ledger_entries",
+        "ALTER TABLE ledger_entries DISABLE TRIGGER ALL",
+        "DROP TRIGGER ledger_entries_append_only ON ledger_entries",
+        "DROP FUNCTION refuse_change() CASCADE",
+        "DELETE FROM metered_reads",
+        "DROP TABLE ledger_entries",
+        "CREATE TABLE mine (id integer)",
+        "UPDATE budget_accounts SET capacity_nano_epsilon = capacity_nano_epsilon * 2",
+        "UPDATE budget_balances SET capacity = capacity * 2",
+        "UPDATE budget_balances SET binding = false",
+        "DELETE FROM budget_accounts",
+        "SET session_replication_role = replica",
+    ],
+)
+def test_the_app_cannot_bend_the_ledger(app: Database, statement: str) -> None:
+    refused(app, statement)
+
+
+def test_the_app_can_do_all_of_its_ledger_work(app: Database) -> None:
+    account = ledger.open_account(app)
+    kept = ledger.reserve(app, account, {"epsilon": 10})
+    ledger.call(app, service.keep, kept)
+    ledger.charge(app, kept)
+    ledger.give_back(app, ledger.reserve(app, account, {"epsilon": 10}))
+    stream = ledger.open_account(app, domain="stream", unit="w-event", window=2)
+    ledger.charge(app, ledger.reserve(app, stream, {"untimed": 1, "step/4": 2}))
+    for each in (account, stream):
+        assert ledger.call(app, service.verify, each.id).intact
+
+
+@pytest.mark.parametrize(
+    "table", ["dataset_keys", "datasets", "dataset_parts", "dataset_versions", "api_keys"]
+)
+def test_the_auditor_reads_no_content_and_no_keys(auditor: Database, table: str) -> None:
+    refused(auditor, f"SELECT count(*) FROM {table}")
+
+
+def test_the_auditor_verifies_a_ledger_and_writes_nothing(app: Database, auditor: Database) -> None:
+    account = ledger.open_account(app, domain="audited")
+    ledger.charge(app, ledger.reserve(app, account, {"epsilon": 10}))
+    report = ledger.call(auditor, service.verify, account.id)
+    assert report.intact
+    assert report.entries == 3
+    refused(auditor, "INSERT INTO outbox (topic, subject_id) VALUES ('run', 'x')")
+    refused(auditor, "UPDATE budget_balances SET charged = 0")
+
+
+def test_every_table_is_granted_to_the_app(app: Database) -> None:
+    with app.transaction() as session:
+        for table in Base.metadata.sorted_tables:
+            session.execute(text(f"SELECT count(*) FROM {table.name}"))

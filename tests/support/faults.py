@@ -1,0 +1,128 @@
+"""Worker processes to be killed, and what may be said of a job whatever happened to them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import SecretStr
+
+from core.jobs import repository
+from core.ledger import service as ledger
+from core.settings import Settings
+from core.workflows.context import Services
+from tests.support.releases import job_row, stored_keys, violations
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def environment(settings: Settings, **changed: Any) -> dict[str, str]:
+    """A process's environment from which it reads these settings, with some changed."""
+    values = settings.model_dump() | changed
+    plain = {name: v.get_secret_value() if isinstance(v, SecretStr) else v for name, v in values.items()}
+    own = {f"GRAPHVEIL_{name.upper()}": str(value) for name, value in plain.items()}
+    return {**os.environ, **own}
+
+
+@dataclass
+class Processes:
+    """Processes of the service, each in a session of its own; the context leaves none behind."""
+
+    settings: Settings
+    logs: Path
+    running: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def start(self, *arguments: str, **changed: Any) -> subprocess.Popen[bytes]:
+        """``python -m arguments`` under the settings, some of them changed."""
+        with (self.logs / f"{len(self.running)}.log").open("wb") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", *arguments],
+                cwd=ROOT,
+                env=environment(self.settings, **changed),
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        self.running.append(process)
+        return process
+
+    def output(self) -> str:
+        """What all processes printed."""
+        return "\n".join(path.read_text() for path in sorted(self.logs.glob("*.log")))
+
+    def stop(self) -> None:
+        """Every process is gone."""
+        for process in self.running:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait(timeout=10)
+
+
+def until(condition: Callable[[], Any], *, seconds: float = 60.0, what: str = "it") -> Any:
+    """The first true value of the condition; fails when it takes longer."""
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < deadline, f"{what} did not happen within {seconds} s"
+        time.sleep(0.02)
+    return value
+
+
+def children_of(pid: int) -> list[int]:
+    """The process ids of a process's direct children."""
+    return [
+        int(child)
+        for task in Path(f"/proc/{pid}/task").glob("*/children")
+        for child in task.read_text().split()
+    ]
+
+
+def alive(pid: int) -> bool:
+    """Whether the process still runs (a zombie does not)."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def lease_over(services: Services, job_id: str) -> bool:
+    """Whether the job's lease has run out, by the database's clock."""
+    with services.db.transaction() as session:
+        job = repository.by_id(session, job_id)
+        return job is not None and not repository.lease_live(session, job)
+
+
+def endings(services: Services, job_id: str) -> list[str]:
+    """The kinds of the ledger entries of a job, in order."""
+    job = job_row(services, job_id)
+    with services.db.transaction() as session:
+        entries = ledger.entries(session, job.account_id, after=0, limit=10_000)
+    return [entry.kind for entry in entries if entry.job_id == job_id]
+
+
+def assert_sound(services: Services, job_id: str) -> None:
+    """No file without a charge that names its digest, no charge without its files, and an intact ledger."""
+    job = job_row(services, job_id)
+    with services.db.transaction() as session:
+        files = {a.name: a for a in repository.artifacts(session, job_id) if a.role != "curator"}
+        entry = ledger.terminal_of(session, job.reservation_id)
+    charged = dict(entry.digests) if entry is not None and entry.kind == "charge" else {}
+    assert {name: file.sha256 for name, file in files.items()} == charged
+    assert endings(services, job_id).count("charge") == (1 if files else 0)
+    assert bool(files) == (job.state in ("publishing", "published"))
+    keys = [key for key in stored_keys(services, f"releases/{job_id}") if "/evaluation-" not in key]
+    if job.state == "published":
+        assert keys == sorted(file.object_key for file in files.values())
+        assert all(
+            file.encrypted or services.store.size(file.object_key) == file.size_bytes
+            for file in files.values()
+        )
+    elif job.state != "publishing":
+        assert keys == []
+    assert violations(services) == []

@@ -1,0 +1,86 @@
+"""A small dataset that is ready, and jobs on it: what tests of jobs, workers and faults start from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from core.datasets.models import Dataset
+from core.graphs.ingest import canonicalise
+from core.graphs.schema import EdgeType, GraphSchema, NodeType
+from core.identity.service import Principal
+from core.jobs import repository
+from core.jobs.models import Job
+from core.ledger import service as ledger
+from core.ledger.invariants import INVARIANTS
+from core.workflows.context import Services
+from core.workflows.ingest import begin_ingest, finish_ingest
+from core.workflows.register import NewDataset, register_dataset
+from core.workflows.submit import JobRequest, submit_job
+from core.workflows.upload import receive_part
+
+NODES = 30
+SCHEMA = GraphSchema(node_types=(NodeType(name="node", count=NODES),), edge_types=(EdgeType(name="edge"),))
+
+
+def ring_edges() -> bytes:
+    """A ring with chords, as CSV: 60 edges."""
+    rows = [f"{node},{(node + step) % NODES}" for node in range(NODES) for step in (1, 7)]
+    return ("source,target\n" + "\n".join(rows) + "\n").encode()
+
+
+def ready_dataset(services: Services, principal: Principal, name: str = "ring", **terms: Any) -> Dataset:
+    """A dataset of 30 nodes and 60 edges whose upload was validated in this process."""
+    declared = {"unit": "edge", "epsilon": "4", "graph_schema": SCHEMA} | terms
+    dataset = register_dataset(services, principal, NewDataset(name=name, **declared))
+    version = receive_part(
+        services,
+        principal,
+        dataset.id,
+        part="edges",
+        format="csv",
+        options={},
+        chunks=[ring_edges()],
+        length=None,
+    )
+    work = begin_ingest(services, version.id, "tests")
+    assert work is not None
+    report = canonicalise(
+        work.files, work.schema, work.graph_folder, work.limits, fingerprint_key=work.fingerprint_key
+    )
+    finish_ingest(services, work, report.to_json())
+    return dataset
+
+
+def queued_job(
+    services: Services, principal: Principal, dataset_id: str, key: str = "k1", **asked: Any
+) -> Job:
+    """A job of epsilon 1 that waits for a worker."""
+    request = JobRequest(**({"dataset_id": dataset_id, "epsilon": "1"} | asked))
+    return submit_job(services, principal, request, key)[0]
+
+
+def job_row(services: Services, job_id: str) -> Job:
+    """The job as the database has it."""
+    with services.db.transaction() as session:
+        job = repository.by_id(session, job_id)
+    assert job is not None
+    return job
+
+
+def spent(services: Services, job: Job) -> tuple[str, str]:
+    """The account's charged and reserved epsilon, as decimals."""
+    with services.db.transaction() as session:
+        statement = ledger.statement(session, job.account_id)
+    plain = statement.to_json()
+    return plain["charged"]["epsilon"], plain["reserved"]["epsilon"]
+
+
+def violations(services: Services) -> list[Any]:
+    """What the ledger's invariants find wrong."""
+    with services.db.transaction() as session:
+        return [found for invariant in INVARIANTS for found in invariant.check(session)]
+
+
+def stored_keys(services: Services, prefix: str) -> list[str]:
+    """The object keys below the prefix, sorted."""
+    return sorted(stored.key for stored in services.store.list(prefix))
