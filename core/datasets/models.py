@@ -24,6 +24,21 @@ class DatasetState(StrEnum):
     ARCHIVED = "archived"
 
 
+class VersionState(StrEnum):
+    """UPLOADING -> QUEUED -> VALIDATING -> READY | REJECTED | PROPOSED; ERASED when its content is gone.
+
+    PROPOSED keeps the uploaded parts until a curator confirms a schema, which queues the version again.
+    """
+
+    UPLOADING = "uploading"
+    QUEUED = "queued"
+    VALIDATING = "validating"
+    PROPOSED = "proposed"
+    READY = "ready"
+    REJECTED = "rejected"
+    ERASED = "erased"
+
+
 class Dataset(CreatedAt, Base):
     """A sensitive graph under one privacy policy and one budget account."""
 
@@ -47,7 +62,9 @@ class Dataset(CreatedAt, Base):
 class DatasetVersion(CreatedAt, Leased, Base):
     """One upload of a dataset: the work that the worker leases to validate it, then immutable.
 
-    ``state`` is one of uploading, queued (waits for the worker), validating, ready, rejected, erased.
+    ``upload_token`` names the one upload that may be under way; it holds until ``upload_expires_at``, which
+    moves on while bytes arrive. ``attempt_limit`` bounds ``attempt``, which only ever grows: each time the
+    version is queued it is granted a few more attempts.
     Digest, size, counts and fingerprint are the curator's only.
     """
 
@@ -57,7 +74,10 @@ class DatasetVersion(CreatedAt, Leased, Base):
     id: Mapped[str] = mapped_column(String(64), primary_key=True)
     dataset_id: Mapped[str] = mapped_column(ForeignKey("datasets.id", ondelete="RESTRICT"))
     number: Mapped[int] = mapped_column(Integer)
-    state: Mapped[str] = mapped_column(String(16))
+    state: Mapped[str] = mapped_column(String(16), default=VersionState.UPLOADING)
+    upload_token: Mapped[str | None] = mapped_column(String(64), default=None)
+    upload_expires_at: Mapped[datetime | None] = mapped_column(default=None)
+    attempt_limit: Mapped[int] = mapped_column(Integer, default=0, server_default="0")
     graph_schema: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
     fingerprint: Mapped[str | None] = mapped_column(String(128), default=None)
     object_key: Mapped[str | None] = mapped_column(String(256), default=None)

@@ -1,0 +1,63 @@
+"""Which account a content draws on: its first one, whatever name it is uploaded under.
+
+Otherwise a curator could upload one graph twice and spend its budget twice. The fingerprint that recognises a
+content is keyed: it cannot be computed, so not guessed, outside the service.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What two accounts must share before one dataset can move between them."""
+
+    account_id: str
+    domain: str
+    unit: str
+    window: int | None
+    filter: str
+    public: bool
+
+
+def keyed_fingerprint(key: bytes, *, tenant: str, content: str) -> str:
+    """The tenant's fingerprint of a content (HMAC-SHA256, hex), from the digest of its canonical form."""
+    return hmac.new(key, f"{tenant}\0{content}".encode(), hashlib.sha256).hexdigest()
+
+
+def child_key(key: bytes) -> bytes:
+    """The key under which a child process digests a canonical graph; says nothing about ``key``."""
+    return hmac.new(key, b"graphveil canonical graph digest", hashlib.sha256).digest()
+
+
+def refusal(dataset: Terms, owner: Terms, *, settled: bool) -> str | None:
+    """Why the dataset cannot draw on the account that owns its new content; None where it does, or can.
+
+    ``settled``: the dataset already has a ready version, so its account is settled for good.
+    """
+    if owner.account_id == dataset.account_id:
+        return None
+    known = f"this content already belongs to the protection domain {owner.domain!r}"
+    mend = f"register a dataset under the protection domain {owner.domain!r}"
+    if settled:
+        return f"{known}, and this dataset draws on {dataset.domain!r}; {mend} for it"
+    differ = [
+        f"{name} {_shown(theirs)} instead of {_shown(ours)}"
+        for name, ours, theirs in (
+            ("unit", dataset.unit, owner.unit),
+            ("window", dataset.window, owner.window),
+            ("filter", dataset.filter, owner.filter),
+            ("public", dataset.public, owner.public),
+        )
+        if ours != theirs
+    ]
+    if differ:
+        return f"{known}, whose terms differ ({', '.join(differ)}); {mend}, on its terms"
+    return None
+
+
+def _shown(value: object) -> str:
+    return "none" if value is None else str(value).lower()

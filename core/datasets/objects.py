@@ -1,0 +1,28 @@
+"""Where a dataset's sealed objects lie. All of them share one prefix, so that archiving finds every one."""
+
+from __future__ import annotations
+
+
+def prefix(dataset_id: str) -> str:
+    """Below it lies everything of the dataset, and nothing else."""
+    return f"datasets/{dataset_id}"
+
+
+def upload_key(dataset_id: str, version_id: str, token: str) -> str:
+    """One uploaded file; the token makes it the upload's own, so that a failed one deletes only itself."""
+    return f"{prefix(dataset_id)}/{version_id}/upload-{token}"
+
+
+def graph_key(dataset_id: str, version_id: str, attempt: int) -> str:
+    """The canonical graph that one attempt at validation stored."""
+    return f"{prefix(dataset_id)}/{version_id}/graph-{attempt}"
+
+
+def nodes_key(dataset_id: str, version_id: str, attempt: int) -> str:
+    """The node list that one attempt read off the edges, when none was uploaded."""
+    return f"{prefix(dataset_id)}/{version_id}/nodes-{attempt}"
+
+
+def derived(object_key: str) -> bool:
+    """Whether the object is a node list that was read off the edges."""
+    return object_key.rsplit("/", 1)[-1].startswith("nodes-")

@@ -1,0 +1,170 @@
+"""The only SQL on the tables of datasets. Loads and saves; decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime, timedelta
+
+from sqlalchemy import func, select, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from core.datasets.models import ContentFingerprint, Dataset, DatasetPart, DatasetVersion, VersionState
+
+
+def database_now(session: Session) -> datetime:
+    """PostgreSQL's clock."""
+    return session.execute(select(func.now())).scalar_one()
+
+
+def find(session: Session, tenant: str, dataset_id: str) -> Dataset | None:
+    return session.scalars(
+        select(Dataset).where(Dataset.tenant == tenant, Dataset.id == dataset_id)
+    ).one_or_none()
+
+
+def locked(session: Session, dataset_id: str) -> Dataset | None:
+    """The row as it is now, locked until the transaction ends. Always taken before a version's lock."""
+    return session.get(Dataset, dataset_id, with_for_update=True, populate_existing=True)
+
+
+def named(session: Session, tenant: str, name: str) -> Dataset | None:
+    return session.scalars(
+        select(Dataset).where(Dataset.tenant == tenant, Dataset.name == name)
+    ).one_or_none()
+
+
+def of_account(session: Session, account_id: str) -> Sequence[Dataset]:
+    return session.scalars(select(Dataset).where(Dataset.account_id == account_id)).all()
+
+
+def page(session: Session, tenant: str, *, before: str | None, limit: int) -> Sequence[Dataset]:
+    """Datasets of a tenant, newest first, older than the id ``before``."""
+    query = select(Dataset).where(Dataset.tenant == tenant).order_by(Dataset.id.desc()).limit(limit)
+    if before is not None:
+        query = query.where(Dataset.id < before)
+    return session.scalars(query).all()
+
+
+def version(session: Session, version_id: str) -> DatasetVersion | None:
+    return session.get(DatasetVersion, version_id)
+
+
+def locked_version(session: Session, version_id: str) -> DatasetVersion | None:
+    """The version as it is now, locked until the transaction ends."""
+    return session.get(DatasetVersion, version_id, with_for_update=True, populate_existing=True)
+
+
+def versions(session: Session, dataset_ids: Collection[str]) -> Sequence[DatasetVersion]:
+    """Every version of the datasets, newest first."""
+    query = select(DatasetVersion).where(DatasetVersion.dataset_id.in_(dataset_ids))
+    return session.scalars(query.order_by(DatasetVersion.number.desc())).all()
+
+
+def in_state(session: Session, dataset_id: str, *states: VersionState) -> Sequence[DatasetVersion]:
+    """The dataset's versions in any of the states, oldest first."""
+    query = select(DatasetVersion).where(
+        DatasetVersion.dataset_id == dataset_id, DatasetVersion.state.in_(states)
+    )
+    return session.scalars(query.order_by(DatasetVersion.number)).all()
+
+
+def next_number(session: Session, dataset_id: str) -> int:
+    """One more than the highest version number; the dataset's lock keeps it free."""
+    highest = select(func.coalesce(func.max(DatasetVersion.number), 0))
+    return session.execute(highest.where(DatasetVersion.dataset_id == dataset_id)).scalar_one() + 1
+
+
+def parts(session: Session, version_ids: Collection[str]) -> Sequence[DatasetPart]:
+    """The parts of the versions, edges before nodes."""
+    query = select(DatasetPart).where(DatasetPart.version_id.in_(version_ids))
+    return session.scalars(query.order_by(DatasetPart.version_id, DatasetPart.part)).all()
+
+
+def part(session: Session, version_id: str, name: str) -> DatasetPart | None:
+    return session.get(DatasetPart, (version_id, name))
+
+
+def names_object(session: Session, object_key: str) -> bool:
+    """Whether a part lies under the key."""
+    query = select(DatasetPart.part).where(DatasetPart.object_key == object_key)
+    return session.scalars(query).first() is not None
+
+
+def delete_parts(
+    session: Session, version_ids: Collection[str], *, only: Callable[[str], bool] = lambda key: True
+) -> None:
+    """The versions have no part whose object key is ``only``."""
+    for row in parts(session, version_ids):
+        if only(row.object_key):
+            session.delete(row)
+    session.flush()
+
+
+def upload_live(session: Session, version_id: str) -> bool:
+    """Whether an upload of the version holds its token, by PostgreSQL's clock."""
+    query = select(DatasetVersion.id).where(
+        DatasetVersion.id == version_id,
+        DatasetVersion.upload_token.is_not(None),
+        DatasetVersion.upload_expires_at >= func.now(),
+    )
+    return session.scalars(query).one_or_none() is not None
+
+
+def extend_upload(session: Session, version_id: str, *, token: str, seconds: float) -> bool:
+    """Whether the token still holds; if so, it now holds for that long."""
+    statement = (
+        update(DatasetVersion)
+        .where(DatasetVersion.id == version_id, DatasetVersion.upload_token == token)
+        .values(upload_expires_at=func.now() + timedelta(seconds=seconds))
+        .returning(DatasetVersion.id)
+    )
+    return session.scalars(statement).one_or_none() is not None
+
+
+def stale_uploads(session: Session, limit: int) -> Sequence[tuple[str, str, str]]:
+    """(dataset id, version id, token) of uploads that stopped sending."""
+    query = (
+        select(DatasetVersion.dataset_id, DatasetVersion.id, DatasetVersion.upload_token)
+        .where(DatasetVersion.upload_expires_at < func.now(), DatasetVersion.upload_token.is_not(None))
+        .limit(limit)
+    )
+    return [(row[0], row[1], row[2]) for row in session.execute(query) if row[2] is not None]
+
+
+def lost_ingests(session: Session, limit: int) -> Sequence[tuple[str, str]]:
+    """(dataset id, version id) of versions whose validation lost its worker."""
+    query = (
+        select(DatasetVersion.dataset_id, DatasetVersion.id)
+        .where(DatasetVersion.state == VersionState.VALIDATING, DatasetVersion.lease_expires_at < func.now())
+        .order_by(DatasetVersion.lease_expires_at)
+        .limit(limit)
+    )
+    return [(row[0], row[1]) for row in session.execute(query)]
+
+
+def queued_ingests(session: Session, limit: int) -> Sequence[str]:
+    """Versions that wait for a worker, oldest first."""
+    query = select(DatasetVersion.id).where(DatasetVersion.state == VersionState.QUEUED)
+    return session.scalars(query.order_by(DatasetVersion.id).limit(limit)).all()
+
+
+def lease_lost(session: Session, version_id: str) -> bool:
+    """Whether the version's lease has run out, by PostgreSQL's clock."""
+    query = select(DatasetVersion.id).where(
+        DatasetVersion.id == version_id, DatasetVersion.lease_expires_at < func.now()
+    )
+    return session.scalars(query).one_or_none() is not None
+
+
+def account_of_content(session: Session, *, tenant: str, fingerprint: str, account_id: str) -> str:
+    """The account that the content belongs to for good: the first that claimed it, else the given one.
+
+    Two transactions that claim the same content at once see the same answer: the second waits for the first.
+    """
+    row = {"tenant": tenant, "fingerprint": fingerprint, "account_id": account_id}
+    session.execute(insert(ContentFingerprint).values(row).on_conflict_do_nothing())
+    owner = select(ContentFingerprint.account_id).where(
+        ContentFingerprint.tenant == tenant, ContentFingerprint.fingerprint == fingerprint
+    )
+    return session.execute(owner).scalar_one()

@@ -1,0 +1,230 @@
+"""Object storage, the same for a folder and for an S3 bucket.
+
+A key is a path of plain names. A put is atomic: readers see the whole object or none, and a put that fails
+part-way leaves nothing. Every failure of the storage is a :class:`StorageError`, which is safe to try again.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import re
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+import obstore
+from obstore.exceptions import BaseError
+from obstore.store import LocalStore, S3Store
+
+from core.errors import InvalidInput, StorageError
+
+if TYPE_CHECKING:
+    from obstore.store import ClientConfig
+
+CHUNK_BYTES = 8 * 2**20  # 10 000 parts of this size: objects up to 78 GiB on S3
+CONCURRENT_CHUNKS = 2
+SERVER_COPY_BYTES = 5 * 10**9  # what one S3 CopyObject takes
+MAX_KEY_LENGTH = 256
+_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*")
+
+
+class StoredObject(NamedTuple):
+    """One line of a listing."""
+
+    key: str
+    size_bytes: int
+    modified_at: datetime
+
+
+class ObjectStore:
+    """Puts, gets, lists and deletes objects; holds no connection state, safe to share between threads."""
+
+    def __init__(self, backend: LocalStore | S3Store, folder: Path | None = None) -> None:
+        self._backend = backend
+        self._folder = folder
+
+    def put(self, key: str, chunks: Iterable[bytes]) -> None:
+        """The object holds the chunks, in constant memory. An error of the iterator passes through."""
+        self._make_parents(checked_key(key))
+        feed = _Feed()
+        # The backend's event loop would drive the iterator in this thread, where no chunk could be read from
+        # a store again. So the chunks are made here, and stored by a thread of their own.
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            storing = pool.submit(self._store, key, feed)
+            try:
+                for chunk in chunks:
+                    if not feed.give(chunk, storing):
+                        break
+                feed.give(None, storing)
+            except BaseException:
+                feed.give(_Aborted(), storing)
+                raise
+            storing.result()
+
+    def put_file(self, key: str, path: Path) -> None:
+        """The object holds the bytes of the file."""
+        with path.open("rb") as file:
+            self.put(key, iter(lambda: file.read(CHUNK_BYTES), b""))
+
+    def get(self, key: str) -> Iterator[bytes]:
+        """The object's bytes in chunks of at least a few MiB; StorageError at once where there is none."""
+        with _failures():
+            stream = obstore.get(self._backend, checked_key(key)).stream(min_chunk_size=CHUNK_BYTES)
+        return _chunks_of(stream)
+
+    def get_file(self, key: str, path: Path) -> None:
+        """The file holds the object's bytes; a file that existed before is replaced."""
+        with path.open("wb") as file:
+            for chunk in self.get(key):
+                file.write(chunk)
+
+    def copy(self, source: str, target: str) -> None:
+        """``target`` holds what ``source`` holds."""
+        if self._folder is None and self.size(source) > SERVER_COPY_BYTES:
+            self.put(target, self.get(source))
+            return
+        self._make_parents(checked_key(target))
+        with _failures():
+            obstore.copy(self._backend, checked_key(source), target)
+
+    def exists(self, key: str) -> bool:
+        """Whether there is an object under the key."""
+        try:
+            with _failures(missing_too=False):
+                obstore.head(self._backend, checked_key(key))
+        except FileNotFoundError:
+            return False
+        return True
+
+    def size(self, key: str) -> int:
+        """The object's size in bytes; StorageError where there is none."""
+        with _failures():
+            return obstore.head(self._backend, checked_key(key))["size"]
+
+    def delete(self, key: str) -> None:
+        """There is no object under the key, whether there was one before or not."""
+        try:
+            with _failures(missing_too=False):
+                obstore.delete(self._backend, checked_key(key))
+        except FileNotFoundError:
+            return
+
+    def delete_prefix(self, prefix: str) -> None:
+        """There is no object below the prefix, which ends where a name of the path ends."""
+        for stored in self.list(prefix):
+            self.delete(stored.key)
+
+    def list(self, prefix: str) -> Iterator[StoredObject]:
+        """Every object below the prefix, in no particular order."""
+        with _failures():
+            for page in obstore.list(self._backend, prefix=checked_key(prefix)):
+                for meta in page:
+                    yield StoredObject(meta["path"], meta["size"], meta["last_modified"])
+
+    def _store(self, key: str, feed: _Feed) -> None:
+        with _failures():
+            obstore.put(
+                self._backend,
+                key,
+                iter(feed),
+                use_multipart=True,
+                chunk_size=CHUNK_BYTES,
+                max_concurrency=CONCURRENT_CHUNKS,
+            )
+
+    def _make_parents(self, key: str) -> None:
+        if self._folder is not None:
+            with _failures():
+                make_private_folder((self._folder / key).parent)
+
+
+class _Aborted(Exception):
+    """Makes the backend give up a put."""
+
+
+class _Feed:
+    """Chunks on their way from the caller's thread to the one that stores them; a few at a time."""
+
+    def __init__(self) -> None:
+        self._queue: queue.Queue[bytes | BaseException | None] = queue.Queue(maxsize=4)
+
+    def give(self, item: bytes | BaseException | None, taker: Future[None]) -> bool:
+        """Whether the item was taken over; False once the taker has ended. None is the end of the chunks."""
+        while not taker.done():
+            try:
+                self._queue.put(item, timeout=0.1)
+            except queue.Full:
+                continue
+            return True
+        return False
+
+    def __iter__(self) -> Iterator[bytes]:
+        while (item := self._queue.get()) is not None:
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+
+
+def open_store(url: str) -> ObjectStore:
+    """The store at ``file:///folder`` (made when missing, for its owner only) or ``s3://bucket/prefix``.
+
+    An S3 store takes its region, endpoint and credentials from the ``AWS_*`` environment variables.
+    """
+    parts = urlsplit(url)
+    if parts.scheme == "file" and parts.netloc in ("", "localhost") and parts.path not in ("", "/"):
+        folder = Path(unquote(parts.path))
+        make_private_folder(folder)
+        return ObjectStore(LocalStore(prefix=folder, automatic_cleanup=True), folder)
+    if parts.scheme == "s3" and parts.netloc:
+        prefix = parts.path.strip("/")
+        # The time limit spans a whole request, the body of a large object included. An endpoint without TLS
+        # is used only where the operator's AWS_ENDPOINT_URL names one.
+        options: ClientConfig = {"connect_timeout": "10 seconds", "timeout": "10 minutes", "allow_http": True}
+        below = checked_key(prefix) if prefix else None
+        return ObjectStore(S3Store(parts.netloc, prefix=below, client_options=options))
+    raise InvalidInput(
+        "the storage address must be file:///folder or s3://bucket/prefix", field="storage_url"
+    )
+
+
+def checked_key(key: str) -> str:
+    """The key itself; InvalidInput unless it is a path of plain names, so that no key leaves its prefix."""
+    if len(key) > MAX_KEY_LENGTH or _KEY.fullmatch(key) is None:
+        raise InvalidInput("an object key is a path of letters, digits, '.', '_' and '-'", field="key")
+    return key
+
+
+def make_private_folder(folder: Path) -> None:
+    """The folder exists; every folder that had to be made is its owner's alone (0700)."""
+    missing = [folder]
+    while not missing[-1].exists():
+        missing.append(missing[-1].parent)
+    for path in reversed(missing[:-1]):
+        try:
+            os.mkdir(path, 0o700)
+        except FileExistsError:  # another process was faster
+            continue
+
+
+def _chunks_of(stream: Iterable[bytes]) -> Iterator[bytes]:
+    with _failures():
+        for chunk in stream:
+            yield bytes(chunk)
+
+
+@contextmanager
+def _failures(*, missing_too: bool = True) -> Iterator[None]:
+    """Errors of the backend become StorageError; a missing object only where ``missing_too``."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        if not missing_too:
+            raise
+        raise StorageError("the stored object is missing") from error
+    except (BaseError, OSError) as error:
+        raise StorageError("object storage failed; try again") from error

@@ -1,0 +1,32 @@
+"""A dataset is archived: its content is erased, its ledger and its fingerprints stay."""
+
+from __future__ import annotations
+
+from core.datasets import objects, service, vault
+from core.datasets.models import Dataset, DatasetState
+from core.identity.models import Role
+from core.identity.service import Principal, require
+from core.logging import get_logger
+from core.workflows.cancel import cancel_jobs_of
+from core.workflows.context import Services
+
+log = get_logger(__name__)
+
+
+def archive_dataset(services: Services, principal: Principal, dataset_id: str) -> Dataset:
+    """Nothing of the dataset's content can be read again and its jobs are cancelled; its ledger stays.
+
+    The content key is destroyed together with the change of state; then the bytes are deleted. Safe to
+    repeat: a repetition deletes what a failure of the storage left. Published releases stay. Raises
+    Forbidden, NotFound, StorageError.
+    """
+    require(principal, Role.CURATOR)
+    with services.db.transaction() as session:
+        dataset = service.lock(session, principal.tenant, dataset_id)
+        if dataset.state != DatasetState.ARCHIVED:
+            service.archive(session, dataset)
+            vault.destroy_key(session, dataset.id)
+            cancel_jobs_of(session, services.settings, dataset.id, actor=principal.key_id)
+    services.store.delete_prefix(objects.prefix(dataset_id))
+    log.info("dataset_archived", dataset_id=dataset_id)
+    return dataset

@@ -1,0 +1,213 @@
+"""What a caller may see of datasets: the public half; for curators, the private half beside it.
+
+Another tenant's dataset does not exist. Sizes, digests, counts and findings of uploads, and proposed schemas,
+are functions of the private data: they stand in :class:`CuratorView` alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from core.datasets import repository, service
+from core.datasets.models import Dataset, DatasetPart, DatasetVersion
+from core.errors import InvalidInput
+from core.identity.models import Role
+from core.identity.service import Principal, require
+from core.ledger import service as accounts
+from core.ledger.models import BudgetAccount, LedgerEntry
+from core.ledger.statement import AccountStatement
+from core.workflows.context import Services
+
+MAX_PAGE = 500
+
+
+@dataclass(frozen=True)
+class PartView:
+    """One uploaded file. Curators only."""
+
+    part: str
+    format: str
+    size_bytes: int
+    sha256: str
+    received_at: datetime
+
+
+@dataclass(frozen=True)
+class VersionView:
+    """One upload and what became of it. Curators only."""
+
+    id: str
+    number: int
+    state: str
+    parts: tuple[PartView, ...]
+    ingest_report: dict[str, Any] | None
+    findings: list[dict[str, Any]] | None
+    created_at: datetime
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True)
+class CuratorView:
+    """What only the curators of the dataset see; versions newest first."""
+
+    proposed_schema: dict[str, Any] | None
+    created_by: str
+    versions: tuple[VersionView, ...]
+
+
+@dataclass(frozen=True)
+class DatasetView:
+    """A dataset as the caller may see it. ``curator`` is None for everyone else.
+
+    ``graph_schema`` is that of the current version, or the declared one before there is a version.
+    """
+
+    id: str
+    name: str
+    state: str
+    protection_domain: str
+    account_id: str
+    unit: str
+    window: int | None
+    filter: str
+    allowed_kinds: tuple[str, ...]
+    public: bool
+    graph_schema: dict[str, Any] | None
+    current_version: int | None
+    created_at: datetime
+    archived_at: datetime | None
+    curator: CuratorView | None
+
+    @property
+    def proposed_schema(self) -> dict[str, Any] | None:
+        """The schema that waits for confirmation; None for everyone but curators."""
+        return self.curator.proposed_schema if self.curator else None
+
+    @property
+    def version(self) -> VersionView | None:
+        """The newest upload; None for everyone but curators."""
+        return self.curator.versions[0] if self.curator and self.curator.versions else None
+
+
+def list_datasets(
+    services: Services, principal: Principal, *, before: str | None = None, limit: int | None = None
+) -> list[DatasetView]:
+    """The tenant's datasets, newest first, archived ones included; ``before`` is the last id of a page."""
+    require(principal, Role.CURATOR, Role.REQUESTER, Role.AUDITOR)
+    size = _page_size(services, limit)
+    with services.db.transaction() as session:
+        return _views(
+            session, principal, repository.page(session, principal.tenant, before=before, limit=size)
+        )
+
+
+def get_dataset(services: Services, principal: Principal, dataset_id: str) -> DatasetView:
+    """The dataset; NotFound where the tenant has none of that id."""
+    require(principal, Role.CURATOR, Role.REQUESTER, Role.AUDITOR)
+    with services.db.transaction() as session:
+        return _views(session, principal, [service.get(session, principal.tenant, dataset_id)])[0]
+
+
+def budget(services: Services, principal: Principal, dataset_id: str) -> AccountStatement:
+    """What the dataset's account holds: shared by every dataset of its protection domain."""
+    require(principal, Role.CURATOR, Role.REQUESTER, Role.AUDITOR)
+    with services.db.transaction() as session:
+        dataset = service.get(session, principal.tenant, dataset_id)
+        return accounts.statement(session, dataset.account_id)
+
+
+def ledger(
+    services: Services, principal: Principal, dataset_id: str, after: int = 0, limit: int | None = None
+) -> list[LedgerEntry]:
+    """The account's entries with a sequence above ``after``, in order. For curators and auditors."""
+    require(principal, Role.CURATOR, Role.AUDITOR)
+    size = _page_size(services, limit)
+    with services.db.transaction() as session:
+        dataset = service.get(session, principal.tenant, dataset_id)
+        return accounts.entries(session, dataset.account_id, after=after, limit=size)
+
+
+def _page_size(services: Services, limit: int | None) -> int:
+    if limit is None:
+        return services.settings.page_size
+    if not 1 <= limit <= MAX_PAGE:
+        raise InvalidInput(f"a page has 1 to {MAX_PAGE} entries", field="limit")
+    return limit
+
+
+def _views(session: Session, principal: Principal, datasets: Sequence[Dataset]) -> list[DatasetView]:
+    """Views of the datasets: one query for all versions, one for all parts, one for each account."""
+    ids = [dataset.id for dataset in datasets]
+    versions = repository.versions(session, ids)
+    parts = repository.parts(session, [version.id for version in versions])
+    curator = Role.CURATOR in principal.roles
+    return [
+        _view(
+            dataset,
+            session.get_one(BudgetAccount, dataset.account_id),
+            [version for version in versions if version.dataset_id == dataset.id],
+            parts,
+            curator=curator,
+        )
+        for dataset in datasets
+    ]
+
+
+def _view(
+    dataset: Dataset,
+    account: BudgetAccount,
+    versions: Sequence[DatasetVersion],
+    parts: Iterable[DatasetPart],
+    *,
+    curator: bool,
+) -> DatasetView:
+    current = next((version for version in versions if version.id == dataset.current_version_id), None)
+    return DatasetView(
+        id=dataset.id,
+        name=dataset.name,
+        state=dataset.state,
+        protection_domain=account.domain,
+        account_id=account.id,
+        unit=account.unit,
+        window=account.window,
+        filter=account.filter,
+        allowed_kinds=tuple(dataset.allowed_kinds),
+        public=dataset.public,
+        graph_schema=dataset.graph_schema if current is None else current.graph_schema,
+        current_version=None if current is None else current.number,
+        created_at=dataset.created_at,
+        archived_at=dataset.archived_at,
+        curator=_curator_view(dataset, versions, parts) if curator else None,
+    )
+
+
+def _curator_view(
+    dataset: Dataset, versions: Sequence[DatasetVersion], parts: Iterable[DatasetPart]
+) -> CuratorView:
+    received: dict[str, list[PartView]] = {version.id: [] for version in versions}
+    for row in parts:
+        if row.version_id in received:
+            view = PartView(row.part, row.format, row.size_bytes, row.sha256, row.created_at)
+            received[row.version_id].append(view)
+    return CuratorView(
+        proposed_schema=dataset.proposed_schema,
+        created_by=dataset.created_by,
+        versions=tuple(
+            VersionView(
+                id=version.id,
+                number=version.number,
+                state=version.state,
+                parts=tuple(received[version.id]),
+                ingest_report=version.ingest_report,
+                findings=version.findings,
+                created_at=version.created_at,
+                finished_at=version.finished_at,
+            )
+            for version in versions
+        ),
+    )

@@ -1,0 +1,103 @@
+"""A worker's hold on one upload: its files in a private folder, its lease, its keys."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sqlalchemy.orm import Session
+
+from core.datasets import repository, vault
+from core.datasets.models import Dataset, DatasetVersion
+from core.db.leases import heartbeat, hold
+from core.errors import LeaseLost, NotFound
+from core.graphs.schema import GraphSchema
+from core.graphs.uploads import IngestLimits, UploadedFile
+from core.storage.sealed import unseal
+from core.storage.store import make_private_folder
+from core.workflows.context import Services
+from core.workflows.upload import keep_alive
+
+GRAPH_FOLDER = "graph"
+
+
+@dataclass(frozen=True)
+class IngestWork:
+    """One attempt at validating one version. The child writes the canonical graph to ``graph_folder``.
+
+    ``schema`` None: none was declared, one is to be proposed. ``fingerprint_key`` is for the child alone; the
+    stored fingerprint is keyed once more, with a key that no child sees.
+    """
+
+    version_id: str
+    dataset_id: str
+    attempt: int
+    folder: Path
+    files: Mapping[str, UploadedFile]
+    schema: GraphSchema | None
+    limits: IngestLimits
+    fingerprint_key: bytes = field(repr=False)
+
+    @property
+    def graph_folder(self) -> Path:
+        return self.folder / GRAPH_FOLDER
+
+
+def heartbeat_ingest(services: Services, work: IngestWork) -> None:
+    """The lease is extended; LeaseLost where it has passed to another worker or ran out."""
+    with services.db.transaction() as session:
+        seconds = services.settings.lease_seconds
+        heartbeat(session, DatasetVersion, work.version_id, attempt=work.attempt, lease_seconds=seconds)
+
+
+def discard_work(work: IngestWork) -> None:
+    """Nothing of the work is left in the file system."""
+    shutil.rmtree(work.folder, ignore_errors=True)
+
+
+def lay_out(services: Services, work: IngestWork, keys: Mapping[str, str]) -> None:
+    """The work's files lie unsealed in its folder, which its owner alone can enter. ``keys`` by part."""
+    shutil.rmtree(work.folder, ignore_errors=True)
+    make_private_folder(work.folder)
+    key = content_key(services, work)
+    for part, object_key in keys.items():
+        sealed = alive(services, work, services.store.get(object_key))
+        with work.files[part].path.open("wb") as file:
+            for chunk in unseal(sealed, key, context=object_key):
+                file.write(chunk)
+
+
+@contextmanager
+def held(services: Services, work: IngestWork) -> Iterator[tuple[Session, Dataset, DatasetVersion]]:
+    """A transaction that holds dataset and version under this attempt; else LeaseLost, the folder gone."""
+    try:
+        with services.db.transaction() as session:
+            dataset = repository.locked(session, work.dataset_id)
+            version = hold(session, DatasetVersion, work.version_id, attempt=work.attempt)
+            assert dataset is not None  # datasets are never deleted
+            yield session, dataset, version
+    except LeaseLost:
+        discard_work(work)
+        raise
+
+
+def alive(services: Services, work: IngestWork, chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The chunks; the lease is extended while they flow."""
+    return keep_alive(chunks, lambda: heartbeat_ingest(services, work), services.settings.heartbeat_seconds)
+
+
+def content_key(services: Services, work: IngestWork) -> bytes:
+    """The key of the work's dataset; LeaseLost once the dataset is archived."""
+    try:
+        with services.db.transaction() as session:
+            return vault.content_key(session, work.dataset_id, services.settings.master_key)
+    except NotFound as error:
+        raise LeaseLost("the dataset was archived") from error
+
+
+def fingerprint_key(services: Services) -> bytes:
+    """The key of content fingerprints; InvalidInput where the setting is missing or malformed."""
+    return vault.secret_bytes(services.settings.fingerprint_key, "GRAPHVEIL_FINGERPRINT_KEY")

@@ -1,0 +1,56 @@
+"""What a schema must satisfy beyond its own consistency: the service's limits, the account's terms."""
+
+from __future__ import annotations
+
+from core.errors import InvalidInput
+from core.graphs.schema import GraphSchema
+from core.ledger.models import Filter
+from core.privacy.units import Unit
+from core.settings import Settings
+
+
+def check_terms(unit: Unit, window: int | None, filter: Filter, delta_atto: int, settings: Settings) -> None:
+    """Unit, window, filter and delta fit each other; InvalidInput naming the field otherwise."""
+    if (unit is Unit.W_EVENT) != (window is not None):
+        raise InvalidInput(
+            "the unit w-event needs a window (a number of steps); no other unit takes one", field="window"
+        )
+    if window is not None and not 1 <= window <= settings.max_steps:
+        raise InvalidInput(f"a window has 1 to {settings.max_steps} steps", field="window")
+    if unit is Unit.W_EVENT and filter is not Filter.BASIC:
+        raise InvalidInput("the unit w-event needs the filter basic", field="filter")
+    if filter is Filter.RENYI and delta_atto == 0:
+        raise InvalidInput("the filter renyi needs a delta above zero, for example 1e-6", field="delta")
+
+
+def check_schema(schema: GraphSchema, unit: Unit, window: int | None, settings: Settings) -> None:
+    """The schema fits the unit, the window and the limits; InvalidInput naming the field otherwise."""
+    declared = sum(node_type.count or 0 for node_type in schema.node_types)
+    if declared > settings.max_nodes:
+        raise InvalidInput(
+            f"{declared} nodes are declared; at most {settings.max_nodes} are taken",
+            field="graph_schema.node_types",
+        )
+    if schema.steps > settings.max_steps:
+        raise InvalidInput(
+            f"the time grid has {schema.steps} steps, of at most {settings.max_steps}; widen the steps",
+            field="graph_schema.time.count",
+        )
+    if unit.temporal and not schema.temporal:
+        raise InvalidInput(
+            f"the unit {unit} speaks of time: declare a time grid, or use the unit edge",
+            field="graph_schema.time",
+        )
+    if not unit.temporal and schema.temporal:
+        raise InvalidInput(
+            "the unit edge is for graphs without time; use event, w-event or pair, or drop the time grid",
+            field="graph_schema.time",
+        )
+    if window is not None and window > schema.steps:
+        raise InvalidInput(
+            f"the window has {window} steps, but the time grid has {schema.steps}", field="window"
+        )
+    if all(edge_type.public for edge_type in schema.edge_types):
+        raise InvalidInput(
+            "every edge type is declared public: there is nothing to protect", field="graph_schema.edge_types"
+        )

@@ -1,0 +1,275 @@
+"""Validation under a lease: ready, rejected, proposed, tried again, lost."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pydantic import SecretStr
+from sqlalchemy import func, update
+from structlog.testing import capture_logs
+
+from core.datasets.models import DatasetVersion
+from core.errors import InvalidInput, InvalidTransition, LeaseLost, NotFound, StorageError
+from core.graphs.ingest import canonicalise
+from core.graphs.schema import EdgeType, GraphSchema, NodeType
+from core.graphs.store import read_graph
+from core.identity.models import Role
+from core.workflows import dataset_queries as queries
+from core.workflows import ingest
+from core.workflows.register import confirm_schema
+from tests.integration.datasets.conftest import EDGES, SCHEMA, Curator
+
+
+def let_lease_run_out(curator: Curator, version_id: str) -> None:
+    with curator.services.db.transaction() as session:
+        gone = func.now() - timedelta(seconds=1)
+        session.execute(
+            update(DatasetVersion).where(DatasetVersion.id == version_id).values(lease_expires_at=gone)
+        )
+
+
+def test_from_registration_to_a_ready_graph(
+    curator: Curator, tmp_path: Path, work_files: Callable[[], list[Path]]
+) -> None:
+    dataset = curator.register()
+    version = curator.send(dataset)
+    work = curator.begin(version)
+    assert stat.S_IMODE(work.folder.stat().st_mode) == 0o700
+    assert work.files["edges"].path.read_bytes() == EDGES
+    assert work.fingerprint_key.hex() not in repr(work)
+    assert ingest.begin_ingest(curator.services, version.id, "worker-2") is None
+    ingest.fail_ingest(curator.services, work)
+
+    finished = curator.validate(version)
+    assert (finished.state, finished.finished_at is not None) == ("ready", True)
+    view = queries.get_dataset(curator.services, curator.principal, dataset.id)
+    assert (view.state, view.current_version) == ("ready", 1)
+    assert view.version is not None
+    assert view.version.ingest_report is not None
+    assert view.version.ingest_report["loops_dropped"] == 1
+    assert "fingerprint" not in view.version.ingest_report
+    requester = replace(curator.principal, roles=frozenset({Role.REQUESTER}))
+    seen = queries.get_dataset(curator.services, requester, dataset.id)
+    assert (seen.curator, seen.version, seen.graph_schema) == (None, None, SCHEMA.model_dump(mode="json"))
+
+    ingest.fetch_graph(curator.services, dataset.id, version.id, tmp_path / "graph")
+    graph = read_graph(tmp_path / "graph")
+    assert graph.schema == SCHEMA
+    assert np.stack([graph.edges["edge"].source, graph.edges["edge"].target]).tolist() == [
+        [0, 0, 1, 3],
+        [1, 2, 2, 4],
+    ]
+    assert [key.rsplit("/", 1)[1] for key in curator.objects()] == ["graph-2"]  # the upload itself is gone
+    assert work_files() == []
+
+
+def test_a_rejected_upload_tells_its_curator_where(curator: Curator) -> None:
+    dataset = curator.register()
+    rejected = curator.validate(curator.send(dataset, b"source,target\n0,1\n0,99\n"))
+    assert rejected.state == "rejected"
+    assert rejected.findings
+    assert rejected.findings[0]["file"] == "edges"
+    assert rejected.findings[0]["line"] == 3
+    assert curator.objects() == []
+    view = queries.get_dataset(curator.services, curator.principal, dataset.id)
+    assert (view.state, view.current_version) == ("rejected", None)
+    assert view.version is not None
+    assert view.version.ingest_report is not None
+    assert "message" in view.version.ingest_report
+    with pytest.raises(NotFound):
+        ingest.fetch_graph(curator.services, dataset.id, rejected.id, Path("/nonexistent"))
+    assert curator.validate(curator.send(dataset)).number == 2
+    assert queries.get_dataset(curator.services, curator.principal, dataset.id).state == "ready"
+
+
+def test_logs_say_nothing_of_the_content(curator: Curator) -> None:
+    with capture_logs() as lines:
+        curator.ready(name="one")
+        curator.validate(curator.send(curator.register(name="two"), b"source,target\n0,99\n"))
+        curator.validate(curator.send(curator.register(name="three", graph_schema=None)))
+    assert {line["event"] for line in lines} >= {"part_received", "version_ready", "version_rejected"}
+    told = {"event", "log_level", "logger_name", "dataset_id", "version_id", "part"}
+    assert all(set(line) <= told for line in lines)
+
+
+@pytest.mark.parametrize("name", ["master_key", "fingerprint_key"])
+def test_a_worker_without_keys_takes_no_work(curator: Curator, name: str) -> None:
+    version = curator.send(curator.register())
+    settings = curator.services.settings.model_copy(update={name: SecretStr("")})
+    with pytest.raises(InvalidInput, match=f"GRAPHVEIL_{name.upper()}"):
+        ingest.begin_ingest(replace(curator.services, settings=settings), version.id, "blind")
+    assert curator.begin(version).attempt == 1
+
+
+def test_findings_are_limited(curator: Curator) -> None:
+    version = curator.send(curator.register())
+    many = [{"file": "edges", "line": n, "column": None, "message": "x"} for n in range(500)]
+    rejected = ingest.reject_ingest(curator.services, curator.begin(version), many, "broken")
+    assert rejected.findings is not None
+    assert len(rejected.findings) == curator.services.settings.max_findings
+
+
+def test_a_proposed_schema_waits_for_its_curator(curator: Curator, tmp_path: Path) -> None:
+    dataset = curator.register(graph_schema=None)
+    version = curator.send(dataset, b"source,target\nann,bob\nbob,cy\n")
+    proposed = curator.validate(version)
+    assert proposed.state == "proposed"
+    view = queries.get_dataset(curator.services, curator.principal, dataset.id)
+    assert (view.state, view.graph_schema) == ("registered", None)
+    assert view.proposed_schema is not None
+    requester = replace(curator.principal, roles=frozenset({Role.REQUESTER}))
+    assert queries.get_dataset(curator.services, requester, dataset.id).proposed_schema is None
+    temporal = {**view.proposed_schema, "time": {"count": 3}}
+    temporal["edge_types"] = [{**temporal["edge_types"][0], "temporal": True}]
+    with pytest.raises(InvalidInput, match="unit"):
+        confirm_schema(curator.services, curator.principal, dataset.id, GraphSchema.model_validate(temporal))
+
+    schema = GraphSchema.model_validate(view.proposed_schema)
+    confirmed = confirm_schema(curator.services, curator.principal, dataset.id, schema)
+    assert (confirmed.state, confirmed.proposed_schema) == ("validating", None)
+    finished = curator.validate(version)
+    assert finished.state == "ready", finished.findings
+    ingest.fetch_graph(curator.services, dataset.id, version.id, tmp_path / "graph")
+    assert read_graph(tmp_path / "graph").edges["edge"].count == 2
+    assert len(curator.objects()) == 1
+    with pytest.raises(InvalidTransition):
+        confirm_schema(curator.services, curator.principal, dataset.id, schema)
+
+
+def test_a_declared_universe_takes_the_place_of_the_derived_one(curator: Curator) -> None:
+    dataset = curator.register(graph_schema=None)
+    version = curator.send(dataset, b"source,target\n0,1\n1,3\n")
+    curator.validate(version)
+    schema = GraphSchema(node_types=(NodeType(count=5),), edge_types=(EdgeType(),))
+    confirm_schema(curator.services, curator.principal, dataset.id, schema)
+    finished = curator.validate(version)
+    assert finished.state == "ready", finished.findings
+    assert finished.ingest_report is not None
+    assert finished.ingest_report["nodes"] == {"node": 5}
+
+
+def test_a_newer_upload_takes_the_place_of_a_proposal(curator: Curator) -> None:
+    dataset = curator.register(graph_schema=None)
+    first = curator.validate(curator.send(dataset))
+    second = curator.send(dataset)
+    view = queries.get_dataset(curator.services, curator.principal, dataset.id)
+    assert view.curator is not None
+    assert [(v.id, v.state) for v in view.curator.versions] == [(second.id, "queued"), (first.id, "erased")]
+    assert len(curator.objects()) == 1
+
+
+def test_a_schema_can_be_declared_before_the_first_upload(curator: Curator) -> None:
+    dataset = curator.register(graph_schema=None)
+    assert confirm_schema(curator.services, curator.principal, dataset.id, SCHEMA).state == "registered"
+    assert curator.validate(curator.send(dataset)).state == "ready"
+
+
+def test_a_new_version_is_used_once_it_is_ready(curator: Curator, tmp_path: Path) -> None:
+    dataset = curator.ready()
+    account = dataset.account_id
+    bad = curator.send(dataset, b"source,target\n0,77\n")
+    view = queries.get_dataset(curator.services, curator.principal, dataset.id)
+    assert (view.state, view.current_version) == ("ready", 1)
+    assert curator.validate(bad).state == "rejected"
+    good = curator.send(dataset, b"source,target\n0,5\n")
+    assert queries.get_dataset(curator.services, curator.principal, dataset.id).current_version == 1
+    curator.validate(good)
+    view = queries.get_dataset(curator.services, curator.principal, dataset.id)
+    assert (view.state, view.current_version, view.account_id) == ("ready", 3, account)
+    assert view.curator is not None
+    oldest = view.curator.versions[-1]
+    ingest.fetch_graph(curator.services, dataset.id, oldest.id, tmp_path / "old")  # jobs that run keep theirs
+    assert read_graph(tmp_path / "old").edges["edge"].count == 4
+
+
+def test_a_lost_lease_changes_nothing(curator: Curator, work_files: Callable[[], list[Path]]) -> None:
+    version = curator.send(curator.register())
+    slow = curator.begin(version, "slow")
+    let_lease_run_out(curator, version.id)
+    fast = curator.begin(version, "fast")
+    assert fast.attempt == slow.attempt + 1
+    before = curator.objects()
+    with pytest.raises(LeaseLost):
+        ingest.heartbeat_ingest(curator.services, slow)
+    for end in (
+        lambda: ingest.reject_ingest(curator.services, slow, [], "late"),
+        lambda: ingest.fail_ingest(curator.services, slow),
+        lambda: ingest.propose(curator.services, slow, SCHEMA),
+    ):
+        with pytest.raises(LeaseLost):
+            end()
+    assert curator.objects() == before
+    ingest.heartbeat_ingest(curator.services, fast)
+    assert not slow.folder.exists()
+    assert fast.folder.exists()
+    ingest.discard_work(fast)
+    assert work_files() == []
+
+
+def test_a_graph_stored_under_a_lost_lease_is_deleted(curator: Curator) -> None:
+    version = curator.send(curator.register())
+    slow = curator.begin(version, "slow")
+    key = slow.fingerprint_key
+    report = canonicalise(slow.files, slow.schema, slow.graph_folder, slow.limits, fingerprint_key=key)
+    let_lease_run_out(curator, version.id)
+    before = curator.objects()
+    fast = curator.begin(version, "fast")
+    with pytest.raises(LeaseLost):
+        ingest.finish_ingest(curator.services, slow, report.to_json())
+    assert curator.objects() == before
+    ingest.fail_ingest(curator.services, fast)
+    assert curator.validate(version).state == "ready"
+
+
+def test_attempts_run_out(curator: Curator) -> None:
+    dataset = curator.register()
+    version = curator.send(dataset)
+    for _ in range(curator.services.settings.max_attempts - 1):
+        ingest.fail_ingest(curator.services, curator.begin(version))
+    curator.begin(version)
+    let_lease_run_out(curator, version.id)
+    assert ingest.begin_ingest(curator.services, version.id, "one more") is None
+    assert ingest.recover_ingests(curator.services, 10) == 1
+    view = queries.get_dataset(curator.services, curator.principal, dataset.id)
+    assert view.state == "rejected"
+    assert curator.objects() == []
+    assert curator.validate(curator.send(dataset)).state == "ready"
+
+
+def test_a_lost_validation_is_queued_again(curator: Curator) -> None:
+    version = curator.send(curator.register())
+    curator.begin(version)
+    assert ingest.recover_ingests(curator.services, 10) == 0
+    let_lease_run_out(curator, version.id)
+    assert ingest.recover_ingests(curator.services, 10) == 1
+    assert ingest.recover_ingests(curator.services, 10) == 0
+    assert curator.validate(version).state == "ready"
+
+
+def test_a_damaged_upload_is_not_validated(curator: Curator, work_files: Callable[[], list[Path]]) -> None:
+    version = curator.send(curator.register())
+    key = curator.objects()[0]
+    data = bytearray(b"".join(curator.services.store.get(key)))
+    data[-1] ^= 1
+    curator.services.store.put(key, [bytes(data)])
+    with pytest.raises(StorageError):
+        ingest.begin_ingest(curator.services, version.id, "worker")
+    assert work_files() == []
+
+
+def test_a_graph_that_was_not_asked_for_is_refused(curator: Curator) -> None:
+    version = curator.send(curator.register())
+    work = curator.begin(version)
+    other = GraphSchema(node_types=(NodeType(count=7),), edge_types=(EdgeType(),))
+    report = canonicalise(work.files, other, work.graph_folder, fingerprint_key=work.fingerprint_key)
+    with pytest.raises(InvalidInput):
+        ingest.finish_ingest(curator.services, work, report.to_json())
+    with pytest.raises(InvalidInput):
+        ingest.finish_ingest(curator.services, work, report.to_json() | {"fingerprint": None})
+    assert len(curator.objects()) == 1

@@ -1,0 +1,116 @@
+"""Registration: one account a domain, one key a dataset, closed to what does not fit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from pydantic import SecretStr
+from sqlalchemy import select
+
+from core.datasets.models import DatasetKey
+from core.errors import Conflict, Forbidden, InvalidInput, NotFound
+from core.identity.models import Role
+from core.ledger import service as ledger
+from core.workflows import dataset_queries as queries
+from core.workflows.register import confirm_schema
+from tests.integration.datasets.conftest import SCHEMA, Curator
+
+
+def test_a_registered_dataset_has_an_account_and_a_key(curator: Curator) -> None:
+    dataset = curator.register(epsilon="2.5", delta="1e-6")
+    view = queries.get_dataset(curator.services, curator.principal, dataset.id)
+    assert (view.state, view.protection_domain, view.unit, view.filter) == (
+        "registered",
+        "trial",
+        "edge",
+        "basic",
+    )
+    assert view.allowed_kinds == ("pure", "approximate")
+    statement = queries.budget(curator.services, curator.principal, dataset.id)
+    assert statement.capacity.nano_epsilon == 2_500_000_000
+    assert statement.capacity.delta_atto == 10**12
+    with curator.services.db.transaction() as session:
+        key = session.scalars(select(DatasetKey)).one()
+        assert key.dataset_id == dataset.id
+        assert [entry.kind for entry in ledger.entries(session, dataset.account_id, after=0, limit=9)] == [
+            "grant"
+        ]
+
+
+def test_datasets_of_one_domain_share_the_account(curator: Curator) -> None:
+    one = curator.register(name="a", protection_domain="ward")
+    two = curator.register(name="b", protection_domain="ward")
+    other = curator.register(name="c")
+    assert one.account_id == two.account_id != other.account_id
+    for terms in ({"epsilon": "2"}, {"unit": "event", "graph_schema": None}, {"delta": "1e-9"}):
+        with pytest.raises(Conflict):
+            curator.register(name="d", protection_domain="ward", **terms)
+    with pytest.raises(Conflict, match="public"):
+        curator.register(name="d", protection_domain="ward", public=True)
+
+
+def test_a_refused_registration_leaves_nothing(curator: Curator) -> None:
+    curator.register()
+    with pytest.raises(Conflict, match="name"):
+        curator.register(protection_domain="elsewhere")
+    with pytest.raises(InvalidInput):
+        curator.register(name="w", unit="w-event")
+    assert [view.name for view in queries.list_datasets(curator.services, curator.principal)] == ["trial"]
+    curator.register(name="elsewhere", epsilon="7")  # no account of that domain was left behind
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "field"), [("0", "epsilon"), ("1e9", "epsilon"), ("nan", "epsilon"), (-1, "epsilon")]
+)
+def test_capacities_have_bounds(curator: Curator, epsilon: object, field: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        curator.register(epsilon=epsilon)
+    assert refused.value.members["field"] == field
+
+
+def test_a_missing_master_key_stops_registration(curator: Curator) -> None:
+    settings = curator.services.settings.model_copy(update={"master_key": SecretStr("")})
+    blind = Curator(replace(curator.services, settings=settings), curator.principal)
+    with pytest.raises(InvalidInput, match="GRAPHVEIL_MASTER_KEY"):
+        blind.register()
+    assert queries.list_datasets(curator.services, curator.principal) == []
+
+
+def test_roles_and_tenants(curator: Curator) -> None:
+    dataset = curator.register()
+    requester = replace(curator.principal, roles=frozenset({Role.REQUESTER}))
+    auditor = replace(curator.principal, roles=frozenset({Role.AUDITOR}))
+    operator = replace(curator.principal, roles=frozenset({Role.OPERATOR}))
+    stranger = replace(curator.principal, tenant="other")
+    services = curator.services
+    for caller in (requester, auditor, operator):
+        with pytest.raises(Forbidden):
+            Curator(services, caller).register(name="x")
+        with pytest.raises(Forbidden):
+            Curator(services, caller).send(dataset)
+        with pytest.raises(Forbidden):
+            confirm_schema(services, caller, dataset.id, SCHEMA)
+    with pytest.raises(Forbidden):
+        queries.get_dataset(services, operator, dataset.id)
+    with pytest.raises(Forbidden):
+        queries.ledger(services, requester, dataset.id)
+    assert queries.ledger(services, auditor, dataset.id)[0].kind == "grant"
+    for caller in (requester, auditor):
+        assert queries.get_dataset(services, caller, dataset.id).curator is None
+        assert queries.budget(services, caller, dataset.id).account_id == dataset.account_id
+    for ask in (queries.get_dataset, queries.budget, queries.ledger):
+        with pytest.raises(NotFound):
+            ask(services, stranger, dataset.id)
+    with pytest.raises(NotFound):
+        Curator(services, stranger).send(dataset)
+    assert queries.list_datasets(services, stranger) == []
+
+
+def test_pages(curator: Curator) -> None:
+    ids = [curator.register(name=f"d{number}").id for number in range(5)]
+    first = queries.list_datasets(curator.services, curator.principal, limit=3)
+    rest = queries.list_datasets(curator.services, curator.principal, before=first[-1].id, limit=3)
+    assert sorted(view.id for view in first + rest) == sorted(ids)
+    with pytest.raises(InvalidInput):
+        queries.list_datasets(curator.services, curator.principal, limit=501)

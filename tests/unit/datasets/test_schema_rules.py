@@ -1,0 +1,118 @@
+"""What registration refuses, and how it says so."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import SecretStr, ValidationError
+
+from core.datasets.vault import check_master_key
+from core.errors import InvalidInput
+from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.ledger.models import Filter
+from core.privacy.units import Unit
+from core.settings import Settings
+from core.workflows.register import NewDataset
+from core.workflows.schema_rules import check_schema, check_terms
+
+SETTINGS = Settings(max_nodes=1000, max_steps=50)
+STATIC = GraphSchema(node_types=(NodeType(count=10),))
+TEMPORAL = GraphSchema(
+    node_types=(NodeType(count=10),), edge_types=(EdgeType(temporal=True),), time=TimeGrid(count=20)
+)
+
+
+@pytest.mark.parametrize(
+    ("unit", "window", "filter", "delta", "field"),
+    [
+        (Unit.W_EVENT, None, Filter.BASIC, 0, "window"),
+        (Unit.EDGE, 3, Filter.BASIC, 0, "window"),
+        (Unit.EVENT, 3, Filter.BASIC, 0, "window"),
+        (Unit.W_EVENT, 0, Filter.BASIC, 0, "window"),
+        (Unit.W_EVENT, 51, Filter.BASIC, 0, "window"),
+        (Unit.W_EVENT, 3, Filter.RENYI, 1, "filter"),
+        (Unit.EDGE, None, Filter.RENYI, 0, "delta"),
+    ],
+)
+def test_terms_that_do_not_fit(
+    unit: Unit, window: int | None, filter: Filter, delta: int, field: str
+) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        check_terms(unit, window, filter, delta, SETTINGS)
+    assert refused.value.members["field"] == field
+
+
+def test_terms_that_fit() -> None:
+    check_terms(Unit.EDGE, None, Filter.BASIC, 0, SETTINGS)
+    check_terms(Unit.EVENT, None, Filter.RENYI, 1, SETTINGS)
+    check_terms(Unit.W_EVENT, 50, Filter.BASIC, 1, SETTINGS)
+
+
+@pytest.mark.parametrize(
+    ("schema", "unit", "window", "field"),
+    [
+        (TEMPORAL, Unit.EDGE, None, "graph_schema.time"),
+        (STATIC, Unit.EVENT, None, "graph_schema.time"),
+        (STATIC, Unit.PAIR, None, "graph_schema.time"),
+        (TEMPORAL, Unit.W_EVENT, 21, "window"),
+        (GraphSchema(node_types=(NodeType(count=1001),)), Unit.EDGE, None, "graph_schema.node_types"),
+        (
+            GraphSchema(
+                node_types=(NodeType(name="a", count=600), NodeType(name="b", count=600)),
+                edge_types=(EdgeType(source="a", target="b"),),
+            ),
+            Unit.EDGE,
+            None,
+            "graph_schema.node_types",
+        ),
+        (
+            GraphSchema(edge_types=(EdgeType(temporal=True),), time=TimeGrid(count=51)),
+            Unit.EVENT,
+            None,
+            "graph_schema.time.count",
+        ),
+        (GraphSchema(edge_types=(EdgeType(public=True),)), Unit.EDGE, None, "graph_schema.edge_types"),
+    ],
+)
+def test_schemas_that_do_not_fit(schema: GraphSchema, unit: Unit, window: int | None, field: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        check_schema(schema, unit, window, SETTINGS)
+    assert refused.value.members["field"] == field
+
+
+def test_schemas_that_fit() -> None:
+    check_schema(STATIC, Unit.EDGE, None, SETTINGS)
+    check_schema(TEMPORAL, Unit.EVENT, None, SETTINGS)
+    check_schema(TEMPORAL, Unit.PAIR, None, SETTINGS)
+    check_schema(TEMPORAL, Unit.W_EVENT, 20, SETTINGS)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"name": ""},
+        {"name": "a/b"},
+        {"name": "a\n"},
+        {"name": "x" * 129},
+        {"protection_domain": ""},
+        {"unit": "node"},
+        {"filter": "zcdp"},
+        {"allowed_kinds": []},
+        {"allowed_kinds": ["pure", "heuristic"]},
+        {"epsilon": True},
+        {"colour": "red"},
+    ],
+)
+def test_requests_that_are_closed_out(change: dict) -> None:
+    with pytest.raises(ValidationError):
+        NewDataset.model_validate({"name": "ok", "unit": "edge", "epsilon": "1"} | change)
+
+
+@pytest.mark.parametrize("secret", ["", "00", "zz" * 32, "00" * 31, "00" * 33])
+def test_a_master_key_that_is_none_stops_the_work(secret: str) -> None:
+    with pytest.raises(InvalidInput, match="GRAPHVEIL_MASTER_KEY") as refused:
+        check_master_key(SecretStr(secret))
+    assert not secret or secret not in str(refused.value)
+
+
+def test_a_master_key_is_32_bytes() -> None:
+    assert check_master_key(SecretStr("0f" * 32)) == b"\x0f" * 32

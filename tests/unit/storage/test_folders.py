@@ -1,0 +1,76 @@
+"""Folders as one stream."""
+
+from __future__ import annotations
+
+import io
+import os
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from core.errors import StorageError
+from core.storage.folders import pack, unpack
+
+
+def filled(folder: Path) -> dict[str, bytes]:
+    folder.mkdir()
+    contents = {"edges.parquet": os.urandom(3_000_001), "empty": b"", "schema.json": b"{}" * 256}
+    for name, data in contents.items():
+        (folder / name).write_bytes(data)
+    return contents
+
+
+def test_round_trip_in_any_chunks(tmp_path: Path) -> None:
+    contents = filled(tmp_path / "in")
+    stream = b"".join(pack(tmp_path / "in"))
+    for size in (1_000, 10**6, len(stream)):
+        out = tmp_path / f"out{size}"
+        out.mkdir()
+        unpack((stream[start : start + size] for start in range(0, len(stream), size)), out)
+        assert {path.name: path.read_bytes() for path in out.iterdir()} == contents
+
+
+def test_the_same_files_give_the_same_bytes(tmp_path: Path) -> None:
+    filled(tmp_path / "in")
+    first = b"".join(pack(tmp_path / "in"))
+    os.utime(tmp_path / "in" / "empty", (1, 1))
+    (tmp_path / "in" / "empty").chmod(0o644)
+    assert b"".join(pack(tmp_path / "in")) == first
+
+
+def test_only_flat_folders_of_files_are_packed(tmp_path: Path) -> None:
+    filled(tmp_path / "in")
+    (tmp_path / "in" / "link").symlink_to("/etc/passwd")
+    with pytest.raises(ValueError, match="flat folder"):
+        list(pack(tmp_path / "in"))
+
+
+@pytest.mark.parametrize("name", ["../out", "/abs", "a/b"])
+def test_members_that_leave_the_folder_are_refused(tmp_path: Path, name: str) -> None:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        member = tarfile.TarInfo(name)
+        member.size = 1
+        archive.addfile(member, io.BytesIO(b"x"))
+    with pytest.raises(StorageError):
+        unpack([buffer.getvalue()], tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_damage_is_a_storage_error(tmp_path: Path) -> None:
+    with pytest.raises(StorageError):
+        unpack([os.urandom(2048)], tmp_path)
+
+
+def test_the_stream_is_read_to_its_end(tmp_path: Path) -> None:
+    filled(tmp_path / "in")
+    (tmp_path / "out").mkdir()
+
+    def cut_off() -> Iterator[bytes]:
+        yield from pack(tmp_path / "in")
+        raise StorageError("the last frame was missing")
+
+    with pytest.raises(StorageError, match="last frame"):
+        unpack(cut_off(), tmp_path / "out")
