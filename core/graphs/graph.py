@@ -68,7 +68,7 @@ class Cell:
 
     @cached_property
     def adjacency(self) -> sp.csr_array:
-        """CSR adjacency of ones, int8; symmetric when the relation is undirected and homogeneous. O(n + m)."""
+        """CSR adjacency of ones, int8; symmetric when undirected and homogeneous. O(n + m)."""
         ones = np.ones(self.count, dtype=np.int8)
         shape = (self.source_count, self.target_count)
         forward = sp.coo_array((ones, (self.source, self.target)), shape=shape)
@@ -90,12 +90,14 @@ class Graph:
     def build(
         cls, schema: GraphSchema, nodes: Mapping[str, NodeTable], edges: Mapping[str, EdgeTable]
     ) -> Graph:
-        """A canonical graph over ``nodes``: edges directed, merged, sorted and freed of self-loops.
+        """A canonical, read-only graph over ``nodes``: edges oriented, merged, sorted, free of self-loops.
 
-        Raises ValueError when an index, a step or a type lies outside the schema. O(m log m).
+        Raises ValueError when a type, a count, an attribute, an index or a step lies outside the schema. A
+        node type that declares its count may be left out of ``nodes``. O(m log m).
         """
-        from core.graphs.canonical import canonical_edges
+        from core.graphs.canonical import canonical_edges, canonical_nodes
 
+        nodes = canonical_nodes(schema, nodes)
         tables = {}
         for edge_type in schema.edge_types:
             table = edges.get(edge_type.name)
@@ -106,7 +108,15 @@ class Graph:
         unknown = set(edges) - set(tables)
         if unknown:
             raise ValueError(f"edges of undeclared types: {sorted(unknown)}")
-        return cls(schema, MappingProxyType(dict(nodes)), MappingProxyType(tables))
+        return cls(schema, MappingProxyType(nodes), MappingProxyType(tables))
+
+    def equals(self, other: Graph) -> bool:
+        """True when schema, nodes (ids, attributes, their order) and edges are the same; O(n + m)."""
+        return (
+            self.schema == other.schema
+            and all(_same_nodes(self.nodes[name], other.nodes[name]) for name in self.nodes)
+            and all(_same_edges(self.edges[name], other.edges[name]) for name in self.edges)
+        )
 
     def cell(self, edge_type: str, step: int | None) -> Cell:
         """The edges of one type in one step; O(log m), no copy."""
@@ -135,3 +145,28 @@ class Graph:
     def cells(self) -> list[Cell]:
         """Every cell of the schema, empty ones included, in declared order."""
         return [self.cell(t.name, s) for t in self.schema.edge_types for s in self.schema.steps_of(t.name)]
+
+
+def _same_nodes(one: NodeTable, other: NodeTable) -> bool:
+    if one.count != other.count or (one.ids is None) != (other.ids is None):
+        return False
+    if one.ids is not None and not one.ids.equals(other.ids):
+        return False
+    if set(one.attributes) != set(other.attributes):
+        return False
+    return all(_same_column(column, other.attributes[name]) for name, column in one.attributes.items())
+
+
+def _same_column(one: np.ndarray | pa.Array, other: np.ndarray | pa.Array) -> bool:
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        floating = one.dtype.kind == "f"
+        return one.dtype == other.dtype and np.array_equal(one, other, equal_nan=floating)
+    return isinstance(one, pa.Array) and isinstance(other, pa.Array) and one.equals(other)
+
+
+def _same_edges(one: EdgeTable, other: EdgeTable) -> bool:
+    if (one.step is None) != (other.step is None):
+        return False
+    if one.step is not None and not np.array_equal(one.step, other.step):  # type: ignore[arg-type]
+        return False
+    return np.array_equal(one.source, other.source) and np.array_equal(one.target, other.target)

@@ -16,6 +16,8 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,62}$")]
 
 MAX_NODES = 200_000_000
 MAX_STEPS = 100_000
+MAX_TIME = 2**62  # differences of times then fit 64 bits
+RESERVED_ATTRIBUTES = frozenset({"id", "type", "node_id"})  # columns of a node list
 
 
 class _Frozen(BaseModel):
@@ -63,6 +65,17 @@ class NodeType(_Frozen):
     count: Annotated[int, Field(ge=1, le=MAX_NODES)] | None = None
     attributes: tuple[Attribute, ...] = ()
 
+    @model_validator(mode="after")
+    def _named_apart(self) -> Self:
+        names = [attribute.name for attribute in self.attributes]
+        if len(set(names)) != len(names):
+            raise ValueError(f"attribute names of node type {self.name!r} must be unique")
+        if reserved := RESERVED_ATTRIBUTES.intersection(names):
+            raise ValueError(
+                f"attribute names {sorted(reserved)} are reserved for the columns of a node list"
+            )
+        return self
+
 
 class EdgeType(_Frozen):
     """A relation between two node types.
@@ -86,6 +99,14 @@ class EdgeType(_Frozen):
         """True when both ends are of one node type."""
         return self.source == self.target
 
+    @model_validator(mode="after")
+    def _functional_has_a_source(self) -> Self:
+        if self.functional and self.homogeneous and not self.directed:
+            raise ValueError(f"edge type {self.name!r} is functional, but an undirected edge has no source")
+        if self.once and not self.temporal:
+            raise ValueError(f"edge type {self.name!r} is declared once over time, but carries no time")
+        return self
+
 
 class TimeGrid(_Frozen):
     """Public snapshots: step ``t`` covers times ``start + t*width <= time < start + (t+1)*width``.
@@ -93,8 +114,8 @@ class TimeGrid(_Frozen):
     Times are integers in one unit (seconds, days, a running number). An event outside the grid is refused.
     """
 
-    start: int = 0
-    width: Annotated[int, Field(ge=1)] = 1
+    start: Annotated[int, Field(ge=-MAX_TIME, le=MAX_TIME)] = 0
+    width: Annotated[int, Field(ge=1, le=MAX_TIME)] = 1
     count: Annotated[int, Field(ge=1, le=MAX_STEPS)]
 
     def step_of(self, time: int) -> int | None:

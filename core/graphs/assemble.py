@@ -1,0 +1,225 @@
+"""Raw batches to a canonical graph, or to findings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from core.graphs.canonical import merge_edges
+from core.graphs.findings import Findings, reject, shown
+from core.graphs.formats._base import Batch, RawGraph, columnar
+from core.graphs.graph import EdgeTable, Graph, NodeTable
+from core.graphs.relations import EdgeCollector, EdgeRows, broken_functional, broken_once, pair_keys
+from core.graphs.rows import drain
+from core.graphs.schema import EdgeType, GraphSchema
+from core.graphs.universe import NodeCollector, indices
+from core.graphs.uploads import IngestLimits
+
+
+@dataclass(frozen=True)
+class Sources:
+    """How to open the parts; again, when a second look is needed. ``nodes_file`` names the list's file."""
+
+    open: Callable[[], RawGraph]
+    nodes_file: str = "nodes"
+    edges_file: str = "edges"
+
+
+@dataclass(frozen=True)
+class Assembled:
+    """The graph and, by edge type, the counts ``rows, loops_dropped, duplicates_merged, edges``."""
+
+    graph: Graph
+    counts: dict[str, dict[str, int]]
+
+
+Advance = Callable[[str, int], None]
+
+
+def assemble(schema: GraphSchema, nodes: pa.Table | None, edges: pa.Table) -> Graph:
+    """The canonical graph of raw tables in memory; IngestRejected where they break the schema."""
+
+    def opened() -> RawGraph:
+        return RawGraph(iter([columnar(edges)]), None if nodes is None else iter([columnar(nodes)]))
+
+    return assemble_batches(schema, Sources(opened), IngestLimits(), lambda stage, done: None).graph
+
+
+def assemble_batches(
+    schema: GraphSchema, sources: Sources, limits: IngestLimits, advance: Advance
+) -> Assembled:
+    """The canonical graph of the batches; IngestRejected with up to 20 findings of the first bad part."""
+    raw = sources.open()
+    nodes = read_nodes(schema, raw.nodes, sources, limits, advance)
+    collector = EdgeCollector(schema, indices(schema, nodes))
+    if raw.edges is None:
+        reject(sources.edges_file, "the file holds no edges; upload an edge list as the part edges")
+    _drain_edges(collector, raw.edges, sources, limits, advance)
+    tables: dict[str, EdgeTable] = {}
+    counts: dict[str, dict[str, int]] = {}
+    for edge_type in schema.edge_types:
+        rows, times = collector.columns(edge_type)
+        if times is not None:
+            broken = broken_once(edge_type, rows, times)
+            if len(broken):
+                _reject_once(edge_type, broken, collector, sources, limits)
+        merged = merge_edges(schema, edge_type, nodes, rows)
+        if edge_type.functional:
+            broken = broken_functional(merged.edges)
+            if len(broken):
+                _reject_functional(edge_type, broken, collector, sources, limits)
+        tables[edge_type.name] = merged.edges
+        counts[edge_type.name] = {
+            "rows": rows.count,
+            "loops_dropped": merged.loops_dropped,
+            "duplicates_merged": merged.duplicates_merged,
+            "edges": merged.edges.count,
+        }
+    return Assembled(Graph.build(schema, nodes, tables), counts)
+
+
+def read_nodes(
+    schema: GraphSchema,
+    batches: Iterator[Batch] | None,
+    sources: Sources,
+    limits: IngestLimits,
+    advance: Advance,
+) -> dict[str, NodeTable]:
+    """The universe of every node type, from the list and the declared counts."""
+    file = sources.nodes_file
+    if batches is None:
+        for node_type in schema.node_types:
+            if node_type.count is None or node_type.attributes:
+                name = node_type.name
+                reject(
+                    file, f"node type {name!r} needs a node list; upload the part nodes or declare a count"
+                )
+        return {t.name: NodeTable(t.count) for t in schema.node_types if t.count is not None}
+    collector = NodeCollector(schema, limits)
+    counted = 0
+
+    def rows_done(rows: int, bytes_done: int) -> None:
+        nonlocal counted
+        counted += rows
+        if counted > limits.max_nodes:
+            reject(file, f"the list has more than {limits.max_nodes} nodes; the limit is the operator's")
+        advance("nodes", bytes_done)
+
+    drain(batches, collector.resolve, collector.keep, Findings(file, limits.max_findings), rows_done)
+    duplicates = collector.duplicates()
+    if duplicates:
+        _reject_duplicates(duplicates, collector, sources, limits)
+    tables, problems = collector.tables()
+    findings = Findings(file, limits.max_findings)
+    for problem in problems:
+        findings.add(None, None, problem)
+    findings.raise_if_any()
+    return tables
+
+
+def _drain_edges(
+    collector: EdgeCollector,
+    batches: Iterator[Batch],
+    sources: Sources,
+    limits: IngestLimits,
+    advance: Advance,
+) -> None:
+    counted = 0
+
+    def rows_done(rows: int, bytes_done: int) -> None:
+        nonlocal counted
+        counted += rows
+        if counted > limits.max_rows:
+            reject(
+                sources.edges_file,
+                f"the file has more than {limits.max_rows} rows; the limit is the operator's",
+            )
+        advance("edges", bytes_done)
+
+    findings = Findings(sources.edges_file, limits.max_findings)
+    drain(batches, collector.resolve, collector.keep, findings, rows_done)
+
+
+def _reject_duplicates(
+    duplicates: dict[str, set[str]], collector: NodeCollector, sources: Sources, limits: IngestLimits
+) -> None:
+    """A second reading says where an id is listed again."""
+    findings = Findings(sources.nodes_file, limits.max_findings)
+    first: dict[tuple[str, str], int] = {}
+    several = len(collector.listed) > 1
+    for batch in sources.open().nodes or ():
+        for part in batch.carefully():
+            ids = part.table["id"].cast(pa.string()).to_pylist()
+            types = part.table["type"].cast(pa.string()).to_pylist() if several else None
+            only = next(iter(collector.listed))
+            for row, each in enumerate(ids):
+                name = types[row] if types else only
+                if each not in duplicates.get(name, ()):
+                    continue
+                line = int(part.lines[row])
+                known = first.setdefault((name, each), line)
+                if known != line:
+                    message = f"the node {shown(each)} is listed already in line {known}; list each node once"
+                    findings.add(line, part.fields["id"], message)
+            if findings.full:
+                break
+    findings.raise_if_any()
+
+
+def _again(
+    edge_type: EdgeType, collector: EdgeCollector, sources: Sources
+) -> Iterator[tuple[EdgeRows, np.ndarray, dict[str, int]]]:
+    """The rows of one type once more, with their lines."""
+    for batch in sources.open().edges or ():
+        for part in batch.carefully():
+            for rows in collector.resolve(part.table).content:
+                if rows.edge_type is edge_type:
+                    yield rows, part.lines[rows.rows], dict(part.fields)
+
+
+def _reject_functional(
+    edge_type: EdgeType, broken: np.ndarray, collector: EdgeCollector, sources: Sources, limits: IngestLimits
+) -> None:
+    findings = Findings(sources.edges_file, limits.max_findings)
+    first: dict[int, tuple[int, int]] = {}
+    name = edge_type.name
+    for rows, lines, fields in _again(edge_type, collector, sources):
+        chosen = np.isin(rows.source, broken)
+        if edge_type.homogeneous:
+            chosen &= rows.source != rows.target
+        for row in np.flatnonzero(chosen):
+            target, line = int(rows.target[row]), int(lines[row])
+            known = first.setdefault(int(rows.source[row]), (target, line))
+            if known[0] != target:
+                message = (
+                    f"{name!r} is declared functional, but line {known[1]} gives this source another target; "
+                )
+                findings.add(line, fields.get("target"), message + "keep one, or do not declare it")
+        if findings.full:
+            break
+    findings.raise_if_any()
+
+
+def _reject_once(
+    edge_type: EdgeType, broken: np.ndarray, collector: EdgeCollector, sources: Sources, limits: IngestLimits
+) -> None:
+    findings = Findings(sources.edges_file, limits.max_findings)
+    first: dict[int, tuple[int, int]] = {}
+    name = edge_type.name
+    for rows, lines, fields in _again(edge_type, collector, sources):
+        assert rows.time is not None
+        keys = pair_keys(edge_type, rows.source, rows.target)
+        for row in np.flatnonzero(np.isin(keys, broken)):
+            time, line = int(rows.time[row]), int(lines[row])
+            known = first.setdefault(int(keys[row]), (time, line))
+            if known[0] != time:
+                message = (
+                    f"{name!r} is declared once over time, but line {known[1]} has the pair at another time; "
+                )
+                findings.add(line, fields.get("time"), message + "keep one, or do not declare it")
+        if findings.full:
+            break
+    findings.raise_if_any()

@@ -1,0 +1,183 @@
+"""What every format speaks: requests in, raw batches out.
+
+A raw batch holds what a file says, with ids as strings or integers, before any rule of a schema. Columns of
+edges: ``source``, ``target``, ``time``, ``type``; of nodes: ``id``, ``type`` and attributes.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Literal, Protocol, cast
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from core.graphs.findings import reject
+from core.graphs.schema import GraphSchema
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+    from core.graphs.graph import Graph
+
+Part = Literal["edges", "nodes"]
+EDGE_COLUMNS = ("source", "target", "time", "type")
+# Documents may also say which node type an end has: undirected documents keep no orientation.
+END_TYPES = ("source_type", "target_type")
+DAMAGED = (EOFError, OSError, zlib.error)  # what a broken gzip file raises
+
+
+class Options(BaseModel):
+    """What an uploader may declare about a file; an unknown option is refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    extra_columns: Literal["refuse", "ignore"] = Field(
+        default="refuse", description="What to do with columns that the schema does not declare."
+    )
+
+
+class DelimitedOptions(Options):
+    """How a delimited file is to be read. Nothing is guessed from the data."""
+
+    header: Literal["auto", "true", "false"] = Field(
+        default="auto",
+        description="auto: the first record is a header exactly when it names all required columns.",
+    )
+    delimiter: str = Field(default=",", min_length=1, max_length=1, pattern=r'^[^"\r\n#%]$')
+    columns: tuple[str, ...] | None = Field(
+        default=None,
+        max_length=256,
+        description="Column names in file order, in place of a header's; '-' ignores a column.",
+    )
+
+
+@dataclass(frozen=True)
+class ReadLimits:
+    """Bounds on one file, checked while it is read."""
+
+    max_bytes: int = 64 << 30  # after decompression
+    max_document_bytes: int = 512 << 20  # formats that must be held in memory as a whole
+    max_line_bytes: int = 1 << 20
+    chunk_bytes: int = 64 << 20
+
+
+@dataclass(frozen=True)
+class ReadRequest:
+    """One file to read.
+
+    ``wanted`` are the columns the schema asks for, in positional order; ``required`` must be there. A column
+    outside ``wanted`` is refused unless ``any_columns``. ``attributes`` are the node attributes that a
+    document may hold (None: any).
+    """
+
+    path: Path
+    part: Part
+    options: Options
+    wanted: tuple[str, ...]
+    required: tuple[str, ...]
+    integer_ids: bool = False
+    any_columns: bool = False
+    attributes: frozenset[str] | None = None
+    limits: ReadLimits = field(default_factory=ReadLimits)
+
+    @property
+    def file(self) -> str:
+        """How findings name the file."""
+        return self.part
+
+    def refuses_column(self, name: str) -> bool:
+        """True when a column of that name must not be in the file."""
+        lenient = self.any_columns or self.options.extra_columns == "ignore"
+        return name not in self.wanted and not lenient
+
+
+@dataclass(frozen=True)
+class Careful:
+    """Part of a batch, read slowly: rows that could be split, their lines, and the lines that could not."""
+
+    table: pa.Table
+    lines: np.ndarray
+    fields: Mapping[str, int]
+    problems: list[tuple[int, int | None, str]]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows of a file. ``table`` is None when they could not be read as columns.
+
+    ``carefully()`` reads the same rows again, slowly, in parts of bounded size, with the line and the field
+    number of everything; it is called only to find out what is wrong. ``parts()``, where there is one, gives
+    the same rows as smaller batches, so that only those around a fault are read slowly.
+    """
+
+    table: pa.Table | None
+    carefully: Callable[[], Iterator[Careful]]
+    bytes_done: int = 0
+    parts: Callable[[], Iterator[Batch]] | None = None
+
+
+@dataclass(frozen=True)
+class RawGraph:
+    """What a file holds: ``edges``, and ``nodes`` where the format carries them (or was asked for them)."""
+
+    edges: Iterator[Batch] | None = None
+    nodes: Iterator[Batch] | None = None
+
+
+class Format(Protocol):
+    """A module of this package."""
+
+    name: str
+    media_type: str
+    extensions: tuple[str, ...]
+    carries_nodes: bool
+    parts: frozenset[Part]
+    OptionsModel: type[Options]
+
+    def read(self, request: ReadRequest) -> RawGraph: ...
+
+    def write(self, graph: Graph, path: Path) -> None: ...
+
+    def refuses(self, schema: GraphSchema) -> str | None: ...
+
+
+def open_bytes(path: Path) -> IO[bytes]:
+    """The file's bytes, gunzipped when it starts as gzip does; the name does not matter."""
+    with path.open("rb") as file:
+        zipped = file.read(2) == b"\x1f\x8b"
+    return cast("IO[bytes]", gzip.open(path, "rb")) if zipped else path.open("rb")
+
+
+def read_document(request: ReadRequest) -> bytes:
+    """A whole document of at most ``max_document_bytes``, in UTF-8 without its byte order mark."""
+    limit = request.limits.max_document_bytes
+    try:
+        with open_bytes(request.path) as file:
+            data = file.read(limit + 1)
+    except DAMAGED as error:
+        reject(request.file, f"the gzip file is damaged ({error}); compress it again")
+    if len(data) > limit:
+        reject(request.file, f"the file exceeds {limit} bytes; use csv or parquet for graphs of this size")
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        reject(request.file, "the file is not UTF-8; save it as UTF-8", line=line)
+    if not data.strip():
+        reject(request.file, "the file is empty; upload the file that holds the graph")
+    return data
+
+
+def columnar(table: pa.Table, first_row: int = 1, bytes_done: int = 0) -> Batch:
+    """A batch of a format without lines: a finding's line is then the row, counted from 1."""
+    import numpy as np
+
+    fields = {name: number for number, name in enumerate(table.column_names, start=1)}
+    lines = np.arange(first_row, first_row + table.num_rows)
+    return Batch(table, lambda: iter([Careful(table, lines, fields, [])]), bytes_done)

@@ -1,0 +1,61 @@
+"""A graph as tables of names: what an export writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+
+from core.graphs.graph import Graph
+from core.graphs.schema import GraphSchema
+
+ROWS = 1 << 20
+
+
+def edge_fields(schema: GraphSchema) -> list[pa.Field]:
+    """``source``, ``target``, then ``time`` and ``type`` where the schema needs them."""
+    fields = [pa.field("source", pa.string()), pa.field("target", pa.string())]
+    if schema.temporal:
+        fields.append(pa.field("time", pa.int64()))
+    if len(schema.edge_types) > 1:
+        fields.append(pa.field("type", pa.string()))
+    return fields
+
+
+def edge_tables(graph: Graph) -> Iterator[pa.Table]:
+    """The edges by the names of their ends, in canonical order, a bounded number of rows each.
+
+    At least one table comes, so that a graph without edges still says its columns.
+    """
+    fields = pa.schema(edge_fields(graph.schema))
+    names = {name: table.id_array() for name, table in graph.nodes.items()}
+    yield fields.empty_table()
+    for edge_type in graph.schema.edge_types:
+        table = graph.edges[edge_type.name]
+        for start in range(0, table.count, ROWS):
+            rows = slice(start, start + ROWS)
+            source = names[edge_type.source].take(pa.array(table.source[rows]))
+            target = names[edge_type.target].take(pa.array(table.target[rows]))
+            columns = [source, target]
+            if graph.schema.temporal:
+                step = table.step
+                none = pa.nulls(len(source), pa.int64())
+                columns.append(none if step is None else pa.array(step[rows].astype(np.int64)))
+            if len(graph.schema.edge_types) > 1:
+                columns.append(pa.repeat(edge_type.name, len(source)))
+            yield pa.Table.from_arrays(columns, schema=fields)
+
+
+def write_delimited(graph: Graph, path: Path, delimiter: str) -> None:
+    """One line an edge, with a header; ids as in the node tables, time as the step."""
+    arrow_options = pacsv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style="needed")
+    with path.open("wb") as file:
+        header = True
+        for table in edge_tables(graph):
+            if header:
+                file.write(delimiter.join(table.column_names).encode() + b"\n")
+                header = False
+            pacsv.write_csv(table, file, arrow_options)

@@ -1,0 +1,38 @@
+"""Edge lists and node lists as comma-separated text; the delimiter can be declared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from core.graphs.formats._base import DelimitedOptions, Part, RawGraph, ReadRequest
+from core.graphs.schema import GraphSchema
+
+if TYPE_CHECKING:
+    from core.graphs.graph import Graph
+
+name = "csv"
+media_type = "text/csv"
+extensions = ("csv", "csv.gz")
+carries_nodes = False
+parts: frozenset[Part] = frozenset({"edges", "nodes"})
+OptionsModel = DelimitedOptions
+
+
+def read(request: ReadRequest) -> RawGraph:
+    """The rows of a delimited file; IngestRejected where it cannot be split into the wanted columns."""
+    from core.graphs.formats._delimited import read_delimited
+
+    return read_delimited(request)
+
+
+def write(graph: Graph, path: Path) -> None:
+    """An edge list with a header line. Isolated nodes are not in it: the node list says them."""
+    from core.graphs.formats._tables import write_delimited
+
+    write_delimited(graph, path, ",")
+
+
+def refuses(schema: GraphSchema) -> str | None:
+    """None: any schema can be written."""
+    return None

@@ -1,0 +1,47 @@
+"""Edge lists and node lists as tab-separated text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from core.graphs.formats._base import DelimitedOptions, Part, RawGraph, ReadRequest
+from core.graphs.schema import GraphSchema
+
+if TYPE_CHECKING:
+    from core.graphs.graph import Graph
+
+
+class TabOptions(DelimitedOptions):
+    """As for csv, with a tab between fields."""
+
+    delimiter: str = Field(default="\t", min_length=1, max_length=1, pattern=r'^[^"\r\n#%]$')
+
+
+name = "tsv"
+media_type = "text/tab-separated-values"
+extensions = ("tsv", "tsv.gz")
+carries_nodes = False
+parts: frozenset[Part] = frozenset({"edges", "nodes"})
+OptionsModel = TabOptions
+
+
+def read(request: ReadRequest) -> RawGraph:
+    """The rows of a delimited file; IngestRejected where it cannot be split into the wanted columns."""
+    from core.graphs.formats._delimited import read_delimited
+
+    return read_delimited(request)
+
+
+def write(graph: Graph, path: Path) -> None:
+    """An edge list with a header line. Isolated nodes are not in it: the node list says them."""
+    from core.graphs.formats._tables import write_delimited
+
+    write_delimited(graph, path, "\t")
+
+
+def refuses(schema: GraphSchema) -> str | None:
+    """None: any schema can be written."""
+    return None

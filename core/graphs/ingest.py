@@ -1,0 +1,206 @@
+"""Uploads to canonical graphs.
+
+Every rule is checked and none is repaired: an upload that breaks one is refused with findings that say where
+and how to mend it. What is dropped (self-loops) or merged (exact duplicates) is counted for the curator only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+from pydantic import ValidationError
+
+from core.errors import InvalidInput
+from core.graphs import formats
+from core.graphs.assemble import Assembled, Sources, assemble_batches
+from core.graphs.findings import reject
+from core.graphs.fingerprint import fingerprint
+from core.graphs.formats._base import Format, Options, Part, RawGraph, ReadLimits, ReadRequest, columnar
+from core.graphs.proposal import SchemaProposal, propose
+from core.graphs.schema import GraphSchema
+from core.graphs.store import write_graph
+from core.graphs.uploads import IngestLimits, IngestReport, Progress, UploadedFile
+
+__all__ = [
+    "IngestLimits",
+    "IngestReport",
+    "UploadedFile",
+    "canonicalise",
+    "fingerprint",
+    "propose_schema",
+]
+
+
+def canonicalise(
+    files: Mapping[str, UploadedFile],
+    schema: GraphSchema | None,
+    out: Path,
+    limits: IngestLimits | None = None,
+    progress: Progress | None = None,
+    *,
+    fingerprint_key: bytes | None = None,
+) -> IngestReport:
+    """``out`` holds the canonical graph of the upload, in the stored form; nothing is written when it fails.
+
+    Parts: ``edges`` (required) and ``nodes``. With ``schema`` None one is proposed from the data and used; it
+    stands in the report and must be confirmed by the curator before anything is computed from the graph,
+    because the proposal reads the data. Raises :class:`core.errors.IngestRejected` with up to 20 findings
+    ``{file, line, column, message}``, :class:`core.errors.UnknownFormat`, or
+    :class:`core.errors.InvalidInput` for unknown parts and options. O(m log m) time; memory is about 40 bytes
+    an edge, and one chunk of the file.
+    """
+    limits = limits or IngestLimits()
+    tell: Progress = progress or (lambda stage, done, total: None)
+    opened = _opened(files)
+    proposal = None
+    if schema is None:
+        proposal = propose(lambda: _read(files, opened, None, limits), limits)
+        schema = proposal.schema
+    total = sum(file.path.stat().st_size for file in files.values())
+    sizes = {part: file.path.stat().st_size for part, file in files.items()}
+
+    def advance(stage: str, done: int) -> None:
+        size = sizes.get(stage, sizes["edges"])
+        tell(stage, min(done, size), size)
+
+    sources = _sources(files, opened, schema, proposal, limits)
+    built = assemble_batches(schema, sources, limits, advance)
+    tell("fingerprint", 0, 1)
+    digest = None if fingerprint_key is None else fingerprint(built.graph, fingerprint_key)
+    tell("store", 0, 1)
+    write_graph(built.graph, out)
+    tell("store", 1, 1)
+    return _report(built, digest, total, out, proposal)
+
+
+def propose_schema(files: Mapping[str, UploadedFile], limits: IngestLimits | None = None) -> GraphSchema:
+    """A schema that the upload satisfies, for the curator to confirm or change.
+
+    The proposal reads the data, and a confirmed schema is public: :func:`core.graphs.proposal.propose` also
+    gives the warnings to show. Raises as :func:`canonicalise`.
+    """
+    opened = _opened(files)
+    limits = limits or IngestLimits()
+    return propose(lambda: _read(files, opened, None, limits), limits).schema
+
+
+def _opened(files: Mapping[str, UploadedFile]) -> dict[str, tuple[Format, Options]]:
+    """Formats and validated options of the parts; closed: an unknown part or option is refused."""
+    if unknown := sorted(set(files) - set(get_args(Part))):
+        raise InvalidInput(
+            f"unknown part {unknown[0]!r}; an upload has edges and nodes", field=f"files.{unknown[0]}"
+        )
+    if "edges" not in files:
+        raise InvalidInput("the part edges is missing; upload an edge list", field="files.edges")
+    opened: dict[str, tuple[Format, Options]] = {}
+    for part, file in files.items():
+        chosen = formats.get(file.format)
+        if part not in chosen.parts:
+            message = f"the format {file.format!r} does not hold a list of {part}; take csv, tsv or parquet"
+            raise InvalidInput(message, field=f"files.{part}.format")
+        try:
+            options = chosen.OptionsModel.model_validate(dict(file.options))
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(each) for each in first["loc"])
+            field = f"files.{part}.options.{where}"
+            raise InvalidInput(f"option {where!r}: {first['msg']}", field=field) from error
+        opened[part] = (chosen, options)
+    if "nodes" in files and opened["edges"][0].carries_nodes:
+        reject("nodes", f"a {files['edges'].format} file lists its nodes itself; leave the part nodes out")
+    return opened
+
+
+def _sources(
+    files: Mapping[str, UploadedFile],
+    opened: Mapping[str, tuple[Format, Options]],
+    schema: GraphSchema,
+    proposal: SchemaProposal | None,
+    limits: IngestLimits,
+) -> Sources:
+    def again() -> RawGraph:
+        raw = _read(files, opened, schema, limits)
+        if proposal is not None and proposal.nodes is not None:
+            return RawGraph(raw.edges, iter([columnar(proposal.nodes)]))
+        return raw
+
+    return Sources(again, "edges" if opened["edges"][0].carries_nodes else "nodes")
+
+
+def _read(
+    files: Mapping[str, UploadedFile],
+    opened: Mapping[str, tuple[Format, Options]],
+    schema: GraphSchema | None,
+    limits: IngestLimits,
+) -> RawGraph:
+    raw = {
+        part: opened[part][0].read(_request(part, file.path, opened[part][1], schema, limits))
+        for part, file in files.items()
+    }
+    edges = raw["edges"]
+    return RawGraph(edges.edges, raw["nodes"].nodes if "nodes" in raw else edges.nodes)
+
+
+def _request(
+    part: str, path: Path, options: Options, schema: GraphSchema | None, limits: IngestLimits
+) -> ReadRequest:
+    bounds = ReadLimits(
+        limits.max_file_bytes, limits.max_document_bytes, limits.max_line_bytes, limits.chunk_bytes
+    )
+    if part == "nodes":
+        wanted, required = _node_columns(schema)
+        return ReadRequest(
+            path, "nodes", options, wanted, required, any_columns=schema is None, limits=bounds
+        )
+    if schema is None:
+        columns = ("source", "target", "time", "type")
+        return ReadRequest(path, "edges", options, columns, columns[:2], limits=bounds)
+    needed = [("time", schema.temporal), ("type", len(schema.edge_types) > 1)]
+    wanted = ("source", "target", *(name for name, present in needed if present))
+    return ReadRequest(
+        path,
+        "edges",
+        options,
+        wanted,
+        wanted,
+        integer_ids=all(node_type.count is not None for node_type in schema.node_types),
+        attributes=frozenset(a.name for t in schema.node_types for a in t.attributes),
+        limits=bounds,
+    )
+
+
+def _node_columns(schema: GraphSchema | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    if schema is None:
+        return ("id", "type"), ("id",)
+    several = len(schema.node_types) > 1
+    names = list(dict.fromkeys(a.name for t in schema.node_types for a in t.attributes))
+    required = ("id", *(["type"] if several else []), *names)
+    # A list of one type may still say the type.
+    return ("id", "type", *names) if not several and not names else required, required
+
+
+def _report(
+    built: Assembled, digest: str | None, bytes_read: int, out: Path, proposal: SchemaProposal | None
+) -> IngestReport:
+    graph = built.graph
+    per_step = {
+        name: tuple(np.bincount(table.step, minlength=graph.schema.steps).tolist())
+        for name, table in graph.edges.items()
+        if table.step is not None
+    }
+    return IngestReport(
+        schema=graph.schema,
+        rows_read=sum(count["rows"] for count in built.counts.values()),
+        loops_dropped=sum(count["loops_dropped"] for count in built.counts.values()),
+        duplicates_merged=sum(count["duplicates_merged"] for count in built.counts.values()),
+        nodes={name: table.count for name, table in graph.nodes.items()},
+        edges=built.counts,
+        edges_per_step=per_step,
+        fingerprint=digest,
+        bytes_read=bytes_read,
+        bytes_stored=sum(path.stat().st_size for path in out.iterdir()),
+        warnings=() if proposal is None else proposal.warnings,
+    )

@@ -1,0 +1,223 @@
+"""Raw edge rows to indices and steps, checked row by row; declared facts, checked over all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from core.graphs.columns import codes_of, integers_of
+from core.graphs.findings import shown
+from core.graphs.formats._base import END_TYPES
+from core.graphs.graph import EdgeTable
+from core.graphs.rows import Fault, Resolved
+from core.graphs.schema import EdgeType, GraphSchema
+from core.graphs.universe import NodeIndex
+
+# What no message would say better than the first few.
+MAX_VIOLATORS = 20
+
+
+ENDS = ("source", "target")
+
+
+def edge_type_ends(edge_type: EdgeType) -> tuple[str, str]:
+    """The node types of source and target."""
+    return edge_type.source, edge_type.target
+
+
+def _untimed(name: str, _: object) -> str:
+    return f"the edge type {name!r} carries no time; leave it empty or declare the type temporal"
+
+
+@dataclass(frozen=True)
+class EdgeRows:
+    """Rows of one edge type: positions of the ends, raw times (None without time), places in the batch."""
+
+    edge_type: EdgeType
+    rows: np.ndarray
+    source: np.ndarray
+    target: np.ndarray
+    time: np.ndarray | None
+
+
+class EdgeCollector:
+    """Rows of an edge list, resolved against the universe and gathered by type in 8 to 20 bytes each."""
+
+    def __init__(self, schema: GraphSchema, universe: Mapping[str, NodeIndex]) -> None:
+        self.schema, self.universe = schema, universe
+        self.names = pa.array([edge_type.name for edge_type in schema.edge_types], type=pa.string())
+        self.parts: dict[str, list[tuple[np.ndarray, ...]]] = {t.name: [] for t in schema.edge_types}
+
+    def resolve(self, table: pa.Table) -> Resolved[list[EdgeRows]]:
+        """The rows by edge type, with the faults of the rows."""
+        faults: list[Fault] = []
+        codes = self._type_codes(table, faults)
+        found: dict[tuple[str, str], np.ndarray] = {}
+        times = integers_of(table["time"]) if "time" in table.column_names else None
+        content = []
+        for code, edge_type in enumerate(self.schema.edge_types):
+            rows = np.flatnonzero(codes == code)
+            if not len(rows):
+                continue
+            self._look_up(edge_type, table, found)
+            source, target = self._oriented(edge_type, table, rows, found, faults)
+            time = self._times(edge_type, times, rows, faults)
+            content.append(EdgeRows(edge_type, rows, source, target, time))
+        return Resolved(content, table.num_rows, faults)
+
+    def _look_up(
+        self, edge_type: EdgeType, table: pa.Table, found: dict[tuple[str, str], np.ndarray]
+    ) -> None:
+        """``found`` holds the positions of each end in the node types that it may be of."""
+        needed = {("source", edge_type.source), ("target", edge_type.target)}
+        if "source_type" in table.column_names and not edge_type.directed:
+            # An undirected document may hold the ends the other way round.
+            needed |= {("source", edge_type.target), ("target", edge_type.source)}
+        for node_type in dict.fromkeys(edge_type_ends(edge_type)):
+            ends = [end for end in ENDS if (end, node_type) in needed and (end, node_type) not in found]
+            if ends:
+                positions = self.universe[node_type].lookup_ends([table[end] for end in ends])
+                found.update({(end, node_type): each for end, each in zip(ends, positions, strict=True)})
+
+    def _type_codes(self, table: pa.Table, faults: list[Fault]) -> np.ndarray:
+        if "type" not in table.column_names:
+            codes = np.zeros(table.num_rows, dtype=np.int64)
+            if len(self.names) > 1 and table.num_rows:
+                codes -= 1
+                faults.append(
+                    Fault(np.arange(len(codes)), "type", lambda _: "the edge has no type; give it one")
+                )
+            return codes
+        codes = codes_of(table["type"], self.names)
+        rows = np.flatnonzero(codes < 0)
+        if len(rows):
+            known = ", ".join(self.names.to_pylist())
+            faults.append(
+                Fault(rows, "type", lambda v: f"the edge type {shown(v)} is not declared; use {known}")
+            )
+        return codes
+
+    def _oriented(
+        self,
+        edge_type: EdgeType,
+        table: pa.Table,
+        rows: np.ndarray,
+        found: Mapping[tuple[str, str], np.ndarray],
+        faults: list[Fault],
+    ) -> tuple[np.ndarray, np.ndarray]:
+        source, target = found["source", edge_type.source][rows], found["target", edge_type.target][rows]
+        if "source_type" in table.column_names:
+            source_types, target_types = (self._end_types(table, end)[rows] for end in END_TYPES)
+            wanted_source, wanted_target = (list(self.universe).index(t) for t in edge_type_ends(edge_type))
+            if not edge_type.directed and not edge_type.homogeneous:
+                flipped = (source_types == wanted_target) & (target_types == wanted_source)
+                source = np.where(flipped, found["target", edge_type.source][rows], source)
+                target = np.where(flipped, found["source", edge_type.target][rows], target)
+                kept = source_types
+                source_types = np.where(flipped, target_types, source_types)
+                target_types = np.where(flipped, kept, target_types)
+            source = np.where(source_types == wanted_source, source, -1)
+            target = np.where(target_types == wanted_target, target, -1)
+        for end, name, positions in zip(ENDS, edge_type_ends(edge_type), (source, target), strict=True):
+            missing = rows[positions < 0]
+            if len(missing):
+                faults.append(Fault(missing, end, partial(self.universe[name].explain, end)))
+        return source, target
+
+    def _end_types(self, table: pa.Table, column: str) -> np.ndarray:
+        return codes_of(table[column], pa.array(list(self.universe), type=pa.string()))
+
+    def _times(
+        self,
+        edge_type: EdgeType,
+        times: tuple[np.ndarray, np.ndarray, np.ndarray] | None,
+        rows: np.ndarray,
+        faults: list[Fault],
+    ) -> np.ndarray | None:
+        name = edge_type.name
+        if not edge_type.temporal:
+            if times is not None and not bool(times[2][rows].all()):
+                faults.append(Fault(rows[~times[2][rows]], "time", partial(_untimed, name)))
+            return None
+        if times is None:
+            faults.append(Fault(rows, "time", lambda _: f"edges of type {name!r} carry a time; add it"))
+            return np.zeros(len(rows), dtype=np.int64)
+        grid = self.schema.time
+        assert grid is not None
+        values, valid, empty = (column[rows] for column in times)
+        end = grid.start + grid.width * grid.count
+        information = np.iinfo(np.int64)
+        low, last = max(grid.start, information.min), min(end - 1, information.max)
+        inside = (values >= low) & (values <= last)
+        bounds = f"the grid {grid.start} to {end - 1}"
+        rules: list[tuple[np.ndarray, Callable[[object], str]]] = [
+            (empty, lambda _: f"the time is empty; edges of type {name!r} carry one"),
+            (~valid & ~empty, lambda v: f"the time {shown(v)} is no integer of 64 bits; write one"),
+            (valid & ~inside, lambda v: f"the time {shown(v)} is outside {bounds}; declare a wider one"),
+        ]
+        for mask, explain in rules:
+            if mask.any():
+                faults.append(Fault(rows[mask], "time", explain))
+        return values
+
+    def keep(self, content: list[EdgeRows]) -> None:
+        """The rows are added to their types."""
+        for part in content:
+            ends = [part.source.astype(np.int32), part.target.astype(np.int32)]
+            if part.time is not None:
+                ends.append(self._steps(part.time))
+                if part.edge_type.once:
+                    ends.append(part.time)
+            self.parts[part.edge_type.name].append(tuple(ends))
+
+    def _steps(self, time: np.ndarray) -> np.ndarray:
+        grid = self.schema.time
+        assert grid is not None
+        # In unsigned arithmetic the difference of two times inside the grid cannot overflow.
+        offset = time.astype(np.uint64) - np.uint64(grid.start % 2**64)
+        return (offset // np.uint64(grid.width)).astype(np.int32)
+
+    def columns(self, edge_type: EdgeType) -> tuple[EdgeTable, np.ndarray | None]:
+        """The gathered rows of one type, and their raw times where the type is declared ``once``.
+
+        The rows are handed over: a second call gives none.
+        """
+        parts = self.parts.pop(edge_type.name, [])
+        self.parts[edge_type.name] = []
+        width = 2 + edge_type.temporal + edge_type.once
+        joined = [
+            np.concatenate([p[i] for p in parts]) if parts else np.empty(0, np.int32) for i in range(width)
+        ]
+        step = joined[2] if edge_type.temporal else None
+        return EdgeTable(joined[0], joined[1], step), joined[3] if edge_type.once else None
+
+
+def pair_keys(edge_type: EdgeType, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """One unsigned 64-bit key for each pair; undirected pairs within one type have no order."""
+    low, high = source.astype(np.uint64), target.astype(np.uint64)
+    if edge_type.homogeneous and not edge_type.directed:
+        low, high = np.minimum(low, high), np.maximum(low, high)
+    return low << np.uint64(32) | high
+
+
+def broken_functional(table: EdgeTable) -> np.ndarray:
+    """Up to 20 sources with more than one target, in canonical ``table``; O(m log m)."""
+    pairs = np.unique(table.source.astype(np.uint64) << np.uint64(32) | table.target.astype(np.uint64))
+    sources = (pairs >> np.uint64(32)).astype(np.int64)
+    return np.unique(sources[1:][sources[1:] == sources[:-1]])[:MAX_VIOLATORS]
+
+
+def broken_once(edge_type: EdgeType, table: EdgeTable, time: np.ndarray) -> np.ndarray:
+    """Up to 20 pair keys that occur at more than one time; loops do not count. O(m log m)."""
+    keys = pair_keys(edge_type, table.source, table.target)
+    if edge_type.homogeneous:
+        kept = table.source != table.target
+        keys, time = keys[kept], time[kept]
+    order = np.lexsort((time, keys))
+    keys, time = keys[order], time[order]
+    again = (keys[1:] == keys[:-1]) & (time[1:] != time[:-1])
+    return np.unique(keys[1:][again])[:MAX_VIOLATORS]

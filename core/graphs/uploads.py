@@ -1,0 +1,63 @@
+"""What goes into an ingest and what comes out: uploaded files, limits, the report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from core.graphs.findings import MAX_FINDINGS
+from core.graphs.schema import MAX_NODES, GraphSchema
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class UploadedFile:
+    """One file of an upload, its format's name, and what the uploader declares about it."""
+
+    path: Path
+    format: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class IngestLimits:
+    """Bounds on one ingest. Sizes are in bytes after decompression."""
+
+    max_file_bytes: int = 64 << 30
+    max_document_bytes: int = 512 << 20
+    max_line_bytes: int = 1 << 20
+    max_rows: int = 1_000_000_000
+    max_nodes: int = MAX_NODES
+    max_id_bytes: int = 512
+    max_vector_width: int = 65_536
+    max_findings: int = MAX_FINDINGS
+    chunk_bytes: int = 64 << 20
+
+
+@dataclass(frozen=True)
+class IngestReport:
+    """What was read and kept. Private: for the curators of the dataset only.
+
+    ``edges`` holds for each edge type ``rows``, ``loops_dropped``, ``duplicates_merged`` and ``edges``;
+    ``edges_per_step`` the edges of each step of the temporal types. ``fingerprint`` is None when no key was
+    given. ``warnings`` are empty unless the schema was proposed from the data.
+    """
+
+    schema: GraphSchema
+    rows_read: int
+    loops_dropped: int
+    duplicates_merged: int
+    nodes: Mapping[str, int]
+    edges: Mapping[str, Mapping[str, int]]
+    edges_per_step: Mapping[str, tuple[int, ...]]
+    fingerprint: str | None
+    bytes_read: int
+    bytes_stored: int
+    warnings: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as plain JSON values."""
+        return {**asdict(self), "schema": self.schema.model_dump(mode="json")}

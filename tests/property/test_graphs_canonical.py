@@ -1,0 +1,181 @@
+"""Canonical form, ingest and fingerprint: invariances that the privacy argument stands on."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from core.graphs.assemble import assemble
+from core.graphs.canonical import _merge_columns, _merge_packed
+from core.graphs.fingerprint import fingerprint
+from core.graphs.graph import EdgeTable, Graph, NodeTable
+from core.graphs.ingest import UploadedFile, canonicalise
+from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.graphs.snapshots import snapshot, union
+from core.graphs.store import read_graph
+
+NODES, STEPS = 6, 4
+KEY = b"k" * 32
+SETTINGS = settings(max_examples=60, deadline=None)
+ROW = st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1), st.integers(0, STEPS - 1))
+ROWS = st.lists(ROW, max_size=25)
+
+
+def schema(directed: bool = False, width: int = 1, name: str = "edge") -> GraphSchema:
+    grid = TimeGrid(width=width, count=-(-STEPS // width))
+    relation = EdgeType(name=name, directed=directed, temporal=True)
+    return GraphSchema(node_types=(NodeType(count=NODES),), edge_types=(relation,), time=grid)
+
+
+def raw(rows: list[tuple[int, int, int]]) -> pa.Table:
+    columns = list(zip(*rows, strict=True)) or [[], [], []]
+    return pa.table(
+        {n: pa.array(c, pa.int64()) for n, c in zip(("source", "target", "time"), columns, strict=True)}
+    )
+
+
+def edge_set(graph: Graph) -> set[tuple[int, int, int]]:
+    table = graph.edges["edge"]
+    return set(zip(table.source.tolist(), table.target.tolist(), table.step.tolist(), strict=True))
+
+
+@SETTINGS
+@given(rows=ROWS, directed=st.booleans())
+def test_canonical_edges_are_the_set_of_rows_sorted(rows: list[tuple[int, int, int]], directed: bool) -> None:
+    graph = assemble(schema(directed), None, raw(rows))
+    expected = {(s, t, i) if directed else (min(s, t), max(s, t), i) for s, t, i in rows if s != t}
+    table = graph.edges["edge"]
+    order = list(zip(table.step.tolist(), table.source.tolist(), table.target.tolist(), strict=True))
+    assert edge_set(graph) == expected
+    assert order == sorted(set(order))
+    assert {c.dtype for c in (table.source, table.target, table.step)} == {np.dtype(np.int32)}
+
+
+@SETTINGS
+@given(rows=ROWS, directed=st.booleans(), width=st.integers(1, 3), data=st.data())
+def test_one_raw_row_changes_at_most_one_canonical_edge(
+    rows: list[tuple[int, int, int]], directed: bool, width: int, data: st.DataObject
+) -> None:
+    row = data.draw(ROW)
+    place = data.draw(st.integers(0, len(rows)))
+    shape = schema(directed, width)
+    less = edge_set(assemble(shape, None, raw(rows)))
+    more = edge_set(assemble(shape, None, raw([*rows[:place], row, *rows[place:]])))
+    assert less <= more
+    assert len(more - less) <= 1
+
+
+@SETTINGS
+@given(rows=ROWS)
+def test_packed_and_column_sorts_agree(rows: list[tuple[int, int, int]]) -> None:
+    source, target, step = (np.array([r[i] for r in rows], dtype=np.int64) for i in range(3))
+    packed, plain = _merge_packed(source, target, step, 3, 3), _merge_columns(source, target, step)
+    assert packed[3] == plain[3]
+    for one, other in zip(packed[:3], plain[:3], strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@SETTINGS
+@given(rows=ROWS)
+def test_snapshots_and_union_hold_the_edges_of_their_steps(rows: list[tuple[int, int, int]]) -> None:
+    graph = assemble(schema(), None, raw(rows))
+    for step in range(STEPS):
+        part = snapshot(graph, step)
+        assert not part.schema.temporal
+        made = nx.Graph((s, t) for s, t, i in rows if i == step and s != t)
+        assert {frozenset(p) for p in edges_of(part)} == {frozenset(p) for p in made.edges}
+        dense = part.cell("edge", None).adjacency.toarray()
+        assert (dense == dense.T).all()
+    assert edges_of(union(graph)) == {(s, t) for s, t, _ in edge_set(graph)}
+    assert edges_of(union(graph, [0, 2])) == {(s, t) for s, t, i in edge_set(graph) if i in (0, 2)}
+    with pytest.raises(KeyError):
+        union(graph, [STEPS])
+    with pytest.raises(KeyError):
+        snapshot(graph, -1)
+
+
+def edges_of(graph: Graph) -> set[tuple[int, int]]:
+    table = graph.edges["edge"]
+    return set(zip(table.source.tolist(), table.target.tolist(), strict=True))
+
+
+@SETTINGS
+@given(rows=ROWS, seed=st.integers(0, 2**31), width=st.integers(1, 3), directed=st.booleans())
+def test_fingerprint_depends_on_joined_ids_only(
+    rows: list[tuple[int, int, int]], seed: int, width: int, directed: bool
+) -> None:
+    reference = fingerprint(assemble(schema(), None, raw(rows)), KEY)
+    rng = np.random.default_rng(seed)
+    shuffled = [rows[i] for i in rng.permutation(len(rows))]
+    turned = [(t, s, i) if rng.integers(2) else (s, t, i) for s, t, i in shuffled]
+    listed = pa.table({"id": [str(i) for i in rng.permutation(NODES + 2)]})
+    other = GraphSchema(
+        node_types=(NodeType(name="person"),),
+        edge_types=(
+            EdgeType(name="met", source="person", target="person", directed=directed, temporal=True),
+        ),
+        time=TimeGrid(start=-1, width=width, count=STEPS + 2),
+    )
+    assert fingerprint(assemble(other, listed, raw(turned)), KEY) == reference
+    assert fingerprint(assemble(schema(), None, raw(rows)), b"another key 0000") != reference
+    joined = {frozenset(row[:2]) for row in rows if row[0] != row[1]}
+    missing = next(({a, b} for a in range(NODES) for b in range(a) if {a, b} not in joined), None)
+    if missing is not None:
+        added = [*rows, (*missing, 0)]
+        assert fingerprint(assemble(schema(), None, raw(added)), KEY) != reference
+
+
+@pytest.mark.parametrize("key", [b"", b"short", b"x" * 65])
+def test_fingerprint_key_must_be_a_key(key: bytes) -> None:
+    with pytest.raises(ValueError, match="16 to 64 bytes"):
+        fingerprint(Graph.build(schema(), {}, {}), key)
+
+
+def test_fingerprint_separates_ids_that_join_to_the_same_text() -> None:
+    shape = GraphSchema()
+    digests = set()
+    for ids in (["a", "bc"], ["ab", "c"], ["abc", ""]):
+        nodes = {"node": NodeTable(2, pa.array(ids))}
+        edges = {"edge": EdgeTable(np.array([0]), np.array([1]))}
+        digests.add(fingerprint(Graph.build(shape, nodes, edges), KEY))
+    assert len(digests) == 3
+
+
+TOKEN = st.text(st.sampled_from('01ax ,"#%-+.é'), max_size=5)
+
+
+@settings(max_examples=150, deadline=None)
+@given(lines=st.lists(st.tuples(TOKEN, TOKEN), min_size=1, max_size=6), chunk=st.integers(4, 40))
+def test_quoted_text_reads_as_the_csv_module_reads_it(lines: list[tuple[str, str]], chunk: int) -> None:
+    """The fast and the careful reading agree, wherever chunks are cut."""
+    import csv
+    import io
+
+    from core.graphs.ingest import IngestLimits
+
+    ids = sorted({each for line in lines for each in line if each})
+    assume(ids)
+    kept = [line for line in lines if all(line)]
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows(kept)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        listed = io.StringIO()
+        csv.writer(listed, lineterminator="\r\n", quoting=csv.QUOTE_ALL).writerows(
+            [["id"], *([i] for i in ids)]
+        )
+        (folder / "e").write_text("source,target\n" + text.getvalue(), newline="")
+        (folder / "n").write_text(listed.getvalue(), newline="")
+        files = {"edges": UploadedFile(folder / "e", "csv"), "nodes": UploadedFile(folder / "n", "csv")}
+        canonicalise(files, GraphSchema(), folder / "out", IngestLimits(chunk_bytes=chunk))
+        graph = read_graph(folder / "out")
+    assert graph.nodes["node"].ids.to_pylist() == ids
+    found = {frozenset((ids[s], ids[t])) for s, t in edges_of(graph)}
+    assert found == {frozenset(line) for line in kept if line[0] != line[1]}

@@ -1,0 +1,180 @@
+"""Every format, conversion and the store give back the graph they were given."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from core.graphs import formats
+from core.graphs.convert import from_networkx, from_pyg, to_networkx, to_pyg
+from core.graphs.graph import EdgeTable, Graph, NodeTable
+from core.graphs.ingest import UploadedFile, canonicalise
+from core.graphs.pseudonyms import pseudonymise
+from core.graphs.schema import Attribute, AttributeKind, EdgeType, GraphSchema, NodeType, TimeGrid
+from core.graphs.store import read_graph, write_graph
+
+FEW = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# What an id may look like: quotes, delimiters, comment signs, GML's brackets, other scripts.
+ID = st.text(st.sampled_from("ab019,;\"#% /&<é中[]()'="), min_size=1, max_size=6)
+
+
+def _edges(draw: st.DrawFn, sources: int, targets: int, steps: int | None) -> EdgeTable:
+    count = draw(st.integers(0, 12))
+    column = [
+        draw(st.lists(st.integers(0, n - 1), min_size=count, max_size=count)) for n in (sources, targets)
+    ]
+    step = None
+    if steps is not None:
+        step = np.array(
+            draw(st.lists(st.integers(0, steps - 1), min_size=count, max_size=count)), dtype=np.int64
+        )
+    return EdgeTable(np.array(column[0], dtype=np.int64), np.array(column[1], dtype=np.int64), step)
+
+
+@st.composite
+def simple_graphs(draw: st.DrawFn) -> Graph:
+    """One node type, one static relation, nodes 0..n-1."""
+    count = draw(st.integers(1, 9))
+    schema = GraphSchema(
+        node_types=(NodeType(count=count),), edge_types=(EdgeType(directed=draw(st.booleans())),)
+    )
+    return Graph.build(schema, {}, {"edge": _edges(draw, count, count, None)})
+
+
+@st.composite
+def rich_graphs(draw: st.DrawFn) -> Graph:
+    """Two node types whose ids may collide, three relations, time on some, attributes of every kind."""
+    steps = draw(st.integers(1, 4))
+    attributes = (
+        Attribute(name="score", kind=AttributeKind.NUMBER),
+        Attribute(name="colour", kind=AttributeKind.CATEGORY, label=True),
+        Attribute(name="embedding", kind=AttributeKind.VECTOR),
+    )
+    schema = GraphSchema(
+        node_types=(NodeType(name="user", attributes=attributes), NodeType(name="item")),
+        edge_types=(
+            EdgeType(name="knows", source="user", target="user", temporal=True),
+            EdgeType(name="buys", source="user", target="item", temporal=draw(st.booleans())),
+            EdgeType(name="likes", source="user", target="item", directed=True),
+        ),
+        time=TimeGrid(count=steps),
+    )
+    ids = {name: draw(st.lists(ID, min_size=1, max_size=6, unique=True)) for name in ("user", "item")}
+    users = len(ids["user"])
+    real = st.floats(allow_nan=False, allow_infinity=False, width=32)
+    columns = {
+        "score": np.array(draw(st.lists(real, min_size=users, max_size=users)), dtype=np.float64),
+        "colour": pa.array(draw(st.lists(ID | st.none(), min_size=users, max_size=users)), type=pa.string()),
+        "embedding": np.array(
+            draw(st.lists(st.tuples(real, real), min_size=users, max_size=users)), dtype=np.float32
+        ),
+    }
+    nodes = {
+        "user": NodeTable(users, pa.array(ids["user"]), columns),
+        "item": NodeTable(len(ids["item"]), pa.array(ids["item"])),
+    }
+    edges = {
+        t.name: _edges(draw, nodes[t.source].count, nodes[t.target].count, steps if t.temporal else None)
+        for t in schema.edge_types
+    }
+    return Graph.build(schema, nodes, edges)
+
+
+def ingested(graph: Graph, name: str, folder: Path, nodes: UploadedFile | None = None) -> Graph:
+    path = folder / "exported"
+    formats.get(name).write(graph, path)
+    files = {"edges": UploadedFile(path, name)} | ({"nodes": nodes} if nodes else {})
+    canonicalise(files, graph.schema, folder / "out")
+    return read_graph(folder / "out")
+
+
+def node_list(graph: Graph, folder: Path) -> UploadedFile:
+    import pyarrow.parquet as pq
+
+    several = len(graph.nodes) > 1
+    tables = []
+    for name, table in graph.nodes.items():
+        columns = {"id": table.id_array()} | ({"type": pa.repeat(name, table.count)} if several else {})
+        for key, column in table.attributes.items():
+            columns[key] = pa.array(column.tolist()) if isinstance(column, np.ndarray) else column
+        tables.append(pa.table(columns))
+    path = folder / "nodes.parquet"
+    pq.write_table(pa.concat_tables(tables, promote_options="permissive"), path)
+    return UploadedFile(path, "parquet")
+
+
+@pytest.mark.parametrize("name", formats.names())
+@FEW
+@given(graph=simple_graphs())
+def test_every_format_gives_back_a_static_graph(name: str, graph: Graph) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        assert ingested(graph, name, Path(folder)).equals(graph)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        n
+        for n in formats.names()
+        if not formats.get(n).refuses(GraphSchema(edge_types=(EdgeType(name="a"), EdgeType(name="b"))))
+    ],
+)
+@FEW
+@given(graph=rich_graphs())
+def test_every_format_that_takes_it_gives_back_a_typed_temporal_graph(name: str, graph: Graph) -> None:
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        carries = formats.get(name).carries_nodes
+        nodes = None if carries else node_list(graph, folder)
+        assert ingested(graph, name, folder, nodes).equals(graph)
+
+
+@FEW
+@given(graph=rich_graphs())
+def test_store_is_exact(graph: Graph) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        write_graph(graph, Path(folder))
+        assert read_graph(Path(folder)).equals(graph)
+
+
+@FEW
+@given(graph=st.one_of(rich_graphs(), simple_graphs()))
+def test_networkx_round_trip(graph: Graph) -> None:
+    assert from_networkx(to_networkx(graph), graph.schema).equals(graph)
+
+
+@FEW
+@given(graph=st.one_of(rich_graphs(), simple_graphs()))
+def test_pyg_round_trip(graph: Graph) -> None:
+    assert from_pyg(to_pyg(graph), graph.schema).equals(graph)
+
+
+@FEW
+@given(graph=rich_graphs(), seed=st.integers(0, 2**32 - 1))
+def test_pseudonyms_can_be_undone_by_the_permutation_only(graph: Graph, seed: int) -> None:
+    renamed, permutations = pseudonymise(graph, np.random.default_rng(seed))
+    nodes = {}
+    for name, order in permutations.items():
+        back = np.argsort(order)
+        table, original = renamed.nodes[name], graph.nodes[name]
+        assert table.ids.to_pylist() == [f"{name}-{i:06d}" for i in range(1, table.count + 1)]
+        columns = {
+            key: column[back] if isinstance(column, np.ndarray) else column.take(pa.array(back))
+            for key, column in table.attributes.items()
+        }
+        nodes[name] = NodeTable(original.count, original.ids, columns)
+    edges = {
+        t.name: EdgeTable(
+            permutations[t.source][renamed.edges[t.name].source],
+            permutations[t.target][renamed.edges[t.name].target],
+            renamed.edges[t.name].step,
+        )
+        for t in graph.schema.edge_types
+    }
+    assert Graph.build(graph.schema, nodes, edges).equals(graph)

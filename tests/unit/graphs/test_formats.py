@@ -1,0 +1,78 @@
+"""The registry finds formats, and only whole ones; exports say what they can hold."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from core.errors import NotAccepted, UnknownFormat
+from core.graphs import formats
+from core.graphs.graph import EdgeTable, Graph, NodeTable
+from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, TimeGrid
+
+TIMED = GraphSchema(edge_types=(EdgeType(temporal=True),), time=TimeGrid(start=1_000, width=10, count=3))
+
+
+def timed_graph() -> Graph:
+    nodes = {"node": NodeTable(3, pa.array(["#a", 'b"c', "alone"]))}
+    ends = EdgeTable(np.array([0, 0]), np.array([1, 1]), np.array([2, 0]))
+    return Graph.build(TIMED, nodes, {"edge": ends})
+
+
+def test_names() -> None:
+    assert formats.names() == ("csv", "gml", "graphml", "matrix_market", "node_link", "npz", "parquet", "tsv")
+    with pytest.raises(UnknownFormat, match="csv"):
+        formats.get("pickle")
+
+
+def test_a_second_format_of_one_name_or_half_a_format_is_refused() -> None:
+    found = dict(formats.formats())
+    with pytest.raises(RuntimeError, match="two modules"):
+        formats.register(found, formats.get("csv"))
+    with pytest.raises(RuntimeError, match="lacks"):
+        formats.register({}, SimpleNamespace(name="half"))
+
+
+def test_importing_formats_loads_no_heavy_library() -> None:
+    heavy = ["numpy", "pyarrow", "polars", "scipy", "networkx", "torch", "pandas"]
+    code = "import sys; from core.graphs import formats; formats.names(); "
+    code += f"print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_csv_names_nodes_by_id_and_time_by_step(tmp_path: Path) -> None:
+    formats.get("csv").write(timed_graph(), tmp_path / "g")
+    assert (tmp_path / "g").read_text() == 'source,target,time\n"#a","b""c",0\n"#a","b""c",2\n'
+
+
+@pytest.mark.parametrize("name", ["matrix_market", "npz"])
+def test_matrices_refuse_time_and_types(name: str, tmp_path: Path) -> None:
+    assert "time" in formats.get(name).refuses(TIMED)
+    two = GraphSchema(node_types=(NodeType(count=1),), edge_types=(EdgeType(name="a"), EdgeType(name="b")))
+    assert "one edge type" in formats.get(name).refuses(two)
+    with pytest.raises(NotAccepted):
+        formats.get(name).write(timed_graph(), tmp_path / "g")
+    assert not (tmp_path / "g").exists()
+
+
+def test_gml_refuses_names_it_cannot_write() -> None:
+    schema = GraphSchema(node_types=(NodeType(attributes=(Attribute(name="a-b"),)),))
+    assert "a-b" in formats.get("gml").refuses(schema)
+
+
+@pytest.mark.parametrize("name", ["graphml", "gml", "node_link", "csv", "tsv", "npz", "matrix_market"])
+def test_exports_are_the_same_bytes_each_time(name: str, tmp_path: Path) -> None:
+    schema = GraphSchema(node_types=(NodeType(count=3),))
+    graph = Graph.build(schema, {}, {"edge": EdgeTable(np.array([0]), np.array([1]))})
+    written = []
+    for attempt in ("one", "two"):
+        formats.get(name).write(graph, tmp_path / attempt)
+        written.append((tmp_path / attempt).read_bytes())
+    assert written[0] == written[1]
