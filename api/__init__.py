@@ -1,0 +1,1 @@
+"""The HTTP edge: thin routes over the workflows, one table of problems, an SDK and its command line."""

@@ -1,0 +1,70 @@
+"""The app: the only place where routers, middleware and handlers meet."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import APIRouter, FastAPI
+from starlette.types import Scope
+
+from api import openapi, problems, streaming
+from api.metrics import HttpMetrics, package_version
+from api.middleware import BodyLimit, Boundary
+from api.routes import budgets, datasets, health, jobs, methods, releases, uploads
+from api.routes import problems as problem_pages
+from core.settings import Settings
+from core.workflows.context import Services, open_services
+
+PREFIXES = ("/v1", "")
+"""Every route is served under each; the first is the documented one."""
+
+
+def create_app(services: Settings | Services) -> FastAPI:
+    """An app over the given services; those that it opened from settings, it closes at shutdown."""
+    owned = isinstance(services, Settings)
+    opened = open_services(services) if isinstance(services, Settings) else services
+    metrics = HttpMetrics()
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        if owned:
+            opened.close()
+
+    app = FastAPI(
+        title="Graphveil",
+        version=package_version(),
+        summary="Synthetic graphs under a privacy guarantee that is computed, metered and charged.",
+        description=openapi.DESCRIPTION,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/openapi.json",
+        openapi_tags=openapi.TAGS,
+        redirect_slashes=False,
+    )
+    app.state.services = opened
+    app.state.metrics = metrics
+    app.state.upload_slots = streaming.upload_slots()
+    problems.install(app)
+    limit = opened.settings.max_request_bytes
+    app.add_middleware(BodyLimit, limit_of=lambda scope: None if _streams(scope) else limit)
+    app.add_middleware(Boundary, metrics=metrics)
+    for prefix in PREFIXES:
+        app.include_router(_resources(), prefix=prefix, include_in_schema=prefix == PREFIXES[0])
+    app.include_router(health.router)
+    app.include_router(problem_pages.router)
+    return app
+
+
+def _resources() -> APIRouter:
+    router = APIRouter(responses=openapi.EVERYWHERE)
+    for module in (datasets, uploads, budgets, methods, jobs, releases):
+        router.include_router(module.router)
+    return router
+
+
+def _streams(scope: Scope) -> bool:
+    """Whether the route reads its body as it comes and counts for itself."""
+    return scope["method"] == "PUT" and scope["path"].endswith("/content")

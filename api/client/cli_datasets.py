@@ -1,0 +1,159 @@
+"""Commands about datasets and their budgets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, DownloadColumn, Progress, TransferSpeedColumn
+
+from api.client import render
+from api.client.console import (
+    ENDED_BADLY,
+    answered_in_json,
+    notes,
+    out,
+    pairs,
+    read_json,
+    service,
+    show_findings,
+)
+
+DatasetId = Annotated[str, typer.Argument(help="The dataset's id, ds_...", show_default=False)]
+SchemaFile = Annotated[Path, typer.Argument(help="A JSON file.", exists=True, dir_okay=False)]
+
+
+def register(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="A name that is new in your tenant.")],
+    epsilon: Annotated[str, typer.Option(help="The whole budget, such as 4. Final.")],
+    unit: Annotated[
+        str, typer.Option(help="What is protected: edge, event, w-event or pair. Final.")
+    ] = "edge",
+    window: Annotated[int | None, typer.Option(help="Steps of w-event.", min=1)] = None,
+    delta: Annotated[str, typer.Option(help="The whole delta. Final.")] = "0",
+    filter: Annotated[str, typer.Option(help="How charges add up: basic or renyi. Final.")] = "basic",
+    domain: Annotated[str | None, typer.Option(help="The population that shares the budget.")] = None,
+    schema: Annotated[
+        Path | None, typer.Option(help="JSON file; proposed from the upload when left out.", exists=True)
+    ] = None,
+    public: Annotated[bool, typer.Option("--public", help="The graph is no secret.")] = False,
+) -> None:
+    """Declare a dataset and open its budget."""
+    declared = {"window": window, "protection_domain": domain}
+    with service(context) as graphveil:
+        dataset = graphveil.register_dataset(
+            name,
+            unit=unit,
+            epsilon=epsilon,
+            delta=delta,
+            graph_schema=read_json(schema) if schema else None,
+            filter=filter,
+            public=public,
+            **{key: value for key, value in declared.items() if value is not None},
+        )
+    if not answered_in_json(context, dataset):
+        out.print(f"Dataset {dataset.id} is registered; epsilon {epsilon} in all.", highlight=False)
+
+
+def upload(
+    context: typer.Context,
+    dataset_id: DatasetId,
+    path: Annotated[Path, typer.Argument(help="The file.", exists=True, dir_okay=False)],
+    part: Annotated[str, typer.Option(help="`nodes` first, where there are any; then `edges`.")] = "edges",
+    format: Annotated[str | None, typer.Option(help="Taken from the file's name when left out.")] = None,
+    option: Annotated[list[str] | None, typer.Option(help="name=value, as the format documents.")] = None,
+    wait: Annotated[bool, typer.Option(help="Wait until the upload is validated.")] = True,
+) -> None:
+    """Upload a part; `edges` completes the upload."""
+    options = {
+        name: value if isinstance(value, str | list) else str(value) for name, value in pairs(option).items()
+    }
+    columns = (
+        "[progress.description]{task.description}",
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+    )
+    with service(context) as graphveil:
+        with Progress(*columns, console=notes, transient=True) as progress:
+            task = progress.add_task(f"uploading {part}", total=path.stat().st_size)
+            received = graphveil.upload(
+                dataset_id,
+                path,
+                part=part,
+                format=format,
+                options=options,
+                on_progress=lambda sent, total: progress.update(task, completed=sent, total=total),
+            )
+        if part != "edges" or not wait:
+            if not answered_in_json(context, received):
+                out.print(f"Received {part} of version {received.number}.", highlight=False)
+            return
+        with notes.status("validating"):
+            dataset = graphveil.wait_ready(dataset_id)
+    if not answered_in_json(context, dataset):
+        render.dataset(dataset)
+    if dataset.state == "rejected":
+        show_findings(dataset.version.findings if dataset.version else None)
+        raise typer.Exit(ENDED_BADLY)
+
+
+def confirm_schema(context: typer.Context, dataset_id: DatasetId, schema: SchemaFile) -> None:
+    """Declare the schema, or confirm the one that was proposed."""
+    with service(context) as graphveil:
+        dataset = graphveil.confirm_schema(dataset_id, read_json(schema))
+    if not answered_in_json(context, dataset):
+        render.dataset(dataset)
+
+
+def dataset(context: typer.Context, dataset_id: DatasetId) -> None:
+    """Show a dataset."""
+    with service(context) as graphveil:
+        found = graphveil.dataset(dataset_id)
+    if not answered_in_json(context, found):
+        render.dataset(found)
+
+
+def datasets(context: typer.Context) -> None:
+    """List datasets."""
+    with service(context) as graphveil:
+        found = list(graphveil.datasets())
+    if not answered_in_json(context, found):
+        render.datasets(found)
+
+
+def archive(
+    context: typer.Context,
+    dataset_id: DatasetId,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Erase a dataset's content for good; its budget and ledger stay."""
+    if not yes:
+        typer.confirm(f"Erase the content of {dataset_id} for good?", abort=True, err=True)
+    with service(context) as graphveil:
+        graphveil.archive(dataset_id)
+    notes.print(f"Dataset {dataset_id} is archived.", highlight=False)
+
+
+def budget(context: typer.Context, dataset_id: DatasetId) -> None:
+    """Show what is charged, reserved and left."""
+    with service(context) as graphveil:
+        found = graphveil.budget(dataset_id)
+    if not answered_in_json(context, found):
+        render.budget(found)
+
+
+def ledger(context: typer.Context, dataset_id: DatasetId) -> None:
+    """List the entries that explain the budget."""
+    with service(context) as graphveil:
+        found = list(graphveil.ledger(dataset_id))
+    if not answered_in_json(context, found):
+        render.ledger(found)
+
+
+def install(app: typer.Typer) -> None:
+    """The commands are the app's."""
+    for command in (register, upload, confirm_schema, dataset, datasets, archive, budget, ledger):
+        app.command()(command)

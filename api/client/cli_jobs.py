@@ -1,0 +1,186 @@
+"""Commands about methods, jobs and releases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from api.client import render
+from api.client.console import ENDED_BADLY, answered_in_json, notes, out, pairs, service
+from api.client.sdk import Graphveil
+from api.schemas.jobs import Event, Job
+
+JobId = Annotated[str, typer.Argument(help="The job's id, job_...", show_default=False)]
+DatasetId = Annotated[str, typer.Argument(help="The dataset's id, ds_...", show_default=False)]
+Epsilon = Annotated[str, typer.Option(help="What this release may cost, such as 0.5.")]
+Delta = Annotated[str, typer.Option(help="0 asks for pure epsilon.")]
+Method = Annotated[str | None, typer.Option(help="See `graphveil methods`.")]
+Parameter = Annotated[list[str] | None, typer.Option("--parameter", "-p", help="name=value; repeat.")]
+EdgeType = Annotated[list[str] | None, typer.Option(help="A relation to synthesise; repeat. Default: all.")]
+Format = Annotated[list[str] | None, typer.Option(help="A format to write; repeat. Default: parquet.")]
+Seed = Annotated[int | None, typer.Option(help="For public datasets only.", min=0)]
+Timeout = Annotated[float | None, typer.Option(help="Seconds to wait at most.", min=0)]
+
+
+def methods(context: typer.Context) -> None:
+    """List the synthesis methods."""
+    with service(context) as graphveil:
+        found = graphveil.methods()
+    if not answered_in_json(context, found):
+        render.methods(found)
+
+
+def plan(
+    context: typer.Context,
+    dataset_id: DatasetId,
+    epsilon: Epsilon,
+    delta: Delta = "0",
+    method: Method = None,
+    parameter: Parameter = None,
+    edge_type: EdgeType = None,
+    format: Format = None,
+    seed: Seed = None,
+) -> None:
+    """Show what a job would cost and leave. Spends nothing."""
+    request = _request(delta, method, parameter, edge_type, format, seed)
+    with service(context) as graphveil:
+        planned = graphveil.plan(dataset_id, epsilon=epsilon, **request)
+    if not answered_in_json(context, planned):
+        render.plan(planned)
+
+
+def submit(
+    context: typer.Context,
+    dataset_id: DatasetId,
+    epsilon: Epsilon,
+    delta: Delta = "0",
+    method: Method = None,
+    parameter: Parameter = None,
+    edge_type: EdgeType = None,
+    format: Format = None,
+    seed: Seed = None,
+    label: Annotated[str | None, typer.Option(help="A name for people.")] = None,
+    key: Annotated[str | None, typer.Option(help="Idempotency key; a fresh one when left out.")] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Stay until the job has ended.")] = False,
+    timeout: Timeout = None,
+) -> None:
+    """Submit a job: its cost is reserved at once, and charged when the release is published."""
+    request = _request(delta, method, parameter, edge_type, format, seed)
+    if label is not None:
+        request["label"] = label
+    with service(context) as graphveil:
+        job = graphveil.submit(dataset_id, epsilon=epsilon, idempotency_key=key, **request)
+        if wait:
+            notes.print(f"Job {job.id}", highlight=False)
+            job = _watched(graphveil, job.id, timeout)
+    _ended(context, job) if wait else _show(context, job)
+
+
+def wait(context: typer.Context, job_id: JobId, timeout: Timeout = None) -> None:
+    """Stay until the job has ended, with a progress bar."""
+    with service(context) as graphveil:
+        job = _watched(graphveil, job_id, timeout)
+    _ended(context, job)
+
+
+def jobs(
+    context: typer.Context,
+    state: Annotated[str | None, typer.Option(help="Only jobs in this state.")] = None,
+    dataset: Annotated[str | None, typer.Option(help="Only jobs of this dataset.")] = None,
+    limit: Annotated[int, typer.Option(help="At most so many.", min=1)] = 50,
+) -> None:
+    """List jobs, newest first."""
+    with service(context) as graphveil:
+        found = [
+            job for _, job in zip(range(limit), graphveil.jobs(state=state, dataset_id=dataset), strict=False)
+        ]
+    if not answered_in_json(context, found):
+        render.jobs(found)
+
+
+def job(context: typer.Context, job_id: JobId) -> None:
+    """Show a job."""
+    with service(context) as graphveil:
+        found = graphveil.job(job_id)
+    _show(context, found)
+
+
+def cancel(context: typer.Context, job_id: JobId) -> None:
+    """Cancel a job. What it has read stays charged."""
+    with service(context) as graphveil:
+        found = graphveil.cancel(job_id)
+    _show(context, found)
+
+
+def report(context: typer.Context, job_id: JobId) -> None:
+    """Show a release's report: its guarantee, its cost, its statistics."""
+    with service(context) as graphveil:
+        found = graphveil.report(job_id)
+    if not answered_in_json(context, found):
+        render.report(found)
+
+
+def download(
+    context: typer.Context,
+    job_id: JobId,
+    name: Annotated[list[str] | None, typer.Argument(help="Files; all when left out.")] = None,
+    to: Annotated[Path, typer.Option(help="A folder.", file_okay=False)] = Path("."),
+) -> None:
+    """Download a release's files and check their digests."""
+    saved = []
+    with service(context) as graphveil:
+        for wanted in name or [artifact.name for artifact in graphveil.artifacts(job_id)]:
+            with notes.status(f"downloading {wanted}"):
+                saved.append(graphveil.download(job_id, wanted, to / Path(wanted).name))
+    if not answered_in_json(context, [str(path) for path in saved]):
+        for path in saved:
+            out.print(str(path), highlight=False)
+
+
+def install(app: typer.Typer) -> None:
+    """The commands are the app's."""
+    for command in (methods, plan, submit, wait, job, jobs, cancel, report, download):
+        app.command()(command)
+
+
+def _request(
+    delta: str,
+    method: str | None,
+    parameter: list[str] | None,
+    edge_type: list[str] | None,
+    format: list[str] | None,
+    seed: int | None,
+) -> dict[str, Any]:
+    """The parts of a request that were given; the service fills in the rest."""
+    given = {"method": method, "edge_types": edge_type or None, "formats": format or None, "seed": seed}
+    request = {name: value for name, value in given.items() if value is not None}
+    return {**request, "delta": delta, "parameters": pairs(parameter)}
+
+
+def _watched(graphveil: Graphveil, job_id: str, timeout: float | None) -> Job:
+    """The job once it has ended; its stages are drawn meanwhile."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=notes, transient=True) as progress:
+        task = progress.add_task("queued", total=None)
+
+        def draw(job: Job, step: Event | None) -> None:
+            if job.state == "running" and step is not None:
+                progress.update(task, description=step.stage, completed=step.done, total=step.total)
+            else:
+                progress.update(task, description=job.state, total=None)
+
+        return graphveil.wait(job_id, timeout_seconds=timeout, on_progress=draw)
+
+
+def _show(context: typer.Context, job: Job) -> None:
+    if not answered_in_json(context, job):
+        render.job(job)
+
+
+def _ended(context: typer.Context, job: Job) -> None:
+    _show(context, job)
+    if job.state != "published":
+        raise typer.Exit(ENDED_BADLY)

@@ -1,0 +1,128 @@
+"""What the command's parts share: the service, the two consoles, errors on one screen, exit codes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+from pydantic import BaseModel
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from api.client.errors import ClientError, ProblemError, TransportError, WaitTimeout
+from api.client.sdk import Graphveil
+
+ENDED_BADLY = 1  # the job or the upload ended without a result
+USAGE = 2  # the command line itself (Typer's own code)
+REFUSED = 3  # the service said no
+FAILED = 4  # the service failed, or did not answer
+TIMED_OUT = 5  # the time to wait is over
+
+out = Console()
+notes = Console(stderr=True)
+
+
+@dataclass
+class Session:
+    """What every command needs: where, as whom, and whether to answer in JSON."""
+
+    connect: Callable[[], Graphveil]
+    as_json: bool
+
+
+@contextmanager
+def service(context: typer.Context) -> Iterator[Graphveil]:
+    """The service; whatever it or the network refuses is shown, and ends the command with its code."""
+    session: Session = context.obj
+    try:
+        with session.connect() as connected:
+            yield connected
+    except ProblemError as problem:
+        show_problem(problem)
+        raise typer.Exit(REFUSED if problem.status < 500 else FAILED) from problem
+    except WaitTimeout as error:
+        notes.print(f"[yellow]{escape(str(error))}[/yellow]")
+        raise typer.Exit(TIMED_OUT) from error
+    except TransportError as error:
+        notes.print(f"[red]{escape(str(error))}[/red]\nCheck GRAPHVEIL_URL and that the service is up.")
+        raise typer.Exit(FAILED) from error
+    except (ClientError, OSError) as error:
+        notes.print(f"[red]{escape(str(error))}[/red]")
+        raise typer.Exit(USAGE) from error
+
+
+def show_problem(problem: ProblemError) -> None:
+    """The problem, its fields and who can mend it: at most a screen."""
+    notes.print(f"[bold red]{escape(problem.title)}[/bold red] ({problem.status}, {problem.slug})")
+    if problem.detail:
+        notes.print(escape(problem.detail))
+    for error in problem.members.get("errors", [])[:10]:
+        mend = f" {escape(error['how_to_mend'])}" if error.get("how_to_mend") else ""
+        notes.print(f"  [bold]{escape(error['field'])}[/bold]: {escape(error['message'])}{mend}")
+    extras = {k: v for k, v in problem.members.items() if k not in ("errors", "findings") and v is not None}
+    for name, value in list(extras.items())[:10]:
+        notes.print(f"  {escape(name)}: {escape(str(value))}")
+    show_findings(problem.members.get("findings"))
+    again = "The same request may succeed later." if problem.retryable else ""
+    notes.print(
+        f"[dim]Next: {problem.actionable_by or 'unknown'}. {again} Request {problem.request_id}.[/dim]"
+    )
+
+
+def show_findings(findings: list[dict[str, Any]] | None) -> None:
+    """What breaks the schema, a line each."""
+    for finding in (findings or [])[:20]:
+        place = ":".join(str(finding[key]) for key in ("file", "line", "column") if finding.get(key))
+        notes.print(f"  [bold]{escape(place)}[/bold] {escape(str(finding.get('message', '')))}")
+
+
+def answered_in_json(context: typer.Context, value: BaseModel | list[Any] | dict[str, Any]) -> bool:
+    """Prints the value as JSON when that was asked for; False otherwise."""
+    if context.obj.as_json:
+        typer.echo(json.dumps(_plain(value), indent=2, ensure_ascii=False))
+    return bool(context.obj.as_json)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    return [_plain(item) for item in value] if isinstance(value, list) else value
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The JSON object in the file; the command ends when it holds none."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise typer.BadParameter(f"{path} is not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise typer.BadParameter(f"{path} does not hold a JSON object")
+    return value
+
+
+def pairs(texts: list[str] | None) -> dict[str, Any]:
+    """``name=value`` texts as a mapping; values that are JSON are taken as such."""
+    found: dict[str, Any] = {}
+    for text in texts or []:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise typer.BadParameter(f"{text!r} is not name=value")
+        try:
+            found[name] = json.loads(value)
+        except ValueError:
+            found[name] = value
+    return found
+
+
+def table(title: str | None, *columns: str) -> Table:
+    """A plain table."""
+    made = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        made.add_column(column, overflow="fold")
+    return made

@@ -1,0 +1,163 @@
+"""Answers for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+from rich.markup import escape
+from rich.text import Text
+
+from api.client.console import out, table
+from api.client.render_report import report
+from api.schemas.budgets import Budget, Entry
+from api.schemas.datasets import Dataset
+from api.schemas.jobs import Job, Plan
+from api.schemas.methods import Method
+
+__all__ = ["budget", "dataset", "datasets", "job", "jobs", "ledger", "methods", "plan", "report"]
+
+BAR_WIDTH = 50
+_STATES = {
+    "published": "green",
+    "ready": "green",
+    "failed": "red",
+    "rejected": "red",
+    "cancelled": "yellow",
+    "archived": "dim",
+}
+
+
+def _state(state: str) -> str:
+    style = _STATES.get(state, "cyan")
+    return f"[{style}]{state}[/{style}]"
+
+
+def _unit(unit: str, window: int | None) -> str:
+    return f"{unit} ({window} steps)" if window else unit
+
+
+def dataset(found: Dataset) -> None:
+    """One dataset, with what to do next."""
+    out.print(f"[bold]{escape(found.name)}[/bold]  {found.id}  {_state(found.state)}", highlight=False)
+    out.print(f"unit {_unit(found.unit, found.window)}, account {found.account_id}", highlight=False)
+    if found.version:
+        out.print(f"version {found.version.number}: {_state(found.version.state)}", highlight=False)
+    if found.proposed_schema:
+        out.print("A schema is proposed; check it, correct it, and send it with `graphveil confirm-schema`:")
+        out.print_json(data=found.proposed_schema)
+
+
+def datasets(found: Sequence[Dataset]) -> None:
+    """A line for each."""
+    made = table(None, "id", "name", "state", "unit")
+    for one in found:
+        made.add_row(one.id, escape(one.name), _state(one.state), _unit(one.unit, one.window))
+    out.print(made)
+
+
+def methods(found: Sequence[Method]) -> None:
+    """A paragraph for each."""
+    for method in found:
+        out.print(f"[bold]{method.name}[/bold]  {escape(method.title)}  [dim]({method.assurance})[/dim]")
+        out.print(f"  {escape(method.summary)}")
+        takes = ", ".join(name for name, taken in method.accepts.items() if taken)
+        out.print(
+            f"  [dim]units {', '.join(method.units)}; {', '.join(method.kinds)} epsilon; takes {takes}[/dim]"
+        )
+        for name, schema in method.parameters.get("properties", {}).items():
+            default = f" [dim](default {schema['default']})[/dim]" if "default" in schema else ""
+            out.print(f"    {name}: {escape(schema.get('description', ''))}{default}", highlight=False)
+
+
+def plan(found: Plan) -> None:
+    """The price, and what would be left."""
+    cost = found.cost
+    price = "no guarantee" if cost.epsilon is None else f"epsilon {cost.epsilon}, delta {cost.delta}"
+    relations = ", ".join(found.edge_types)
+    out.print(f"[bold]{found.method}[/bold] on {escape(relations)}: {price} ({cost.kind}),", highlight=False)
+    out.print(
+        f"unit {_unit(found.unit, found.window)}, {found.allotments} metered operations", highlight=False
+    )
+    out.print("After this job the budget would be:")
+    budget(found.budget_after)
+
+
+def budget(found: Budget) -> None:
+    """A bar of charged, reserved and remaining, and the figures."""
+    out.print(_bar(found))
+    made = table(None, "", "epsilon", "delta")
+    for name in ("charged", "reserved", "remaining", "capacity"):
+        amount = getattr(found, name)
+        made.add_row(name, amount.epsilon, amount.delta)
+    out.print(made)
+    unit = _unit(found.unit, found.window)
+    out.print(f"[dim]unit {unit}, filter {found.filter}, domain {escape(found.domain)}[/dim]")
+    if found.tightest_window:
+        first, last = found.tightest_window
+        out.print(f"[dim]figures of the fullest window: steps {first} to {last}[/dim]", highlight=False)
+    if found.blocked:
+        out.print("[red]Blocked: too many jobs in a row gave their budget back.[/red]")
+    if found.exposed:
+        out.print("[red]Exposed: an unprotected release was published.[/red]")
+
+
+def _bar(found: Budget) -> Text:
+    capacity = Decimal(found.capacity.epsilon)
+    parts = [max(Decimal(0), Decimal(getattr(found, name).epsilon)) for name in ("charged", "reserved")]
+    cells = [int((part / capacity * BAR_WIDTH).to_integral_value()) if capacity else 0 for part in parts]
+    charged = min(cells[0], BAR_WIDTH)
+    reserved = min(cells[1], BAR_WIDTH - charged)
+    bar = Text()
+    bar.append("█" * charged, style="red")
+    bar.append("█" * reserved, style="yellow")
+    bar.append("░" * (BAR_WIDTH - charged - reserved), style="green")
+    return bar.append(f"  epsilon {found.remaining.epsilon} of {found.capacity.epsilon} left")
+
+
+def ledger(found: Sequence[Entry]) -> None:
+    """A line for each entry."""
+    made = table(None, "#", "when", "kind", "amounts", "job", "reason", "hash")
+    for entry in found:
+        amounts = ", ".join(f"{name} {amount}" for name, amount in list(entry.amounts.items())[:3])
+        more = f" and {len(entry.amounts) - 3} more" if len(entry.amounts) > 3 else ""
+        made.add_row(
+            str(entry.sequence),
+            entry.created_at.strftime("%Y-%m-%d %H:%M"),
+            entry.kind,
+            amounts + more,
+            entry.job_id or "",
+            escape(entry.reason),
+            entry.hash[:12],
+        )
+    out.print(made)
+
+
+def job(found: Job) -> None:
+    """One job, with what to do next."""
+    reason = f" ({found.reason})" if found.reason else ""
+    out.print(f"[bold]{found.id}[/bold]  {_state(found.state)}{reason}", highlight=False)
+    out.print(
+        f"{found.method} on {escape(', '.join(found.edge_types))}, unit {_unit(found.unit, found.window)}, "
+        f"epsilon {found.epsilon}, delta {found.delta}",
+        highlight=False,
+    )
+    if found.state == "published":
+        out.print(f"[dim]graphveil report {found.id}; graphveil download {found.id}[/dim]", highlight=False)
+
+
+def jobs(found: Sequence[Job]) -> None:
+    """A line for each."""
+    made = table(None, "id", "created", "method", "epsilon", "state", "reason", "label")
+    for one in found:
+        created = one.created_at.strftime("%Y-%m-%d %H:%M")
+        made.add_row(
+            one.id,
+            created,
+            one.method,
+            one.epsilon,
+            _state(one.state),
+            one.reason or "",
+            escape(one.label or ""),
+        )
+    out.print(made)

@@ -1,0 +1,265 @@
+"""The service as a Python object. Every method is one call, or a loop of polls that says so."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+
+from api.client import files
+from api.client.errors import ClientError, WaitTimeout
+from api.client.transport import Transport
+from api.schemas.budgets import Budget, Entry, LedgerPage
+from api.schemas.datasets import Dataset, Datasets, Received
+from api.schemas.jobs import TERMINAL, Artifact, Artifacts, Event, Events, Job, Jobs, Plan
+from api.schemas.methods import Method, Methods
+
+POLL_SECONDS = 2.0
+_SETTLED = frozenset({"ready", "rejected", "archived"})
+
+
+class Graphveil:
+    """A connection to one service as one API key.
+
+    Every method may raise ProblemError, when the service refuses or fails, and TransportError.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        token: str,
+        *,
+        timeout_seconds: float = 60.0,
+        transport: httpx.BaseTransport | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._calls = Transport(
+            base_url, token, timeout_seconds=timeout_seconds, transport=transport, sleep=sleep
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Every connection is closed."""
+        self._calls.close()
+
+    # datasets
+
+    def register_dataset(
+        self,
+        name: str,
+        *,
+        unit: str,
+        epsilon: str,
+        delta: str = "0",
+        graph_schema: Mapping[str, Any] | None = None,
+        **declared: Any,
+    ) -> Dataset:
+        """A dataset is declared and its budget account opened (or joined).
+
+        ``declared``: window, filter, protection_domain, allowed_kinds, public, as the API documents them.
+        """
+        body = {"name": name, "unit": unit, "epsilon": epsilon, "delta": delta, **declared}
+        if graph_schema is not None:
+            body["graph_schema"] = dict(graph_schema)
+        return Dataset.model_validate(self._calls.request("POST", "/datasets", json=body).json())
+
+    def upload(
+        self,
+        dataset_id: str,
+        path: Path | str,
+        *,
+        part: str = "edges",
+        format: str | None = None,
+        options: Mapping[str, str | list[str]] | None = None,
+        on_progress: Callable[[int, int], None] | None = None,
+    ) -> Received:
+        """The file is the dataset's ``nodes`` or ``edges``: ``nodes`` first, ``edges`` completes the upload.
+
+        The file streams in constant memory and is sent again from its start when the connection breaks.
+        ``format`` is taken from the name when it is left out; ``on_progress(sent_bytes, total_bytes)``.
+        """
+        source = Path(path)
+        query = {**(options or {}), "part": part, "format": format or files.format_of(source)}
+        total = source.stat().st_size
+        answer = self._calls.request(
+            "PUT",
+            f"/datasets/{dataset_id}/content",
+            params=query,
+            body=lambda: files.chunks(source, total, on_progress),
+            headers={"Content-Length": str(total), "Content-Type": "application/octet-stream"},
+        )
+        return Received.model_validate(answer.json())
+
+    def confirm_schema(self, dataset_id: str, graph_schema: Mapping[str, Any]) -> Dataset:
+        """The schema is the dataset's; an upload that waited for it is validated."""
+        answer = self._calls.request("PUT", f"/datasets/{dataset_id}/schema", json=dict(graph_schema))
+        return Dataset.model_validate(answer.json())
+
+    def wait_ready(
+        self,
+        dataset_id: str,
+        *,
+        timeout_seconds: float | None = None,
+        on_change: Callable[[Dataset], None] | None = None,
+    ) -> Dataset:
+        """The dataset once it is ready, rejected or archived, or has a proposed schema to be confirmed."""
+
+        def settled(answer: httpx.Response) -> Dataset | None:
+            dataset = Dataset.model_validate(answer.json())
+            if on_change:
+                on_change(dataset)
+            waits = dataset.state == "registered" and dataset.proposed_schema is not None
+            return dataset if dataset.state in _SETTLED or waits else None
+
+        return self._poll(f"/datasets/{dataset_id}", settled, timeout_seconds)
+
+    def dataset(self, dataset_id: str) -> Dataset:
+        """One dataset."""
+        return Dataset.model_validate(self._calls.request("GET", f"/datasets/{dataset_id}").json())
+
+    def datasets(self) -> Iterator[Dataset]:
+        """The tenant's datasets, newest first, page by page."""
+        query: dict[str, str] = {}
+        while True:
+            page = Datasets.model_validate(self._calls.request("GET", "/datasets", params=query).json())
+            yield from page.items
+            if page.next_before is None:
+                return
+            query["before"] = page.next_before
+
+    def archive(self, dataset_id: str) -> None:
+        """The dataset's content is gone for good; its budget account and ledger stay."""
+        self._calls.request("DELETE", f"/datasets/{dataset_id}")
+
+    def budget(self, dataset_id: str) -> Budget:
+        """What is charged, reserved and left."""
+        return Budget.model_validate(self._calls.request("GET", f"/datasets/{dataset_id}/budget").json())
+
+    def ledger(self, dataset_id: str) -> Iterator[Entry]:
+        """Every entry of the dataset's account, oldest first, page by page."""
+        after = 0
+        while True:
+            answer = self._calls.request("GET", f"/datasets/{dataset_id}/ledger", params={"after": after})
+            page = LedgerPage.model_validate(answer.json())
+            yield from page.items
+            if page.next_after is None:
+                return
+            after = page.next_after
+
+    # jobs
+
+    def methods(self) -> list[Method]:
+        """What can be asked for."""
+        return Methods.model_validate(self._calls.request("GET", "/methods").json()).items
+
+    def plan(self, dataset_id: str, *, epsilon: str, **request: Any) -> Plan:
+        """What a job would cost and leave. Spends nothing. ``request`` as in :meth:`submit`."""
+        body = {"dataset_id": dataset_id, "epsilon": epsilon, **request}
+        answer = self._calls.request("POST", "/jobs", params={"dry_run": "true"}, json=body)
+        return Plan.model_validate(answer.json())
+
+    def submit(
+        self, dataset_id: str, *, epsilon: str, idempotency_key: str | None = None, **request: Any
+    ) -> Job:
+        """A job is queued and its budget reserved, once, however often the request had to be repeated.
+
+        ``request``: method, delta, parameters, edge_types, formats, seed, label. The key is made here and
+        kept nowhere: give your own to make a repeat from another process safe.
+        """
+        body = {"dataset_id": dataset_id, "epsilon": epsilon, **request}
+        headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4())}
+        return Job.model_validate(self._calls.request("POST", "/jobs", json=body, headers=headers).json())
+
+    def job(self, job_id: str) -> Job:
+        """One job."""
+        return Job.model_validate(self._calls.request("GET", f"/jobs/{job_id}").json())
+
+    def jobs(self, *, state: str | None = None, dataset_id: str | None = None) -> Iterator[Job]:
+        """The tenant's jobs, newest first, page by page."""
+        query = {"state": state, "dataset_id": dataset_id}
+        query = {name: value for name, value in query.items() if value is not None}
+        while True:
+            page = Jobs.model_validate(self._calls.request("GET", "/jobs", params=query).json())
+            yield from page.items
+            if page.next_cursor is None:
+                return
+            query["cursor"] = page.next_cursor
+
+    def cancel(self, job_id: str) -> Job:
+        """The job is asked to stop."""
+        return Job.model_validate(self._calls.request("POST", f"/jobs/{job_id}/cancel").json())
+
+    def events(self, job_id: str, *, after: int = 0) -> list[Event]:
+        """The steps that the job has taken since the one numbered ``after``."""
+        answer = self._calls.request("GET", f"/jobs/{job_id}/events", params={"after": after})
+        return Events.model_validate(answer.json()).items
+
+    def wait(
+        self,
+        job_id: str,
+        *,
+        timeout_seconds: float | None = None,
+        on_progress: Callable[[Job, Event | None], None] | None = None,
+    ) -> Job:
+        """The job in its last state, whichever that is; WaitTimeout when it is not reached in time.
+
+        ``on_progress`` is called at each poll with the job and its newest step, if there is one.
+        """
+        newest: Event | None = None
+
+        def ended(answer: httpx.Response) -> Job | None:
+            nonlocal newest
+            job = Job.model_validate(answer.json())
+            if on_progress:
+                steps = self.events(job_id, after=newest.sequence if newest else 0)
+                newest = steps[-1] if steps else newest
+                on_progress(job, newest)
+            return job if job.state in TERMINAL else None
+
+        return self._poll(f"/jobs/{job_id}", ended, timeout_seconds)
+
+    # releases
+
+    def report(self, job_id: str) -> dict[str, Any]:
+        """The report of a published job; WaitTimeout while it still runs."""
+        answer = self._calls.request("GET", f"/jobs/{job_id}/report")
+        if answer.status_code == 202:
+            raise WaitTimeout(f"job {job_id} is {answer.json().get('state')}; there is no report yet")
+        return answer.json()
+
+    def artifacts(self, job_id: str) -> list[Artifact]:
+        """The files of a release that the key may see."""
+        return Artifacts.model_validate(self._calls.request("GET", f"/jobs/{job_id}/artifacts").json()).items
+
+    def download(self, job_id: str, name: str, path: Path | str) -> Path:
+        """The file is at ``path``, with the digest that the release names; DigestMismatch leaves nothing."""
+        expected = next((a.sha256 for a in self.artifacts(job_id) if a.name == name), None)
+        if expected is None:
+            raise ClientError(f"the release of {job_id} lists no file {name}")
+        with self._calls.stream(f"/jobs/{job_id}/artifacts/{name}") as answer:
+            return files.save(answer.iter_bytes(), Path(path), expected)
+
+    def _poll(
+        self, path: str, settled: Callable[[httpx.Response], Any | None], timeout_seconds: float | None
+    ) -> Any:
+        deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
+        while True:
+            answer = self._calls.request("GET", path)
+            result = settled(answer)
+            if result is not None:
+                return result
+            if deadline is not None and time.monotonic() >= deadline:
+                raise WaitTimeout(f"{path} has not settled within {timeout_seconds} seconds")
+            self._calls.pause(answer, POLL_SECONDS)

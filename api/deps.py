@@ -1,0 +1,56 @@
+"""What routes ask for: the services, the caller, the idempotency key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated
+
+from fastapi import Depends, Header, Request
+
+from api.auth import bearer_token
+from core.identity import service as identity
+from core.identity.models import Role
+from core.identity.service import Principal
+from core.workflows.context import Services
+
+
+def services_of(request: Request) -> Services:
+    """The services that the app was created with."""
+    return request.app.state.services
+
+
+ServicesDep = Annotated[Services, Depends(services_of)]
+
+
+def principal_of(services: ServicesDep, token: Annotated[str, Depends(bearer_token)]) -> Principal:
+    """Who calls. Unauthenticated when the key is unknown, expired or revoked."""
+    with services.db.transaction() as session:
+        return identity.authenticate(session, token)
+
+
+def allow(*roles: Role) -> Callable[[Principal], Principal]:
+    """A dependency: the caller, who holds at least one of the roles."""
+
+    def allowed(principal: Annotated[Principal, Depends(principal_of)]) -> Principal:
+        identity.require(principal, *roles)
+        return principal
+
+    return allowed
+
+
+CuratorDep = Annotated[Principal, Depends(allow(Role.CURATOR))]
+RequesterDep = Annotated[Principal, Depends(allow(Role.REQUESTER))]
+PortalDep = Annotated[Principal, Depends(allow(Role.CURATOR, Role.REQUESTER))]
+ReaderDep = Annotated[Principal, Depends(allow(Role.CURATOR, Role.REQUESTER, Role.AUDITOR))]
+LedgerDep = Annotated[Principal, Depends(allow(Role.CURATOR, Role.AUDITOR))]
+
+
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        description="Chosen by the caller, one for each job: 1 to 255 visible ASCII characters. A repeat is "
+        "answered with the same job.",
+        examples=["6f1c3a52-8a5e-4a0e-9f0e-0d8f6e9a2b11"],
+    ),
+]

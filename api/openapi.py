@@ -1,0 +1,58 @@
+"""What the OpenAPI document says beyond the routes themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api import problems
+from api.problems import Row
+from api.schemas.problems import Problem
+from core import errors
+
+DESCRIPTION = """\
+A sensitive graph goes in; a synthetic graph comes out, with a guarantee of differential privacy that was
+computed before the data was read, metered while it was read, and charged to the dataset's budget.
+
+* Every refusal is a problem (RFC 9457) with a stable `type`, `retryable` and `actionable_by`.
+* Amounts of epsilon and delta are exact decimal strings in every answer.
+* `POST /v1/jobs` needs an `Idempotency-Key`; `?dry_run=true` shows the plan and spends nothing.
+* Every route under `/v1` is also served without the prefix.
+"""
+
+TAGS = [
+    {"name": "datasets", "description": "Declare a sensitive graph, upload it, archive it."},
+    {"name": "budgets", "description": "What has been spent, and the entries that explain it."},
+    {"name": "methods", "description": "What can be asked for."},
+    {"name": "jobs", "description": "Ask for a synthetic graph and watch it come."},
+    {"name": "releases", "description": "Reports and files of published jobs."},
+    {"name": "service", "description": "Whether the service is well; what its problems mean."},
+]
+
+
+def refusals(*kinds: type[Exception] | Row) -> dict[int | str, dict[str, Any]]:
+    """The documented refusals of a route, one entry for each status; several of one status share it."""
+    rows = [kind if isinstance(kind, Row) else problems.TABLE[kind] for kind in kinds]
+    documented: dict[int | str, dict[str, Any]] = {}
+    for status in sorted({row.status for row in rows}):
+        same = [row for row in rows if row.status == status]
+        models = {row.model for row in same}
+        model = models.pop() if len(models) == 1 else Problem
+        names = ", ".join(f"[`{row.slug}`]({row.type})" for row in same)
+        documented[status] = {
+            "description": f"{names}",
+            "content": {problems.MEDIA_TYPE: {"schema": {"$ref": f"#/components/schemas/{model.__name__}"}}},
+            "model": model,
+        }
+    return documented
+
+
+EVERYWHERE = refusals(
+    problems.BAD_REQUEST,
+    errors.Unauthenticated,
+    errors.Forbidden,
+    errors.PayloadTooLarge,
+    errors.InvalidInput,
+    errors.GraphveilError,
+    errors.StorageError,
+)
+"""What any route may answer."""

@@ -1,0 +1,262 @@
+"""The one table from errors to RFC 9457 problems, and the handlers that apply it.
+
+Only members that a row's model declares are rendered: what a workflow attaches by mistake stays inside.
+Server errors carry no detail, only the request's id.
+"""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import ValidationError
+from sqlalchemy.exc import DataError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from starlette.exceptions import HTTPException
+
+from api.schemas import problems as shapes
+from api.schemas.problems import ActionableBy, Problem
+from api.validation import field_errors
+from core import errors, ids
+
+MEDIA_TYPE = "application/problem+json"
+RETRY_AFTER_SECONDS = 5
+MAX_FRAMES = 12
+CALLER, CURATOR, OPERATOR = ActionableBy.CALLER, ActionableBy.CURATOR, ActionableBy.OPERATOR
+
+log = structlog.get_logger(component="api")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One kind of problem. ``slug`` is its public, stable name and the name of its page."""
+
+    slug: str
+    title: str
+    status: int
+    retryable: bool
+    actionable_by: ActionableBy
+    model: type[Problem] = Problem
+
+    @property
+    def type(self) -> str:
+        """The problem's URI, relative to the service."""
+        return f"/problems/{self.slug}"
+
+
+_INVALID = shapes.InvalidInputProblem
+_STATE = shapes.StateProblem
+_BUDGET = shapes.BudgetProblem
+
+TABLE: dict[type[Exception], Row] = {
+    errors.GraphveilError: Row("internal-error", "The service failed", 500, False, OPERATOR),
+    errors.InvalidInput: Row("invalid-input", "The request cannot be used", 422, False, CALLER, _INVALID),
+    errors.UnknownMethod: Row("unknown-method", "No such method", 422, False, CALLER, _INVALID),
+    errors.UnknownFormat: Row("unknown-format", "No such format", 422, False, CALLER, _INVALID),
+    errors.NotAccepted: Row("not-accepted", "The method does not take this", 422, False, CALLER, _INVALID),
+    errors.IngestRejected: Row(
+        "ingest-rejected", "The upload breaks its schema", 422, False, CURATOR, shapes.IngestRejectedProblem
+    ),
+    errors.IdempotencyKeyMissing: Row(
+        "idempotency-key-missing", "Idempotency-Key is required", 400, False, CALLER, _INVALID
+    ),
+    errors.IdempotencyKeyReused: Row(
+        "idempotency-key-reused",
+        "Idempotency-Key was used otherwise",
+        422,
+        False,
+        CALLER,
+        shapes.KeyReusedProblem,
+    ),
+    errors.Unauthenticated: Row("unauthenticated", "A valid API key is required", 401, False, CALLER),
+    errors.Forbidden: Row(
+        "forbidden", "The key's roles do not allow this", 403, False, CURATOR, shapes.ForbiddenProblem
+    ),
+    errors.NotFound: Row("not-found", "No such object", 404, False, CALLER, shapes.NotFoundProblem),
+    errors.Conflict: Row(
+        "conflict", "This is in conflict with what stands", 409, False, CALLER, shapes.ConflictProblem
+    ),
+    errors.DatasetNotReady: Row("dataset-not-ready", "The dataset is not ready", 409, True, CURATOR, _STATE),
+    errors.JobNotFinished: Row("job-not-finished", "The job is still running", 409, True, CALLER, _STATE),
+    errors.JobFailed: Row("job-failed", "The job ended without a release", 409, False, CALLER, _STATE),
+    errors.InvalidTransition: Row(
+        "invalid-transition", "The object cannot take this step", 409, False, CALLER, _STATE
+    ),
+    errors.IdempotencyInFlight: Row(
+        "idempotency-in-flight", "The same request is being handled", 409, True, CALLER
+    ),
+    errors.InstanceRunning: Row("instance-running", "The folder is in use", 409, False, OPERATOR),
+    errors.PayloadTooLarge: Row(
+        "payload-too-large", "The body is too large", 413, False, CALLER, shapes.PayloadTooLargeProblem
+    ),
+    errors.BudgetRefused: Row(
+        "budget-refused", "The budget does not allow this", 409, False, CURATOR, _BUDGET
+    ),
+    errors.BudgetExceeded: Row(
+        "budget-exceeded",
+        "The budget does not cover this job",
+        409,
+        False,
+        CURATOR,
+        shapes.BudgetExceededProblem,
+    ),
+    errors.UnitMismatch: Row(
+        "unit-mismatch",
+        "The plan's unit is not the account's",
+        422,
+        False,
+        CALLER,
+        shapes.UnitMismatchProblem,
+    ),
+    errors.KindNotAllowed: Row(
+        "kind-not-allowed",
+        "The dataset's policy does not allow this guarantee",
+        422,
+        False,
+        CURATOR,
+        shapes.KindNotAllowedProblem,
+    ),
+    errors.AccountBlocked: Row(
+        "account-blocked", "The account is blocked", 409, False, CURATOR, shapes.AccountBlockedProblem
+    ),
+    errors.AccountExposed: Row(
+        "account-exposed", "The account is exposed", 409, False, CURATOR, shapes.AccountExposedProblem
+    ),
+    errors.PrivacyViolation: Row(
+        "privacy-violation", "The method broke its privacy plan", 500, False, OPERATOR
+    ),
+    errors.PlanExceeded: Row("plan-exceeded", "The method overran its plan", 500, False, OPERATOR),
+    errors.MeterClosed: Row("meter-closed", "The method went on after an overrun", 500, False, OPERATOR),
+    errors.UnmeteredFit: Row("unmetered-fit", "The method recorded no read", 500, False, OPERATOR),
+    errors.LeaseLost: Row("lease-lost", "Another worker owns the work", 503, True, OPERATOR),
+    errors.StorageError: Row("storage-unavailable", "Object storage is unavailable", 503, True, OPERATOR),
+    OperationalError: Row("database-unavailable", "The database is unavailable", 503, True, OPERATOR),
+    PoolTimeout: Row("database-unavailable", "The database is unavailable", 503, True, OPERATOR),
+}
+
+METHOD_NOT_ALLOWED = Row("method-not-allowed", "The method is not allowed here", 405, False, CALLER)
+BAD_REQUEST = Row("bad-request", "The request is malformed", 400, False, CALLER)
+INTERNAL = TABLE[errors.GraphveilError]
+
+_BY_STATUS = {
+    401: TABLE[errors.Unauthenticated],
+    403: TABLE[errors.Forbidden],
+    404: TABLE[errors.NotFound],
+    405: METHOD_NOT_ALLOWED,
+    413: TABLE[errors.PayloadTooLarge],
+    422: TABLE[errors.InvalidInput],
+}
+
+
+def rows() -> dict[str, Row]:
+    """Every kind of problem by its slug."""
+    return {row.slug: row for row in (*TABLE.values(), METHOD_NOT_ALLOWED, BAD_REQUEST)}
+
+
+def row_of(error: Exception) -> Row:
+    """The row of the error's class, or of its nearest ancestor; the internal error where there is none."""
+    return next((TABLE[kind] for kind in type(error).__mro__ if kind in TABLE), INTERNAL)
+
+
+def render(
+    row: Row, request_id: str, *, detail: str | None = None, members: dict[str, Any] | None = None
+) -> Problem:
+    """The problem as its model allows it; members that do not fit their declared type are left out."""
+    standard = {
+        "type": row.type,
+        "title": row.title,
+        "status": row.status,
+        "detail": detail if row.status < 500 else None,
+        "request_id": request_id,
+        "retryable": row.retryable,
+        "actionable_by": row.actionable_by,
+    }
+    extras = {k: v for k, v in (members or {}).items() if k in row.model.model_fields and k not in standard}
+    try:
+        return row.model.model_validate({**standard, **extras})
+    except ValidationError as misfit:
+        log.error(
+            "problem_members_misfit",
+            slug=row.slug,
+            fields=sorted({str(e["loc"][0]) for e in misfit.errors()}),
+        )
+        return row.model.model_validate(standard)
+
+
+def response(row: Row, request_id: str, **content: Any) -> JSONResponse:
+    """The problem as an HTTP response, with the headers that its status asks for."""
+    problem = render(row, request_id, **content)
+    headers = {"Cache-Control": "no-store"}
+    if row.status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    if row.status == 503:
+        headers["Retry-After"] = str(RETRY_AFTER_SECONDS)
+    body = problem.model_dump(mode="json", exclude_none=True)
+    return JSONResponse(body, row.status, headers, media_type=MEDIA_TYPE)
+
+
+def of_error(error: errors.GraphveilError, request_id: str) -> JSONResponse:
+    """The response to an error of our tree."""
+    row = row_of(error)
+    members = dict(error.members)
+    if issubclass(row.model, _INVALID) and isinstance(field := members.pop("field", None), str):
+        mend = str(members.pop("how_to_mend", "See the detail."))
+        members["errors"] = [{"field": field, "message": error.message, "how_to_mend": mend}]
+    return response(row, request_id, detail=error.message, members=members)
+
+
+def request_id_of(request: Request) -> str:
+    """The id that the middleware gave this request."""
+    return getattr(request.state, "request_id", None) or ids.new_id("req")
+
+
+def log_failure(event: str, error: BaseException) -> None:
+    """The failure is logged by class and innermost frames; its message may quote values, and stays out."""
+    frames = traceback.extract_tb(error.__traceback__)[-MAX_FRAMES:]
+    lines = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames]
+    log.error(event, error=type(error).__qualname__, frames=lines)
+
+
+def install(app: FastAPI) -> None:
+    """Every error that reaches the app's edge becomes a problem."""
+
+    async def domain(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, errors.GraphveilError)
+        if row_of(error).status >= 500:
+            log_failure("request_failed", error)
+        return of_error(error, request_id_of(request))
+
+    async def unstorable(request: Request, error: Exception) -> JSONResponse:
+        # PostgreSQL's own limits, such as text with a NUL character: nothing that a schema need repeat.
+        log_failure("value_not_storable", error)
+        detail = "A value cannot be stored, such as a text with a NUL character."
+        return response(TABLE[errors.InvalidInput], request_id_of(request), detail=detail)
+
+    async def database(request: Request, error: Exception) -> JSONResponse:
+        log_failure("database_unavailable", error)
+        return response(row_of(error), request_id_of(request))
+
+    async def validation(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, RequestValidationError)
+        members = {"errors": field_errors(error.errors())}
+        detail = "The request does not have the documented shape."
+        return response(TABLE[errors.InvalidInput], request_id_of(request), detail=detail, members=members)
+
+    async def http(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, HTTPException)
+        row = _BY_STATUS.get(error.status_code, BAD_REQUEST if error.status_code < 500 else INTERNAL)
+        answer = response(row, request_id_of(request), detail=str(error.detail))
+        answer.headers.update(error.headers or {})
+        return answer
+
+    app.add_exception_handler(errors.GraphveilError, domain)
+    app.add_exception_handler(DataError, unstorable)
+    app.add_exception_handler(OperationalError, database)
+    app.add_exception_handler(PoolTimeout, database)
+    app.add_exception_handler(RequestValidationError, validation)
+    app.add_exception_handler(HTTPException, http)

@@ -1,0 +1,73 @@
+"""The checks behind ``/readyz``: each tries the real thing once, with a short time limit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import redis
+import structlog
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import text
+
+from api.schemas.health import Readiness
+from core.db.migrate import configuration
+from core.workflows.context import Services
+
+TIMEOUT_SECONDS = 2.0
+PROBE_KEY = "readiness-probe"  # never written: asking whether it exists reaches the store
+
+log = structlog.get_logger(component="api.readiness")
+
+
+def check(services: Services) -> Readiness:
+    """The outcome of every check; a failure is logged by the class of its error only."""
+    checks: dict[str, Callable[[Services], bool]] = {
+        "database": _database,
+        "migrations": _migrations,
+        "redis": _redis,
+        "storage": _storage,
+    }
+    outcome = {name: _passes(name, probe, services) for name, probe in checks.items()}
+    return Readiness(ready=all(outcome.values()), checks=outcome)
+
+
+def _passes(name: str, probe: Callable[[Services], bool], services: Services) -> bool:
+    try:
+        return probe(services)
+    except Exception as error:  # whatever a dead dependency raises, the answer is "not ready"
+        log.warning("not_ready", check=name, error=type(error).__qualname__)
+        return False
+
+
+def _database(services: Services) -> bool:
+    with services.db.transaction() as session:
+        return session.execute(text("SELECT 1")).scalar_one() == 1
+
+
+def _migrations(services: Services) -> bool:
+    with services.db.engine.connect() as connection:
+        current = MigrationContext.configure(connection).get_current_heads()
+    return set(current) == _newest()
+
+
+@lru_cache(maxsize=1)
+def _newest() -> frozenset[str]:
+    """The heads of the migrations that this code ships with."""
+    return frozenset(ScriptDirectory.from_config(configuration("")).get_heads())
+
+
+def _redis(services: Services) -> bool:
+    client = redis.Redis.from_url(
+        services.settings.redis_url,
+        socket_timeout=TIMEOUT_SECONDS,
+        socket_connect_timeout=TIMEOUT_SECONDS,
+    )
+    with client:
+        return bool(client.ping())
+
+
+def _storage(services: Services) -> bool:
+    services.store.exists(PROBE_KEY)
+    return True

@@ -1,0 +1,44 @@
+"""What has been spent, and the entries that explain it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+
+from api import openapi
+from api.deps import LedgerDep, ReaderDep, ServicesDep
+from api.schemas.budgets import Budget, LedgerPage
+from api.views import budget_view, ledger_view
+from core import errors
+from core.workflows import dataset_queries
+
+router = APIRouter(prefix="/datasets/{dataset_id}", tags=["budgets"])
+
+
+@router.get(
+    "/budget",
+    response_model=Budget,
+    summary="Show the dataset's budget",
+    responses=openapi.refusals(errors.NotFound),
+)
+def get_budget(services: ServicesDep, principal: ReaderDep, dataset_id: str) -> Any:
+    """Charged, reserved and remaining of the account that the dataset draws on, now."""
+    return budget_view(dataset_queries.budget(services, principal, dataset_id))
+
+
+@router.get(
+    "/ledger",
+    response_model=LedgerPage,
+    summary="List the entries of the dataset's account",
+    responses=openapi.refusals(errors.NotFound),
+)
+def list_entries(
+    services: ServicesDep,
+    principal: LedgerDep,
+    dataset_id: str,
+    after: Annotated[int, Query(ge=0, le=2**63 - 1, description="Only entries after this number.")] = 0,
+    limit: Annotated[int, Query(ge=1, le=500, description="Entries on a page.")] = 100,
+) -> Any:
+    """Immutable, hash-chained entries, oldest first, for curators and auditors."""
+    return ledger_view(dataset_queries.ledger(services, principal, dataset_id, after, limit), limit)

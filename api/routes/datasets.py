@@ -1,0 +1,127 @@
+"""Datasets: declared, shown, archived."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Query, Request, Response
+
+from api import openapi
+from api.deps import CuratorDep, ReaderDep, ServicesDep
+from api.schemas.datasets import Dataset, Datasets
+from core import errors
+from core.graphs.schema import GraphSchema
+from core.workflows import dataset_queries
+from core.workflows.archive import archive_dataset
+from core.workflows.register import NewDataset, confirm_schema, register_dataset
+
+router = APIRouter(prefix="/datasets", tags=["datasets"])
+
+_STATIC = {
+    "node_types": [{"name": "person", "count": 1005}],
+    "edge_types": [{"name": "mail", "source": "person", "target": "person"}],
+}
+_TEMPORAL = {
+    "node_types": [{"name": "pupil"}],
+    "edge_types": [{"name": "contact", "source": "pupil", "target": "pupil", "temporal": True}],
+    "time": {"start": 0, "width": 3600, "count": 48},
+}
+_EXAMPLES = {
+    "static": {
+        "summary": "One relation among a known number of nodes; one edge is protected",
+        "value": {"name": "mail-2024", "unit": "edge", "epsilon": "4", "graph_schema": _STATIC},
+    },
+    "temporal": {
+        "summary": "Contacts in hourly snapshots; any 24 hours are protected",
+        "value": {
+            "name": "contacts",
+            "unit": "w-event",
+            "window": 24,
+            "epsilon": "2",
+            "graph_schema": _TEMPORAL,
+        },
+    },
+    "to be proposed": {
+        "summary": "The schema is proposed from the upload, and confirmed afterwards",
+        "value": {"name": "trial", "unit": "edge", "epsilon": "1"},
+    },
+}
+
+
+@router.post(
+    "",
+    status_code=201,
+    response_model=Dataset,
+    summary="Declare a dataset",
+    responses={
+        201: {"headers": {"Location": {"schema": {"type": "string"}, "description": "The dataset."}}},
+        **openapi.refusals(errors.Conflict),
+    },
+)
+def register(
+    services: ServicesDep,
+    principal: CuratorDep,
+    request: Request,
+    response: Response,
+    body: Annotated[NewDataset, Body(openapi_examples=_EXAMPLES)],
+) -> Any:
+    """A dataset and the budget account of its protection domain. Unit, window, filter, budget are final."""
+    dataset = register_dataset(services, principal, body)
+    response.headers["Location"] = f"{request.url.path.rstrip('/')}/{dataset.id}"
+    return dataset_queries.get_dataset(services, principal, dataset.id)
+
+
+@router.get("", response_model=Datasets, summary="List datasets, newest first")
+def list_datasets(
+    services: ServicesDep,
+    principal: ReaderDep,
+    before: Annotated[
+        str | None, Query(max_length=64, description="`next_before` of the page before.")
+    ] = None,
+    limit: Annotated[int, Query(ge=1, le=500, description="Datasets on a page.")] = 100,
+) -> Any:
+    """One page of the tenant's datasets, archived ones included."""
+    found = dataset_queries.list_datasets(services, principal, before=before, limit=limit)
+    return {"items": found, "next_before": found[-1].id if len(found) == limit else None}
+
+
+@router.get(
+    "/{dataset_id}",
+    response_model=Dataset,
+    summary="Show a dataset",
+    responses=openapi.refusals(errors.NotFound),
+)
+def get_dataset(services: ServicesDep, principal: ReaderDep, dataset_id: str) -> Any:
+    """The dataset as the caller may see it."""
+    return dataset_queries.get_dataset(services, principal, dataset_id)
+
+
+@router.put(
+    "/{dataset_id}/schema",
+    response_model=Dataset,
+    summary="Declare or confirm the schema",
+    responses=openapi.refusals(errors.NotFound, errors.InvalidTransition),
+)
+def put_schema(
+    services: ServicesDep,
+    principal: CuratorDep,
+    dataset_id: str,
+    body: Annotated[
+        GraphSchema,
+        Body(openapi_examples={"static": {"value": _STATIC}, "temporal": {"value": _TEMPORAL}}),
+    ],
+) -> Any:
+    """The public shape of the graph, before its first upload or in answer to a proposed schema."""
+    confirm_schema(services, principal, dataset_id, body)
+    return dataset_queries.get_dataset(services, principal, dataset_id)
+
+
+@router.delete(
+    "/{dataset_id}",
+    status_code=204,
+    summary="Archive a dataset",
+    responses=openapi.refusals(errors.NotFound, errors.InvalidTransition),
+)
+def archive(services: ServicesDep, principal: CuratorDep, dataset_id: str) -> None:
+    """Its content and curator reports are erased for good; jobs under way stop; budget and ledger stay."""
+    archive_dataset(services, principal, dataset_id)

@@ -1,0 +1,160 @@
+"""Jobs: asked for, watched, cancelled."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Query, Request, Response
+
+from api import conditional, openapi
+from api.deps import IdempotencyKey, PortalDep, ServicesDep
+from api.schemas.jobs import TERMINAL, Events, Job, Jobs, Plan
+from api.views import plan_view
+from core import errors
+from core.workflows import job_queries
+from core.workflows.cancel import cancel_job
+from core.workflows.submit import JobRequest, plan_job, submit_job
+
+router = APIRouter(prefix="/jobs", tags=["jobs"])
+
+REPLAYED = "Idempotency-Replayed"
+_EXAMPLES = {
+    "whole graph": {
+        "summary": "A quarter of an epsilon for the whole graph",
+        "value": {"dataset_id": "ds_01k8zv2v9h6t0h3r6b8mkx2n4e", "method": "psgraph", "epsilon": "0.25"},
+    },
+    "two formats": {
+        "summary": "One relation, written as GraphML too",
+        "value": {
+            "dataset_id": "ds_01k8zv2v9h6t0h3r6b8mkx2n4e",
+            "epsilon": "1",
+            "edge_types": ["contact"],
+            "formats": ["parquet", "graphml"],
+            "label": "spring term",
+        },
+    },
+}
+
+
+@router.post(
+    "",
+    status_code=202,
+    response_model=Job,
+    summary="Submit a job, or plan it",
+    responses={
+        200: {"model": Plan, "description": "`dry_run=true`: the plan and the balances it would leave."},
+        202: {
+            "description": "The job is queued and its budget reserved; both are committed.",
+            "headers": {
+                "Location": {"schema": {"type": "string"}, "description": "The job."},
+                "Retry-After": {"schema": {"type": "integer"}, "description": "Seconds before a poll."},
+                REPLAYED: {
+                    "schema": {"type": "string", "enum": ["true"]},
+                    "description": "An earlier request with this key made the job.",
+                },
+            },
+        },
+        **openapi.refusals(
+            errors.IdempotencyKeyMissing,
+            errors.NotFound,
+            errors.BudgetExceeded,
+            errors.DatasetNotReady,
+            errors.AccountBlocked,
+            errors.AccountExposed,
+            errors.NotAccepted,
+            errors.UnknownMethod,
+            errors.UnknownFormat,
+            errors.IdempotencyKeyReused,
+            errors.UnitMismatch,
+            errors.KindNotAllowed,
+        ),
+    },
+)
+def submit(
+    services: ServicesDep,
+    principal: PortalDep,
+    request: Request,
+    response: Response,
+    body: Annotated[JobRequest, Body(openapi_examples=_EXAMPLES)],
+    key: IdempotencyKey = None,
+    dry_run: Annotated[bool, Query(description="Plan only: nothing is reserved, no key is needed.")] = False,
+) -> Any:
+    """The budget is reserved and the job queued in one transaction, which has ended before the answer."""
+    if dry_run:
+        return conditional.as_json(Plan, plan_view(plan_job(services, principal, body)))
+    job, replayed = submit_job(services, principal, body, key)
+    response.headers["Location"] = f"{request.url.path.rstrip('/')}/{job.id}"
+    response.headers["Retry-After"] = str(services.settings.poll_after_seconds)
+    if replayed:
+        response.headers[REPLAYED] = "true"
+    return job_queries.get_job(services, principal, job.id)
+
+
+@router.get("", response_model=Jobs, summary="List jobs, newest first")
+def list_jobs(
+    services: ServicesDep,
+    principal: PortalDep,
+    state: Annotated[str | None, Query(description="Only jobs in this state.", max_length=32)] = None,
+    dataset_id: Annotated[str | None, Query(description="Only jobs of this dataset.", max_length=64)] = None,
+    cursor: Annotated[
+        str | None, Query(description="`next_cursor` of the page before.", max_length=512)
+    ] = None,
+    limit: Annotated[int | None, Query(ge=1, le=500, description="Jobs on a page.")] = None,
+) -> Any:
+    """One page of the tenant's jobs."""
+    return job_queries.list_jobs(services, principal, state, dataset_id, cursor, limit)
+
+
+@router.get(
+    "/{job_id}",
+    response_model=Job,
+    summary="Show a job",
+    responses={
+        200: {
+            "headers": {
+                "ETag": {"schema": {"type": "string"}, "description": "Changes when the job does."},
+                "Retry-After": {
+                    "schema": {"type": "integer"},
+                    "description": "Seconds before the next poll; absent once the job has ended.",
+                },
+            }
+        },
+        304: {"description": "Nothing has changed since the answer with that ETag."},
+        **openapi.refusals(errors.NotFound),
+    },
+)
+def get_job(services: ServicesDep, principal: PortalDep, request: Request, job_id: str) -> Response:
+    """The job as the caller may see it. Poll with `If-None-Match`, and not before `Retry-After`."""
+    view = job_queries.get_job(services, principal, job_id)
+    pause = None if view.state in TERMINAL else services.settings.poll_after_seconds
+    return conditional.tagged(request, Job, view, retry_after_seconds=pause)
+
+
+@router.post(
+    "/{job_id}/cancel",
+    status_code=202,
+    response_model=Job,
+    summary="Cancel a job",
+    responses=openapi.refusals(errors.NotFound, errors.InvalidTransition),
+)
+def cancel(services: ServicesDep, principal: PortalDep, job_id: str) -> Any:
+    """The job is cancelled, or will be. Safe to repeat. What a running job has read stays charged."""
+    cancel_job(services, principal, job_id)
+    return job_queries.get_job(services, principal, job_id)
+
+
+@router.get(
+    "/{job_id}/events",
+    response_model=Events,
+    summary="List the steps that a job has taken",
+    responses=openapi.refusals(errors.NotFound),
+)
+def list_events(
+    services: ServicesDep,
+    principal: PortalDep,
+    job_id: str,
+    after: Annotated[int, Query(ge=0, le=2**31 - 1, description="Only steps after this number.")] = 0,
+    limit: Annotated[int, Query(ge=1, le=500, description="Steps in the answer.")] = 500,
+) -> Any:
+    """Stages with public step counts, oldest first."""
+    return {"items": job_queries.events(services, principal, job_id, after, limit)}

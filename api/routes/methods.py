@@ -1,0 +1,19 @@
+"""What can be asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Depends
+
+from api.deps import principal_of
+from api.schemas.methods import Methods
+from core.workflows import job_queries
+
+router = APIRouter(prefix="/methods", tags=["methods"], dependencies=[Depends(principal_of)])
+
+
+@router.get("", response_model=Methods, summary="List the synthesis methods")
+def list_methods() -> Any:
+    """Every method with what it accepts, what it guarantees, and the JSON Schema of its parameters."""
+    return {"items": job_queries.methods()}

@@ -1,0 +1,58 @@
+"""The documentation page of each problem type, at the address that the problem's ``type`` names."""
+
+from __future__ import annotations
+
+import html
+from functools import lru_cache
+from pathlib import Path
+
+from fastapi import APIRouter
+from fastapi.responses import HTMLResponse
+from markdown_it import MarkdownIt
+
+from api import openapi, problems
+from core.errors import NotFound
+
+PAGES = Path(__file__).resolve().parents[2] / "docs" / "problems"
+
+router = APIRouter(tags=["service"])
+
+
+@router.get(
+    "/problems",
+    response_class=HTMLResponse,
+    summary="Every kind of problem",
+    responses={200: {"content": {"text/html": {}}}},
+)
+def index() -> HTMLResponse:
+    """A list of all problem types."""
+    rows = sorted(problems.rows().values(), key=lambda row: row.slug)
+    items = "".join(f'<li><a href="{row.type}">{row.slug}</a>: {html.escape(row.title)}</li>' for row in rows)
+    return HTMLResponse(_frame("Problems", f"<h1>Problems</h1><ul>{items}</ul>"))
+
+
+@router.get(
+    "/problems/{slug}",
+    response_class=HTMLResponse,
+    summary="What a kind of problem means and how to mend it",
+    responses={200: {"content": {"text/html": {}}}, **openapi.refusals(NotFound)},
+)
+def page(slug: str) -> HTMLResponse:
+    """The page of one problem type."""
+    row = problems.rows().get(slug)
+    if row is None:
+        raise NotFound("there is no problem type of that name")
+    return HTMLResponse(_page(slug, row.title))
+
+
+@lru_cache(maxsize=64)
+def _page(slug: str, title: str) -> str:
+    source = (PAGES / f"{slug}.md").read_text(encoding="utf-8")
+    return _frame(title, MarkdownIt("commonmark").enable("table").render(source))
+
+
+def _frame(title: str, body: str) -> str:
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f"<title>{html.escape(title)} - Graphveil</title></head><body>{body}</body></html>"
+    )

@@ -1,0 +1,1 @@
+"""What travels over HTTP. These modules import pydantic only, so that the client can share them."""

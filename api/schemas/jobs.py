@@ -1,0 +1,114 @@
+"""Jobs, their plans and their releases, as callers see them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import Field
+
+from api.schemas.budgets import Budget
+from api.schemas.common import Answer
+
+TERMINAL = frozenset({"published", "failed", "cancelled", "rejected"})
+
+STATES = (
+    "awaiting_approval, queued, running, publishing, published, failed, cancelling, cancelled or rejected."
+)
+CURATORS = "Curators only; null for others."
+
+
+class Job(Answer):
+    """One request for a release. Exact times and attempts are null for callers who are not curators."""
+
+    id: str = Field(examples=["job_01k8zv2v9h6t0h3r6b8mkx2n4e"])
+    dataset_id: str
+    version_id: str = Field(description="The upload that the job reads.")
+    method: str
+    parameters: dict[str, Any] = Field(description="Defaults filled in.")
+    edge_types: list[str]
+    formats: list[str] = Field(description="Formats besides the release's own tables.")
+    label: str | None
+    epsilon: str = Field(description="What was asked for, exact.", examples=["0.5"])
+    delta: str = Field(examples=["0"])
+    unit: str
+    window: int | None
+    kind: str = Field(description="The guarantee of the plan: pure, approximate or none.")
+    plan_digest: str = Field(description="SHA-256 of the privacy plan that was reserved.")
+    state: str = Field(description=STATES)
+    reason: str | None = Field(description="Why it ended so, from an enumerated list.")
+    evaluation: str | None = Field(description=f"State of the comparison with the original. {CURATORS}")
+    requested_by: str = Field(description="The key that asked.")
+    created_at: datetime
+    cancel_requested_at: datetime | None
+    run_time: str | None = Field(description="Coarse, because exact times can depend on the data.")
+    started_at: datetime | None = Field(description=CURATORS)
+    finished_at: datetime | None = Field(description=CURATORS)
+    attempt: int | None = Field(description=CURATORS)
+
+
+class Jobs(Answer):
+    items: list[Job]
+    next_cursor: str | None = Field(
+        default=None, description="Send it as `cursor` for the next page; null on the last."
+    )
+
+
+class Cost(Answer):
+    """What a plan costs: a function of the request and the public schema alone."""
+
+    kind: str = Field(description="pure, approximate or none.")
+    epsilon: str | None = Field(description="Rounded up to 1e-9; null where there is no guarantee.")
+    delta: str | None = Field(description="Rounded up to 1e-18.")
+
+
+class Plan(Answer):
+    """What a job would do and cost. Nothing was reserved."""
+
+    method: str
+    parameters: dict[str, Any] = Field(description="Defaults filled in.")
+    unit: str
+    window: int | None
+    edge_types: list[str]
+    cost: Cost
+    amounts: dict[str, int] = Field(
+        description="What would be reserved, by budget dimension: nano-epsilon, delta in 1e-18."
+    )
+    allotments: int = Field(description="Operations that the plan grants.")
+    plan_digest: str
+    budget_after: Budget = Field(description="The account as it would stand with this job's reservation.")
+
+
+class Event(Answer):
+    """A step forward of a job: public step counts, never sizes of the graph."""
+
+    sequence: int
+    stage: str = Field(examples=["perturb"])
+    done: int
+    total: int
+    created_at: datetime | None = Field(default=None, description=CURATORS)
+
+
+class Events(Answer):
+    items: list[Event]
+
+
+class Artifact(Answer):
+    """One file of a release, as the charge names it."""
+
+    name: str = Field(examples=["edges.parquet"])
+    role: str = Field(description="artifact, report, or curator.")
+    media_type: str
+    size_bytes: int
+    sha256: str
+
+
+class Artifacts(Answer):
+    items: list[Artifact]
+
+
+class ReportPending(Answer):
+    """There is no report yet; ask again after `Retry-After`."""
+
+    job_id: str
+    state: str

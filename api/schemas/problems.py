@@ -1,0 +1,143 @@
+"""RFC 9457 problems and their typed extension members."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class ActionableBy(StrEnum):
+    """Who can make the next attempt succeed."""
+
+    CALLER = "caller"
+    CURATOR = "curator"
+    OPERATOR = "operator"
+
+
+class FieldError(BaseModel):
+    """One thing to mend."""
+
+    field: str = Field(description="Dotted path to the value, such as `graph_schema.edge_types.0.name`.")
+    message: str = Field(description="What is wrong with it.")
+    how_to_mend: str = Field(description="What would be accepted.")
+
+
+class Problem(BaseModel):
+    """What every refusal and failure looks like (RFC 9457)."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "type": "/problems/not-found",
+                    "title": "No such object",
+                    "status": 404,
+                    "detail": "no dataset ds_01k8 is visible to this key",
+                    "request_id": "req_01k8zv2v9h6t0h3r6b8mkx2n4e",
+                    "retryable": False,
+                    "actionable_by": "caller",
+                }
+            ]
+        }
+    )
+
+    type: str = Field(description="Stable URI of the problem's page; compare this, not the title.")
+    title: str = Field(description="The kind of problem in a few words.")
+    status: int = Field(description="The HTTP status code, repeated.")
+    detail: str | None = Field(default=None, description="What happened this time. Absent on server errors.")
+    request_id: str = Field(description="Quote it when you ask for help.")
+    retryable: bool = Field(description="True when the same request may succeed later without a change.")
+    actionable_by: ActionableBy = Field(description="Who can make the next attempt succeed.")
+
+
+class InvalidInputProblem(Problem):
+    errors: list[FieldError] = Field(default_factory=list, description="Everything to mend, field by field.")
+    accepted: list[str] | None = Field(default=None, description="The values that would be accepted.")
+
+
+class IngestRejectedProblem(InvalidInputProblem):
+    findings: list[dict[str, Any]] | None = Field(
+        default=None, description="Up to 20 of {file, line, column, message}; shown to curators only."
+    )
+
+
+class KeyReusedProblem(InvalidInputProblem):
+    job_id: str | None = Field(default=None, description="The job that the key stands for.")
+
+
+class NotFoundProblem(Problem):
+    id: str | None = Field(default=None, description="The id that was asked for.")
+
+
+class ConflictProblem(Problem):
+    field: str | None = Field(default=None, description="What to change, where a change would help.")
+    account_id: str | None = Field(default=None, description="The budget account that stands already.")
+    domain: str | None = Field(default=None, description="The protection domain that the conflict is about.")
+
+
+class StateProblem(Problem):
+    id: str | None = Field(default=None, description="The object.")
+    state: str | None = Field(default=None, description="The state that the object is in.")
+    asked: str | None = Field(default=None, description="The state that was asked for.")
+    reason: str | None = Field(default=None, description="Why it is there, from an enumerated list.")
+    retry_after: int | None = Field(default=None, description="Seconds to wait before asking again.")
+
+
+class ForbiddenProblem(Problem):
+    required_roles: list[str] | None = Field(default=None, description="One of these roles is needed.")
+
+
+class PayloadTooLargeProblem(Problem):
+    limit_bytes: int | None = Field(default=None, description="The largest body that is accepted.")
+
+
+class BudgetProblem(Problem):
+    account_id: str | None = Field(default=None, description="The budget account that refused.")
+
+
+class BudgetExceededProblem(BudgetProblem):
+    """Amounts are exact decimals: epsilon, or delta where ``dimension`` is ``delta``."""
+
+    unit: str | None = Field(default=None, description="The privacy unit that the account counts.")
+    dimension: str | None = Field(default=None, description="What is short: `epsilon`, `delta` or an order.")
+    window: list[int] | None = Field(
+        default=None, description="First and last step of the window that is full."
+    )
+    requested: str | None = Field(default=None, description="What the job would cost.")
+    remaining: str | None = Field(default=None, description="What is neither charged nor reserved.")
+    charged: str | None = Field(default=None, description="What releases have spent.")
+    reserved: str | None = Field(default=None, description="What other jobs have set aside.")
+    capacity: str | None = Field(default=None, description="The whole budget in this dimension.")
+    earliest_expiry_at: datetime | None = Field(
+        default=None, description="When the first of those reservations may return, if it is not used."
+    )
+
+
+class UnitMismatchProblem(BudgetProblem):
+    unit: str | None = Field(default=None, description="The privacy unit that the account counts.")
+    window: int | None = Field(default=None, description="Its window, under w-event.")
+    account_unit: str | None = Field(default=None, description="The same as `unit`.")
+    plan_unit: str | None = Field(default=None, description="The same as `requested_unit`.")
+    requested_unit: str | None = Field(default=None, description="The privacy unit that the plan protects.")
+    requested_window: int | None = Field(default=None, description="Its window, under w-event.")
+
+
+class AccountBlockedProblem(BudgetProblem):
+    consecutive_give_backs: int | None = Field(
+        default=None, description="Reservations that came back unused."
+    )
+    blocked_at: datetime | None = None
+
+
+class AccountExposedProblem(BudgetProblem):
+    exposed_at: datetime | None = Field(
+        default=None, description="When the unprotected release was published."
+    )
+
+
+class KindNotAllowedProblem(BudgetProblem):
+    kind: str | None = Field(default=None, description="The guarantee that the plan gives.")
+    allowed: list[str] | None = Field(default=None, description="The guarantees that the policy allows.")

@@ -1,0 +1,45 @@
+"""From an async request body to a thread that reads it, chunk by chunk, and back again."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import TypeVar
+
+from anyio import CapacityLimiter, from_thread, to_thread
+from starlette.requests import Request
+
+Result = TypeVar("Result")
+
+HOP_BYTES = 2**20  # gathered before each hop into the thread, so that small network reads stay cheap
+MAX_UPLOADS = 8  # at a time in one process; further ones wait, so that other routes keep their threads
+
+
+async def feed(request: Request, consume: Callable[[Iterator[bytes]], Result]) -> Result:
+    """What ``consume`` returned, run in a thread over the request's body.
+
+    Memory stays at about one hop: the thread asks for the next piece when it has done with the last, and
+    the connection is not read before. A caller who leaves makes the iterator raise ClientDisconnect.
+    """
+    stream = request.stream()
+
+    def chunks() -> Iterator[bytes]:
+        while piece := from_thread.run(_gather, stream):
+            yield piece
+
+    return await to_thread.run_sync(lambda: consume(chunks()), limiter=request.app.state.upload_slots)
+
+
+def upload_slots() -> CapacityLimiter:
+    """The threads that uploads of one app may hold."""
+    return CapacityLimiter(MAX_UPLOADS)
+
+
+async def _gather(stream: AsyncIterator[bytes]) -> bytes:
+    """At least ``HOP_BYTES``, or what is left; empty at the end."""
+    pieces, size = [], 0
+    async for piece in stream:
+        pieces.append(piece)
+        size += len(piece)
+        if size >= HOP_BYTES:
+            break
+    return b"".join(pieces)

@@ -1,0 +1,56 @@
+"""From what the workflows return to what the schemas show, where the names differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from core.ledger.amounts import format_delta, format_epsilon
+from core.ledger.models import LedgerEntry
+from core.ledger.statement import AccountStatement
+from core.workflows.submit import DryRun
+
+
+def budget_view(statement: AccountStatement) -> dict[str, Any]:
+    """The statement with every amount as integers and as exact decimals."""
+    return statement.to_json()
+
+
+def ledger_view(entries: Sequence[LedgerEntry], limit: int) -> dict[str, Any]:
+    """One page; it names the next when it is full."""
+    items = [_entry(entry) for entry in entries]
+    return {"items": items, "next_after": entries[-1].sequence if len(entries) == limit else None}
+
+
+def plan_view(dry_run: DryRun) -> dict[str, Any]:
+    """The plan, its cost, and the account as it would stand."""
+    cost = dry_run.cost
+    nano = cost.nano_epsilon
+    unbounded = cost.kind == "none"
+    return {
+        "method": dry_run.method,
+        "parameters": dry_run.parameters,
+        "unit": dry_run.unit,
+        "window": dry_run.window,
+        "edge_types": dry_run.edge_types,
+        "cost": {
+            "kind": cost.kind,
+            "epsilon": None if nano is None else format_epsilon(nano),
+            "delta": None if unbounded else format_delta(cost.delta_atto),
+        },
+        "amounts": dry_run.amounts,
+        "allotments": dry_run.allotments,
+        "plan_digest": dry_run.plan_digest,
+        "budget_after": budget_view(dry_run.statement_after),
+    }
+
+
+def _entry(entry: LedgerEntry) -> dict[str, Any]:
+    names = ("sequence", "id", "kind", "reservation_id", "job_id", "amounts", "digests", "reason", "actor")
+    return {
+        **{name: getattr(entry, name) for name in names},
+        "created_at": entry.created_at,
+        "expires_at": entry.expires_at,
+        "previous_hash": entry.previous_hash.hex(),
+        "hash": entry.hash.hex(),
+    }

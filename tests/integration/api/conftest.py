@@ -1,0 +1,201 @@
+"""One service for all tests of the routes, each with a tenant of its own: the database is cloned once."""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import structlog
+import uvicorn
+from fastapi.testclient import TestClient
+
+from api.app import create_app
+from core.db.session import Database
+from core.identity import service as identity
+from core.identity.models import Role
+from core.outbox.models import Topic
+from core.settings import Settings
+from core.workflows.context import Services, open_services
+from tests.support import postgres
+from worker.process import WorkerProcess, open_process
+from worker.work import take
+
+_numbers = itertools.count(1)
+
+SCHEMA = {
+    "node_types": [{"name": "person", "count": 60}],
+    "edge_types": [{"name": "mail", "source": "person", "target": "person"}],
+}
+EDGES = "source,target\n" + "".join(f"{i},{(7 * i + k) % 60}\n" for i in range(60) for k in (1, 2, 3))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quiet_stdout() -> Iterator[None]:
+    """The service's log lines go past the output of commands that run in the same process."""
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.__stderr__))
+    yield
+    structlog.reset_defaults()
+
+
+@pytest.fixture(scope="session")
+def api_settings(
+    postgres_cluster: postgres.PostgresCluster, redis_url: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Settings]:
+    """Settings of a service that the session's tests share."""
+    name = postgres_cluster.create()
+    root = tmp_path_factory.mktemp("api")
+    for folder in ("objects", "work"):
+        (root / folder).mkdir()
+    yield Settings(
+        database_url=postgres_cluster.address(name),
+        redis_url=redis_url,
+        storage_url=(root / "objects").as_uri(),
+        master_key=secrets.token_hex(32),
+        fingerprint_key=secrets.token_hex(32),
+        work_folder=root / "work",
+        max_request_bytes=64 * 1024,
+        max_upload_bytes=3 * 2**20,
+        poll_after_seconds=1,
+    )
+    postgres_cluster.drop(name)
+
+
+@pytest.fixture(scope="session")
+def api_services(api_settings: Settings) -> Iterator[Services]:
+    opened = open_services(api_settings)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="session")
+def http(api_services: Services) -> Iterator[TestClient]:
+    """The app, called without a socket; failures inside it are answers, as they are in production."""
+    with TestClient(create_app(api_services), raise_server_exceptions=False) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def worker_process(api_settings: Settings) -> WorkerProcess:
+    """A worker of the same service; it works when it is told to."""
+    return open_process(api_settings)
+
+
+class Tenant:
+    """One tenant's keys, its calls as one of its roles, and the worker that serves it."""
+
+    def __init__(self, http: TestClient, services: Services, process: WorkerProcess) -> None:
+        self.name = f"tenant-{next(_numbers)}"
+        self.services = services
+        self._process = process
+        self._http = http
+        self._tokens: dict[tuple[Role, ...], str] = {}
+
+    def token(self, *roles: Role) -> str:
+        if roles not in self._tokens:
+            with self.services.db.transaction() as session:
+                _, self._tokens[roles] = identity.create_key(session, tenant=self.name, name="t", roles=roles)
+        return self._tokens[roles]
+
+    def call(self, method: str, path: str, *roles: Role, **options: Any) -> Any:
+        headers = {"Authorization": f"Bearer {self.token(*(roles or (Role.CURATOR, Role.REQUESTER)))}"}
+        headers |= options.pop("headers", {})
+        return self._http.request(method, path, headers=headers, **options)
+
+    def register(self, epsilon: str = "2", **declared: Any) -> dict[str, Any]:
+        body = {"name": f"d{next(_numbers)}", "unit": "edge", "epsilon": epsilon, "graph_schema": SCHEMA}
+        answer = self.call("POST", "/datasets", json=body | declared)
+        assert answer.status_code == 201, answer.text
+        return answer.json()
+
+    def upload(
+        self, dataset_id: str, content: str | bytes = EDGES, query: str = "part=edges&format=csv"
+    ) -> Any:
+        return self.call("PUT", f"/datasets/{dataset_id}/content?{query}", content=content)
+
+    def ready(self, epsilon: str = "2", **declared: Any) -> str:
+        """A dataset that a real worker has validated."""
+        dataset_id = self.register(epsilon, **declared)["id"]
+        received = self.upload(dataset_id)
+        assert received.status_code == 200, received.text
+        self.work(Topic.INGEST, received.json()["id"])
+        state = self.call("GET", f"/datasets/{dataset_id}").json()["state"]
+        assert state == "ready"
+        return dataset_id
+
+    def submit(self, dataset_id: str, epsilon: str = "0.5", *, key: str | None = None, **request: Any) -> Any:
+        body = {"dataset_id": dataset_id, "epsilon": epsilon, **request}
+        return self.call("POST", "/jobs", json=body, headers={"Idempotency-Key": key or secrets.token_hex(8)})
+
+    def work(self, topic: Topic, subject_id: str) -> None:
+        """The worker does what the doorbell would ring for."""
+        assert take(self._process, topic, subject_id, lambda: False)
+
+
+@pytest.fixture(scope="session")
+def house(http: TestClient, api_services: Services, worker_process: WorkerProcess) -> Tenant:
+    """The tenant that the session's tests share, where they do not change what others see."""
+    return Tenant(http, api_services, worker_process)
+
+
+@pytest.fixture(scope="session")
+def ready_dataset(house: Tenant) -> str:
+    """A ready dataset with budget enough for all tests."""
+    return house.ready(epsilon="900")
+
+
+@pytest.fixture(scope="session")
+def published_job(house: Tenant, ready_dataset: str) -> str:
+    """A job that the worker has published and compared with its original."""
+    answer = house.submit(ready_dataset, "1", formats=["parquet", "csv"], label="published")
+    assert answer.status_code == 202, answer.text
+    job_id = answer.json()["id"]
+    house.work(Topic.RUN, job_id)
+    house.work(Topic.EVALUATE, job_id)
+    return job_id
+
+
+@pytest.fixture
+def tenant(http: TestClient, api_services: Services, worker_process: WorkerProcess) -> Tenant:
+    """A tenant of the test's own."""
+    return Tenant(http, api_services, worker_process)
+
+
+@pytest.fixture
+def stranger(http: TestClient, api_services: Services, worker_process: WorkerProcess) -> Tenant:
+    """Another tenant."""
+    return Tenant(http, api_services, worker_process)
+
+
+@pytest.fixture
+def database_of(api_settings: Settings) -> Iterator[Database]:
+    """Connections of the test's own to the service's database."""
+    opened = Database(api_settings.database_url, pool_size=2)
+    yield opened
+    opened.dispose()
+
+
+@pytest.fixture(scope="session")
+def address(api_services: Services) -> Iterator[str]:
+    """The same service behind a real socket."""
+    config = uvicorn.Config(
+        create_app(api_services), host="127.0.0.1", port=0, log_config=None, access_log=False
+    )
+    server = uvicorn.Server(config)
+    listening = socket.create_server(("127.0.0.1", 0))
+    thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+    thread.start()
+    deadline = time.monotonic() + 10
+    while not server.started:
+        assert thread.is_alive()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    server.should_exit = True
+    thread.join(timeout=10)

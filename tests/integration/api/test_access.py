@@ -1,0 +1,107 @@
+"""Who may do what: keys, roles, and the walls between tenants."""
+
+from __future__ import annotations
+
+import pytest
+from fastapi.testclient import TestClient
+
+from core.identity import service as identity
+from core.identity.models import Role
+from tests.integration.api.conftest import SCHEMA, Tenant
+
+REGISTER = {"name": "n", "unit": "edge", "epsilon": "1", "graph_schema": SCHEMA}
+JOB = {"dataset_id": "ds_none", "epsilon": "1"}
+EVERY_ROUTE = [
+    ("GET", "/datasets"),
+    ("POST", "/datasets"),
+    ("GET", "/datasets/{dataset}"),
+    ("PUT", "/datasets/{dataset}/schema"),
+    ("PUT", "/datasets/{dataset}/content"),
+    ("DELETE", "/datasets/{dataset}"),
+    ("GET", "/datasets/{dataset}/budget"),
+    ("GET", "/datasets/{dataset}/ledger"),
+    ("GET", "/methods"),
+    ("POST", "/jobs"),
+    ("GET", "/jobs"),
+    ("GET", "/jobs/{job}"),
+    ("POST", "/jobs/{job}/cancel"),
+    ("GET", "/jobs/{job}/report"),
+    ("GET", "/jobs/{job}/artifacts"),
+    ("GET", "/jobs/{job}/artifacts/nodes.parquet"),
+    ("GET", "/jobs/{job}/events"),
+]
+
+
+def test_the_list_of_routes_is_complete(http: TestClient):
+    paths = http.get("/openapi.json").json()["paths"]
+    served = {
+        (method.upper(), path) for path, item in paths.items() for method in item if path.startswith("/v1/")
+    }
+    assert len(served) == len(EVERY_ROUTE)
+
+
+@pytest.mark.parametrize("prefix", ["", "/v1"])
+@pytest.mark.parametrize(("method", "path"), EVERY_ROUTE)
+def test_every_route_needs_a_key(http: TestClient, prefix: str, method: str, path: str):
+    for headers in ({}, {"Authorization": "Bearer gv_" + "x" * 43}, {"Authorization": "Basic Zm9v"}):
+        answer = http.request(method, prefix + path.format(dataset="ds_1", job="job_1"), headers=headers)
+        assert answer.status_code == 401
+        assert answer.json()["type"] == "/problems/unauthenticated"
+        assert answer.headers["WWW-Authenticate"] == "Bearer"
+
+
+def test_a_revoked_key_opens_nothing(http: TestClient, tenant: Tenant):
+    with tenant.services.db.transaction() as session:
+        key, token = identity.create_key(session, tenant=tenant.name, name="k", roles=[Role.REQUESTER])
+        key_id = key.id
+    headers = {"Authorization": f"Bearer {token}"}
+    assert http.get("/methods", headers=headers).status_code == 200
+    with tenant.services.db.transaction() as session:
+        identity.revoke_key(session, tenant.name, key_id)
+    assert http.get("/methods", headers=headers).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("role", "method", "path", "body"),
+    [
+        (Role.REQUESTER, "POST", "/datasets", REGISTER),
+        (Role.REQUESTER, "PUT", "/datasets/ds_1/content", None),
+        (Role.REQUESTER, "PUT", "/datasets/ds_1/schema", SCHEMA),
+        (Role.REQUESTER, "DELETE", "/datasets/ds_1", None),
+        (Role.REQUESTER, "GET", "/datasets/ds_1/ledger", None),
+        (Role.AUDITOR, "POST", "/jobs", JOB),
+        (Role.AUDITOR, "POST", "/jobs?dry_run=true", JOB),
+        (Role.AUDITOR, "GET", "/jobs", None),
+        (Role.AUDITOR, "GET", "/jobs/job_1/report", None),
+        (Role.OPERATOR, "GET", "/datasets", None),
+        (Role.OPERATOR, "GET", "/datasets/ds_1/budget", None),
+    ],
+)
+def test_a_key_without_the_role_is_refused(
+    tenant: Tenant, role: Role, method: str, path: str, body: dict[str, object] | None
+):
+    answer = tenant.call(method, path, role, json=body, headers={"Idempotency-Key": "k"})
+    assert (answer.status_code, answer.json()["type"]) == (403, "/problems/forbidden")
+    assert role.value not in answer.json()["required_roles"]
+
+
+@pytest.mark.parametrize(("method", "path"), [route for route in EVERY_ROUTE if "{" in route[1]])
+def test_another_tenants_objects_do_not_exist(
+    house: Tenant, stranger: Tenant, ready_dataset: str, published_job: str, method: str, path: str
+):
+    body = SCHEMA if path.endswith("/schema") else None
+    address = path.format(dataset=ready_dataset, job=published_job)
+    theirs = stranger.call(method, address, json=body)
+    nowhere = stranger.call(method, path.format(dataset="ds_none", job="job_none"), json=body)
+    assert (theirs.status_code, nowhere.status_code) == (404, 404)
+    assert theirs.json()["title"] == nowhere.json()["title"]
+    assert theirs.json()["detail"] == nowhere.json()["detail"]
+
+
+def test_another_tenants_dataset_takes_no_job(stranger: Tenant, ready_dataset: str):
+    assert stranger.submit(ready_dataset).json()["type"] == "/problems/not-found"
+
+
+def test_lists_end_at_the_wall(stranger: Tenant, published_job: str):
+    assert stranger.call("GET", "/jobs").json()["items"] == []
+    assert stranger.call("GET", "/datasets").json()["items"] == []

@@ -1,0 +1,129 @@
+"""The ``graphveil`` command against the service, and the operator's ``api.keys``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from api import keys
+from api.client.cli import app
+from core.identity import service as identity
+from core.identity.models import Role
+from core.outbox.models import Topic
+from core.settings import Settings
+from tests.integration.api.conftest import EDGES, SCHEMA, Tenant
+
+
+class Command:
+    """The command, as one tenant's curator and requester."""
+
+    def __init__(self, address: str, tenant: Tenant) -> None:
+        self._environment = {
+            "GRAPHVEIL_URL": address,
+            "GRAPHVEIL_TOKEN": tenant.token(Role.CURATOR, Role.REQUESTER),
+            "COLUMNS": "160",
+        }
+
+    def __call__(self, *arguments: str, code: int = 0) -> Result:
+        result = CliRunner().invoke(app, list(arguments), env=self._environment)
+        assert result.exit_code == code, result.output
+        return result
+
+    def json(self, *arguments: str) -> object:
+        return json.loads(self("--json", *arguments).stdout)
+
+
+@pytest.fixture
+def command(address: str, tenant: Tenant) -> Command:
+    return Command(address, tenant)
+
+
+@pytest.fixture
+def house_command(address: str, house: Tenant) -> Command:
+    return Command(address, house)
+
+
+def test_a_dataset_from_declaration_to_archive(command: Command, tenant: Tenant, tmp_path: Path):
+    schema, edges = tmp_path / "schema.json", tmp_path / "edges.csv"
+    schema.write_text(json.dumps(SCHEMA))
+    edges.write_text(EDGES)
+    dataset = command.json("register", "mail", "--epsilon", "2", "--unit", "edge", "--schema", str(schema))
+    assert isinstance(dataset, dict)
+    received = command.json("upload", dataset["id"], str(edges), "--no-wait")
+    assert isinstance(received, dict)
+    tenant.work(Topic.INGEST, received["id"])
+    assert "ready" in command("dataset", dataset["id"]).stdout
+    assert "mail" in command("datasets").stdout
+    assert "epsilon 2 of 2 left" in command("budget", dataset["id"]).stdout
+    assert "grant" in command("ledger", dataset["id"]).stdout
+    refused = CliRunner().invoke(app, ["archive", dataset["id"]], input="n\n", env=command._environment)
+    assert refused.exit_code == 1
+    command("archive", dataset["id"], "--yes")
+    assert "archived" in command("dataset", dataset["id"]).stdout
+
+
+def test_a_job_from_plan_to_download(
+    house_command: Command, ready_dataset: str, published_job: str, tmp_path: Path
+):
+    assert "epsilon 0.5" in house_command("plan", ready_dataset, "--epsilon", "0.5").stdout
+    submitted = house_command.json("submit", ready_dataset, "--epsilon", "0.5", "--label", "from a shell")
+    assert isinstance(submitted, dict)
+    assert submitted["label"] == "from a shell"
+    assert submitted["id"] in house_command("jobs", "--state", "queued").stdout
+    house_command("wait", submitted["id"], "--timeout", "0", code=5)
+    assert "cancelled" in house_command("cancel", submitted["id"]).stdout
+    house_command("wait", submitted["id"], code=1)
+    assert "published" in house_command("wait", published_job).stdout
+    report = house_command("report", published_job).stdout
+    for words in ("guarantee", "charged epsilon 1", "density", "compared with the original"):
+        assert words in report
+    saved = house_command("download", published_job, "--to", str(tmp_path)).stdout.split()
+    assert str(tmp_path / "nodes.parquet") in saved
+    assert all(Path(path).stat().st_size for path in saved)
+    assert "psgraph" in house_command("methods").stdout
+
+
+def test_refusals_fit_one_screen_and_have_their_codes(house_command: Command, ready_dataset: str):
+    refused = house_command("submit", ready_dataset, "--epsilon", "1000", code=3)
+    assert "budget-exceeded" in refused.stderr
+    assert "remaining" in refused.stderr
+    assert len(refused.stderr.splitlines()) < 20
+    field = house_command("submit", ready_dataset, "--epsilon", "1", "-p", "speed=11", code=3)
+    assert "parameters.speed" in field.stderr
+    house_command("report", "job_none", code=3)
+    house_command("submit", ready_dataset, "--epsilon", "1", "-p", "speed", code=2)
+
+
+def test_a_silent_service_and_a_missing_token_are_explained():
+    silent = {"GRAPHVEIL_URL": "http://127.0.0.1:1", "GRAPHVEIL_TOKEN": "gv_x"}
+    result = CliRunner().invoke(app, ["methods"], env=silent)
+    assert result.exit_code == 4
+    assert "GRAPHVEIL_URL" in result.stderr
+    missing = CliRunner().invoke(app, ["methods"], env={"GRAPHVEIL_TOKEN": ""})
+    assert missing.exit_code == 2
+    assert "GRAPHVEIL_TOKEN" in missing.stderr
+
+
+def test_keys_are_made_listed_and_revoked(
+    api_settings: Settings, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(keys, "get_settings", lambda: api_settings)
+    runner = CliRunner(env={"COLUMNS": "200"})
+    roles = ["--role", "curator", "--role", "requester"]
+    made = runner.invoke(keys.app, ["create", "--tenant", tenant.name, "--name", "portal", *roles])
+    token = made.stdout.strip()
+    assert made.exit_code == 0
+    with tenant.services.db.transaction() as session:
+        principal = identity.authenticate(session, token)
+    assert principal.roles == {Role.CURATOR, Role.REQUESTER}
+    listed = runner.invoke(keys.app, ["list", "--tenant", tenant.name]).stdout
+    assert principal.key_id in listed
+    assert token not in listed
+    revoked = runner.invoke(keys.app, ["revoke", principal.key_id, "--tenant", tenant.name])
+    assert revoked.exit_code == 0
+    assert "revoked" in runner.invoke(keys.app, ["list", "--tenant", tenant.name]).stdout
+    bad = runner.invoke(keys.app, ["create", "--tenant", "No Tenant", "--name", "x", "--role", "curator"])
+    assert bad.exit_code == 2

@@ -1,0 +1,131 @@
+"""The table of problems is complete, documented, and renders nothing that it does not declare."""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+
+import pytest
+
+from api import problems
+from api.routes.problems import PAGES
+from core import errors
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def every_error(kind: type[Exception] = errors.GraphveilError) -> list[type[Exception]]:
+    return [kind, *(found for child in kind.__subclasses__() for found in every_error(child))]
+
+
+@pytest.mark.parametrize("kind", every_error(), ids=lambda kind: kind.__name__)
+def test_every_error_has_a_row_of_its_own(kind: type[Exception]):
+    assert kind in problems.TABLE
+
+
+def test_slugs_of_different_rows_differ():
+    rows = [*problems.TABLE.values(), problems.METHOD_NOT_ALLOWED, problems.BAD_REQUEST]
+    assert len({row.slug for row in rows}) == len(set(rows))
+
+
+@pytest.mark.parametrize("slug", sorted(problems.rows()))
+def test_every_row_has_a_page_that_agrees_with_it(slug: str):
+    row = problems.rows()[slug]
+    text = (PAGES / f"{slug}.md").read_text(encoding="utf-8")
+    assert text.startswith(f"# {row.title}\n")
+    assert f"| type | `/problems/{slug}` |" in text
+    assert f"| status | {row.status} |" in text
+    assert f"| retryable | {'yes' if row.retryable else 'no'} |" in text
+    assert row.actionable_by.value in text.split("| actionable by |")[1].splitlines()[0]
+    assert "## What to do" in text
+
+
+def test_every_page_has_a_row():
+    assert {page.stem for page in PAGES.glob("*.md")} == set(problems.rows())
+
+
+def raised_members() -> list[tuple[str, str, set[str]]]:
+    """(file, error class, keyword names) of every place in the product that makes an error of the tree."""
+    names = {kind.__name__ for kind in every_error()}
+    found = []
+    for file in sorted(p for top in ("core", "api", "worker") for p in (ROOT / top).rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call):
+                name = getattr(node.func, "id", getattr(node.func, "attr", None))
+                if name in names:
+                    members = {keyword.arg for keyword in node.keywords if keyword.arg}
+                    found.append((str(file.relative_to(ROOT)), name, members))
+    return found
+
+
+def test_every_member_that_is_raised_is_declared_by_its_row():
+    missing = []
+    for file, name, members in raised_members():
+        row = problems.TABLE[getattr(errors, name)]
+        if row.status >= 500:
+            continue  # nothing of a server error is shown, whatever it carries
+        declared = set(row.model.model_fields)
+        if "errors" in declared:
+            declared |= {"field", "how_to_mend"}
+        missing += [f"{file}: {name}({member}=...)" for member in sorted(members - declared)]
+    assert not missing, "\n".join(missing)
+
+
+def body_of(error: errors.GraphveilError) -> dict[str, object]:
+    return json.loads(bytes(problems.of_error(error, "req_test").body))
+
+
+def test_a_budget_refusal_carries_its_exact_amounts():
+    refusal = errors.BudgetExceeded(
+        "epsilon 2 was asked, 1 remains of 3",
+        account_id="acc_1",
+        dimension="epsilon",
+        requested="2",
+        remaining="1",
+        reserved="0.5",
+        capacity="3",
+        earliest_expiry_at="2026-01-02T03:04:05+00:00",
+    )
+    body = body_of(refusal)
+    assert body["type"] == "/problems/budget-exceeded"
+    assert (body["status"], body["retryable"], body["actionable_by"]) == (409, False, "curator")
+    assert (body["requested"], body["remaining"], body["reserved"]) == ("2", "1", "0.5")
+    assert body["earliest_expiry_at"] == "2026-01-02T03:04:05Z"
+    assert body["account_id"] == "acc_1"
+
+
+def test_undeclared_members_stay_inside():
+    body = body_of(errors.NotFound("no such dataset", id="ds_1", secret="the graph"))
+    assert body["id"] == "ds_1"
+    assert "secret" not in body
+
+
+def test_members_of_the_wrong_type_do_not_turn_a_refusal_into_a_failure():
+    body = body_of(errors.BudgetExceeded("full", account_id="acc_1", window="not a list"))
+    assert body["type"] == "/problems/budget-exceeded"
+    assert "window" not in body
+
+
+def test_a_member_cannot_replace_a_standard_one():
+    assert body_of(errors.NotFound("gone", status=200, type="/problems/none"))["status"] == 404
+
+
+@pytest.mark.parametrize("kind", [errors.StorageError, errors.PlanExceeded, errors.GraphveilError])
+def test_server_errors_carry_no_detail(kind: type[errors.GraphveilError]):
+    body = body_of(kind("bucket graphs-prod at 10.0.0.7 said no"))
+    assert body["status"] in (500, 503)
+    assert "detail" not in body
+
+
+def test_invalid_input_names_the_field():
+    body = body_of(errors.InvalidInput("epsilon must be greater than zero", field="epsilon"))
+    assert [error["field"] for error in body["errors"]] == ["epsilon"]
+
+
+def test_an_error_of_a_new_class_gets_its_parents_row():
+    class Fresh(errors.DatasetNotReady):
+        pass
+
+    assert problems.row_of(Fresh("not yet")).slug == "dataset-not-ready"
+    assert problems.row_of(RuntimeError("surprise")).slug == "internal-error"
