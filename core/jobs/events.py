@@ -1,0 +1,29 @@
+"""Progress that a caller may see: a stage from a plain vocabulary of names, and two step counts."""
+
+from __future__ import annotations
+
+import re
+
+from sqlalchemy.orm import Session
+
+from core.errors import InvalidInput
+from core.jobs import repository
+
+STAGE = re.compile(r"[a-z][a-z_ -]{0,63}")
+MAX_STEPS = 2**53
+
+
+def record(session: Session, job_id: str, *, stage: str, done: int, total: int, limit: int) -> bool:
+    """The event is the job's next one. False, and nothing recorded, once the job has ``limit`` of them.
+
+    Raises InvalidInput for a stage that is no plain name: digits or free text could carry data.
+    """
+    if not STAGE.fullmatch(stage):
+        raise InvalidInput("A stage is a name of lower-case letters.", field="stage")
+    if not 0 <= done <= MAX_STEPS or not 0 <= total <= MAX_STEPS:
+        raise InvalidInput("Step counts lie between 0 and 2**53.", field="done")
+    sequence = repository.count_events(session, job_id) + 1
+    if sequence > limit:
+        return False
+    repository.add_event(session, job_id, sequence=sequence, stage=stage, done=done, total=total)
+    return True

@@ -1,0 +1,45 @@
+"""One key, one job: a repeated request finds the job that the first one made, for good."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from core.errors import IdempotencyKeyMissing, IdempotencyKeyReused, InvalidInput
+from core.jobs import repository
+from core.jobs.models import Job
+
+MAX_KEY_CHARACTERS = 255
+
+
+def checked_key(key: str | None) -> str:
+    """The key, if it is one: 1 to 255 visible ASCII characters."""
+    if not key:
+        raise IdempotencyKeyMissing("Send an Idempotency-Key header: any unique text, such as a UUID.")
+    if len(key) > MAX_KEY_CHARACTERS or not all("!" <= character <= "~" for character in key):
+        raise InvalidInput(
+            f"The Idempotency-Key must be 1 to {MAX_KEY_CHARACTERS} visible ASCII characters.",
+            field="Idempotency-Key",
+        )
+    return key
+
+
+def payload_hash(payload: dict[str, Any]) -> str:
+    """SHA-256 (hex) of the payload as canonical JSON: keys sorted, no spaces."""
+    text = json.dumps(payload, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def earlier(session: Session, *, tenant: str, key: str, digest: str) -> Job | None:
+    """The job that this key made earlier, or None; IdempotencyKeyReused if it was made from other content."""
+    job = repository.by_key(session, tenant=tenant, key=key)
+    if job is not None and job.payload_hash != digest:
+        raise IdempotencyKeyReused(
+            "This Idempotency-Key was used for another request; use a new key.",
+            field="Idempotency-Key",
+            job_id=job.id,
+        )
+    return job

@@ -1,0 +1,195 @@
+"""The only SQL on the tables of jobs. Loads and saves; decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import func, select, text, tuple_
+from sqlalchemy.orm import Session
+
+from core.jobs.models import Artifact, Evaluation, Job, JobEvent, JobState, MeteredRead
+from core.jobs.states import EvaluationState
+
+
+def lock_key(session: Session, *, tenant: str, key: str) -> None:
+    """No other transaction is between looking this idempotency key up and using it, until this one ends."""
+    session.execute(
+        text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))"), {"name": f"job/{tenant}/{key}"}
+    )
+
+
+def by_key(session: Session, *, tenant: str, key: str) -> Job | None:
+    return session.scalars(select(Job).where(Job.tenant == tenant, Job.idempotency_key == key)).one_or_none()
+
+
+def by_id(session: Session, job_id: str) -> Job | None:
+    return session.get(Job, job_id)
+
+
+def locked(session: Session, job_id: str) -> Job | None:
+    """The row as it is now, locked until the transaction ends."""
+    return session.get(Job, job_id, with_for_update=True, populate_existing=True)
+
+
+def page(
+    session: Session,
+    *,
+    tenant: str,
+    state: str | None,
+    dataset_id: str | None,
+    before: tuple[datetime, str] | None,
+    limit: int,
+) -> Sequence[Job]:
+    """Jobs of a tenant, newest first, older than the pair (created_at, id)."""
+    query = (
+        select(Job).where(Job.tenant == tenant).order_by(Job.created_at.desc(), Job.id.desc()).limit(limit)
+    )
+    if state is not None:
+        query = query.where(Job.state == state)
+    if dataset_id is not None:
+        query = query.where(Job.dataset_id == dataset_id)
+    if before is not None:
+        query = query.where(tuple_(Job.created_at, Job.id) < tuple_(*before))
+    return session.scalars(query).all()
+
+
+def ids_of_dataset(session: Session, dataset_id: str, states: Collection[JobState]) -> Sequence[str]:
+    return session.scalars(select(Job.id).where(Job.dataset_id == dataset_id, Job.state.in_(states))).all()
+
+
+def lost_ids(session: Session, states: Collection[JobState], limit: int) -> Sequence[str]:
+    """Jobs whose lease ran out while a worker should have held them, oldest first."""
+    query = (
+        select(Job.id)
+        .where(Job.state.in_(states), Job.lease_expires_at < func.now())
+        .order_by(Job.lease_expires_at)
+        .limit(limit)
+    )
+    return session.scalars(query).all()
+
+
+def overdue_cancels(session: Session, after_seconds: float, limit: int) -> Sequence[str]:
+    """Jobs that were asked to stop longer ago than the given time and still have not."""
+    query = (
+        select(Job.id)
+        .where(
+            Job.state == JobState.CANCELLING,
+            Job.cancel_requested_at < func.now() - timedelta(seconds=after_seconds),
+        )
+        .limit(limit)
+    )
+    return session.scalars(query).all()
+
+
+def queued_ids(session: Session, limit: int) -> Sequence[str]:
+    """Jobs that wait for a worker, oldest first."""
+    query = select(Job.id).where(Job.state == JobState.QUEUED).order_by(Job.created_at).limit(limit)
+    return session.scalars(query).all()
+
+
+def database_now(session: Session) -> datetime:
+    """PostgreSQL's clock."""
+    return session.execute(select(func.now())).scalar_one()
+
+
+def lease_live(session: Session, job: Job) -> bool:
+    """Whether the lease still runs, by PostgreSQL's clock."""
+    return (
+        job.lease_expires_at is not None
+        and job.lease_expires_at >= session.execute(select(func.clock_timestamp())).scalar_one()
+    )
+
+
+def add_read(session: Session, job_id: str, *, attempt: int, sequence: int, entry: dict[str, Any]) -> None:
+    session.add(MeteredRead(job_id=job_id, attempt=attempt, sequence=sequence, entry=entry))
+
+
+def reads(session: Session, job_id: str, *, attempt: int) -> list[dict[str, Any]]:
+    """The transcript of one attempt, in order."""
+    query = (
+        select(MeteredRead.entry)
+        .where(MeteredRead.job_id == job_id, MeteredRead.attempt == attempt)
+        .order_by(MeteredRead.sequence)
+    )
+    return list(session.scalars(query))
+
+
+def count_events(session: Session, job_id: str) -> int:
+    return session.execute(select(func.count()).where(JobEvent.job_id == job_id)).scalar_one()
+
+
+def add_event(session: Session, job_id: str, *, sequence: int, stage: str, done: int, total: int) -> None:
+    session.add(JobEvent(job_id=job_id, sequence=sequence, stage=stage, done=done, total=total))
+
+
+def events_after(session: Session, job_id: str, after: int, limit: int) -> Sequence[JobEvent]:
+    query = (
+        select(JobEvent)
+        .where(JobEvent.job_id == job_id, JobEvent.sequence > after)
+        .order_by(JobEvent.sequence)
+        .limit(limit)
+    )
+    return session.scalars(query).all()
+
+
+def last_event(session: Session, job_id: str) -> JobEvent | None:
+    query = select(JobEvent).where(JobEvent.job_id == job_id).order_by(JobEvent.sequence.desc()).limit(1)
+    return session.scalars(query).one_or_none()
+
+
+def artifacts(session: Session, job_id: str) -> Sequence[Artifact]:
+    return session.scalars(select(Artifact).where(Artifact.job_id == job_id).order_by(Artifact.name)).all()
+
+
+def artifact(session: Session, job_id: str, name: str) -> Artifact | None:
+    return session.get(Artifact, (job_id, name))
+
+
+def evaluation(session: Session, job_id: str) -> Evaluation | None:
+    return session.get(Evaluation, job_id)
+
+
+def lost_evaluations(session: Session, limit: int) -> Sequence[str]:
+    query = (
+        select(Evaluation.id)
+        .where(Evaluation.state == EvaluationState.RUNNING, Evaluation.lease_expires_at < func.now())
+        .limit(limit)
+    )
+    return session.scalars(query).all()
+
+
+def pending_evaluations(session: Session, limit: int) -> Sequence[str]:
+    query = (
+        select(Evaluation.id)
+        .where(Evaluation.state == EvaluationState.PENDING)
+        .order_by(Evaluation.created_at)
+        .limit(limit)
+    )
+    return session.scalars(query).all()
+
+
+def lost_evaluation(session: Session, job_id: str) -> Evaluation | None:
+    """The evaluation, locked, if its lease has run out."""
+    query = (
+        select(Evaluation)
+        .where(
+            Evaluation.id == job_id,
+            Evaluation.state == EvaluationState.RUNNING,
+            Evaluation.lease_expires_at < func.now(),
+        )
+        .with_for_update()
+    )
+    return session.scalars(query).one_or_none()
+
+
+def lost(session: Session, job_id: str, states: Collection[JobState]) -> Job | None:
+    """The job, locked, if its lease has run out while it was in one of the states."""
+    query = (
+        select(Job)
+        .where(Job.id == job_id, Job.state.in_(states), Job.lease_expires_at < func.now())
+        .with_for_update()
+        .execution_options(populate_existing=True)
+    )
+    return session.scalars(query).one_or_none()

@@ -1,0 +1,97 @@
+"""What happens to a job, step by step. Every step is checked against the table in :mod:`core.jobs.states`."""
+
+from __future__ import annotations
+
+from sqlalchemy.orm import Session
+
+from core.errors import NotFound
+from core.jobs import repository, states
+from core.jobs.models import Job, JobReason, JobState
+
+
+def get(session: Session, *, tenant: str, job_id: str) -> Job:
+    """The tenant's job; NotFound when there is none, or when it is another tenant's."""
+    job = repository.by_id(session, job_id)
+    if job is None or job.tenant != tenant:
+        raise NotFound("There is no such job.", id=job_id)
+    return job
+
+
+def get_locked(session: Session, *, tenant: str, job_id: str) -> Job:
+    """As :func:`get`, and no other transaction changes the job until this one ends."""
+    get(session, tenant=tenant, job_id=job_id)
+    job = repository.locked(session, job_id)
+    if job is None:
+        raise NotFound("There is no such job.", id=job_id)
+    return job
+
+
+def started(session: Session, job: Job) -> None:
+    """The job knows when its first attempt began; :func:`core.db.leases.claim` has moved its state."""
+    if job.started_at is None:
+        job.started_at = repository.database_now(session)
+
+
+def read_recorded(session: Session, job: Job) -> None:
+    """From now on this reservation cannot come back for a failure of the job."""
+    if job.first_read_at is None:
+        job.first_read_at = repository.database_now(session)
+
+
+def ask_to_stop(session: Session, job: Job, reason: JobReason) -> None:
+    """A running job is cancelling: its worker will stop it, or the reaper after a time."""
+    _move(job, JobState.CANCELLING)
+    job.reason = reason
+    job.cancel_requested_at = repository.database_now(session)
+
+
+def requeue(job: Job) -> None:
+    """The job waits for another worker; the attempt number stays, so that the old holder's updates fail."""
+    _move(job, JobState.QUEUED)
+    _let_go(job)
+
+
+def reserve_anew(job: Job, reservation_id: str) -> None:
+    """The job draws on a new reservation, under which nothing has been read yet."""
+    job.reservation_id = reservation_id
+    job.first_read_at = None
+
+
+def committed(job: Job) -> None:
+    """The charge stands; only the copying of staged bytes is left."""
+    _move(job, JobState.PUBLISHING)
+
+
+def published(session: Session, job: Job) -> None:
+    """The release can be downloaded."""
+    _move(job, JobState.PUBLISHED)
+    _finish(session, job)
+
+
+def failed(session: Session, job: Job, reason: JobReason) -> None:
+    """The job has ended without a release."""
+    _move(job, JobState.FAILED)
+    job.reason = reason
+    _finish(session, job)
+
+
+def cancelled(session: Session, job: Job, reason: JobReason | None = None) -> None:
+    """The job has ended because somebody asked; ``reason`` defaults to the one given with the request."""
+    _move(job, JobState.CANCELLED)
+    job.reason = reason or job.reason or JobReason.CANCELLED_BY_CALLER
+    _finish(session, job)
+
+
+def _move(job: Job, following: JobState) -> None:
+    states.check(job.state, following)
+    job.state = following
+
+
+def _finish(session: Session, job: Job) -> None:
+    job.finished_at = repository.database_now(session)
+    _let_go(job)
+
+
+def _let_go(job: Job) -> None:
+    job.leased_by = None
+    job.lease_expires_at = None

@@ -1,0 +1,62 @@
+"""Which step a job may take from which state. What is not in the table is refused.
+
+What becomes of the reservation when a job ends ("read": a metered read was recorded under this reservation):
+
+| what happened                               | read | reservation                | job                 |
+|---------------------------------------------|------|----------------------------|---------------------|
+| bytes staged, charge committed              | any  | charge, names every digest | published           |
+| child failed, killed, too large, too slow,  | yes  | forfeit                    | failed, reason      |
+|   broke its plan, wrote an invalid release  | no   | release                    | failed, reason      |
+| cancelled by its caller, dataset archived   | yes  | forfeit                    | cancelled           |
+|                                             | no   | release                    | cancelled           |
+| lease lost, or drained by the operator      | yes  | give back, reserve anew    | queued              |
+|   ... and the account refuses the new one   | yes  | give back                  | budget_exhausted    |
+|                                             | no   | kept                       | queued              |
+|   ... and no attempt is left                | yes  | give back                  | worker_lost         |
+|                                             | no   | release                    | worker_lost         |
+| reservation ran out while queued            | no   | expire                     | reservation_expired |
+
+A failure after a read costs its budget because it is an output: whether it happened can depend on the data.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from core.errors import InvalidTransition
+from core.jobs.models import JobState as S
+
+TRANSITIONS: dict[S, frozenset[S]] = {
+    # state               may become
+    S.AWAITING_APPROVAL: frozenset({S.QUEUED, S.REJECTED, S.CANCELLED, S.FAILED}),
+    S.QUEUED: frozenset({S.RUNNING, S.CANCELLED, S.FAILED}),
+    S.RUNNING: frozenset({S.PUBLISHING, S.CANCELLING, S.QUEUED, S.FAILED}),
+    S.CANCELLING: frozenset({S.CANCELLED}),
+    S.PUBLISHING: frozenset({S.PUBLISHED}),
+    S.PUBLISHED: frozenset(),
+    S.FAILED: frozenset(),
+    S.CANCELLED: frozenset(),
+    S.REJECTED: frozenset(),
+}
+
+TERMINAL = frozenset(state for state, following in TRANSITIONS.items() if not following)
+
+# Held by a worker under a lease.
+LEASED = frozenset({S.RUNNING, S.CANCELLING, S.PUBLISHING})
+
+
+class EvaluationState(StrEnum):
+    """PENDING -> RUNNING -> DONE | FAILED; a lost lease leads back to PENDING."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+
+
+def check(current: str, following: S) -> None:
+    """The step is in the table; InvalidTransition otherwise."""
+    if following not in TRANSITIONS[S(current)]:
+        raise InvalidTransition(
+            f"A job that is {current} cannot become {following}.", state=str(current), asked=str(following)
+        )

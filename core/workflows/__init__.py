@@ -1,0 +1,1 @@
+"""Where nouns meet: submit, ingest, publish, evaluate, recover. Transactions begin here."""

@@ -1,0 +1,151 @@
+"""What a child process left behind is checked here before anything of it is staged. Nothing is believed."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from core.errors import InvalidInput, PrivacyViolation
+from core.jobs.models import ArtifactRole
+from core.privacy.guarantee import Guarantee, guarantee_of
+from core.privacy.meter import TranscriptEntry
+from core.privacy.plan import PrivacyPlan
+from core.reports.build import guarantee_part
+from core.reports.model import PublicPart
+from core.settings import Settings
+
+NAME = re.compile(r"(release|private)(/[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*)+")
+REQUIRED = frozenset(
+    {"nodes.parquet", "edges.parquet", "schema.json", "public.json", "private/alignment.parquet"}
+)
+REPORT = "public.json"
+MAX_NAME_CHARACTERS = 128
+MAX_REPORT_BYTES = 64 * 2**20
+
+
+@dataclass(frozen=True)
+class ReleaseFile:
+    """One checked file. ``name`` is the artifact's: released files lose the folder ``release/``."""
+
+    name: str
+    role: ArtifactRole
+    media_type: str
+    size_bytes: int
+    sha256: str
+    path: Path
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Annotated[str, Field(max_length=MAX_NAME_CHARACTERS)]
+    role: ArtifactRole
+    media_type: Annotated[
+        str, Field(pattern=r"^[a-z]+/[A-Za-z0-9.+-]+(; ?charset=[a-z0-9-]+)?$", max_length=128)
+    ]
+    size_bytes: Annotated[int, Field(ge=0)]
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+_MANIFEST = TypeAdapter(list[_Line])
+
+
+def checked_files(out: Path, settings: Settings) -> list[ReleaseFile]:
+    """Every file of the bundle, with size and digest as its manifest says; InvalidInput for anything else.
+
+    Neither a link, nor a file the manifest does not name, nor a name or role of the child's own invention.
+    """
+    manifest = out / "manifest.json"
+    if manifest.is_symlink() or not manifest.is_file():
+        raise InvalidInput("the bundle has no manifest")
+    try:
+        lines = _MANIFEST.validate_json(manifest.read_bytes())
+    except ValidationError as error:
+        raise InvalidInput("the manifest is malformed") from error
+    if (
+        len(lines) > settings.max_release_files
+        or sum(line.size_bytes for line in lines) > settings.max_release_bytes
+    ):
+        raise InvalidInput("the bundle is larger than a release may be")
+    files = [_checked_file(out, line) for line in lines]
+    names = [file.name for file in files]
+    if len(set(names)) != len(names) or not set(names) >= REQUIRED:
+        raise InvalidInput("the bundle is incomplete, or names a file twice")
+    found = {
+        path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_symlink() or not path.is_dir()
+    }
+    if found != {line.name for line in lines} | {"manifest.json"}:
+        raise InvalidInput("the bundle holds other files than its manifest names")
+    return files
+
+
+def _checked_file(out: Path, line: _Line) -> ReleaseFile:
+    if not NAME.fullmatch(line.name):
+        raise InvalidInput("a file of the bundle has no plain name")
+    folder, _, rest = line.name.partition("/")
+    name = rest if folder == "release" else line.name
+    if line.role is not _role(folder, name):
+        raise InvalidInput("a file of the bundle has another role than its place")
+    path = out / line.name
+    if path.is_symlink() or not path.is_file() or path.stat().st_size != line.size_bytes:
+        raise InvalidInput("a file of the bundle is missing, or has another size")
+    with path.open("rb") as file:
+        if hashlib.file_digest(file, "sha256").hexdigest() != line.sha256:
+            raise InvalidInput("a file of the bundle has another digest")
+    return ReleaseFile(name, line.role, line.media_type, line.size_bytes, line.sha256, path)
+
+
+def _role(folder: str, name: str) -> ArtifactRole:
+    if folder == "private":
+        return ArtifactRole.PRIVATE
+    return ArtifactRole.REPORT if name == REPORT else ArtifactRole.ARTIFACT
+
+
+def check_transcript(
+    plan_json: dict[str, Any],
+    plan_digest: str,
+    kind: str,
+    delta_atto: int,
+    transcript: Sequence[TranscriptEntry],
+) -> Guarantee:
+    """The guarantee of the reserved plan; the durable transcript stays within it.
+
+    Raises PrivacyViolation: the plan is not the one reserved, it was exceeded, or nothing was metered.
+    """
+    plan = PrivacyPlan.from_json(plan_json)
+    if plan.digest() != plan_digest or str(plan.kind) != kind:
+        raise PrivacyViolation("the stored plan is not the one that was reserved")
+    guarantee = guarantee_of(plan, transcript, delta_atto)
+    if str(guarantee.kind) != kind:
+        raise PrivacyViolation("the transcript says another kind of guarantee than the plan")
+    return guarantee
+
+
+def check_report(
+    files: Sequence[ReleaseFile],
+    *,
+    job_id: str,
+    plan_digest: str,
+    guarantee: Guarantee,
+    transcript: Sequence[TranscriptEntry],
+) -> None:
+    """The public report speaks of this job and plan, and prints this guarantee; InvalidInput otherwise."""
+    report = next(file for file in files if file.role is ArtifactRole.REPORT)
+    if report.size_bytes > MAX_REPORT_BYTES:
+        raise InvalidInput("the report is larger than a report may be")
+    try:
+        part = PublicPart.model_validate_json(report.path.read_bytes())
+    except ValidationError as error:
+        raise InvalidInput("the report is malformed") from error
+    if (part.provenance.job_id, part.provenance.plan_digest) != (job_id, plan_digest):
+        raise InvalidInput("the report speaks of another job or plan")
+    if part.guarantee != guarantee_part(guarantee, part.guarantee.assurance, part.guarantee.claimed):
+        raise InvalidInput("the report prints another guarantee than its transcript supports")
+    if part.transcript.operations != len(transcript):
+        raise InvalidInput("the report leaves operations out")

@@ -1,0 +1,226 @@
+"""What callers may see of jobs: requesters enumerated reasons and bucketed times, curators exact ones."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from core.errors import InvalidInput
+from core.generators import registry
+from core.identity.models import Role
+from core.identity.service import Principal, require
+from core.jobs import repository
+from core.jobs import service as jobs
+from core.jobs.models import Job, JobEvent, JobState
+from core.ledger.amounts import format_delta, format_epsilon
+from core.workflows.context import Services
+from core.workflows.release_queries import artifacts, get_report, open_artifact
+
+__all__ = ["artifacts", "events", "get_job", "get_report", "list_jobs", "methods", "open_artifact", "view"]
+
+RUN_TIMES = (
+    (60, "under 1 minute"),
+    (600, "under 10 minutes"),
+    (3_600, "under 1 hour"),
+    (6 * 3_600, "under 6 hours"),
+)
+"""How long a job ran, coarsely: the exact time can depend on the data."""
+
+MAX_PAGE = 500
+
+
+@dataclass(frozen=True)
+class EventView:
+    """A step forward. ``created_at`` is None for all but curators."""
+
+    sequence: int
+    stage: str
+    done: int
+    total: int
+    created_at: datetime | None
+
+
+@dataclass(frozen=True)
+class JobView:
+    """A job as its caller may see it. Exact times and attempts are None for all but curators."""
+
+    id: str
+    dataset_id: str
+    version_id: str
+    method: str
+    parameters: dict[str, Any]
+    edge_types: tuple[str, ...]
+    formats: tuple[str, ...]
+    label: str | None
+    epsilon: str
+    delta: str
+    unit: str
+    window: int | None
+    kind: str
+    plan_digest: str
+    state: str
+    reason: str | None
+    progress: EventView | None
+    evaluation: str | None
+    requested_by: str
+    created_at: datetime
+    cancel_requested_at: datetime | None
+    run_time: str | None
+    started_at: datetime | None
+    finished_at: datetime | None
+    attempt: int | None
+
+
+@dataclass(frozen=True)
+class Page:
+    """Some jobs, newest first, and the opaque cursor of the next page (None on the last)."""
+
+    items: list[JobView]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True)
+class MethodView:
+    """One generator: what it takes, what it promises, and the JSON Schema of its parameters."""
+
+    name: str
+    title: str
+    summary: str
+    assurance: str
+    units: tuple[str, ...]
+    kinds: tuple[str, ...]
+    accepts: dict[str, bool]
+    parameters: dict[str, Any]
+
+
+def get_job(services: Services, principal: Principal, job_id: str) -> JobView:
+    """The tenant's job; NotFound otherwise."""
+    require(principal, Role.REQUESTER, Role.CURATOR)
+    with services.db.transaction() as session:
+        return view(session, principal, jobs.get(session, tenant=principal.tenant, job_id=job_id))
+
+
+def list_jobs(
+    services: Services,
+    principal: Principal,
+    state: str | None = None,
+    dataset_id: str | None = None,
+    cursor: str | None = None,
+    limit: int | None = None,
+) -> Page:
+    """One page of the tenant's jobs, newest first. InvalidInput: unknown state, bad cursor or limit."""
+    require(principal, Role.REQUESTER, Role.CURATOR)
+    if state is not None and state not in set(JobState):
+        raise InvalidInput(f"There is no job state {state!r}.", field="state")
+    size = services.settings.page_size if limit is None else limit
+    if not 1 <= size <= MAX_PAGE:
+        raise InvalidInput(f"A page holds 1 to {MAX_PAGE} jobs.", field="limit")
+    with services.db.transaction() as session:
+        rows = repository.page(
+            session,
+            tenant=principal.tenant,
+            state=state,
+            dataset_id=dataset_id,
+            before=_parse_cursor(cursor) if cursor is not None else None,
+            limit=size + 1,
+        )
+        more = _cursor(rows[size - 1]) if len(rows) > size else None
+        return Page([view(session, principal, job) for job in rows[:size]], more)
+
+
+def events(
+    services: Services, principal: Principal, job_id: str, after: int = 0, limit: int = MAX_PAGE
+) -> list[EventView]:
+    """Up to ``limit`` steps of the job that follow the sequence number ``after``, in order."""
+    require(principal, Role.REQUESTER, Role.CURATOR)
+    if not 1 <= limit <= MAX_PAGE:
+        raise InvalidInput(f"A page holds 1 to {MAX_PAGE} events.", field="limit")
+    with services.db.transaction() as session:
+        job = jobs.get(session, tenant=principal.tenant, job_id=job_id)
+        return [_event(principal, row) for row in repository.events_after(session, job.id, after, limit)]
+
+
+def methods() -> list[MethodView]:
+    """Every method on offer, by name."""
+    return [
+        MethodView(
+            name=generator.name,
+            title=generator.title,
+            summary=generator.summary,
+            assurance=generator.assurance,
+            units=tuple(sorted(str(unit) for unit in generator.units)),
+            kinds=tuple(sorted(str(kind) for kind in generator.kinds)),
+            accepts={name: bool(value) for name, value in vars(generator.accepts).items()},
+            parameters=generator.Params.model_json_schema(),
+        )
+        for generator in registry.generators().values()
+    ]
+
+
+def view(session: Session, principal: Principal, job: Job) -> JobView:
+    """The job as this caller may see it."""
+    exact = Role.CURATOR in principal.roles
+    release = job.spec["release"]
+    evaluation = repository.evaluation(session, job.id)
+    last = repository.last_event(session, job.id)
+    return JobView(
+        id=job.id,
+        dataset_id=job.dataset_id,
+        version_id=job.version_id,
+        method=job.method,
+        parameters=release["params"],
+        edge_types=tuple(release["edge_types"]),
+        formats=tuple(release["formats"]),
+        label=job.spec["label"],
+        epsilon=format_epsilon(release["nano_epsilon"]),
+        delta=format_delta(release["delta_atto"]),
+        unit=release["unit"],
+        window=release["window"],
+        kind=job.spec["kind"],
+        plan_digest=job.plan_digest,
+        state=job.state,
+        reason=job.reason,
+        progress=None if last is None else _event(principal, last),
+        evaluation=evaluation.state if evaluation is not None and exact else None,
+        requested_by=job.requested_by,
+        created_at=job.created_at,
+        cancel_requested_at=job.cancel_requested_at,
+        run_time=_run_time(job),
+        started_at=job.started_at if exact else None,
+        finished_at=job.finished_at if exact else None,
+        attempt=job.attempt if exact else None,
+    )
+
+
+def _event(principal: Principal, row: JobEvent) -> EventView:
+    exact = Role.CURATOR in principal.roles
+    return EventView(row.sequence, row.stage, row.done, row.total, row.created_at if exact else None)
+
+
+def _run_time(job: Job) -> str | None:
+    if job.started_at is None or job.finished_at is None:
+        return None
+    seconds = (job.finished_at - job.started_at).total_seconds()
+    return next((name for bound, name in RUN_TIMES if seconds < bound), "6 hours or more")
+
+
+def _cursor(job: Job) -> str:
+    text = json.dumps([job.created_at.isoformat(), job.id])
+    return base64.urlsafe_b64encode(text.encode()).decode()
+
+
+def _parse_cursor(cursor: str) -> tuple[datetime, str]:
+    try:
+        created_at, job_id = json.loads(base64.urlsafe_b64decode(cursor.encode("ascii")))
+        moment = datetime.fromisoformat(created_at)
+        if moment.tzinfo is None or not isinstance(job_id, str):
+            raise ValueError("not a cursor")
+    except (ValueError, TypeError, binascii.Error) as error:
+        raise InvalidInput("The cursor is not one that this service gave out.", field="cursor") from error
+    return moment, job_id

@@ -1,0 +1,187 @@
+"""A request, resolved against its dataset: parameters, relations, formats, plan and cost. No data is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr, ValidationError
+from sqlalchemy.orm import Session
+
+from core.datasets.models import Dataset, DatasetState, DatasetVersion
+from core.errors import DatasetNotReady, InvalidInput, KindNotAllowed, NotAccepted, NotFound, UnitMismatch
+from core.generators import registry
+from core.generators.base import Generator, PublicFacts
+from core.graphs import formats
+from core.graphs.schema import GraphSchema
+from core.identity.service import Principal
+from core.ledger.amounts import delta_cost, epsilon_cost
+from core.ledger.models import BudgetAccount
+from core.privacy.events import MAX_NANO_EPSILON, NANO
+from core.privacy.plan import Cost, GuaranteeKind, PrivacyPlan
+from core.privacy.units import Unit
+
+Amount = StrictStr | StrictInt | StrictFloat
+
+ALWAYS_WRITTEN = "parquet"
+"""The format of a release's own tables: asking for it adds no file."""
+
+
+class JobRequest(BaseModel):
+    """What a caller asks for. ``epsilon`` and ``delta`` are exact as decimal strings."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    dataset_id: Annotated[str, Field(min_length=1, max_length=64)]
+    method: Annotated[str, Field(min_length=1, max_length=64)] = "psgraph"
+    epsilon: Amount = Field(description="The epsilon of this release, from the dataset's budget.")
+    delta: Amount = Field(default="0", description="The delta of this release; 0 asks for pure epsilon.")
+    parameters: dict[str, Any] = Field(default_factory=dict, description="As the method's JSON Schema says.")
+    edge_types: Annotated[list[str], Field(min_length=1, max_length=256)] | None = Field(
+        default=None, description="Relations to synthesise; by default every protected one."
+    )
+    formats: Annotated[list[str], Field(max_length=16)] = Field(default_factory=lambda: [ALWAYS_WRITTEN])
+    seed: Annotated[int, Field(ge=0, lt=2**63)] | None = Field(
+        default=None, description="For datasets marked public only: a known seed voids the guarantee."
+    )
+    label: Annotated[str, Field(max_length=128)] | None = None
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A request, resolved against its dataset; nothing of it depends on the data."""
+
+    dataset: Dataset
+    version: DatasetVersion
+    account: BudgetAccount
+    params: BaseModel
+    edge_types: tuple[str, ...]
+    formats: tuple[str, ...]
+    nano_epsilon: int
+    delta_atto: int
+    plan: PrivacyPlan
+    cost: Cost
+    amounts: dict[str, int]
+
+
+def prepare(session: Session, principal: Principal, request: JobRequest) -> Prepared:
+    """The request with everything decided that does not depend on the data.
+
+    The dataset stays share-locked: it cannot be archived before the caller's transaction ends. Raises
+    NotFound, DatasetNotReady, UnknownMethod, UnknownFormat, InvalidInput with its dotted ``field``,
+    KindNotAllowed and UnitMismatch.
+    """
+    dataset = _ready_dataset(session, principal, request.dataset_id)
+    version = session.get_one(DatasetVersion, dataset.current_version_id)
+    account = session.get_one(BudgetAccount, dataset.account_id)
+    generator = registry.get(request.method)
+    schema = GraphSchema.model_validate(version.graph_schema or dataset.graph_schema)
+    if request.seed is not None and not dataset.public:
+        raise InvalidInput("A known seed voids the guarantee: only public datasets take one.", field="seed")
+    params = _params(generator, request.parameters)
+    edge_types = _edge_types(schema, request.edge_types)
+    wanted = _formats(request.formats, _released(schema, edge_types))
+    nano_epsilon, delta_atto = epsilon_cost(request.epsilon), delta_cost(request.delta)
+    if nano_epsilon > MAX_NANO_EPSILON:
+        raise InvalidInput(f"A release has at most epsilon {MAX_NANO_EPSILON // NANO}.", field="epsilon")
+    unit = Unit(account.unit)
+    facts = PublicFacts(schema, unit, account.window, nano_epsilon, delta_atto, edge_types)
+    plan = generator.plan(params, facts)
+    cost = plan.cost()
+    _check_plan(plan, cost, account, dataset, nano_epsilon, delta_atto)
+    unbounded = cost.kind is GuaranteeKind.NONE
+    # What no epsilon measures takes nothing from the budget: it exposes the account instead, at publication.
+    amounts = {} if unbounded else plan.spend(account.filter, tuple(account.orders or ()))
+    return Prepared(
+        dataset, version, account, params, edge_types, wanted, nano_epsilon, delta_atto, plan, cost, amounts
+    )
+
+
+def _ready_dataset(session: Session, principal: Principal, dataset_id: str) -> Dataset:
+    """The dataset, shared-locked: it cannot be archived between this look and the job's insertion."""
+    dataset = session.get(Dataset, dataset_id, with_for_update={"read": True}, populate_existing=True)
+    if dataset is None or dataset.tenant != principal.tenant:
+        raise NotFound("There is no such dataset.", id=dataset_id)
+    if dataset.state != DatasetState.READY or dataset.current_version_id is None:
+        raise DatasetNotReady(
+            f"The dataset is {dataset.state}; a job needs one that is ready.",
+            id=dataset_id,
+            state=dataset.state,
+        )
+    return dataset
+
+
+def _params(generator: Generator, parameters: dict[str, Any]) -> BaseModel:
+    try:
+        return generator.Params.model_validate(parameters)
+    except ValidationError as error:
+        wrong = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        field = ".".join(["parameters", *(str(part) for part in wrong["loc"])])
+        raise InvalidInput(f"{field}: {wrong['msg']}", field=field) from None
+
+
+def _edge_types(schema: GraphSchema, wanted: list[str] | None) -> tuple[str, ...]:
+    protected = [edge_type.name for edge_type in schema.edge_types if not edge_type.public]
+    if wanted is None:
+        chosen = protected
+    else:
+        for position, name in enumerate(wanted):
+            if name not in protected:
+                raise NotAccepted(
+                    f"There is no protected relation {name!r}; there are {', '.join(protected)}.",
+                    field=f"edge_types.{position}",
+                )
+        if len(set(wanted)) != len(wanted):
+            raise InvalidInput("A relation is named twice.", field="edge_types")
+        chosen = [name for name in protected if name in wanted]
+    if not chosen:
+        raise NotAccepted(
+            "Every relation of this dataset is public; there is nothing to synthesise.", field="edge_types"
+        )
+    return tuple(chosen)
+
+
+def _released(schema: GraphSchema, edge_types: tuple[str, ...]) -> GraphSchema:
+    """The shape of the release, as far as a format may refuse it: the asked and the public relations."""
+    kept = tuple(t for t in schema.edge_types if t.public or t.name in edge_types)
+    time = schema.time if any(t.temporal for t in kept) else None
+    return schema.model_copy(update={"edge_types": kept, "time": time})
+
+
+def _formats(wanted: list[str], schema: GraphSchema) -> tuple[str, ...]:
+    if len(set(wanted)) != len(wanted):
+        raise InvalidInput("A format is named twice.", field="formats")
+    for position, name in enumerate(wanted):
+        if name == ALWAYS_WRITTEN:
+            continue
+        if reason := formats.get(name).refuses(schema):
+            raise NotAccepted(
+                f"This graph cannot be written as {name}: {reason}", field=f"formats.{position}"
+            )
+    return tuple(name for name in wanted if name != ALWAYS_WRITTEN)
+
+
+def _check_plan(
+    plan: PrivacyPlan,
+    cost: Cost,
+    account: BudgetAccount,
+    dataset: Dataset,
+    nano_epsilon: int,
+    delta_atto: int,
+) -> None:
+    if (str(plan.unit), plan.window) != (account.unit, account.window):
+        raise UnitMismatch(
+            f"The plan protects {plan.unit}, the account {account.unit}; amounts of two units do not add up.",
+            account_id=account.id,
+            plan_unit=str(plan.unit),
+            account_unit=account.unit,
+        )
+    if str(cost.kind) not in dataset.allowed_kinds:
+        raise KindNotAllowed(
+            f"This release would carry the guarantee {cost.kind}; the dataset's policy allows "
+            f"{', '.join(dataset.allowed_kinds)}.",
+            kind=str(cost.kind),
+            allowed=list(dataset.allowed_kinds),
+        )
+    if (cost.nano_epsilon or 0) > nano_epsilon or cost.delta_atto > delta_atto:
+        raise NotAccepted("The method cannot keep to the epsilon and delta asked for.", field="epsilon")

@@ -1,0 +1,160 @@
+"""What the reaper does: one function a duty, each safe to repeat, each returning how much there was to do.
+
+A duty looks for candidates without locks, and then decides about each in a transaction of its own that locks
+it and looks again: what a worker did in between is respected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from core.datasets import repository as datasets
+from core.errors import StorageError
+from core.jobs import repository
+from core.jobs.models import JobState
+from core.ledger import service as ledger
+from core.logging import get_logger
+from core.outbox import service as outbox
+from core.outbox.models import Topic
+from core.outbox.unheard import unheard
+from core.workflows import ingest, publish, settle
+from core.workflows.context import Services
+from core.workflows.evaluate import hand_back_evaluation
+
+ACTOR = "reaper"
+STOPPABLE = (JobState.RUNNING, JobState.CANCELLING)
+STAGING = "staging"
+KEPT_MESSAGES_SECONDS = 3600.0
+
+log = get_logger(__name__)
+
+
+def recover_lost_jobs(services: Services) -> int:
+    """Jobs whose worker is gone wait for another, or have ended where none may try."""
+    with services.db.transaction() as session:
+        ids = repository.lost_ids(session, STOPPABLE, services.settings.sweep_limit)
+    for job_id in ids:
+        with services.db.transaction() as session:
+            job = repository.lost(session, job_id, STOPPABLE)
+            if job is not None:
+                settle.hand_back(session, services.settings, job, actor=ACTOR)
+                log.info("job_recovered", job_id=job_id, state=job.state)
+    return len(ids)
+
+
+def finish_cancels(services: Services) -> int:
+    """Jobs that were asked to stop, and did not in time, are cancelled; their worker's lease is void."""
+    settings = services.settings
+    with services.db.transaction() as session:
+        ids = repository.overdue_cancels(session, settings.cancel_seconds, settings.sweep_limit)
+    for job_id in ids:
+        with services.db.transaction() as session:
+            job = repository.locked(session, job_id)
+            if job is not None and job.state == JobState.CANCELLING:
+                settle.cancel(session, settings, job, actor=ACTOR)
+    return len(ids)
+
+
+def expire_reservations(services: Services) -> int:
+    """Jobs that waited longer than their reservation lasts have failed; their budget is free again."""
+    with services.db.transaction() as session:
+        overdue = ledger.overdue_reservations(session, services.settings.sweep_limit)
+        pairs = [(entry.job_id, entry.reservation_id) for entry in overdue]
+    for job_id, reservation_id in pairs:
+        with services.db.transaction() as session:
+            job = repository.locked(session, job_id) if job_id is not None else None
+            waits = job is not None and job.state in (JobState.QUEUED, JobState.AWAITING_APPROVAL)
+            if job is not None and waits and job.reservation_id == reservation_id:
+                settle.expire(session, job, actor=ACTOR)
+    return len(pairs)
+
+
+def publish_committed(services: Services) -> int:
+    """Releases that were charged, and whose worker is gone, can be downloaded. Never charges."""
+    with services.db.transaction() as session:
+        ids = repository.lost_ids(session, (JobState.PUBLISHING,), services.settings.sweep_limit)
+    for job_id in ids:
+        try:
+            publish.copy_release(services, job_id)
+            publish.finish_release(services, job_id)
+        except StorageError:
+            log.error("committed_release_not_copied", job_id=job_id)
+    return len(ids)
+
+
+def recover_lost_ingests(services: Services) -> int:
+    """Uploads whose validation lost its worker wait for another, or are rejected where none may try."""
+    return ingest.recover_ingests(services, services.settings.sweep_limit)
+
+
+def recover_uploads(services: Services) -> int:
+    """Uploads that stopped sending are forgotten."""
+    return ingest.recover_uploads(services, services.settings.sweep_limit)
+
+
+def recover_lost_evaluations(services: Services) -> int:
+    """Comparisons whose worker is gone wait for another, or have failed."""
+    with services.db.transaction() as session:
+        ids = repository.lost_evaluations(session, services.settings.sweep_limit)
+    for job_id in ids:
+        hand_back_evaluation(services, job_id)
+    return len(ids)
+
+
+def delete_unclaimed_staging(services: Services) -> int:
+    """Staged bytes that no living attempt will publish are gone; how many objects there were."""
+    deleted = 0
+    alive: dict[tuple[str, str], bool] = {}
+    for stored in services.store.list(STAGING):
+        _, job_id, attempt, *_ = stored.key.split("/")
+        if (job_id, attempt) not in alive:
+            alive[job_id, attempt] = _may_publish(services, job_id, attempt)
+        if not alive[job_id, attempt]:
+            services.store.delete(stored.key)
+            deleted += 1
+    return deleted
+
+
+def _may_publish(services: Services, job_id: str, attempt: str) -> bool:
+    with services.db.transaction() as session:
+        job = repository.by_id(session, job_id)
+        held = (JobState.RUNNING, JobState.CANCELLING, JobState.PUBLISHING)
+        return job is not None and str(job.attempt) == attempt and job.state in held
+
+
+def ring_again(services: Services) -> int:
+    """Work that still waits, though its message was sent long ago, is announced again."""
+    rung = 0
+    limit, horizon = services.settings.sweep_limit, services.settings.ring_again_seconds
+    with services.db.transaction() as session:
+        waiting = {
+            Topic.RUN: repository.queued_ids(session, limit),
+            Topic.EVALUATE: repository.pending_evaluations(session, limit),
+            Topic.INGEST: datasets.queued_ingests(session, limit),
+        }
+        for topic, ids in waiting.items():
+            for subject_id in unheard(session, topic, ids, older_than_seconds=horizon):
+                outbox.ring(session, topic, subject_id)
+                rung += 1
+    return rung
+
+
+def purge_messages(services: Services) -> int:
+    """Messages that were sent an hour ago are gone."""
+    with services.db.transaction() as session:
+        return outbox.purge_sent(session, KEPT_MESSAGES_SECONDS)
+
+
+DUTIES: dict[str, Callable[[Services], int]] = {
+    "publish_committed": publish_committed,
+    "finish_cancels": finish_cancels,
+    "recover_lost_jobs": recover_lost_jobs,
+    "expire_reservations": expire_reservations,
+    "recover_lost_ingests": recover_lost_ingests,
+    "recover_uploads": recover_uploads,
+    "recover_lost_evaluations": recover_lost_evaluations,
+    "delete_unclaimed_staging": delete_unclaimed_staging,
+    "ring_again": ring_again,
+    "purge_messages": purge_messages,
+}
+"""In the order in which they help one another."""

@@ -1,0 +1,155 @@
+"""What callers may take from a published job: its files, and the part of its report that is theirs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from core.datasets import vault
+from core.errors import JobFailed, JobNotFinished, NotFound, StorageError
+from core.identity.models import Role
+from core.identity.service import Principal, require
+from core.jobs import repository, states
+from core.jobs import service as jobs
+from core.jobs.models import Artifact, ArtifactRole, Job, JobState
+from core.jobs.states import EvaluationState
+from core.ledger import service as ledger
+from core.ledger.amounts import format_epsilon
+from core.ledger.models import EntryKind, Filter, LedgerEntry
+from core.reports.model import Charge, PublicPart
+from core.storage.sealed import unseal
+from core.workflows.bundles import MAX_REPORT_BYTES, REPORT
+from core.workflows.context import Services
+from core.workflows.evaluate import CURATOR_REPORT
+from core.workflows.publish import seal_context
+
+RELEASED = frozenset({ArtifactRole.ARTIFACT, ArtifactRole.REPORT})
+SCHEMA_VERSION = "1.0"
+
+
+def artifacts(services: Services, principal: Principal, job_id: str) -> list[Artifact]:
+    """The files of a published job that the caller may open, by name; private ones are listed to nobody."""
+    require(principal, Role.REQUESTER, Role.CURATOR)
+    with services.db.transaction() as session:
+        job = _published(session, services, principal, job_id)
+        allowed = _allowed(principal)
+        return [a for a in repository.artifacts(session, job.id) if a.role in allowed]
+
+
+def open_artifact(
+    services: Services, principal: Principal, job_id: str, name: str
+) -> tuple[Artifact, Iterator[bytes]]:
+    """One file of a published job and its bytes; NotFound for what the caller may not open.
+
+    A released file must be named, with this digest, by the charge that paid for it; StorageError otherwise.
+    """
+    require(principal, Role.REQUESTER, Role.CURATOR)
+    with services.db.transaction() as session:
+        job = _published(session, services, principal, job_id)
+        artifact = repository.artifact(session, job.id, name)
+        if artifact is None or artifact.role not in _allowed(principal):
+            raise NotFound("There is no such file.", id=name)
+        _require_charged(session, job, artifact)
+        return artifact, _bytes(services, session, job, artifact)
+
+
+def get_report(services: Services, principal: Principal, job_id: str) -> dict[str, Any]:
+    """The report of a published job: the public part for all of the tenant, the rest for curators.
+
+    ``{"schema_version", "public", "curator"}``; the key ``curator`` is there for curators only, as
+    ``{"status": "pending" | "failed"}`` or ``{"status": "done", ...}``. Raises JobNotFinished, JobFailed.
+    """
+    require(principal, Role.REQUESTER, Role.CURATOR)
+    with services.db.transaction() as session:
+        job = _published(session, services, principal, job_id)
+        artifact = repository.artifact(session, job.id, REPORT)
+        if artifact is None:
+            raise StorageError("the report is missing", job_id=job_id)
+        _require_charged(session, job, artifact)
+        part = PublicPart.model_validate_json(_whole(services, session, job, artifact))
+        part = part.model_copy(
+            update={"charge": _charge(session, job, exact=Role.CURATOR in principal.roles)}
+        )
+        public = part.model_dump(mode="json")
+        for file in public["provenance"]["artifacts"]:
+            file["name"] = file["name"].removeprefix("release/")  # as it is downloaded
+        report: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "public": public}
+        if Role.CURATOR in principal.roles:
+            report["curator"] = _curator_part(services, session, job)
+    return report
+
+
+def _allowed(principal: Principal) -> frozenset[ArtifactRole]:
+    return RELEASED | {ArtifactRole.CURATOR} if Role.CURATOR in principal.roles else RELEASED
+
+
+def _published(session: Session, services: Services, principal: Principal, job_id: str) -> Job:
+    job = jobs.get(session, tenant=principal.tenant, job_id=job_id)
+    if JobState(job.state) not in states.TERMINAL:
+        raise JobNotFinished(
+            f"The job is {job.state}.", state=job.state, retry_after=services.settings.poll_after_seconds
+        )
+    if job.state != JobState.PUBLISHED:
+        raise JobFailed(f"The job is {job.state}; it has no release.", state=job.state, reason=job.reason)
+    return job
+
+
+def _charge_entry(session: Session, job: Job) -> LedgerEntry:
+    entry = ledger.terminal_of(session, job.reservation_id)
+    if entry is None or entry.kind != EntryKind.CHARGE:
+        raise StorageError("the release has no charge", job_id=job.id)
+    return entry
+
+
+def _require_charged(session: Session, job: Job, artifact: Artifact) -> None:
+    if artifact.role == ArtifactRole.CURATOR:
+        return  # made after the release, for those who hold the original
+    if _charge_entry(session, job).digests.get(artifact.name) != artifact.sha256:
+        raise StorageError("no charge names this file", job_id=job.id)
+
+
+def _bytes(services: Services, session: Session, job: Job, artifact: Artifact) -> Iterator[bytes]:
+    stored = services.store.get(artifact.object_key)
+    if not artifact.encrypted:
+        return stored
+    key = vault.content_key(session, job.dataset_id, services.settings.master_key)
+    return unseal(stored, key, context=seal_context(job.id, artifact.name))
+
+
+def _whole(services: Services, session: Session, job: Job, artifact: Artifact) -> bytes:
+    if artifact.size_bytes > MAX_REPORT_BYTES:
+        raise StorageError("the report is larger than a report may be", job_id=job.id)
+    return b"".join(_bytes(services, session, job, artifact))
+
+
+def _charge(session: Session, job: Job, *, exact: bool) -> Charge:
+    """What the release cost, and what the account holds now. The exact time would tell how long it ran."""
+    entry = _charge_entry(session, job)
+    statement = ledger.statement(session, job.account_id)
+    bounded = job.spec["kind"] != "none"
+    left = statement.remaining
+    return Charge(
+        account_id=job.account_id,
+        filter="renyi" if statement.filter == Filter.RENYI else "basic",
+        charged={name: int(amount) for name, amount in entry.amounts.items()},
+        remaining={"epsilon": left.nano_epsilon, "delta": left.delta_atto},
+        charged_epsilon=format_epsilon(job.spec["release"]["nano_epsilon"]) if bounded else None,
+        remaining_epsilon=format_epsilon(left.nano_epsilon),
+        charged_at=entry.created_at.isoformat() if exact else None,
+    )
+
+
+def _curator_part(services: Services, session: Session, job: Job) -> dict[str, Any]:
+    evaluation = repository.evaluation(session, job.id)
+    if evaluation is None or evaluation.state in (EvaluationState.PENDING, EvaluationState.RUNNING):
+        return {"status": "pending"}
+    artifact = repository.artifact(session, job.id, CURATOR_REPORT)
+    if evaluation.state == EvaluationState.FAILED or artifact is None:
+        return {"status": "failed"}
+    try:
+        return {"status": "done", **json.loads(_whole(services, session, job, artifact))}
+    except NotFound:  # the dataset was erased, and with it what only its curators could read
+        return {"status": "erased"}

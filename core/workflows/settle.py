@@ -1,0 +1,101 @@
+"""What becomes of a reservation when its job stops. The whole table stands in :mod:`core.jobs.states`.
+
+Every function works inside the caller's transaction, on a job row that the caller has locked: the job first,
+then its account, always in that order.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy.orm import Session
+
+from core.errors import BudgetRefused
+from core.jobs import service as jobs
+from core.jobs.models import Job, JobReason, JobState
+from core.ledger import service as ledger
+from core.outbox import service as outbox
+from core.outbox.models import Topic
+from core.settings import Settings
+
+
+def fail(session: Session, settings: Settings, job: Job, reason: JobReason, *, actor: str) -> None:
+    """The job has failed by its own doing, or is cancelled if that was asked first.
+
+    The budget is spent if anything was read under it: whether a job fails can depend on the data.
+    """
+    if job.state == JobState.CANCELLING:
+        cancel(session, settings, job, actor=actor)
+        return
+    _settle(session, settings, job, reason, actor)
+    jobs.failed(session, job, reason)
+
+
+def cancel(
+    session: Session, settings: Settings, job: Job, *, actor: str, reason: JobReason | None = None
+) -> None:
+    """The job is cancelled; its budget is spent if anything was read under it, and free again if not."""
+    why = reason or JobReason(job.reason or JobReason.CANCELLED_BY_CALLER)
+    _settle(session, settings, job, why, actor)
+    jobs.cancelled(session, job, why)
+
+
+def expire(session: Session, job: Job, *, actor: str) -> None:
+    """The queued job has failed because its reservation ran out; the budget is free again."""
+    ledger.expire(session, job.reservation_id, reason=JobReason.RESERVATION_EXPIRED, actor=actor)
+    jobs.failed(session, job, JobReason.RESERVATION_EXPIRED)
+
+
+def hand_back(session: Session, settings: Settings, job: Job, *, actor: str) -> None:
+    """Infrastructure stopped the attempt: the job waits for another worker, or fails where that cannot be.
+
+    After a read the reservation returns, counted as a give-back, and the retry reserves anew.
+    """
+    if job.state == JobState.CANCELLING:
+        cancel(session, settings, job, actor=actor)
+    elif job.attempt >= settings.max_attempts:
+        _return(session, settings, job, JobReason.WORKER_LOST, actor, give_back=job.first_read_at is not None)
+        jobs.failed(session, job, JobReason.WORKER_LOST)
+    elif job.first_read_at is None or _reserved_anew(session, settings, job, actor):
+        jobs.requeue(job)
+        outbox.ring(session, Topic.RUN, job.id)
+    else:
+        jobs.failed(session, job, JobReason.BUDGET_EXHAUSTED)
+
+
+def _reserved_anew(session: Session, settings: Settings, job: Job, actor: str) -> bool:
+    _return(session, settings, job, JobReason.WORKER_LOST, actor, give_back=True)
+    try:
+        with session.begin_nested():
+            reservation_id = ledger.reserve(
+                session,
+                job.account_id,
+                amounts=job.spec["amounts"],
+                unit=job.spec["release"]["unit"],
+                window=job.spec["release"]["window"],
+                job_id=job.id,
+                actor=actor,
+                expires_in_seconds=settings.reservation_seconds,
+            )
+    except BudgetRefused:
+        return False
+    jobs.reserve_anew(job, reservation_id)
+    return True
+
+
+def _settle(session: Session, settings: Settings, job: Job, reason: JobReason, actor: str) -> None:
+    if job.first_read_at is not None:
+        ledger.forfeit(session, job.reservation_id, reason=reason, actor=actor)
+    else:
+        _return(session, settings, job, reason, actor, give_back=False)
+
+
+def _return(
+    session: Session, settings: Settings, job: Job, reason: JobReason, actor: str, *, give_back: bool
+) -> None:
+    ledger.release(
+        session,
+        job.reservation_id,
+        reason=reason,
+        actor=actor,
+        give_back=give_back,
+        block_after=settings.give_backs_before_block,
+    )

@@ -1,0 +1,89 @@
+"""The whole chain on real processes: outbox, relay, Redis, Celery, child, reaper; and a relay that dies."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+
+import pytest
+import redis
+
+from core.identity.service import Principal
+from core.jobs.models import Job
+from core.settings import Settings
+from core.workflows import job_queries
+from core.workflows.context import Services
+from tests.support.faults import Processes, alive, assert_sound, children_of, endings, until
+from tests.support.releases import job_row
+from worker.app import app as celery_app
+
+WORKER = (
+    *("celery", "-A", "worker.app", "worker", "--concurrency", "1", "--pool", "prefork"),
+    *("--loglevel", "WARNING", "--without-gossip", "--without-mingle"),
+)
+
+
+@pytest.fixture
+def broker(redis_url: str) -> redis.Redis:
+    """An empty broker."""
+    client = redis.Redis.from_url(redis_url)
+    client.flushall()
+    return client
+
+
+def waiting(broker: redis.Redis) -> int:
+    """How many messages no worker has taken yet."""
+    return broker.llen(celery_app.conf.task_default_queue)
+
+
+def test_a_relay_that_dies_between_sending_and_marking_sends_twice_and_the_job_runs_once(
+    submitted: Callable[[], Job],
+    processes: Processes,
+    broker: redis.Redis,
+    fault_services: Services,
+    fault_settings: Settings,
+    caller: Principal,
+) -> None:
+    job = submitted()
+    victim = processes.start("worker.relay", failpoints="before_mark_sent")
+    assert victim.wait(timeout=30) == -signal.SIGKILL, processes.output()
+    sent_once = waiting(broker)
+    assert sent_once >= 1
+
+    relay = processes.start("worker.relay")
+    until(lambda: waiting(broker) >= 2 * sent_once, what="the second sending")
+    worker = processes.start(*WORKER, lease_seconds=30, grace_seconds=1)
+    reaper = processes.start("worker.reaper", reaper_poll_seconds=0.2)
+    other = processes.start("worker.reaper", reaper_poll_seconds=0.2)
+    until(lambda: job_row(fault_services, job.id).state == "published", what="the publication")
+    until(
+        lambda: job_queries.get_report(fault_services, caller, job.id)["curator"]["status"] == "done",
+        what="the evaluation",
+    )
+    assert job_row(fault_services, job.id).attempt == 1
+    assert endings(fault_services, job.id) == ["reserve", "charge"]
+
+    busy = submitted()
+    until(lambda: job_row(fault_services, busy.id).state != "queued", what="the next claim")
+    started = time.monotonic()
+    for process in (relay, reaper, other, worker):
+        process.terminate()
+    for process in (relay, reaper, other, worker):
+        assert process.wait(timeout=20) == 0, processes.output()
+    assert time.monotonic() - started < 15
+    assert job_row(fault_services, busy.id).state in ("queued", "published")
+    assert "Traceback" not in processes.output()
+    assert_sound(fault_services, job.id)
+
+
+def test_a_killed_worker_takes_its_child_with_it(
+    submitted: Callable[[], Job], processes: Processes, fault_services: Services
+) -> None:
+    job = submitted()
+    worker = processes.start("worker.once", "run", job.id, failpoints="after_read:pause=5")
+    child = until(lambda: children_of(worker.pid), what="the start of the child")[0]
+    until(lambda: job_row(fault_services, job.id).first_read_at is not None, what="the first read")
+    worker.kill()
+    worker.wait(timeout=10)
+    until(lambda: not alive(child), seconds=5, what="the end of the child")

@@ -1,0 +1,84 @@
+"""A worker is killed at every step of a job; whatever it left, the job ends well and is charged once."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from decimal import Decimal
+
+import pytest
+
+from core.jobs.models import Job
+from core.outbox.models import Topic
+from core.workflows.context import Services
+from tests.support.faults import Processes, assert_sound, endings, lease_over, until
+from tests.support.releases import job_row, spent, stored_keys
+from worker.process import WorkerProcess
+from worker.reaper import reap_once
+from worker.work import take
+
+KEPT = ["reserve", "charge"]
+ANEW = ["reserve", "release", "reserve", "charge"]
+
+# where the worker dies, the job's ledger entries in the end, and whether a second attempt was needed
+POINTS = [
+    ("after_claim", KEPT, True),
+    ("after_read", ANEW, True),
+    ("after_child", ANEW, True),
+    ("after_staging", ANEW, True),
+    ("before_charge_commit", ANEW, True),
+    ("after_charge", KEPT, False),
+    ("while_copying", KEPT, False),
+    ("before_published", KEPT, False),
+]
+
+
+@pytest.mark.parametrize(("point", "entries", "again"), POINTS)
+def test_a_worker_killed_anywhere_leaves_a_job_that_ends_well(
+    point: str,
+    entries: list[str],
+    again: bool,
+    submitted: Callable[[], Job],
+    processes: Processes,
+    fault_services: Services,
+    rescuer: WorkerProcess,
+) -> None:
+    job = submitted()
+    charged_before, _ = spent(fault_services, job)
+    victim = processes.start("worker.once", "run", job.id, failpoints=point)
+    assert victim.wait(timeout=60) == -signal.SIGKILL, processes.output()
+    assert_sound(fault_services, job.id)
+
+    until(lambda: lease_over(fault_services, job.id), seconds=10, what="the end of the lease")
+    reap_once(fault_services)
+    row = job_row(fault_services, job.id)
+    assert row.state == ("queued" if again else "published")
+    assert stored_keys(fault_services, f"staging/{job.id}") == []
+    assert_sound(fault_services, job.id)
+    if again:
+        assert take(rescuer, Topic.RUN, job.id, lambda: False)
+
+    row = job_row(fault_services, job.id)
+    assert (row.state, row.attempt) == ("published", 2 if again else 1)
+    assert endings(fault_services, job.id) == entries
+    charged, reserved = spent(fault_services, row)
+    assert Decimal(charged) - Decimal(charged_before) == 1
+    assert Decimal(reserved) == 0
+    assert_sound(fault_services, job.id)
+
+
+def test_a_job_whose_workers_all_die_fails_and_its_budget_returns(
+    submitted: Callable[[], Job], processes: Processes, fault_services: Services
+) -> None:
+    job = submitted()
+    before = spent(fault_services, job)[0]
+    for _ in range(3):
+        victim = processes.start("worker.once", "run", job.id, failpoints="after_claim")
+        assert victim.wait(timeout=60) == -signal.SIGKILL, processes.output()
+        until(lambda: lease_over(fault_services, job.id), seconds=10, what="the end of the lease")
+        reap_once(fault_services)
+    row = job_row(fault_services, job.id)
+    assert (row.state, row.reason, row.attempt) == ("failed", "worker_lost", 3)
+    assert endings(fault_services, job.id) == ["reserve", "release"]
+    assert spent(fault_services, job) == (before, "0")
+    assert_sound(fault_services, job.id)

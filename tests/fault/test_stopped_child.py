@@ -1,0 +1,152 @@
+"""What ends a child, and who pays: the job after a read, nobody before one, and never the job for a drain."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from core.errors import InvalidTransition
+from core.identity.service import Principal
+from core.jobs.models import Job
+from core.outbox.models import Topic
+from core.workflows.cancel import cancel_job
+from core.workflows.context import Services
+from tests.support.faults import Processes, alive, assert_sound, children_of, endings, lease_over, until
+from tests.support.releases import job_row, spent, stored_keys
+from worker.process import WorkerProcess
+from worker.reaper import reap_once
+from worker.work import take
+
+
+def child_of(process: subprocess.Popen[bytes]) -> int:
+    return until(lambda: children_of(process.pid), what="the start of the child")[0]
+
+
+def has_read(services: Services, job_id: str) -> bool:
+    return job_row(services, job_id).first_read_at is not None
+
+
+@pytest.mark.parametrize("after_read", [False, True])
+def test_a_killed_child_costs_its_job_what_it_may_have_read(
+    after_read: bool, submitted: Callable[[], Job], processes: Processes, fault_services: Services
+) -> None:
+    job = submitted()
+    worker = processes.start("worker.once", "run", job.id, failpoints="after_read:pause=1", lease_seconds=30)
+    child = child_of(worker)
+    if after_read:
+        until(lambda: has_read(fault_services, job.id), what="the first read")
+    os.kill(child, signal.SIGKILL)
+    assert worker.wait(timeout=30) == 0, processes.output()
+    row = job_row(fault_services, job.id)
+    assert (row.state, row.reason) == ("failed", "generator_failed")
+    assert endings(fault_services, job.id) == ["reserve", "forfeit" if after_read else "release"]
+    assert_sound(fault_services, job.id)
+
+
+@pytest.mark.parametrize("after_read", [False, True])
+def test_a_cancelled_job_pays_for_what_it_has_read(
+    after_read: bool,
+    submitted: Callable[[], Job],
+    processes: Processes,
+    fault_services: Services,
+    caller: Principal,
+) -> None:
+    job = submitted()
+    worker = processes.start("worker.once", "run", job.id, failpoints="after_read:pause=1", lease_seconds=30)
+    child = child_of(worker)
+    if after_read:
+        until(lambda: has_read(fault_services, job.id), what="the first read")
+    assert cancel_job(fault_services, caller, job.id).state == "cancelling"
+    assert cancel_job(fault_services, caller, job.id).state == "cancelling"
+    assert worker.wait(timeout=30) == 0, processes.output()
+    assert not alive(child)
+    row = job_row(fault_services, job.id)
+    assert (row.state, row.reason) == ("cancelled", "cancelled_by_caller")
+    assert endings(fault_services, job.id) == ["reserve", "forfeit" if after_read else "release"]
+    assert_sound(fault_services, job.id)
+
+
+def test_a_drained_worker_hands_the_job_back_and_the_retry_reserves_anew(
+    submitted: Callable[[], Job], processes: Processes, fault_services: Services, rescuer: WorkerProcess
+) -> None:
+    job = submitted()
+    worker = processes.start(
+        "worker.once", "run", job.id, failpoints="after_read:pause=0.5", lease_seconds=30, grace_seconds=0.05
+    )
+    until(lambda: has_read(fault_services, job.id), what="the first read")
+    worker.terminate()
+    assert worker.wait(timeout=15) == 0, processes.output()
+    row = job_row(fault_services, job.id)
+    assert (row.state, row.reason, row.first_read_at) == ("queued", None, None)
+    assert endings(fault_services, job.id) == ["reserve", "release", "reserve"]
+    assert take(rescuer, Topic.RUN, job.id, lambda: False)
+    assert job_row(fault_services, job.id).state == "published"
+    assert_sound(fault_services, job.id)
+
+
+def test_a_paused_worker_that_wakes_after_its_lease_changes_nothing(
+    submitted: Callable[[], Job], processes: Processes, fault_services: Services, rescuer: WorkerProcess
+) -> None:
+    job = submitted()
+    worker = processes.start("worker.once", "run", job.id, failpoints="after_staging:pause=1")
+    until(lambda: stored_keys(fault_services, f"staging/{job.id}"), what="the staging")
+    os.kill(worker.pid, signal.SIGSTOP)
+    until(lambda: lease_over(fault_services, job.id), seconds=10, what="the end of the lease")
+    reap_once(fault_services)
+    assert take(rescuer, Topic.RUN, job.id, lambda: False)
+    before = (job_row(fault_services, job.id), endings(fault_services, job.id))
+    assert before[0].state == "published"
+
+    os.kill(worker.pid, signal.SIGCONT)
+    assert worker.wait(timeout=30) == 0, processes.output()
+    after = job_row(fault_services, job.id)
+    assert (after.state, after.attempt, after.finished_at) == ("published", 2, before[0].finished_at)
+    assert endings(fault_services, job.id) == before[1] == ["reserve", "release", "reserve", "charge"]
+    reap_once(fault_services)
+    assert stored_keys(fault_services, f"staging/{job.id}") == []
+    assert_sound(fault_services, job.id)
+
+
+@pytest.mark.parametrize(
+    ("limit", "reason"),
+    [({"job_wall_seconds": 0.2}, "time_exceeded"), ({"job_memory_bytes": 2**20}, "memory_exceeded")],
+)
+def test_a_child_over_its_limits_is_killed_and_only_the_reason_is_told(
+    limit: dict[str, float],
+    reason: str,
+    submitted: Callable[[], Job],
+    rescuer: WorkerProcess,
+    fault_services: Services,
+) -> None:
+    job = submitted()
+    before = spent(fault_services, job)[0]
+    tight = rescuer.services.settings.model_copy(update=limit)
+    process = replace(rescuer, services=replace(rescuer.services, settings=tight))
+    assert take(process, Topic.RUN, job.id, lambda: False)
+    row = job_row(fault_services, job.id)
+    assert (row.state, row.reason) == ("failed", reason)
+    assert spent(fault_services, job) == (before, "0")
+    assert list(rescuer.folder.glob("release-*")) == []
+    assert_sound(fault_services, job.id)
+
+
+def test_a_published_job_can_no_longer_be_cancelled(
+    submitted: Callable[[], Job], rescuer: WorkerProcess, fault_services: Services, caller: Principal
+) -> None:
+    job = submitted()
+    assert take(rescuer, Topic.RUN, job.id, lambda: False)
+    with pytest.raises(InvalidTransition):
+        cancel_job(fault_services, caller, job.id)
+
+
+def test_a_worker_that_stops_claims_nothing(
+    submitted: Callable[[], Job], rescuer: WorkerProcess, fault_services: Services
+) -> None:
+    job = submitted()
+    assert not take(rescuer, Topic.RUN, job.id, lambda: True)
+    assert job_row(fault_services, job.id).state == "queued"

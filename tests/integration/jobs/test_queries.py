@@ -1,0 +1,101 @@
+"""Lists, cursors and what whom is shown."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from core.errors import Forbidden, InvalidInput, JobFailed, JobNotFinished, NotFound
+from core.identity.models import Role
+from core.identity.service import Principal
+from core.jobs.models import JobReason
+from core.workflows import job_queries, publish
+from core.workflows.cancel import cancel_job
+from core.workflows.context import Services
+from tests.support.releases import queued_job, ready_dataset
+
+
+def test_pages_show_every_job_once_newest_first_while_new_ones_arrive(
+    services: Services, principal: Principal
+) -> None:
+    dataset = ready_dataset(services, principal, epsilon="100")
+    made = [queued_job(services, principal, dataset.id, f"k{n}").id for n in range(5)]
+    page = job_queries.list_jobs(services, principal, limit=2)
+    queued_job(services, principal, dataset.id, "late")
+    seen = [job.id for job in page.items]
+    while page.next_cursor is not None:
+        page = job_queries.list_jobs(services, principal, limit=2, cursor=page.next_cursor)
+        seen += [job.id for job in page.items]
+    assert seen == made[::-1]
+
+
+def test_lists_filter_and_refuse_what_they_do_not_know(services: Services, principal: Principal) -> None:
+    dataset = ready_dataset(services, principal, epsilon="100")
+    kept, stopped = (queued_job(services, principal, dataset.id, key) for key in ("a", "b"))
+    cancel_job(services, principal, stopped.id)
+    assert [j.id for j in job_queries.list_jobs(services, principal, state="queued").items] == [kept.id]
+    assert [j.id for j in job_queries.list_jobs(services, principal, state="cancelled").items] == [stopped.id]
+    assert job_queries.list_jobs(services, principal, dataset_id="ds_other").items == []
+    for wrong in ({"state": "nowhere"}, {"cursor": "x"}, {"cursor": "W10="}, {"limit": 0}, {"limit": 501}):
+        with pytest.raises(InvalidInput):
+            job_queries.list_jobs(services, principal, **wrong)
+
+
+def test_other_tenants_see_nothing_and_auditors_no_jobs(services: Services, principal: Principal) -> None:
+    dataset = ready_dataset(services, principal)
+    job = queued_job(services, principal, dataset.id)
+    stranger = dataclasses.replace(principal, tenant="other")
+    assert job_queries.list_jobs(services, stranger).items == []
+    calls = (
+        lambda who: job_queries.get_job(services, who, job.id),
+        lambda who: job_queries.events(services, who, job.id),
+        lambda who: job_queries.get_report(services, who, job.id),
+        lambda who: job_queries.artifacts(services, who, job.id),
+        lambda who: job_queries.open_artifact(services, who, job.id, "nodes.parquet"),
+        lambda who: cancel_job(services, who, job.id),
+    )
+    auditor = dataclasses.replace(principal, roles=frozenset({Role.AUDITOR}))
+    for call in calls:
+        with pytest.raises(NotFound):
+            call(stranger)
+        with pytest.raises(Forbidden):
+            call(auditor)
+
+
+def test_a_job_without_a_release_says_why_there_is_no_report(
+    services: Services, principal: Principal
+) -> None:
+    dataset = ready_dataset(services, principal)
+    job = queued_job(services, principal, dataset.id)
+    with pytest.raises(JobNotFinished) as early:
+        job_queries.get_report(services, principal, job.id)
+    assert early.value.members == {"state": "queued", "retry_after": services.settings.poll_after_seconds}
+    work = publish.begin_job(services, job.id, "w")
+    assert work is not None
+    publish.fail_job(services, work, JobReason.GENERATOR_FAILED)
+    with pytest.raises(JobFailed) as late:
+        job_queries.open_artifact(services, principal, job.id, "nodes.parquet")
+    assert late.value.members == {"state": "failed", "reason": "generator_failed"}
+
+
+def test_events_count_up_are_bounded_and_carry_names_only(services: Services, principal: Principal) -> None:
+    dataset = ready_dataset(services, principal)
+    job = queued_job(services, principal, dataset.id)
+    few = Services(services.db, services.store, services.settings.model_copy(update={"max_job_events": 3}))
+    work = publish.begin_job(few, job.id, "w")
+    assert work is not None
+    for done in range(5):
+        publish.record_event(few, work, stage="fit", done=done, total=5)
+    seen = job_queries.events(services, principal, job.id)
+    assert [(e.sequence, e.done) for e in seen] == [(1, 0), (2, 1), (3, 2)]
+    assert [e.sequence for e in job_queries.events(services, principal, job.id, after=2)] == [3]
+    for stage in ("node 17", "Fit", "", "x" * 65):
+        with pytest.raises(InvalidInput):
+            publish.record_event(few, work, stage=stage, done=0, total=1)
+
+
+def test_methods_are_listed_with_their_schema() -> None:
+    found = {method.name: method for method in job_queries.methods()}
+    assert found["psgraph"].units == ("edge", "event", "w-event")
+    assert "count_share" in found["psgraph"].parameters["properties"]

@@ -1,0 +1,212 @@
+"""The reaper's duties, one by one, on rows that a crash could have left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select, update
+
+from core.datasets.models import Dataset
+from core.errors import LeaseLost
+from core.identity.service import Principal
+from core.jobs import service as jobs
+from core.jobs.models import Evaluation, Job, JobReason, JobState
+from core.outbox.models import OutboxMessage
+from core.privacy.events import Pure
+from core.privacy.meter import TranscriptEntry
+from core.settings import Settings
+from core.workflows import cancel, evaluate, publish, recover
+from core.workflows.context import Services, open_services
+from tests.support.releases import job_row, queued_job, ready_dataset, spent, stored_keys, violations
+
+ENTRY = TranscriptEntry(0, "edge", None, Pure(10**9, "laplace"), "all of it").to_json()
+
+
+@pytest.fixture
+def dataset(services: Services, principal: Principal) -> Dataset:
+    return ready_dataset(services, principal, epsilon="2")
+
+
+@pytest.fixture
+def submit(services: Services, principal: Principal, dataset: Dataset) -> Callable[..., Job]:
+    return lambda key="k", **asked: queued_job(services, principal, dataset.id, key, **asked)
+
+
+def begun(services: Services, job: Job) -> publish.JobWork:
+    work = publish.begin_job(services, job.id, "w1")
+    assert work is not None
+    return work
+
+
+def age(services: Services, model: Any, row_id: str, **columns: float) -> None:
+    """Moves times of a row into the past, by seconds."""
+    values = {name: func.now() - func.make_interval(0, 0, 0, 0, 0, 0, s) for name, s in columns.items()}
+    with services.db.transaction() as session:
+        session.execute(update(model).where(model.id == row_id).values(**values))
+
+
+def messages(services: Services, subject_id: str) -> int:
+    with services.db.transaction() as session:
+        return session.execute(
+            select(func.count()).where(OutboxMessage.subject_id == subject_id)
+        ).scalar_one()
+
+
+def with_settings(services: Services, **changed: Any) -> Services:
+    return Services(services.db, services.store, services.settings.model_copy(update=changed))
+
+
+def test_a_lost_job_without_a_read_keeps_its_reservation(
+    services: Services, submit: Callable[..., Job]
+) -> None:
+    job = submit()
+    work = begun(services, job)
+    assert recover.recover_lost_jobs(services) == 0
+    age(services, Job, job.id, lease_expires_at=1)
+    assert recover.recover_lost_jobs(services) == 1
+    row = job_row(services, job.id)
+    assert (row.state, row.reservation_id) == ("queued", job.reservation_id)
+    assert messages(services, job.id) == 2
+    for late in (
+        lambda: publish.record_read(services, work, ENTRY),
+        lambda: publish.fail_job(services, work, JobReason.GENERATOR_FAILED),
+        lambda: publish.commit_release(services, work, []),
+        lambda: publish.heartbeat(services, work),
+        lambda: publish.hand_back(services, work),
+    ):
+        with pytest.raises(LeaseLost):
+            late()
+    assert spent(services, job) == ("0", "1")
+
+
+def test_a_retry_after_a_read_fails_where_the_account_refuses_to_reserve_anew(
+    services: Services, submit: Callable[..., Job]
+) -> None:
+    job = submit()
+    strict = with_settings(services, give_backs_before_block=1)
+    publish.record_read(strict, begun(strict, job), ENTRY)
+    age(strict, Job, job.id, lease_expires_at=1)
+    recover.recover_lost_jobs(strict)
+    row = job_row(services, job.id)
+    assert (row.state, row.reason) == ("failed", "budget_exhausted")
+    assert spent(services, job) == ("0", "0")
+    assert violations(services) == []
+
+
+def test_a_read_needs_a_living_lease_and_a_job_that_was_not_cancelled(
+    services: Services, submit: Callable[..., Job], principal: Principal
+) -> None:
+    job = submit()
+    work = begun(services, job)
+    age(services, Job, job.id, lease_expires_at=1)
+    with pytest.raises(LeaseLost):
+        publish.record_read(services, work, ENTRY)
+    age(services, Job, job.id, lease_expires_at=-60)
+    cancel.cancel_job(services, principal, job.id)
+    with pytest.raises(LeaseLost):
+        publish.record_read(services, work, ENTRY)
+    assert job_row(services, job.id).first_read_at is None
+
+
+def test_cancelling_wins_over_a_charge_that_comes_later(
+    services: Services, submit: Callable[..., Job], principal: Principal
+) -> None:
+    job = submit()
+    work = begun(services, job)
+    publish.record_read(services, work, ENTRY)
+    cancel.cancel_job(services, principal, job.id)
+    assert publish.heartbeat(services, work)
+    assert not publish.commit_release(services, work, [])
+    publish.fail_job(services, work, JobReason.GENERATOR_FAILED)
+    row = job_row(services, job.id)
+    assert (row.state, row.reason) == ("cancelled", "cancelled_by_caller")
+    assert spent(services, job) == ("1", "0")
+
+
+def test_a_worker_that_ignores_a_cancel_is_overruled(
+    services: Services, submit: Callable[..., Job], principal: Principal
+) -> None:
+    job = submit()
+    work = begun(services, job)
+    cancel.cancel_job(services, principal, job.id)
+    assert recover.finish_cancels(services) == 0
+    age(services, Job, job.id, cancel_requested_at=services.settings.cancel_seconds + 1)
+    assert recover.finish_cancels(services) == 1
+    assert job_row(services, job.id).state == "cancelled"
+    with pytest.raises(LeaseLost):
+        publish.heartbeat(services, work)
+
+
+def test_an_overdue_reservation_of_a_waiting_job_expires_and_one_of_a_running_job_does_not(
+    services: Services, submit: Callable[..., Job], principal: Principal, dataset: Dataset
+) -> None:
+    hasty = with_settings(services, reservation_seconds=0.001)
+    running = queued_job(hasty, principal, dataset.id, "running")
+    begun(services, running)
+    patient = submit("patient", epsilon="0.5")
+    overdue = queued_job(hasty, principal, dataset.id, "overdue", epsilon="0.5")
+    assert recover.expire_reservations(services) == 1
+    row = job_row(services, overdue.id)
+    assert (row.state, row.reason) == ("failed", "reservation_expired")
+    assert job_row(services, running.id).state == "running"
+    assert job_row(services, patient.id).state == "queued"
+    assert spent(services, patient) == ("0", "1.5")
+    assert violations(services) == []
+
+
+def test_staged_bytes_go_unless_a_living_attempt_may_publish_them(
+    services: Services, submit: Callable[..., Job]
+) -> None:
+    job = submit()
+    work = begun(services, job)
+    for attempt in (0, 1):
+        services.store.put(f"{publish.staging_prefix(job.id, attempt)}/nodes.parquet", [b"x"])
+    services.store.put("staging/job_unknown/1/nodes.parquet", [b"x"])
+    assert recover.delete_unclaimed_staging(services) == 2
+    assert stored_keys(services, "staging") == [f"{work.staging}/nodes.parquet"]
+    publish.fail_job(services, work, JobReason.GENERATOR_FAILED)
+    assert recover.delete_unclaimed_staging(services) == 1
+
+
+def test_waiting_work_is_rung_again_when_its_message_is_old(
+    services: Services, submit: Callable[..., Job]
+) -> None:
+    job = submit()
+    assert recover.ring_again(services) == 0  # not sent yet: the relay will
+    with services.db.transaction() as session:
+        session.execute(update(OutboxMessage).values(sent_at=func.now()))
+    assert recover.ring_again(services) == 0
+    soon = with_settings(services, ring_again_seconds=0.0001)
+    assert recover.ring_again(soon) == 1
+    assert messages(services, job.id) == 2
+
+
+def test_a_lost_evaluation_is_tried_again_and_then_fails_while_the_release_stands(
+    services: Services, submit: Callable[..., Job]
+) -> None:
+    job = submit()
+    with services.db.transaction() as session:
+        row = session.get_one(Job, job.id)
+        row.state = JobState.PUBLISHING
+        jobs.published(session, row)
+        session.add(Evaluation(id=job.id, state="pending"))
+    for attempt in range(1, services.settings.max_attempts + 1):
+        work = evaluate.begin_evaluation(services, job.id, "w1")
+        assert work is not None
+        assert work.attempt == attempt
+        assert evaluate.begin_evaluation(services, job.id, "w2") is None
+        age(services, Evaluation, job.id, lease_expires_at=1)
+        assert recover.recover_lost_evaluations(services) == 1
+        with pytest.raises(LeaseLost):
+            evaluate.fail_evaluation(services, work)
+    with services.db.transaction() as session:
+        assert session.get_one(Evaluation, job.id).state == "failed"
+    assert job_row(services, job.id).state == "published"
+
+
+def test_every_duty_is_idle_on_an_idle_service(settings: Settings) -> None:
+    services = open_services(settings)
+    assert {name: duty(services) for name, duty in recover.DUTIES.items()} == dict.fromkeys(recover.DUTIES, 0)
+    services.close()

@@ -1,0 +1,228 @@
+"""Submission: what is refused, what is reserved, and one job for one key."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select
+
+from core.datasets.models import Dataset
+from core.errors import (
+    BudgetExceeded,
+    DatasetNotReady,
+    Forbidden,
+    GraphveilError,
+    IdempotencyKeyMissing,
+    IdempotencyKeyReused,
+    InvalidInput,
+    KindNotAllowed,
+    NotAccepted,
+    NotFound,
+    UnknownFormat,
+    UnknownMethod,
+)
+from core.identity.models import Role
+from core.identity.service import Principal
+from core.jobs.models import Job
+from core.outbox.models import OutboxMessage
+from core.settings import Settings
+from core.workflows.archive import archive_dataset
+from core.workflows.context import Services, open_services
+from core.workflows.register import NewDataset, register_dataset
+from core.workflows.submit import JobRequest, plan_job, submit_job
+from tests.support.postgres import PostgresCluster
+from tests.support.releases import SCHEMA, queued_job, ready_dataset, spent, violations
+
+
+@pytest.fixture(scope="module")
+def world(
+    postgres_cluster: PostgresCluster, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Services, Dataset]]:
+    """Services and a ready dataset of epsilon 900 that the module shares."""
+    folder: Path = tmp_path_factory.mktemp("submit")
+    name = postgres_cluster.create()
+    settings = Settings(
+        database_url=postgres_cluster.address(name),
+        storage_url=(folder / "objects").as_uri(),
+        master_key="11" * 32,
+        fingerprint_key="22" * 32,
+        work_folder=folder / "work",
+    )
+    opened = open_services(settings)
+    principal = Principal("acme", "key_test", "test", frozenset({Role.CURATOR}))
+    yield opened, ready_dataset(opened, principal, epsilon="900")
+    opened.close()
+    postgres_cluster.drop(name)
+
+
+def ask(dataset: Dataset, **changed: Any) -> JobRequest:
+    return JobRequest(**({"dataset_id": dataset.id, "epsilon": "1"} | changed))
+
+
+def rows(services: Services, dataset: Dataset) -> tuple[int, int]:
+    """How many jobs and outbox messages for them there are."""
+    with services.db.transaction() as session:
+        jobs = session.scalars(select(Job.id).where(Job.dataset_id == dataset.id)).all()
+        messages = select(func.count()).where(OutboxMessage.subject_id.in_(jobs))
+        return len(jobs), session.execute(messages).scalar_one()
+
+
+REFUSED: list[tuple[dict[str, Any], type[GraphveilError], str | None]] = [
+    ({"method": "nothing"}, UnknownMethod, "method"),
+    ({"parameters": {"count_share": 7}}, InvalidInput, "parameters.count_share"),
+    ({"parameters": {"unknown": 1}}, InvalidInput, "parameters.unknown"),
+    ({"formats": ["parquet", "nothing"]}, UnknownFormat, None),
+    ({"formats": ["graphml", "graphml"]}, InvalidInput, "formats"),
+    ({"edge_types": ["nothing"]}, NotAccepted, "edge_types.0"),
+    ({"edge_types": ["edge", "edge"]}, InvalidInput, "edge_types"),
+    ({"seed": 1}, InvalidInput, "seed"),
+    ({"epsilon": "0"}, InvalidInput, "epsilon"),
+    ({"epsilon": "NaN"}, InvalidInput, "epsilon"),
+    ({"epsilon": -1}, InvalidInput, "epsilon"),
+    ({"delta": "1.5"}, InvalidInput, "delta"),
+    ({"epsilon": "1001"}, InvalidInput, "epsilon"),
+    ({"epsilon": "901"}, BudgetExceeded, None),
+    ({"dataset_id": "ds_nothing"}, NotFound, None),
+]
+
+
+@pytest.mark.parametrize(("changed", "error", "field"), REFUSED)
+def test_a_refused_request_leaves_nothing_and_names_its_field(
+    changed: dict[str, Any],
+    error: type[GraphveilError],
+    field: str | None,
+    world: tuple[Services, Dataset],
+    principal: Principal,
+) -> None:
+    services, dataset = world
+    before = rows(services, dataset)
+    request = ask(dataset, **changed)
+    for call in (
+        lambda: submit_job(services, principal, request, f"refused-{changed}".encode().hex()[:200]),
+        lambda: plan_job(services, principal, request),
+    ):
+        with pytest.raises(error) as caught:
+            call()
+        if field is not None:
+            assert caught.value.members["field"] == field
+    assert rows(services, dataset) == before
+    assert violations(services) == []
+
+
+def test_a_key_is_needed_and_must_be_plain(world: tuple[Services, Dataset], principal: Principal) -> None:
+    services, dataset = world
+    for key, error in ((None, IdempotencyKeyMissing), ("", IdempotencyKeyMissing), ("a b", InvalidInput)):
+        with pytest.raises(error):
+            submit_job(services, principal, ask(dataset), key)
+    with pytest.raises(InvalidInput):
+        submit_job(services, principal, ask(dataset), "x" * 256)
+
+
+def test_roles_and_tenants_are_kept_apart(world: tuple[Services, Dataset], principal: Principal) -> None:
+    services, dataset = world
+    auditor = dataclasses.replace(principal, roles=frozenset({Role.AUDITOR}))
+    with pytest.raises(Forbidden):
+        submit_job(services, auditor, ask(dataset), "auditor")
+    with pytest.raises(NotFound):
+        submit_job(services, dataclasses.replace(principal, tenant="other"), ask(dataset), "other")
+
+
+def test_a_dry_run_tells_what_submission_would_do_and_does_nothing(
+    world: tuple[Services, Dataset], principal: Principal
+) -> None:
+    services, dataset = world
+    before = rows(services, dataset)
+    dry = plan_job(services, principal, ask(dataset, epsilon="2.5"))
+    assert dry.amounts["epsilon"] == 2_500_000_000
+    assert str(dry.cost.kind) == "pure"
+    assert dry.edge_types == ("edge",)
+    assert rows(services, dataset) == before
+    job = queued_job(services, principal, dataset.id, "after-dry", epsilon="2.5")
+    assert job.plan_digest == dry.plan_digest
+    assert job.spec["amounts"] == dry.amounts
+    assert spent(services, job)[1] == dry.statement_after.to_json()["reserved"]["epsilon"]
+
+
+def test_the_same_key_finds_the_same_job_and_refuses_another_payload(
+    world: tuple[Services, Dataset], principal: Principal
+) -> None:
+    services, dataset = world
+    first, replayed = submit_job(services, principal, ask(dataset), "same")
+    assert not replayed
+    before = rows(services, dataset)
+    again, replayed = submit_job(services, principal, ask(dataset), "same")
+    assert replayed
+    assert again.id == first.id
+    with pytest.raises(IdempotencyKeyReused):
+        submit_job(services, principal, ask(dataset, epsilon="2"), "same")
+    assert rows(services, dataset) == before
+
+
+def test_concurrent_posts_of_one_key_make_one_job_even_where_the_budget_takes_one(
+    services: Services, principal: Principal
+) -> None:
+    dataset = ready_dataset(services, principal, epsilon="1")
+    request = ask(dataset)
+    with ThreadPoolExecutor(8) as pool:
+        answers = [pool.submit(submit_job, services, principal, request, "race") for _ in range(16)]
+    results = [answer.result() for answer in answers]
+    assert len({job.id for job, _ in results}) == 1
+    assert sorted(replayed for _, replayed in results) == [False] + [True] * 15
+    assert rows(services, dataset) == (1, 1)
+    assert spent(services, results[0][0]) == ("0", "1")
+
+
+def test_concurrent_posts_never_reserve_more_than_there_is(services: Services, principal: Principal) -> None:
+    dataset = ready_dataset(services, principal, epsilon="3")
+
+    def post(number: int) -> bool:
+        try:
+            submit_job(services, principal, ask(dataset), f"key-{number}")
+        except BudgetExceeded:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        admitted = list(pool.map(post, range(12)))
+    assert sum(admitted) == 3
+    assert rows(services, dataset) == (3, 3)
+    assert violations(services) == []
+
+
+def test_a_dataset_must_be_ready_and_its_policy_must_allow_the_guarantee(
+    services: Services, principal: Principal
+) -> None:
+    new = NewDataset(name="empty", unit="edge", epsilon="1", graph_schema=SCHEMA)
+    empty = register_dataset(services, principal, new)
+    with pytest.raises(DatasetNotReady) as caught:
+        submit_job(services, principal, ask(empty), "not-ready")
+    assert caught.value.members["state"] == "registered"
+    strict = ready_dataset(
+        services, principal, "strict", protection_domain="s", allowed_kinds=("approximate",)
+    )
+    with pytest.raises(KindNotAllowed):
+        submit_job(services, principal, ask(strict), "kind")
+
+
+def test_a_public_dataset_takes_a_seed(services: Services, principal: Principal) -> None:
+    dataset = ready_dataset(services, principal, public=True)
+    assert queued_job(services, principal, dataset.id, seed=7).spec["release"]["seed"] == 7
+
+
+def test_archiving_cancels_waiting_jobs_and_a_repeat_still_finds_its_job(
+    services: Services, principal: Principal
+) -> None:
+    dataset = ready_dataset(services, principal)
+    job = queued_job(services, principal, dataset.id, "kept")
+    archive_dataset(services, principal, dataset.id)
+    again, replayed = submit_job(services, principal, ask(dataset), "kept")
+    assert replayed
+    assert (again.id, again.state, again.reason) == (job.id, "cancelled", "dataset_archived")
+    assert spent(services, job) == ("0", "0")
+    with pytest.raises(DatasetNotReady):
+        submit_job(services, principal, ask(dataset), "new")

@@ -1,0 +1,138 @@
+"""What a child leaves behind is believed in nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.errors import InvalidInput, PlanExceeded, PrivacyViolation, UnmeteredFit
+from core.privacy.events import Pure
+from core.privacy.meter import TranscriptEntry
+from core.privacy.plan import Allotment, PrivacyPlan
+from core.privacy.units import Unit
+from core.settings import Settings
+from core.workflows.bundles import check_transcript, checked_files
+
+SETTINGS = Settings(max_release_bytes=1000, max_release_files=8)
+FILES = {
+    "release/nodes.parquet": "artifact",
+    "release/edges.parquet": "artifact",
+    "release/schema.json": "artifact",
+    "release/public.json": "report",
+    "private/alignment.parquet": "private",
+    "private/model/cells.parquet": "private",
+}
+
+
+def line(out: Path, name: str, role: str) -> dict[str, Any]:
+    content = (out / name).read_bytes()
+    digest = hashlib.sha256(content).hexdigest()
+    return {
+        "name": name,
+        "role": role,
+        "media_type": "application/json",
+        "size_bytes": len(content),
+        "sha256": digest,
+    }
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    """A bundle as it should be."""
+    for name in FILES:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    rewrite(tmp_path, lambda lines: lines)
+    return tmp_path
+
+
+def rewrite(out: Path, change: Callable[[list[dict[str, Any]]], Any]) -> None:
+    lines = [line(out, name, role) for name, role in FILES.items()]
+    (out / "manifest.json").write_text(json.dumps(change(lines)))
+
+
+def test_a_sound_bundle_is_taken_and_released_files_lose_their_folder(out: Path) -> None:
+    names = {file.name: str(file.role) for file in checked_files(out, SETTINGS)}
+    assert names == {name.removeprefix("release/"): role for name, role in FILES.items()}
+
+
+BAD_MANIFESTS: dict[str, Callable[[list[dict[str, Any]]], Any]] = {
+    "digest": lambda lines: [lines[0] | {"sha256": "0" * 64}, *lines[1:]],
+    "size": lambda lines: [lines[0] | {"size_bytes": 1}, *lines[1:]],
+    "role": lambda lines: [*lines[:-1], lines[-1] | {"role": "artifact"}],
+    "private report": lambda lines: [*lines[:4], lines[4] | {"role": "report"}, *lines[5:]],
+    "curator": lambda lines: [lines[0] | {"role": "curator"}, *lines[1:]],
+    "missing": lambda lines: lines[1:],
+    "twice": lambda lines: [lines[0], *lines],
+    "unnamed": lambda lines: lines[:-1],
+    "escape": lambda lines: [*lines, lines[0] | {"name": "release/../../etc/passwd"}],
+    "absolute": lambda lines: [*lines, lines[0] | {"name": "/etc/passwd"}],
+    "hidden": lambda lines: [*lines, lines[0] | {"name": "release/.hidden"}],
+    "media type": lambda lines: [lines[0] | {"media_type": "text/html\nX: y"}, *lines[1:]],
+    "extra member": lambda lines: [lines[0] | {"more": 1}, *lines[1:]],
+    "negative": lambda lines: [lines[0] | {"size_bytes": -1}, *lines[1:]],
+    "too large": lambda lines: [lines[0] | {"size_bytes": 10**9}, *lines[1:]],
+    "no list": lambda lines: {"files": lines},
+}
+
+
+@pytest.mark.parametrize("case", BAD_MANIFESTS)
+def test_a_bundle_that_is_not_what_its_manifest_says_is_refused(case: str, out: Path) -> None:
+    rewrite(out, BAD_MANIFESTS[case])
+    with pytest.raises(InvalidInput):
+        checked_files(out, SETTINGS)
+
+
+def test_links_and_stray_files_are_refused(out: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    secret = tmp_path_factory.mktemp("secret") / "edges"
+    secret.write_text("release/nodes.parquet")
+    (out / "release/nodes.parquet").unlink()
+    (out / "release/nodes.parquet").symlink_to(secret)
+    with pytest.raises(InvalidInput):
+        checked_files(out, SETTINGS)
+    (out / "release/nodes.parquet").unlink()
+    (out / "release/nodes.parquet").write_text("release/nodes.parquet")
+    checked_files(out, SETTINGS)
+    (out / "stray").write_text("x")
+    with pytest.raises(InvalidInput):
+        checked_files(out, SETTINGS)
+
+
+def test_no_manifest_no_release(out: Path) -> None:
+    (out / "manifest.json").unlink()
+    with pytest.raises(InvalidInput):
+        checked_files(out, SETTINGS)
+
+
+PLAN = PrivacyPlan("psgraph", Unit.EDGE, None, 1, (Allotment("edge", None, Pure(1000, "laplace"), "count"),))
+
+
+def entry(sequence: int, nano_epsilon: int) -> TranscriptEntry:
+    return TranscriptEntry(sequence, "edge", None, Pure(nano_epsilon, "laplace"), "count")
+
+
+def test_a_transcript_within_the_reserved_plan_gives_its_guarantee() -> None:
+    found = check_transcript(PLAN.to_json(), PLAN.digest(), "pure", 0, [entry(0, 400), entry(1, 600)])
+    assert found.nano_epsilon == 1000
+
+
+@pytest.mark.parametrize(
+    ("digest", "kind", "transcript", "error"),
+    [
+        (PLAN.digest(), "pure", [], UnmeteredFit),
+        (PLAN.digest(), "pure", [entry(0, 600), entry(1, 600)], PlanExceeded),
+        ("0" * 64, "pure", [entry(0, 400)], PrivacyViolation),
+        (PLAN.digest(), "none", [entry(0, 400)], PrivacyViolation),
+        (PLAN.digest(), "pure", [entry(1, 400)], InvalidInput),
+    ],
+)
+def test_any_other_transcript_is_refused(
+    digest: str, kind: str, transcript: list[TranscriptEntry], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        check_transcript(PLAN.to_json(), digest, kind, 0, transcript)

@@ -1,0 +1,48 @@
+"""Failpoints do nothing unless armed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from core import failpoints
+from core.errors import InvalidInput
+from core.settings import Settings
+from worker.limits import ROOT
+
+
+@pytest.fixture(autouse=True)
+def disarmed() -> Iterator[None]:
+    yield
+    failpoints.arm("")
+
+
+def test_nothing_is_armed_by_default() -> None:
+    failpoints.arm(Settings.model_fields["failpoints"].default)
+    for point in failpoints.POINTS:
+        failpoints.reach(point)
+
+
+def test_an_unknown_point_is_refused_and_disarms_nothing() -> None:
+    failpoints.arm("after_claim:pause=0")
+    with pytest.raises(InvalidInput):
+        failpoints.arm("nowhere")
+    failpoints.reach("after_claim")
+
+
+def test_a_pause_holds_the_process() -> None:
+    failpoints.arm("after_claim:pause=0.05")
+    started = time.monotonic()
+    failpoints.reach("after_claim")
+    assert time.monotonic() - started >= 0.05
+
+
+def test_a_named_point_kills_the_process() -> None:
+    script = (
+        "from core import failpoints as f; f.arm('after_read'); f.reach('after_claim'); f.reach('after_read')"
+    )
+    assert subprocess.run([sys.executable, "-c", script], cwd=ROOT).returncode == -9

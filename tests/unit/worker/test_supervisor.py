@@ -1,0 +1,155 @@
+"""A supervisor and small child programs that behave well, badly, and not at all."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy.exc import OperationalError
+
+from core.errors import LeaseLost
+from core.settings import Settings
+from worker import child as child_module
+from worker.pulse import Pulse
+from worker.supervisor import Ending, Orders, supervise
+
+SETTINGS = Settings(job_wall_seconds=30, grace_seconds=0.1, sample_seconds=0.05)
+
+PRELUDE = """
+import json, os, sys, time
+from pathlib import Path
+arguments = dict(zip(sys.argv[3::2], map(int, sys.argv[4::2])))
+events, answers = os.fdopen(arguments["--events"], "wb", 0), os.fdopen(arguments["--answers"], "rb")
+def say(line): events.write(line if isinstance(line, bytes) else json.dumps(line).encode() + b"\\n")
+"""
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Ending, list[Any]]]:
+    """Supervises a program that stands in for the sandbox's work; what it recorded and told comes back."""
+
+    def start(
+        program: str,
+        *,
+        beat: Callable[[], bool] = lambda: False,
+        record: Callable[[dict[str, Any]], None] | None = None,
+        draining: Callable[[], bool] = lambda: False,
+        **limits: float,
+    ) -> tuple[Ending, list[Any]]:
+        (tmp_path / "worker").mkdir()
+        (tmp_path / "worker" / "sandbox.py").write_text(PRELUDE + textwrap.dedent(program))
+        environment = {"PYTHONPATH": str(tmp_path), "PATH": str(Path(sys.executable).parent)}
+        monkeypatch.setattr(child_module, "child_environment", lambda folder: environment)
+        seen: list[Any] = []
+        orders = Orders(
+            record=record or seen.append,
+            progress=lambda stage, done, total: seen.append((stage, done, total)),
+            draining=draining,
+        )
+        with Pulse(beat, every_seconds=0.05, lease_seconds=1.0) as pulse:
+            ending = supervise("release", tmp_path, SETTINGS.model_copy(update=limits), pulse, orders)
+        return ending, seen
+
+    return start
+
+
+METER = """
+say({"type": "meter", "entry": {"sequence": 3}})
+answer = answers.readline()
+"""
+PROGRESS = """
+assert json.loads(answer) == {"recorded": 3}
+say({"type": "progress", "stage": "fit", "done": 1, "total": 2})
+"""
+Run = Callable[..., tuple[Ending, list[Any]]]
+
+
+def test_messages_are_handed_on_and_a_read_is_answered_after_its_record(run: Run) -> None:
+    assert run(METER + PROGRESS) == (Ending.FINISHED, [{"sequence": 3}, ("fit", 1, 2)])
+
+
+@pytest.mark.parametrize(
+    ("program", "ending"),
+    [
+        ("sys.exit(0)", Ending.FINISHED),
+        ("sys.exit(70)", Ending.FAILED),
+        ("sys.exit(71)", Ending.MEMORY),
+        ("sys.exit(72)", Ending.VIOLATION),
+        ("raise ValueError('secret')", Ending.FAILED),
+        ("os.kill(os.getpid(), 9)", Ending.FAILED),
+        ("say(b'no json\\n'); time.sleep(60)", Ending.VIOLATION),
+        ("say([1]); time.sleep(60)", Ending.VIOLATION),
+        ("say({'type': 'other'}); time.sleep(60)", Ending.VIOLATION),
+        ("say({'type': 'meter', 'entry': {}, 'more': 1}); time.sleep(60)", Ending.VIOLATION),
+        (
+            "say({'type': 'progress', 'stage': 'fit', 'done': 'x', 'total': 1}); time.sleep(60)",
+            Ending.VIOLATION,
+        ),
+    ],
+)
+def test_endings_of_a_childs_own_making(program: str, ending: Ending, run: Run) -> None:
+    assert run(program)[0] is ending
+
+
+def test_a_child_that_takes_too_long_is_killed(run: Run) -> None:
+    assert run("time.sleep(60)", job_wall_seconds=0.3)[0] is Ending.TIME
+
+
+def test_a_child_that_takes_too_much_memory_is_killed(run: Run) -> None:
+    program = "x = bytearray(300_000_000)\ntime.sleep(60)"
+    assert run(program, job_memory_bytes=200_000_000)[0] is Ending.MEMORY
+
+
+def test_a_cancelled_child_is_killed(run: Run) -> None:
+    assert run("time.sleep(60)", beat=lambda: True)[0] is Ending.CANCELLED
+
+
+def test_a_child_whose_lease_is_lost_is_killed(run: Run) -> None:
+    def beat() -> bool:
+        raise LeaseLost("gone")
+
+    assert run("time.sleep(60)", beat=beat)[0] is Ending.LOST
+
+
+def test_a_database_that_stays_away_for_a_lease_loses_it(run: Run) -> None:
+    def beat() -> bool:
+        raise OperationalError("SELECT 1", {}, Exception("down"))
+
+    assert run("time.sleep(60)", beat=beat)[0] is Ending.LOST
+
+
+@pytest.mark.parametrize("error", [LeaseLost("gone"), OperationalError("INSERT", {}, Exception("down"))])
+def test_a_read_that_could_not_be_recorded_is_never_answered(
+    error: Exception, run: Run, tmp_path: Path
+) -> None:
+    def record(entry: dict[str, Any]) -> None:
+        raise error
+
+    program = METER + "Path('drew').write_text(repr(answer))"
+    assert run(program, record=record)[0] is Ending.LOST
+    drew = tmp_path / "drew"
+    assert not drew.exists() or drew.read_text() == "b''"
+
+
+def test_a_draining_worker_gives_the_child_a_grace_and_then_kills_it(run: Run) -> None:
+    assert run("time.sleep(60)", draining=lambda: True)[0] is Ending.DRAINED
+
+
+def test_a_child_that_finishes_within_the_grace_counts(run: Run) -> None:
+    assert run("time.sleep(0.2)", draining=lambda: True, grace_seconds=20)[0] is Ending.FINISHED
+
+
+def test_grandchildren_die_with_the_child(run: Run, tmp_path: Path) -> None:
+    program = """
+    import subprocess
+    p = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    Path("grandchild").write_text(str(p.pid))
+    time.sleep(60)
+    """
+    assert run(program, job_wall_seconds=1.0)[0] is Ending.TIME
+    stat = Path(f"/proc/{(tmp_path / 'grandchild').read_text()}/stat")
+    assert not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"

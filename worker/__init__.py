@@ -1,0 +1,1 @@
+"""The worker: takes work off the doorbell, runs generators in child processes, publishes what they make."""

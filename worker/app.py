@@ -1,0 +1,58 @@
+"""Celery, as a doorbell: a message carries an id, is acknowledged early, and may come twice or not at all.
+
+PostgreSQL is the truth: claims decide who works, leases who has stopped, the reaper what is rung again.
+"""
+
+from __future__ import annotations
+
+import mmap
+import sys
+from typing import Any
+
+from celery import Celery, signals
+
+from core import logging
+from core.settings import get_settings
+
+settings = get_settings()
+
+app = Celery("graphveil", broker=settings.redis_url, include=["worker.tasks"])
+app.conf.update(
+    accept_content=["json"],
+    task_serializer="json",
+    task_default_queue="graphveil",
+    task_acks_late=False,  # a lost worker is noticed by its lease, not by the broker
+    task_ignore_result=True,
+    task_publish_retry=False,  # the relay keeps what could not be sent
+    result_backend=None,
+    worker_prefetch_multiplier=1,
+    worker_disable_prefetch=True,
+    worker_hijack_root_logger=False,
+    worker_redirect_stdouts=False,
+    worker_enable_remote_control=False,
+    worker_send_task_events=False,
+    broker_connection_retry_on_startup=True,
+    broker_transport_options={"socket_connect_timeout": 5, "socket_timeout": 30, "health_check_interval": 10},
+)
+
+# One byte that the pool processes share with their parent: it lives in memory mapped before they are forked.
+_drain = mmap.mmap(-1, 1)
+
+
+def draining() -> bool:
+    """Whether this worker was asked to stop."""
+    return _drain[0] == 1
+
+
+@signals.worker_shutting_down.connect
+def _start_draining(**_: Any) -> None:
+    _drain[0] = 1
+
+
+@signals.setup_logging.connect
+def _configure_logging(**_: Any) -> None:
+    logging.configure(json_lines=settings.log_json, level=settings.log_level)
+
+
+if __name__ == "__main__":
+    app.worker_main(["worker", "--concurrency", "1", "--pool", "prefork", *sys.argv[1:]])

@@ -1,0 +1,61 @@
+"""The comparison of a published release with its original. Whatever happens here, the release stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from core.errors import GraphveilError, InvalidInput, LeaseLost, NotFound, StorageError
+from core.logging import get_logger
+from core.workflows import evaluate
+from worker.folders import private_folder
+from worker.process import WorkerProcess
+from worker.pulse import Pulse
+from worker.supervisor import Ending, Orders, no_reads, supervise
+
+log = get_logger(__name__)
+
+
+def run_evaluation(process: WorkerProcess, job_id: str, draining: Callable[[], bool]) -> bool:
+    """The curators have their comparison, or it has failed or waits for another worker; False if not free."""
+    services, settings = process.services, process.services.settings
+    work = evaluate.begin_evaluation(services, job_id, process.name)
+    if work is None:
+        return False
+    pulse = Pulse(
+        lambda: evaluate.heartbeat_evaluation(services, work),
+        every_seconds=settings.heartbeat_seconds,
+        lease_seconds=settings.lease_seconds,
+    )
+    orders = Orders(record=no_reads, progress=_unseen, draining=draining)
+    with private_folder(process.folder / f"evaluation-{job_id}-{work.attempt}") as folder, pulse:
+        try:
+            evaluate.fetch_evaluation(services, work, graph=folder / "graph", release=folder / "bundle")
+            ending = supervise("evaluate", folder, settings, pulse, orders)
+            if ending is Ending.FINISHED:
+                evaluate.finish_evaluation(services, work, folder / "out" / evaluate.CURATOR_REPORT)
+            elif ending in (Ending.DRAINED, Ending.LOST):
+                evaluate.hand_back_evaluation(services, job_id, attempt=work.attempt)
+            else:
+                evaluate.fail_evaluation(services, work)
+        except LeaseLost:
+            log.warning("lease_lost")
+        except (NotFound, InvalidInput, OSError, ValueError) as error:
+            log.warning("evaluation_failed", error=type(error).__name__)
+            _quietly(lambda: evaluate.fail_evaluation(services, work))
+        except (StorageError, SQLAlchemyError) as error:
+            log.warning("infrastructure_failed", error=type(error).__name__)
+            _quietly(lambda: evaluate.hand_back_evaluation(services, job_id, attempt=work.attempt))
+    return True
+
+
+def _unseen(stage: str, done: int, total: int) -> None:
+    """The steps of a comparison tell of the original: nobody sees them."""
+
+
+def _quietly(step: Callable[[], None]) -> None:
+    try:
+        step()
+    except (GraphveilError, SQLAlchemyError) as error:
+        log.warning("left_to_the_reaper", error=type(error).__name__)

@@ -1,0 +1,26 @@
+"""Private folders of one attempt each: made for their owner alone, and gone with the attempt."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def private_folder(path: Path) -> Iterator[Path]:
+    """An empty folder that only this user can enter; nothing of it remains afterwards."""
+    os.mkdir(path, 0o700)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """A new file that only this user can read holds the content."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)

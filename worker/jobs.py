@@ -1,0 +1,167 @@
+"""A release job, from claim to publication. How each ending settles stands in :mod:`core.jobs.states`."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from core.errors import InvalidInput, LeaseLost, NotFound, PrivacyViolation, StorageError
+from core.failpoints import reach
+from core.jobs.models import JobReason
+from core.logging import get_logger
+from core.workflows import bundles, publish
+from core.workflows.bundles import ReleaseFile
+from core.workflows.ingest import fetch_graph
+from worker.folders import private_folder, write_private
+from worker.process import WorkerProcess
+from worker.pulse import Pulse
+from worker.supervisor import Ending, Orders, supervise
+
+COPY_TRIES = 3
+COPY_PAUSE_SECONDS = 0.5
+
+REASONS = {
+    Ending.FAILED: JobReason.GENERATOR_FAILED,
+    Ending.MEMORY: JobReason.MEMORY_EXCEEDED,
+    Ending.TIME: JobReason.TIME_EXCEEDED,
+    Ending.VIOLATION: JobReason.PRIVACY_VIOLATION,
+}
+
+log = get_logger(__name__)
+
+
+def run_job(process: WorkerProcess, job_id: str, draining: Callable[[], bool]) -> bool:
+    """The job is published, has ended, or is another's to finish; False if it was not free.
+
+    What cannot be told the database is left to the lease: it runs out, and the reaper decides.
+    """
+    work = publish.begin_job(process.services, job_id, process.name)
+    if work is None:
+        return False
+    reach("after_claim")
+    settings = process.services.settings
+    with (
+        private_folder(process.folder / f"release-{work.job_id}-{work.attempt}") as folder,
+        Pulse(
+            lambda: publish.heartbeat(process.services, work),
+            every_seconds=settings.heartbeat_seconds,
+            lease_seconds=settings.lease_seconds,
+        ) as pulse,
+    ):
+        try:
+            _Attempt(process, work, folder, pulse, draining).run()
+        except LeaseLost:
+            log.warning("lease_lost")
+        except (StorageError, SQLAlchemyError) as error:
+            log.warning("infrastructure_failed", error=type(error).__name__)
+            _hand_back(process, work)
+    return True
+
+
+class _Attempt:
+    def __init__(
+        self,
+        process: WorkerProcess,
+        work: publish.JobWork,
+        folder: Path,
+        pulse: Pulse,
+        draining: Callable[[], bool],
+    ) -> None:
+        self._services, self._work, self._folder = process.services, work, folder
+        self._pulse, self._draining = pulse, draining
+
+    def run(self) -> None:
+        try:
+            fetch_graph(self._services, self._work.dataset_id, self._work.version_id, self._folder / "graph")
+        except NotFound:
+            publish.fail_job(self._services, self._work, JobReason.DATASET_ARCHIVED)
+            return
+        spec = json.dumps(self._work.release | {"plan": self._work.plan})
+        write_private(self._folder / "spec.json", spec.encode())
+        orders = Orders(record=self._record, progress=self._progress, draining=self._draining)
+        ending = supervise("release", self._folder, self._services.settings, self._pulse, orders)
+        reach("after_child")
+        self._settle(ending)
+
+    def _record(self, entry: dict[str, Any]) -> None:
+        publish.record_read(self._services, self._work, entry)
+        reach("after_read")
+
+    def _progress(self, stage: str, done: int, total: int) -> None:
+        publish.record_event(self._services, self._work, stage=stage, done=done, total=total)
+
+    def _settle(self, ending: Ending) -> None:
+        match ending:
+            case Ending.FINISHED:
+                self._publish()
+            case Ending.CANCELLED:
+                publish.cancel_held(self._services, self._work)
+            case Ending.DRAINED | Ending.LOST:
+                publish.hand_back(self._services, self._work)
+            case _:
+                publish.fail_job(self._services, self._work, REASONS[ending])
+
+    def _publish(self) -> None:
+        try:
+            files = self._checked()
+        except PrivacyViolation as error:
+            log.error("release_refused", error=type(error).__name__)
+            publish.fail_job(self._services, self._work, JobReason.PRIVACY_VIOLATION)
+            return
+        except InvalidInput as error:
+            log.error("release_refused", error=error.message)
+            publish.fail_job(self._services, self._work, JobReason.INVALID_RELEASE)
+            return
+        try:
+            publish.stage(self._services, self._work, files)
+        except NotFound:
+            publish.fail_job(self._services, self._work, JobReason.DATASET_ARCHIVED)
+            return
+        reach("after_staging")
+        if not publish.commit_release(self._services, self._work, files):
+            publish.cancel_held(self._services, self._work)
+            return
+        reach("after_charge")
+        self._copy()
+
+    def _checked(self) -> list[ReleaseFile]:
+        work, settings = self._work, self._services.settings
+        transcript = publish.transcript(self._services, work)
+        guarantee = bundles.check_transcript(
+            work.plan, work.plan_digest, work.kind, work.release["delta_atto"], transcript
+        )
+        files = bundles.checked_files(self._folder / "out", settings)
+        bundles.check_report(
+            files,
+            job_id=work.job_id,
+            plan_digest=work.plan_digest,
+            guarantee=guarantee,
+            transcript=transcript,
+        )
+        return files
+
+    def _copy(self) -> None:
+        """The charge stands, so only success helps; after a few failures the reaper goes on trying."""
+        for _ in range(COPY_TRIES):
+            try:
+                publish.copy_release(self._services, self._work.job_id)
+                break
+            except StorageError:
+                log.warning("copy_failed")
+                time.sleep(COPY_PAUSE_SECONDS)
+        else:
+            return
+        reach("before_published")
+        publish.finish_release(self._services, self._work.job_id)
+
+
+def _hand_back(process: WorkerProcess, work: publish.JobWork) -> None:
+    try:
+        publish.hand_back(process.services, work)
+    except (LeaseLost, SQLAlchemyError) as error:
+        log.warning("left_to_the_reaper", error=type(error).__name__)

@@ -1,0 +1,72 @@
+"""What a child process may use, and how much it uses."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import signal
+from pathlib import Path
+
+OPEN_FILES = 1024
+PR_SET_PDEATHSIG = 1
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+# All that a child is told of its surroundings: how to find programs and libraries, nothing of the service.
+PASSED_ON = frozenset(
+    {
+        "PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "VIRTUAL_ENV",
+        "NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS",
+        "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES",
+    }
+)  # fmt: skip
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def child_environment(folder: Path) -> dict[str, str]:
+    """The environment of a child: an allow-list, so that no address or secret of the service is in it."""
+    passed = {name: value for name, value in os.environ.items() if name in PASSED_ON}
+    return passed | {
+        "HOME": str(folder),
+        "TMPDIR": str(folder),
+        "PYTHONPATH": str(ROOT),
+        "PYTHONSAFEPATH": "1",  # nothing in the working folder can pass for a module
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def confine(parent: int) -> None:
+    """This child dies with its parent, dumps no memory, opens few files, and goes first when memory ends.
+
+    Memory itself is watched from outside: an address-space limit would hit the reservations of numeric
+    libraries, not what they use. Raises RuntimeError if the parent is gone already.
+    """
+    os.umask(0o077)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    files = OPEN_FILES if most == resource.RLIM_INFINITY else min(OPEN_FILES, most)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+    Path("/proc/self/oom_score_adj").write_text("1000")
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl")
+    if os.getppid() != parent:
+        raise RuntimeError("the supervisor is gone")
+
+
+def group_memory_bytes(group: int) -> int:
+    """The resident memory of a process group, in bytes; 0 when nothing of it is left. O(processes)."""
+    total = 0
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            # The name in field 2 may hold spaces and brackets: count fields after its last bracket.
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # ended meanwhile
+        if int(fields[2]) == group:
+            total += int(fields[21]) * PAGE_BYTES
+    return total

@@ -1,0 +1,35 @@
+"""``python -m worker.once run|ingest|evaluate ID``: one piece of work without a broker, then the end.
+
+For schedulers that start one container a job. The exit code is 0 when the work was taken, 3 when it was not
+free.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from core import logging
+from core.outbox.models import Topic
+from core.settings import get_settings
+from worker.process import open_process
+from worker.stopping import Stopping
+from worker.work import take
+
+NOT_FREE = 3
+
+
+def main() -> int:
+    """The exit code."""
+    parser = argparse.ArgumentParser(prog="worker.once")
+    parser.add_argument("topic", choices=[topic.value for topic in Topic])
+    parser.add_argument("subject_id")
+    asked = parser.parse_args()
+    settings = get_settings()
+    logging.configure(json_lines=settings.log_json, level=settings.log_level)
+    taken = take(open_process(settings), Topic(asked.topic), asked.subject_id, Stopping())
+    return 0 if taken else NOT_FREE
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,84 @@
+"""One worker process: its name, its services, and a private folder that no other process touches."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import socket
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from core import failpoints
+from core.logging import get_logger
+from core.settings import Settings, get_settings
+from core.storage.store import make_private_folder
+from core.workflows.context import Services, open_services
+
+PREFIX = "worker-"
+LOCK = ".lock"
+
+log = get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class WorkerProcess:
+    """``services.settings.work_folder`` is this process's own."""
+
+    name: str
+    services: Services
+
+    @property
+    def folder(self) -> Path:
+        return self.services.settings.work_folder
+
+
+@lru_cache(maxsize=1)
+def this_process() -> WorkerProcess:
+    """The process as it was opened at the first call; call it after any fork."""
+    return open_process(get_settings())
+
+
+def open_process(settings: Settings) -> WorkerProcess:
+    """A process with services and a folder of its own; what dead processes of this host left is deleted."""
+    failpoints.arm(settings.failpoints)
+    name = f"{socket.gethostname()[:64]}-{os.getpid()}-{os.urandom(4).hex()}"
+    make_private_folder(settings.work_folder)
+    folder = _own_folder(settings.work_folder, name)
+    sweep(settings.work_folder)
+    own = settings.model_copy(update={"work_folder": folder})
+    return WorkerProcess(name, open_services(own))
+
+
+def sweep(parent: Path) -> int:
+    """No folder of a process that is gone remains; how many there were. A living process holds its lock."""
+    removed = 0
+    for folder in parent.glob(f"{PREFIX}*"):
+        try:
+            handle = os.open(folder / LOCK, os.O_RDWR)
+        except FileNotFoundError:
+            continue  # another sweep is deleting it
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            continue
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+            removed += 1
+        finally:
+            os.close(handle)
+    if removed:
+        log.warning("left_folders_deleted", count=removed)
+    return removed
+
+
+def _own_folder(parent: Path, name: str) -> Path:
+    """The lock is held before the folder carries a name that a sweep looks for; it ends with the process."""
+    made = parent / f"new-{name}"
+    os.mkdir(made, 0o700)
+    handle = os.open(made / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    folder = parent / f"{PREFIX}{name}"
+    made.rename(folder)
+    return folder

@@ -1,0 +1,78 @@
+"""``python -m worker.reaper``: what crashed processes left undone is finished, queued again or ended.
+
+Several may run; an advisory lock lets one at a time work.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from sqlalchemy import text
+from sqlalchemy.exc import SQLAlchemyError
+
+from core import logging
+from core.errors import StorageError
+from core.logging import get_logger
+from core.settings import get_settings
+from core.workflows import recover
+from core.workflows.context import Services, open_services
+from worker.stopping import Stopping
+
+LOCK = 0x67726170  # "grap": one reaper a database
+
+log = get_logger(__name__)
+
+
+def reap_once(services: Services) -> dict[str, int]:
+    """Every duty was done once; how much each had to do. One duty's failure does not stop the others."""
+    done: dict[str, int] = {}
+    for name, duty in recover.DUTIES.items():
+        done[name] = _tried(name, duty, services)
+    if any(done.values()):
+        log.info("reaped", **{name: count for name, count in done.items() if count})
+    return done
+
+
+def run(services: Services, stopping: Stopping) -> None:
+    """The duties are done again and again, while this process holds the lock, until it is asked to stop."""
+    pause = services.settings.reaper_poll_seconds
+    while not stopping():
+        try:
+            with services.db.engine.connect() as connection:
+                connection = connection.execution_options(isolation_level="AUTOCOMMIT")
+                held = connection.execute(text("SELECT pg_try_advisory_lock(:lock)"), {"lock": LOCK}).scalar()
+                while held and not stopping():
+                    connection.execute(text("SELECT 1"))  # the lock is gone if the connection is
+                    reap_once(services)
+                    stopping.wait(pause)
+                if held:
+                    connection.execute(text("SELECT pg_advisory_unlock(:lock)"), {"lock": LOCK})
+        except SQLAlchemyError as error:
+            log.warning("reaper_paused", error=type(error).__name__)
+        stopping.wait(pause)
+
+
+def _tried(name: str, duty: Callable[[Services], int], services: Services) -> int:
+    try:
+        return duty(services)
+    except (SQLAlchemyError, StorageError) as error:
+        log.warning("duty_failed", duty=name, error=type(error).__name__)
+        return 0
+
+
+def main() -> int:
+    """The exit code."""
+    settings = get_settings()
+    logging.configure(json_lines=settings.log_json, level=settings.log_level)
+    services = open_services(settings)
+    stopping = Stopping()
+    log.info("reaper_started")
+    run(services, stopping)
+    services.close()
+    log.info("reaper_stopped")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,106 @@
+"""``python -m worker.relay``: what the outbox holds is told to the broker, at least once.
+
+Sent first and marked afterwards: a crash between the two sends again, and claims make that harmless. A
+notification wakes the relay at once; polling finds what a notification missed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import psycopg
+from celery import Celery
+from kombu.exceptions import OperationalError
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import SQLAlchemyError
+
+from core import failpoints, logging
+from core.db.session import Database
+from core.failpoints import reach
+from core.logging import get_logger
+from core.outbox import service as outbox
+from core.settings import Settings, get_settings
+from worker.stopping import Stopping
+from worker.tasks import task_name
+
+BATCH = 100
+PAUSE_SECONDS = 2.0
+
+log = get_logger(__name__)
+
+
+def relay_once(db: Database, send: Callable[[str, str], None]) -> int:
+    """Every due message, up to a batch, is sent and marked; how many. Nothing is marked if sending fails.
+
+    Several relays may run: each takes rows that the others have not locked.
+    """
+    with db.transaction() as session:
+        messages = outbox.take_unsent(session, BATCH)
+        for message in messages:
+            send(task_name(message.topic), message.subject_id)
+        if messages:
+            reach("before_mark_sent")
+        outbox.mark_sent(session, [message.id for message in messages])
+        return len(messages)
+
+
+def sender(app: Celery) -> Callable[[str, str], None]:
+    """Sends one id to one task; raises kombu's OperationalError when the broker does not answer."""
+
+    def send(name: str, subject_id: str) -> None:
+        app.send_task(name, args=[subject_id], retry=False)
+
+    return send
+
+
+def run(settings: Settings, app: Celery, stopping: Stopping) -> None:
+    """Messages are relayed until this process is asked to stop. Lost connections are opened again."""
+    db, send = Database(settings.database_url, pool_size=1), sender(app)
+    while not stopping():
+        try:
+            with psycopg.connect(_plain(settings.database_url), autocommit=True) as listener:
+                listener.execute(f"LISTEN {outbox.CHANNEL}")
+                _relay_while_connected(db, send, listener, settings.relay_poll_seconds, stopping)
+        except (psycopg.Error, SQLAlchemyError, OperationalError, OSError) as error:
+            log.warning("relay_paused", error=type(error).__name__)
+            stopping.wait(PAUSE_SECONDS)
+    db.dispose()
+
+
+def _relay_while_connected(
+    db: Database,
+    send: Callable[[str, str], None],
+    listener: psycopg.Connection,
+    poll_seconds: float,
+    stopping: Stopping,
+) -> None:
+    while not stopping():
+        sent = relay_once(db, send)
+        if sent:
+            log.info("relayed", count=sent)
+        if sent < BATCH:
+            for _ in listener.notifies(timeout=poll_seconds, stop_after=1):
+                continue
+
+
+def _plain(url: str) -> str:
+    return make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+
+
+def main() -> int:
+    """The exit code."""
+    from worker.app import app
+
+    settings = get_settings()
+    logging.configure(json_lines=settings.log_json, level=settings.log_level)
+    failpoints.arm(settings.failpoints)
+    stopping = Stopping()
+    log.info("relay_started")
+    run(settings, app, stopping)
+    log.info("relay_stopped")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,148 @@
+"""The child: ``python -m worker.sandbox release|ingest|evaluate FOLDER``, without credentials or connections.
+
+It reads and writes ``FOLDER``, and speaks to its supervisor over two pipes. Before a metered operation draws,
+the supervisor has answered that its record is durable.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from core.errors import IngestRejected, InvalidInput, LeaseLost, PrivacyViolation
+from worker import limits
+
+if TYPE_CHECKING:
+    from core.privacy.meter import TranscriptEntry
+
+EXIT_FAILED = 70
+EXIT_MEMORY = 71
+EXIT_VIOLATION = 72
+PROGRESS_SECONDS = 0.5
+
+
+class Channel:
+    """The child's end of the pipes; the recorder of its meter, and its progress."""
+
+    def __init__(self, events: int, answers: int) -> None:
+        self._events = os.fdopen(events, "wb", buffering=0)
+        self._answers = os.fdopen(answers, "rb")
+        self._stage, self._told_at = "", 0.0
+
+    def record(self, entry: TranscriptEntry) -> None:
+        """The entry is durable. LeaseLost when the supervisor does not say so: nothing may be read."""
+        self._send({"type": "meter", "entry": entry.to_json()})
+        line = self._answers.readline()
+        if not line or json.loads(line) != {"recorded": entry.sequence}:
+            raise LeaseLost("the read was not recorded")
+
+    def progress(self, stage: str, done: int, total: int) -> None:
+        """Told when a stage begins or ends, and now and then between."""
+        now = time.monotonic()
+        if stage == self._stage and done < total and now - self._told_at < PROGRESS_SECONDS:
+            return
+        self._stage, self._told_at = stage, now
+        self._send({"type": "progress", "stage": stage, "done": int(done), "total": int(total)})
+
+    def _send(self, message: dict[str, Any]) -> None:
+        view = memoryview(json.dumps(message).encode() + b"\n")
+        while view:
+            view = view[self._events.write(view) :]
+
+
+def release(folder: Path, channel: Channel) -> None:
+    """``folder/out`` holds the release bundle of ``folder/spec.json`` and ``folder/graph``."""
+    from core.publishing import ReleaseSpec, run_release
+
+    spec = ReleaseSpec.model_validate_json((folder / "spec.json").read_bytes())
+    run_release(
+        graph_folder=folder / "graph",
+        spec=spec,
+        out=folder / "out",
+        recorder=channel,
+        progress=channel.progress,
+    )
+
+
+def evaluate(folder: Path, channel: Channel) -> None:
+    """``folder/out/curator.json`` compares ``folder/release`` with ``folder/graph``."""
+    from core.publishing import run_evaluation
+
+    run_evaluation(
+        graph_folder=folder / "graph",
+        release_folder=folder / "bundle",
+        out=folder / "out",
+        progress=channel.progress,
+    )
+
+
+def ingest(folder: Path, channel: Channel) -> None:
+    """``folder/graph`` holds the canonical graph of the upload that ``folder/spec.json`` describes.
+
+    ``folder/result.json`` says how it went: ``{"report": ...}``, or ``{"findings": [...], "message": ...}``.
+    """
+    from core.graphs.ingest import IngestLimits, UploadedFile, canonicalise
+    from core.graphs.schema import GraphSchema
+
+    spec = json.loads((folder / "spec.json").read_bytes())
+    files = {
+        part: UploadedFile(Path(file["path"]), file["format"], file["options"])
+        for part, file in spec["files"].items()
+    }
+    try:
+        report = canonicalise(
+            files,
+            None if spec["schema"] is None else GraphSchema.model_validate(spec["schema"]),
+            folder / "graph",
+            IngestLimits(**spec["limits"]),
+            channel.progress,
+            fingerprint_key=bytes.fromhex(spec["fingerprint_key"]),
+        )
+    except IngestRejected as error:
+        result = {"findings": error.members.get("findings", []), "message": error.message}
+    except InvalidInput as error:
+        result = {"findings": [], "message": error.message}
+    else:
+        result = {"report": report.to_json()}
+    (folder / "result.json").write_text(json.dumps(result), encoding="utf-8")
+
+
+KINDS: dict[str, Callable[[Path, Channel], None]] = {
+    "release": release,
+    "ingest": ingest,
+    "evaluate": evaluate,
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The exit code: 0 when the work is done; the reason otherwise, and no word more to anyone outside."""
+    parser = argparse.ArgumentParser(prog="worker.sandbox")
+    parser.add_argument("kind", choices=sorted(KINDS))
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--events", type=int, required=True)
+    parser.add_argument("--answers", type=int, required=True)
+    parser.add_argument("--parent", type=int, required=True)
+    asked = parser.parse_args(arguments)
+    limits.confine(asked.parent)
+    try:
+        KINDS[asked.kind](asked.folder, Channel(asked.events, asked.answers))
+    except PrivacyViolation:
+        traceback.print_exc()
+        return EXIT_VIOLATION
+    except MemoryError:
+        return EXIT_MEMORY
+    except Exception:
+        traceback.print_exc()
+        return EXIT_FAILED
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

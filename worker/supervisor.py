@@ -1,0 +1,133 @@
+"""Watches one child: hands its messages on, and ends it when its time, memory or lease is over."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from core.errors import InvalidInput, LeaseLost, PrivacyViolation
+from core.logging import get_logger
+from core.settings import Settings
+from worker.child import Child
+from worker.pulse import Pulse
+from worker.sandbox import EXIT_MEMORY, EXIT_VIOLATION
+
+TICK_SECONDS = 0.1
+
+log = get_logger(__name__)
+
+
+class Ending(StrEnum):
+    """How a child ended. LOST and DRAINED: infrastructure; CANCELLED: a caller; the rest: itself."""
+
+    FINISHED = "finished"
+    FAILED = "failed"
+    MEMORY = "memory"
+    TIME = "time"
+    VIOLATION = "violation"
+    CANCELLED = "cancelled"
+    DRAINED = "drained"
+    LOST = "lost"
+
+
+@dataclass(frozen=True)
+class Orders:
+    """What to do with a child's messages, and when it is to stop.
+
+    ``record`` makes a metered read durable, or raises; ``draining`` tells that this worker is to stop.
+    """
+
+    record: Callable[[dict[str, Any]], None]
+    progress: Callable[[str, int, int], None]
+    draining: Callable[[], bool]
+
+
+def no_reads(entry: dict[str, Any]) -> None:
+    """Refuses: this kind of child has no meter."""
+    raise PrivacyViolation("this work reads nothing through a meter")
+
+
+def supervise(kind: str, folder: Path, settings: Settings, pulse: Pulse, orders: Orders) -> Ending:
+    """The child has ended, by itself or not, and nothing of it runs any more."""
+    with Child(kind, folder) as child:
+        ending = _Watch(child, settings, pulse, orders).until_the_end()
+    log.info("child_ended", kind=kind, ending=str(ending))
+    return ending
+
+
+class _Watch:
+    def __init__(self, child: Child, settings: Settings, pulse: Pulse, orders: Orders) -> None:
+        self._child, self._settings, self._pulse, self._orders = child, settings, pulse, orders
+        now = time.monotonic()
+        self._deadline = now + settings.job_wall_seconds
+        self._next_sample = now
+        self._grace_ends: float | None = None
+
+    def until_the_end(self) -> Ending:
+        while True:
+            code = self._child.exit_code  # before the last messages are read, so that none is missed
+            ending = self._messages()
+            if ending is None:
+                ending = self._overstepped() if code is None else _by_exit_code(code)
+            if ending is not None:
+                return ending
+
+    def _messages(self) -> Ending | None:
+        try:
+            for message in self._child.messages(TICK_SECONDS):
+                self._handle(message)
+        except (PrivacyViolation, InvalidInput) as error:
+            log.warning("child_refused", error=type(error).__name__)
+            return Ending.VIOLATION
+        except LeaseLost:
+            return Ending.LOST
+        except SQLAlchemyError as error:
+            # Whether the read was recorded is for the database to say, when it answers again.
+            log.warning("database_failed", error=type(error).__name__)
+            return Ending.LOST
+        return None
+
+    def _handle(self, message: dict[str, Any]) -> None:
+        match message:
+            case {"type": "meter", "entry": dict(entry), **rest} if not rest:
+                self._orders.record(entry)
+                self._child.answer({"recorded": entry.get("sequence")})
+            case {
+                "type": "progress",
+                "stage": str(stage),
+                "done": int(done),
+                "total": int(total),
+                **rest,
+            } if not rest:
+                self._orders.progress(stage, done, total)
+            case _:
+                raise PrivacyViolation("the child sent a message of no known kind")
+
+    def _overstepped(self) -> Ending | None:
+        now = time.monotonic()
+        if self._pulse.lost:
+            return Ending.LOST
+        if self._pulse.cancelled:
+            return Ending.CANCELLED
+        if now >= self._deadline:
+            return Ending.TIME
+        if now >= self._next_sample:
+            self._next_sample = now + self._settings.sample_seconds
+            if self._child.memory_bytes() > self._settings.job_memory_bytes:
+                return Ending.MEMORY
+        if self._orders.draining():
+            self._grace_ends = self._grace_ends or now + self._settings.grace_seconds
+            if now >= self._grace_ends:
+                return Ending.DRAINED
+        return None
+
+
+def _by_exit_code(code: int) -> Ending:
+    endings = {0: Ending.FINISHED, EXIT_MEMORY: Ending.MEMORY, EXIT_VIOLATION: Ending.VIOLATION}
+    return endings.get(code, Ending.FAILED)

@@ -1,0 +1,39 @@
+"""One piece of work, by topic: what a message, or ``python -m worker.once``, asks this process to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import structlog
+
+from core.errors import InvalidInput
+from core.logging import get_logger
+from core.outbox.models import Topic
+from worker.evaluations import run_evaluation
+from worker.ingests import run_ingest
+from worker.jobs import run_job
+from worker.process import WorkerProcess
+
+Draining = Callable[[], bool]
+
+log = get_logger(__name__)
+
+RUNNERS: dict[Topic, Callable[[WorkerProcess, str, Draining], bool]] = {
+    Topic.INGEST: run_ingest,
+    Topic.RUN: run_job,
+    Topic.EVALUATE: run_evaluation,
+}
+
+
+def take(process: WorkerProcess, topic: Topic, subject_id: str, draining: Draining) -> bool:
+    """The work was taken as far as this process can; False if it was not free, or this worker is stopping."""
+    if topic not in RUNNERS:
+        raise InvalidInput(f"there is no topic {topic!r}", field="topic")
+    if draining():
+        return False  # the reaper rings again, and another worker answers
+    with structlog.contextvars.bound_contextvars(
+        topic=str(topic), subject_id=subject_id, worker=process.name
+    ):
+        taken = RUNNERS[topic](process, subject_id, draining)
+        log.info("work_ended" if taken else "work_not_free")
+    return taken
