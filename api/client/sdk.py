@@ -239,6 +239,19 @@ class Graphveil:
             raise WaitTimeout(f"job {job_id} is {answer.json().get('state')}; there is no report yet")
         return answer.json()
 
+    def wait_report(self, job_id: str, *, timeout_seconds: float | None = None) -> dict[str, Any]:
+        """The report of a published job once its comparison with the original is made, or has failed.
+
+        For a key that may not read the comparison: the report at once. WaitTimeout when it takes too long.
+        """
+
+        def evaluated(answer: httpx.Response) -> dict[str, Any] | None:
+            report = answer.json()
+            waits = answer.status_code == 202 or (report.get("curator") or {}).get("status") == "pending"
+            return None if waits else report
+
+        return self._poll(f"/jobs/{job_id}/report", evaluated, timeout_seconds)
+
     def artifacts(self, job_id: str) -> list[Artifact]:
         """The files of a release that the key may see."""
         return Artifacts.model_validate(self._calls.request("GET", f"/jobs/{job_id}/artifacts").json()).items

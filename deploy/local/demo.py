@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -115,19 +116,13 @@ def _download(service: Graphveil, job: Job) -> Path:
     return release
 
 
-def _evaluated_report(service: Graphveil, job: Job) -> dict:
+def _evaluated_report(service: Graphveil, job: Job) -> dict[str, Any]:
     """The report with the curator's comparison, which the worker makes after publication."""
-    deadline = time.monotonic() + EVALUATION_SECONDS
     with _step("Comparing with the original, for the curator's eyes only"):
-        while time.monotonic() < deadline:
-            report = service.report(job.id)
-            if (report.get("curator") or {}).get("status") != "pending":
-                return report
-            time.sleep(0.5)
-    return report
+        return service.wait_report(job.id, timeout_seconds=EVALUATION_SECONDS)
 
 
-def _show(report: dict, service: Graphveil, dataset_id: str) -> None:
+def _show(report: dict[str, Any], service: Graphveil, dataset_id: str) -> None:
     guarantee = report["public"]["guarantee"]
     console.print(f"\n[bold]Guarantee[/] {guarantee['statement']}", soft_wrap=False)
     budget = service.budget(dataset_id)
