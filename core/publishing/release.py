@@ -95,7 +95,11 @@ def publish(
         parameters=agreed.params.model_dump(mode="json") | {"edge_types": list(spec.edge_types)},
         statistics=public_statistics(released),
         origin=_origin(generator, spec),
-        artifacts=[entry for entry in entries if entry["role"] == "artifact"],
+        artifacts=[
+            entry | {"name": entry["name"].removeprefix("release/")}  # as it will be downloaded
+            for entry in entries
+            if entry["role"] == "artifact"
+        ],
     )
     bundle.write_json(folder / "public.json", part.model_dump(mode="json"))
     bundle.write_json(out / "manifest.json", bundle.manifest(out, media_types))

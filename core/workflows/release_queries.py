@@ -74,8 +74,6 @@ def get_report(services: Services, principal: Principal, job_id: str) -> dict[st
             update={"charge": _charge(session, job, exact=Role.CURATOR in principal.roles)}
         )
         public = part.model_dump(mode="json")
-        for file in public["provenance"]["artifacts"]:
-            file["name"] = file["name"].removeprefix("release/")  # as it is downloaded
         report: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "public": public}
         if Role.CURATOR in principal.roles:
             report["curator"] = _curator_part(services, session, job)

@@ -67,6 +67,7 @@ class Stack:
             "GRAPHVEIL_PORT": str(port),
             "GRAPHVEIL_METRICS_PORT": str(metrics_port),
             "GRAPHVEIL_PUBLIC_URL": self.url,
+            "GRAPHVEIL_GRACE_SECONDS": "5",
         }
         if "GRAPHVEIL_DATABASE_URL" not in os.environ:
             postgres = undo.enter_context(EmbeddedPostgres(self.folder.path / "postgres"))

@@ -1,0 +1,106 @@
+"""The embedded stack: one per folder, survives restarts, leaves nothing running."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+
+from api.client.sdk import Graphveil
+from core.errors import InstanceRunning
+from deploy.local.folder import DataFolder
+from deploy.local.stack import ROOT, Stack
+
+START_SECONDS = 60
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    """A folder that the database's own user can walk to, unlike pytest's."""
+    with tempfile.TemporaryDirectory(prefix="gv-stack-", dir="/tmp") as path:
+        Path(path).chmod(0o755)
+        yield Path(path) / "data"
+
+
+def running_on(folder: Path) -> list[str]:
+    """Command lines of processes that name the folder, or have it in their environment."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            named = str(folder) in " ".join(process.cmdline())
+            environment = process.environ().get("GRAPHVEIL_STORAGE_URL", "")
+        except (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):
+            continue
+        if named or str(folder) in environment:
+            found.append(" ".join(process.cmdline()))
+    return found
+
+
+def test_a_stack_keeps_its_data_over_a_restart_and_leaves_nothing_running(folder: Path) -> None:
+    with Stack(folder) as stack, Graphveil(stack.url, stack.token) as service:
+        assert stack.first_start
+        first_token = stack.token
+        dataset = service.register_dataset("kept", unit="edge", epsilon="1")
+        with pytest.raises(InstanceRunning, match=r"already runs on .* at http"):
+            Stack(folder).__enter__()
+    assert running_on(folder) == []
+
+    with Stack(folder) as stack, Graphveil(stack.url, stack.token) as service:
+        assert not stack.first_start
+        assert stack.token == first_token
+        assert service.dataset(dataset.id).name == "kept"
+        assert service.budget(dataset.id).remaining.epsilon == "1"
+    assert running_on(folder) == []
+
+
+def test_up_prints_its_addresses_and_stops_on_ctrl_c(folder: Path) -> None:
+    environment = {**os.environ, "COLUMNS": "200"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "deploy.local", "--data", str(folder)],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    printed = ""
+    deadline = time.monotonic() + START_SECONDS
+    while "Ctrl-C" not in printed and time.monotonic() < deadline:
+        printed += process.stdout.readline()
+    url = next(word for word in printed.split() if word.startswith("http"))
+    assert httpx.get(f"{url}/healthz").status_code == 200
+    process.send_signal(signal.SIGINT)
+    rest, _ = process.communicate(timeout=START_SECONDS)
+    assert process.returncode == 0
+    assert "Stopped." in rest
+    assert running_on(folder) == []
+
+
+def test_a_failed_start_gives_the_folder_back(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRAPHVEIL_DATABASE_URL", "postgresql+psycopg://nobody@127.0.0.1:1/none")
+    with pytest.raises(Exception, match="refused"):
+        Stack(folder).__enter__()
+    again = DataFolder(folder)
+    again.lock()
+    again.unlock()
+    assert running_on(folder) == []
+
+
+def test_secrets_are_the_owners_alone(folder: Path) -> None:
+    data = DataFolder(folder)
+    secrets = data.secrets()
+    assert {len(value) for value in secrets.values()} == {64}
+    assert data.secrets() == secrets
+    for file in (folder / "secrets.json", data.token_file):
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
