@@ -1,0 +1,113 @@
+"""CPU seconds and peak memory of a whole PSGraph release (fit and sample), by size of graph.
+
+    python -m benchmarks.psgraph_scale                 all sizes, each in its own process
+    python -m benchmarks.psgraph_scale 200000 2000000  one size
+
+Graphs are generated: power-law degrees, planted communities. CPU time is user and system time of all threads,
+beyond imports and the compilation of kernels (a small graph goes first). Peak memory is that of the whole
+process with its imports and the graph, which another process generated and stored.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+SIZES = ((4_000, 88_000), (34_000, 181_000), (200_000, 2_000_000), (1_000_000, 20_000_000))
+BARS = {4_000: (0.3, None), 34_000: (3.0, 500), 1_000_000: (120.0, 8_000)}  # CPU seconds, MB
+NANO_EPSILON = 1_000_000_000
+
+
+def write(nodes: int, edges: int, folder: str) -> None:
+    """A generated graph in its stored form."""
+    from benchmarks.graphs import community_graph
+    from core.graphs.store import write_graph
+
+    write_graph(community_graph(nodes, edges), Path(folder))
+
+
+def release(folder: str) -> tuple[int, float, float]:
+    """Edges drawn, and the CPU seconds of fit and of sample."""
+    from core.generators.base import PublicFacts, no_progress
+    from core.generators.registry import get
+    from core.graphs.store import read_graph
+    from core.privacy.entropy import noise_generator
+    from core.privacy.meter import MemoryRecorder, Meter
+    from core.privacy.private_graph import PrivateGraph
+    from core.privacy.units import Unit
+
+    graph = read_graph(Path(folder))
+    generator = get("psgraph")
+    started = time.process_time()
+    params = generator.Params()
+    plan = generator.plan(params, PublicFacts(graph.schema, Unit.EDGE, None, NANO_EPSILON, 0, ("edge",)))
+    model = generator.fit(PrivateGraph(graph, Meter(plan, MemoryRecorder())), plan, params, no_progress)
+    fitted = time.process_time()
+    sampled = model.sample(noise_generator(), no_progress)
+    return sampled.edges["edge"].count, fitted - started, time.process_time() - fitted
+
+
+def measure(small: str, folder: str) -> None:
+    """One line of JSON for the graph in ``folder``, after a warm-up on ``small``."""
+    release(small)
+    idle_megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    edges, fit, sample = release(folder)
+    peak_megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    assert "torch" not in sys.modules
+    print(
+        json.dumps(
+            {
+                "drawn_edges": edges,
+                "fit_cpu_seconds": round(fit, 3),
+                "sample_cpu_seconds": round(sample, 3),
+                "idle_megabytes": round(idle_megabytes),
+                "peak_megabytes": round(peak_megabytes),
+            }
+        )
+    )
+
+
+def child(*arguments: str) -> str:
+    """Standard output of this script in a fresh process."""
+    command = [sys.executable, "-m", "benchmarks.psgraph_scale", *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def main(sizes: tuple[tuple[int, int], ...]) -> None:
+    print(
+        f"{'nodes':>9}{'edges':>11}{'drawn':>11}{'fit s':>8}{'sample s':>9}{'CPU s':>8}{'peak MB':>9}  bars"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        small = str(Path(folder) / "small")
+        child("write", "500", "2000", small)
+        for nodes, edges in sizes:
+            stored = str(Path(folder) / f"{nodes}-{edges}")
+            child("write", str(nodes), str(edges), stored)
+            found = json.loads(child("measure", small, stored))
+            total = found["fit_cpu_seconds"] + found["sample_cpu_seconds"]
+            bar_seconds, bar_megabytes = BARS.get(nodes, (None, None))
+            print(
+                f"{nodes:>9}{edges:>11}{found['drawn_edges']:>11}{found['fit_cpu_seconds']:>8.2f}"
+                f"{found['sample_cpu_seconds']:>9.2f}{total:>8.2f}{found['peak_megabytes']:>9}"
+                f"  {bar_seconds or '-'} s, {bar_megabytes or '-'} MB",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case ["write", nodes, edges, folder]:
+            write(int(nodes), int(edges), folder)
+        case ["measure", small, folder]:
+            measure(small, folder)
+        case [nodes, edges]:
+            main(((int(nodes), int(edges)),))
+        case []:
+            main(SIZES)
+        case _:
+            sys.exit(__doc__)

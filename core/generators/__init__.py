@@ -1,0 +1,1 @@
+"""Synthesis methods: one file or folder each, discovered by the registry."""

@@ -1,0 +1,164 @@
+"""What a generator is: the interface that every synthesis method implements.
+
+A module or package beside this file that binds ``GENERATOR`` is discovered by the registry; nothing else has
+to change. The object must be complete (see ``registry.refusals``), and importing its module must need neither
+torch nor numba nor the graph libraries: heavy imports stand inside functions or in inner files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+
+from pydantic import BaseModel, ConfigDict
+
+from core import errors
+from core.graphs.schema import GraphSchema
+from core.privacy.units import Unit
+
+if TYPE_CHECKING:
+    from core.graphs.graph import Graph
+    from core.privacy.entropy import Generator as Rng
+    from core.privacy.guarantee import GuaranteeKind
+    from core.privacy.plan import PrivacyPlan
+    from core.privacy.private_graph import PrivateGraph
+
+Assurance = Literal["proven", "reviewed", "experimental"]
+
+
+class Parameters(BaseModel):
+    """Base of every ``Params``: frozen, unknown names refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+@dataclass(frozen=True)
+class PublicFacts:
+    """All that a plan may depend on. ``edge_types``: the protected relations to synthesise."""
+
+    schema: GraphSchema
+    unit: Unit
+    window: int | None
+    nano_epsilon: int
+    delta_atto: int
+    edge_types: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class GraphKinds:
+    """The shapes of graph that a method takes; False means refused."""
+
+    static: bool = False
+    temporal: bool = False
+    heterogeneous: bool = False
+    attributed: bool = False
+    directed: bool = False
+    bipartite: bool = False
+
+
+class Progress(Protocol):
+    """Called with public numbers only: a stage name and how many of its public steps are done."""
+
+    def __call__(self, stage: str, done: int, total: int) -> None: ...
+
+
+def no_progress(stage: str, done: int, total: int) -> None:
+    """Discards progress."""
+
+
+@runtime_checkable
+class FittedModel(Protocol):
+    """A fitted private model. It holds paid-for output only, so that drawing from it costs nothing."""
+
+    def sample(self, rng: Rng, progress: Progress) -> Graph: ...
+
+    def save(self, folder: Path) -> None:
+        """Write Parquet, JSON or safetensors into ``folder``; never pickle."""
+        ...
+
+
+@runtime_checkable
+class Generator(Protocol):
+    """One synthesis method.
+
+    Plain class attributes will do for the properties. ``plan`` sees no data, needs no heavy import and is
+    deterministic. ``fit`` reads the graph through the
+    metered session only, within the plan. ``load`` reads what ``FittedModel.save`` wrote.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def summary(self) -> str: ...
+
+    @property
+    def assurance(self) -> Assurance: ...
+
+    @property
+    def Params(self) -> type[BaseModel]: ...
+
+    @property
+    def accepts(self) -> GraphKinds: ...
+
+    @property
+    def units(self) -> frozenset[Unit]: ...
+
+    @property
+    def kinds(self) -> frozenset[GuaranteeKind]: ...
+
+    def plan(self, params: Any, public: PublicFacts) -> PrivacyPlan: ...
+
+    def fit(self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> FittedModel: ...
+
+    def load(self, folder: Path) -> FittedModel: ...
+
+
+def require_accepted(generator: Generator, public: PublicFacts) -> None:
+    """Every protected relation, the unit and the budget are of a sort that ``generator`` declares to take.
+
+    Raises ``errors.NotAccepted`` with the field to mend. Reads public facts only.
+    """
+    if public.unit not in generator.units:
+        known = ", ".join(sorted(generator.units))
+        raise errors.NotAccepted(f"{generator.name} supports the units {known}", field="unit")
+    if public.unit.temporal != public.schema.temporal:
+        raise errors.NotAccepted(
+            "unit edge is for static graphs, the other units for temporal ones", field="unit"
+        )
+    if public.unit is Unit.W_EVENT and (public.window is None or public.window < 1):
+        raise errors.NotAccepted("the unit w-event needs a window of at least one step", field="window")
+    if public.nano_epsilon < 1:
+        raise errors.NotAccepted("epsilon must be positive", field="epsilon")
+    if not public.edge_types:
+        raise errors.NotAccepted("there is no protected relation to synthesise", field="edge_types")
+    if len(set(public.edge_types)) != len(public.edge_types):
+        raise errors.NotAccepted("a relation is named twice", field="edge_types")
+    if len(public.schema.node_types) > 1 and not generator.accepts.heterogeneous:
+        raise errors.NotAccepted(f"{generator.name} takes graphs of one node type", field="schema.node_types")
+    for name in public.edge_types:
+        _require_relation(generator, public, name)
+
+
+def _require_relation(generator: Generator, public: PublicFacts, name: str) -> None:
+    kinds = generator.accepts
+    declared: Mapping[str, Any] = {relation.name: relation for relation in public.schema.edge_types}
+    if name not in declared:
+        raise errors.NotAccepted(f"no relation named {name!r} is declared", field="edge_types")
+    relation, field = declared[name], f"schema.edge_types.{name}"
+    if relation.public:
+        raise errors.NotAccepted(f"{name!r} is public and is not synthesised", field=field)
+    checks = (
+        (relation.homogeneous or kinds.bipartite, "relations between nodes of one type only"),
+        (not (relation.homogeneous and relation.directed) or kinds.directed, "undirected relations only"),
+        (not relation.temporal or kinds.temporal, "relations without time only"),
+        (relation.temporal or kinds.static, "relations with time only"),
+    )
+    for passed, what in checks:
+        if not passed:
+            raise errors.NotAccepted(f"{generator.name} takes {what}; {name!r} is not", field=field)

@@ -1,0 +1,73 @@
+"""Consistent non-negative estimates from noisy counts, and their combination over time.
+
+Everything here is post-processing: it reads noisy values and public constants only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+def norm_sub(values: np.ndarray) -> np.ndarray:
+    """``max(values - s, 0)`` with the one shift s that keeps the sum; zeros where the sum is not positive.
+
+    float64 of the same shape. O(L log L). Source: NormSub, Wang et al., NDSS 2020.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    total = values.sum()
+    if total <= 0:
+        return np.zeros(len(values))
+    ranked = np.sort(values)[::-1]
+    # With the q largest entries kept, the shift is (their sum - total)/q; entry q stays while it exceeds it.
+    shift = (np.cumsum(ranked) - total) / np.arange(1, len(ranked) + 1)
+    kept = int(np.count_nonzero(ranked > shift))
+    return np.maximum(values - shift[kept - 1], 0.0)
+
+
+def norm_sub_groups(values: np.ndarray, groups: np.ndarray, count: int) -> np.ndarray:
+    """NormSub inside every group at once.
+
+    ``values`` (L,), ``groups`` (L,) in 0..count-1. In each group the result is non-negative and keeps the
+    group's sum, or is zero where that sum is not positive. O(L log L), no loop over groups.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    if len(values) == 0:
+        return values.copy()
+    order = np.lexsort((-values, groups))
+    ranked, group = values[order], np.asarray(groups)[order]
+    starts = np.searchsorted(group, np.arange(count))
+    sums = np.bincount(group, weights=ranked, minlength=count)
+    running = np.cumsum(ranked)
+    before = np.where(starts > 0, running[np.maximum(starts, 1) - 1], 0.0)
+    rank = np.arange(1, len(ranked) + 1) - starts[group]
+    shift = (running - before[group] - sums[group]) / rank
+    kept = np.bincount(group[ranked > shift], minlength=count)
+    last = np.clip(starts + kept - 1, 0, len(ranked) - 1)
+    alive = (sums > 0) & (kept > 0)
+    final = np.where(alive, shift[last], np.inf)
+    result = np.empty_like(values)
+    result[order] = np.maximum(ranked - final[group], 0.0)
+    return result
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A noisy vector with the quantity that weighs it: epsilon (linear) or precision (inverse variance)."""
+
+    values: np.ndarray
+    weight: float
+
+
+def combine(now: Estimate, before: Estimate, *, inverse_variance: bool) -> Estimate:
+    """The weighted mean of two estimates of one vector, and the weight that it carries on.
+
+    Linear: weights proportional to epsilon, as in the paper's combination step; the stored weight is the
+    current epsilon. Inverse variance: precisions add, capped at four current steps so that old evidence
+    fades while the graph changes.
+    """
+    alpha = now.weight / (now.weight + before.weight)
+    values = alpha * now.values + (1 - alpha) * before.values
+    weight = min(now.weight + before.weight, 4 * now.weight) if inverse_variance else now.weight
+    return Estimate(values, weight)

@@ -1,0 +1,128 @@
+"""The steps of a stream: when a partition is kept, what is combined, what the transcript shows."""
+
+import numpy as np
+import pytest
+
+from core.generators.base import PublicFacts, no_progress
+from core.generators.psgraph import GENERATOR
+from core.generators.psgraph.budget import PSGraphParams
+from core.graphs.graph import EdgeTable, Graph, NodeTable
+from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.privacy.entropy import public_generator
+from core.privacy.meter import MemoryRecorder, Meter
+from core.privacy.private_graph import PrivateGraph
+from core.privacy.units import Unit
+
+NODES = 60
+NANO = 10**9
+
+
+def stream(sizes: list[int], relations=("edge",)) -> Graph:
+    """Snapshots of the first ``size`` node pairs, the same in every relation."""
+    kinds = tuple(EdgeType(name=name, temporal=True) for name in relations)
+    schema = GraphSchema(
+        node_types=(NodeType(count=NODES),), edge_types=kinds, time=TimeGrid(count=len(sizes))
+    )
+    every = np.random.default_rng(2).permutation(np.stack(np.triu_indices(NODES, 1), axis=1))
+    ends = np.concatenate([every[:size] for size in sizes])
+    table = EdgeTable(ends[:, 0], ends[:, 1], np.repeat(np.arange(len(sizes)), sizes))
+    return Graph.build(schema, {"node": NodeTable(NODES)}, dict.fromkeys(relations, table))
+
+
+def fit(graph, unit=Unit.EVENT, window=None, epsilon=50, **params):
+    names = tuple(relation.name for relation in graph.schema.edge_types)
+    chosen = PSGraphParams(super_node_size=5, **params)
+    plan = GENERATOR.plan(chosen, PublicFacts(graph.schema, unit, window, epsilon * NANO, 0, names))
+    meter = Meter(plan, MemoryRecorder())
+    model = GENERATOR.fit(PrivateGraph(graph, meter), plan, chosen, no_progress)
+    return model, meter
+
+
+def partitioned_steps(meter) -> list[int]:
+    return [entry.step for entry in meter.transcript if entry.purpose == "partition: adjustment"]
+
+
+# At epsilon 50 and a cap of 5 the noisy counts are off by a fraction of an edge: the branches are certain.
+CERTAIN = {"count_cap": 5.0}
+
+
+def test_a_stable_stream_keeps_its_partition():
+    model, meter = fit(stream([400, 410, 420]), **CERTAIN)
+    assert partitioned_steps(meter) == [0]
+    labels = [cell.labels for cell in model.cells.values()]
+    assert labels[0] is labels[1] is labels[2]
+
+
+def test_slow_drift_is_measured_from_the_last_partition():
+    """Steps of 40 edges stay below the 60 nodes; two of them together do not."""
+    _, meter = fit(stream([400, 440, 480, 520, 560]), **CERTAIN)
+    assert partitioned_steps(meter) == [0, 2, 4]
+
+
+def test_every_step_partitions_anew_when_told_so():
+    _, meter = fit(stream([400, 400, 400]), reuse_partition=False, **CERTAIN)
+    assert partitioned_steps(meter) == [0, 1, 2]
+
+
+def test_relations_run_apart():
+    model, meter = fit(stream([300, 300], relations=("calls", "mails")), **CERTAIN)
+    assert partitioned_steps(meter) == [0, 0]
+    assert model.cells["calls", 0].labels is not model.cells["mails", 0].labels
+    sampled = model.sample(public_generator(1), no_progress)
+    assert {name: table.count for name, table in sampled.edges.items()} == pytest.approx(
+        {"calls": 600, "mails": 600}, abs=12
+    )
+
+
+def test_every_step_spends_its_share_exactly():
+    """Both branches cost epsilon / w: what a step saves on its partition goes to the perturbation."""
+    _, meter = fit(stream([400, 400, 900]), unit=Unit.W_EVENT, window=2, **CERTAIN)
+    spent = dict.fromkeys(range(3), 0)
+    for entry in meter.transcript:
+        if entry.group is None:
+            event = entry.event
+            spent[entry.step] += getattr(event, "nano_epsilon", None) or event.branches[0].nano_epsilon
+    assert partitioned_steps(meter) == [0, 2]
+    assert spent == dict.fromkeys(range(3), 25 * NANO)
+
+
+def test_combination_lowers_the_error_of_degrees():
+    """Constant stream, kept partition: later degrees are means of two noisy ones (linear weights)."""
+    errors = {}
+    for combined in (True, False):
+        found = []
+        for _ in range(20):
+            graph = stream([500, 500, 500])
+            model, _ = fit(graph, epsilon=3, combine=combined, threshold_factor=1e6)
+            cell = model.cells["edge", 2]
+            ends = np.concatenate([graph.cell("edge", 2).source, graph.cell("edge", 2).target])
+            found.append(np.abs(cell.d_in + cell.d_out - np.bincount(ends, minlength=NODES)).mean())
+        errors[combined] = np.mean(found)
+    assert errors[True] < errors[False]
+
+
+@pytest.mark.parametrize("totals", ["noisy_count", "as_published"])
+def test_drawn_edges_meet_the_noisy_count(totals):
+    model, _ = fit(stream([600, 200]), totals=totals, **CERTAIN)
+    sampled = model.sample(public_generator(3), no_progress)
+    for step, size in enumerate((600, 200)):
+        assert sampled.cell("edge", step).count == pytest.approx(size, abs=8)
+
+
+def test_without_noise_to_speak_of_communities_come_back():
+    """Two planted halves at a very high epsilon: labels, block totals and degrees are recovered."""
+    rng = np.random.default_rng(0)
+    ends = np.stack(np.triu_indices(NODES, 1), axis=1)
+    same = (ends[:, 0] < 30) == (ends[:, 1] < 30)
+    ends = ends[rng.random(len(ends)) < np.where(same, 0.5, 0.02)]
+    schema = GraphSchema(node_types=(NodeType(count=NODES),), edge_types=(EdgeType(),))
+    graph = Graph.build(schema, {"node": NodeTable(NODES)}, {"edge": EdgeTable(ends[:, 0], ends[:, 1])})
+    params = PSGraphParams(super_node_size=1, initialise_share=0.4, adjust_share=0.3)
+    plan = GENERATOR.plan(params, PublicFacts(schema, Unit.EDGE, None, 500 * NANO, 0, ("edge",)))
+    model = GENERATOR.fit(PrivateGraph(graph, Meter(plan, MemoryRecorder())), plan, params, no_progress)
+    cell = model.cells["edge", None]
+    labels = cell.labels
+    assert len(set(zip(labels, np.arange(NODES) < 30, strict=True))) == len(set(labels)) == 2
+    true = np.bincount(ends.ravel(), minlength=NODES)
+    assert np.abs(cell.d_in + cell.d_out - true).mean() < 0.5
+    assert cell.between.edges.sum() == pytest.approx((labels[ends[:, 0]] != labels[ends[:, 1]]).sum(), abs=2)
