@@ -101,6 +101,25 @@ def reconstruct(
     return result
 
 
+def top_up(keys: np.ndarray, nodes: int, edges: int, rng: Rng) -> np.ndarray:
+    """``edges`` sorted keys, or all pairs if they are fewer: what is missing is uniform over undrawn pairs.
+
+    Where noise leaves weight on a handful of nodes, their blocks are full long before the paid-for number of
+    edges is met. ``keys``: sorted, distinct. O(m log m).
+    """
+    pairs = nodes * (nodes - 1) // 2
+    missing = np.array([min(edges, pairs) - len(keys)])
+    if missing[0] <= 0:
+        return keys
+    everyone = Layout.of(np.zeros(nodes, dtype=np.int64), 1, np.ones(nodes))
+    zero = np.zeros(1, dtype=np.int64)
+    whole, room = Blocks(zero, zero, missing), np.array([pairs])
+    if edges * DENSE > pairs:
+        fresh = _enumerate(everyone, everyone, whole, missing, room, nodes, rng, taken=keys)
+        return np.sort(np.concatenate([keys, fresh]))
+    return _draw_rounds(everyone, everyone, whole, missing, room, nodes, rng, taken=keys)
+
+
 def _select(blocks: Blocks, mask: np.ndarray) -> Blocks:
     return Blocks(blocks.row[mask], blocks.column[mask], blocks.edges[mask])
 
@@ -117,9 +136,11 @@ def _draw_rounds(
     room: np.ndarray,
     nodes: int,
     rng: Rng,
+    taken: np.ndarray | None = None,
 ) -> np.ndarray:
+    """``wanted`` distinct weighted pairs per block, none of them among ``taken``; sorted keys, taken's too."""
     remaining = wanted.copy()
-    accepted = np.empty(0, dtype=np.int64)
+    accepted = np.empty(0, dtype=np.int64) if taken is None else taken
     for _ in range(ROUNDS):
         if not remaining.any():
             return accepted

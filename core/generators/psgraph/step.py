@@ -10,7 +10,7 @@ import numpy as np
 from core.generators.psgraph.budget import PSGraphParams, StepBudget
 from core.generators.psgraph.partition import private_partition, upper_triangle
 from core.generators.psgraph.perturb import Estimate, combine, norm_sub, norm_sub_groups
-from core.generators.psgraph.reconstruct import Blocks, Layout, capacity, reconstruct
+from core.generators.psgraph.reconstruct import Blocks, Layout, capacity, reconstruct, top_up
 from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:
@@ -146,6 +146,8 @@ def draw(model: StepModel, params: PSGraphParams, rng: Rng) -> np.ndarray:
         from core.generators.psgraph.postprocess import post_process
 
         keys = post_process(keys, labels, d_in, d_out, model.edges, rng)
+    if params.totals == "noisy_count":
+        keys = top_up(keys, len(labels), model.edges, rng)
     return keys
 
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from core.generators.psgraph.postprocess import post_process
-from core.generators.psgraph.reconstruct import Blocks, Layout, reconstruct
+from core.generators.psgraph.reconstruct import Blocks, Layout, reconstruct, top_up
 from core.privacy.entropy import public_generator
 
 
@@ -131,3 +131,28 @@ def test_the_same_random_state_draws_the_same_graph():
 
     np.testing.assert_array_equal(once(4), once(4))
     assert (once(4)[:300] != once(5)[:300]).any()
+
+
+@pytest.mark.parametrize("edges", [50, 300, 1_000, 1_225, 5_000])
+def test_topping_up_meets_the_count_and_keeps_what_was_drawn(rng, edges):
+    """Few missing edges, many, nearly all pairs, all pairs, and more than there are."""
+    pairs = np.sort(rng.choice(50 * 49 // 2, size=40, replace=False))
+    low, high = np.triu_indices(50, 1)
+    keys = np.sort(low[pairs] * 50 + high[pairs]).astype(np.int64)
+    full = top_up(keys, 50, edges, rng)
+    assert len(full) == min(edges, 1_225)
+    assert (np.diff(full) > 0).all()
+    assert np.isin(keys, full).all()
+    low, high = np.divmod(full, 50)
+    assert (low < high).all()
+
+
+def test_topping_up_is_uniform_over_the_pairs_not_drawn(rng):
+    keys = np.array([1], dtype=np.int64)  # the pair (0, 1) of four nodes
+    counts = np.zeros(16, dtype=np.int64)
+    for _ in range(3_000):
+        counts[top_up(keys, 4, 2, rng)] += 1
+    free = [2, 3, 6, 7, 11]
+    assert counts[1] == 3_000
+    assert stats.chisquare(counts[free]).pvalue > 1e-4
+    assert counts.sum() == 6_000
