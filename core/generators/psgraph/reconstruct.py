@@ -138,7 +138,7 @@ def _draw_rounds(
     rng: Rng,
     taken: np.ndarray | None = None,
 ) -> np.ndarray:
-    """``wanted`` distinct weighted pairs per block, none of them among ``taken``; sorted keys, taken's too."""
+    """``taken`` and ``wanted`` further weighted pairs per block, all distinct; sorted keys."""
     remaining = wanted.copy()
     accepted = np.empty(0, dtype=np.int64) if taken is None else taken
     for _ in range(ROUNDS):
