@@ -53,13 +53,17 @@ class Settings(BaseSettings):
     relay_poll_seconds: float = Field(default=0.5, gt=0)
     reaper_poll_seconds: float = Field(default=5.0, gt=0)
     cancel_seconds: float = Field(default=60.0, gt=0, description="How long a worker may take to stop a job.")
-    ring_again_seconds: float = Field(default=60.0, gt=0, description="Queued work is announced again after this.")
+    ring_again_seconds: float = Field(
+        default=60.0, gt=0, description="Queued work is announced again after this."
+    )
     sample_seconds: float = Field(default=0.5, gt=0, description="How often a child's memory is looked at.")
     max_job_events: int = Field(default=2_000, ge=1)
     max_transcript_entries: int = Field(default=1_000_000, ge=1)
     max_release_files: int = Field(default=64, ge=4, le=1_000)
     max_release_bytes: int = Field(default=40 * 2**30, ge=1)
-    sweep_limit: int = Field(default=100, ge=1, description="Rows that one duty of the reaper takes at a time.")
+    sweep_limit: int = Field(
+        default=100, ge=1, description="Rows that one duty of the reaper takes at a time."
+    )
     work_folder: Path = Path("/tmp/graphveil-work")
     poll_after_seconds: int = Field(default=2, ge=1, description="Retry-After of a job that still runs.")
 
