@@ -3,7 +3,7 @@
     python benchmarks/http_release.py --facebook Facebook.txt --college CollegeMsg.txt [--runs 5]
 
 Starts an embedded stack in a temporary folder. Facebook: static, unit edge, epsilon 1. CollegeMsg: 28-day
-windows, unit w-event, w 5, epsilon 1. Node ids are shuffled first, so that no method profits from their order.
+windows, unit w-event, w 5, epsilon 1. Node ids are shuffled first: their order gives communities away.
 """
 
 from __future__ import annotations
