@@ -1,0 +1,67 @@
+"""``python docs/build.py``: the pages that the code itself writes: one per generator, and the settings."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from pathlib import Path
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from core.generators.base import Generator
+from core.generators.registry import generators
+from core.settings import Settings
+
+DOCS = Path(__file__).resolve().parent
+
+
+def pages() -> dict[Path, str]:
+    """Every generated page, by its path."""
+    found = {DOCS / "generators" / f"{name}.md": _generator(g) for name, g in generators().items()}
+    return {**found, DOCS / "settings.md": _settings()}
+
+
+def _generator(generator: Generator) -> str:
+    text = inspect.getdoc(sys.modules[type(generator).__module__]) or ""
+    accepts = [name for name, value in vars(generator.accepts).items() if value]
+    return (
+        f"# {generator.title} (`{generator.name}`)\n\n{text}\n\n"
+        f"- Guarantee: {', '.join(sorted(generator.kinds))}\n"
+        f"- Privacy units: {', '.join(sorted(generator.units))}\n"
+        f"- Graphs: {', '.join(accepts)}\n"
+        f"- Assurance: {generator.assurance}\n\n"
+        f"## Parameters\n\n{_table(generator.Params)}\n"
+        f"## How the plan is made\n\n{inspect.getdoc(generator.plan)}\n"
+    )
+
+
+def _settings() -> str:
+    return (
+        "# Settings\n\nRead once from environment variables; each process prints what is wrong and stops. "
+        f"Names are prefixed with `GRAPHVEIL_`.\n\n{_table(Settings, upper=True)}"
+    )
+
+
+def _table(model: type[BaseModel], *, upper: bool = False) -> str:
+    rows = ["| name | default | meaning |", "|---|---|---|"]
+    for name, field in model.model_fields.items():
+        shown = name.upper() if upper else name
+        rows.append(f"| `{shown}` | `{_default(field)}` | {field.description or ''} |")
+    return "\n".join(rows) + "\n"
+
+
+def _default(field: FieldInfo) -> str:
+    value = field.get_default(call_default_factory=False)
+    return str(value) if str(value) else "(none)"
+
+
+def main() -> None:
+    """The pages on disk are those of the code."""
+    for path, text in pages().items():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
