@@ -70,9 +70,8 @@ def show_problem(problem: ProblemError) -> None:
         notes.print(f"  {escape(name)}: {escape(str(value))}")
     show_findings(problem.members.get("findings"))
     again = "The same request may succeed later." if problem.retryable else ""
-    notes.print(
-        f"[dim]Next: {problem.actionable_by or 'unknown'}. {again} Request {problem.request_id}.[/dim]"
-    )
+    who = f"Who can mend it: {problem.actionable_by or 'unknown'}."
+    notes.print(f"[dim]{who} {again} Request {problem.request_id}.[/dim]")
 
 
 def show_findings(findings: list[dict[str, Any]] | None) -> None:

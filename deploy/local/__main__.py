@@ -29,6 +29,12 @@ def up(
     try:
         with Stack(data) as stack:
             console.print(_welcome(stack))
+            console.print("For your shell:", style="bold")
+            console.print(
+                f"export GRAPHVEIL_URL={stack.url} GRAPHVEIL_TOKEN={stack.token}",
+                soft_wrap=True,
+                markup=False,
+            )
             while not stopped.wait(WATCH_SECONDS):
                 dead = stack.processes.dead()
                 if dead is not None:
@@ -49,7 +55,6 @@ def _welcome(stack: Stack) -> Table:
     table.add_row("API documentation", f"{stack.url}/docs")
     table.add_row("Metrics", stack.metrics_url)
     table.add_row("API key (tenant local)" if stack.first_start else "API key", stack.token)
-    table.add_row("In your shell", f"export GRAPHVEIL_URL={stack.url} GRAPHVEIL_TOKEN={stack.token}")
     table.add_row("Data folder", str(stack.folder.path))
     table.add_row("Logs", str(stack.folder.logs))
     table.add_row("Stop", "Ctrl-C")

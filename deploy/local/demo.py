@@ -25,6 +25,7 @@ EXAMPLE = ROOT / "examples" / "us-flights"
 FOLDER = Path(".data/demo")
 EPSILON, CAPACITY = "1", "4"
 EVALUATION_SECONDS = 60.0
+SHOWN = ("edges", "transitivity", "modularity", "largest_component_share")
 
 console = Console(highlight=False)
 
@@ -125,6 +126,14 @@ def _evaluated_report(service: Graphveil, job: Job) -> dict[str, Any]:
 def _show(report: dict[str, Any], service: Graphveil, dataset_id: str) -> None:
     guarantee = report["public"]["guarantee"]
     console.print(f"\n[bold]Guarantee[/] {guarantee['statement']}", soft_wrap=False)
+    overall = report["curator"]["comparison"]["overall"]
+    figures = Table(title="How close it is (curators only), mean over 13 weeks", title_justify="left")
+    for name in ("", "original", "synthetic"):
+        figures.add_column(name, justify="right" if name else "left")
+    for name in SHOWN:
+        row = overall["scalars"][name]
+        figures.add_row(name.replace("_", " "), f"{row['original']:.3g}", f"{row['synthetic']:.3g}")
+    console.print(figures)
     budget = service.budget(dataset_id)
     table = Table(title="Budget of us-flights", title_justify="left")
     for name in ("Capacity", "Charged", "Reserved", "Remaining"):

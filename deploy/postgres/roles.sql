@@ -64,7 +64,7 @@ BEGIN
             ('graphveil_app', 'datasets', 'SELECT, INSERT, UPDATE'),
             ('graphveil_app', 'dataset_keys', 'SELECT, INSERT, DELETE'),
             ('graphveil_app', 'content_fingerprints', 'SELECT, INSERT'),
-            ('graphveil_app', 'dataset_versions', 'SELECT, INSERT, UPDATE'),
+            ('graphveil_app', 'dataset_versions', 'SELECT, INSERT, UPDATE, DELETE'),
             ('graphveil_app', 'dataset_parts', 'SELECT, INSERT, UPDATE, DELETE'),
             ('graphveil_app', 'jobs', 'SELECT, INSERT, UPDATE'),
             ('graphveil_app', 'job_events', 'SELECT, INSERT'),
