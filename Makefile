@@ -45,8 +45,10 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 bench: $(READY)
-	@for script in benchmarks/psgraph_scale.py benchmarks/ingest.py benchmarks/evaluation.py; do \
-		$(BIN)/python $$script || exit 1; done
+	$(BIN)/python -m benchmarks.psgraph_scale
+	$(BIN)/python -m benchmarks.ingest --ids integer --folder .data/bench/integer
+	$(BIN)/python -m benchmarks.ingest --ids string --folder .data/bench/string
+	$(BIN)/python -m benchmarks.evaluation --random 200000 2000000
 
 clean:
 	rm -rf $(VENV) .data build *.egg-info

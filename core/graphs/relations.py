@@ -13,7 +13,7 @@ from core.graphs.columns import codes_of, integers_of
 from core.graphs.findings import shown
 from core.graphs.formats._base import END_TYPES
 from core.graphs.graph import EdgeTable
-from core.graphs.rows import Fault, Resolved
+from core.graphs.rows import Fault, Resolved, type_codes
 from core.graphs.schema import EdgeType, GraphSchema
 from core.graphs.universe import NodeIndex
 
@@ -55,7 +55,7 @@ class EdgeCollector:
     def resolve(self, table: pa.Table) -> Resolved[list[EdgeRows]]:
         """The rows by edge type, with the faults of the rows."""
         faults: list[Fault] = []
-        codes = self._type_codes(table, faults)
+        codes = type_codes(table, self.names, "edge", faults)
         found: dict[tuple[str, str], np.ndarray] = {}
         times = integers_of(table["time"]) if "time" in table.column_names else None
         content = []
@@ -82,24 +82,6 @@ class EdgeCollector:
             if ends:
                 positions = self.universe[node_type].lookup_ends([table[end] for end in ends])
                 found.update({(end, node_type): each for end, each in zip(ends, positions, strict=True)})
-
-    def _type_codes(self, table: pa.Table, faults: list[Fault]) -> np.ndarray:
-        if "type" not in table.column_names:
-            codes = np.zeros(table.num_rows, dtype=np.int64)
-            if len(self.names) > 1 and table.num_rows:
-                codes -= 1
-                faults.append(
-                    Fault(np.arange(len(codes)), "type", lambda _: "the edge has no type; give it one")
-                )
-            return codes
-        codes = codes_of(table["type"], self.names)
-        rows = np.flatnonzero(codes < 0)
-        if len(rows):
-            known = ", ".join(self.names.to_pylist())
-            faults.append(
-                Fault(rows, "type", lambda v: f"the edge type {shown(v)} is not declared; use {known}")
-            )
-        return codes
 
     def _oriented(
         self,

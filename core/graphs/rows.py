@@ -13,7 +13,8 @@ from typing import Generic, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from core.graphs.findings import Findings
+from core.graphs.columns import codes_of
+from core.graphs.findings import Findings, shown
 from core.graphs.formats._base import Batch, Careful
 
 T = TypeVar("T")
@@ -95,3 +96,25 @@ def note(part: Careful, faults: list[Fault], findings: Findings) -> None:
             found.append((int(part.lines[row]), number, fault.explain(value)))
     for line, column, message in sorted(found, key=lambda item: (item[0], item[1] or 0)):
         findings.add(line, column, message)
+
+
+def type_codes(table: pa.Table, names: pa.Array, thing: str, faults: list[Fault]) -> np.ndarray:
+    """The position in ``names`` of each row's type; int64, -1 with a fault where it is none of them.
+
+    Without a type column every row is of the only type there is. ``thing``: "node" or "edge", for messages.
+    """
+    if "type" not in table.column_names:
+        codes = np.zeros(table.num_rows, dtype=np.int64)
+        if len(names) > 1 and table.num_rows:
+            codes -= 1
+            every = np.arange(len(codes))
+            faults.append(Fault(every, "type", lambda _: f"the {thing} has no type; give it one"))
+        return codes
+    codes = codes_of(table["type"], names)
+    rows = np.flatnonzero(codes < 0)
+    if len(rows):
+        known = ", ".join(names.to_pylist())
+        faults.append(
+            Fault(rows, "type", lambda v: f"the {thing} type {shown(v)} is not declared; use {known}")
+        )
+    return codes

@@ -15,7 +15,7 @@ from core.graphs.columns import as_text, codes_of, integers_of, numbers_of, vect
 from core.graphs.findings import shown
 from core.graphs.formats._documents import VECTOR_SEPARATOR
 from core.graphs.graph import NodeTable
-from core.graphs.rows import Fault, Resolved
+from core.graphs.rows import Fault, Resolved, type_codes
 from core.graphs.schema import Attribute, AttributeKind, GraphSchema, NodeType
 from core.graphs.uploads import IngestLimits
 
@@ -83,7 +83,7 @@ class NodeCollector:
         faults: list[Fault] = []
         ids = as_text(table["id"])
         self._check_ids(ids, faults)
-        codes = self._type_codes(table, faults)
+        codes = type_codes(table, self.names, "node", faults)
         content = {}
         for code, node_type in enumerate(self.schema.node_types):
             rows = np.flatnonzero(codes == code)
@@ -111,24 +111,6 @@ class NodeCollector:
             rows = np.flatnonzero(mask.to_numpy())
             if len(rows):
                 faults.append(Fault(rows, "id", explain))
-
-    def _type_codes(self, table: pa.Table, faults: list[Fault]) -> np.ndarray:
-        if "type" not in table.column_names:
-            codes = np.zeros(table.num_rows, dtype=np.int64)
-            if len(self.names) > 1 and table.num_rows:
-                codes -= 1
-                faults.append(
-                    Fault(np.arange(len(codes)), "type", lambda _: "the node has no type; give it one")
-                )
-            return codes
-        codes = codes_of(table["type"], self.names)
-        rows = np.flatnonzero(codes < 0)
-        if len(rows):
-            known = ", ".join(self.names.to_pylist())
-            faults.append(
-                Fault(rows, "type", lambda v: f"the node type {shown(v)} is not declared; use {known}")
-            )
-        return codes
 
     def _attribute(
         self,
