@@ -1,7 +1,7 @@
 """The child: ``python -m worker.sandbox release|ingest|evaluate FOLDER``, without credentials or connections.
 
-It reads and writes ``FOLDER``, and speaks to its supervisor over two pipes. Before a metered operation draws,
-the supervisor has answered that its record is durable.
+It reads and writes ``FOLDER``, and speaks to its supervisor over two pipes. Before a release opens its graph,
+and before a metered operation draws, the supervisor has answered that its record is durable.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import argparse
 import json
 import os
 import sys
-import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -25,7 +24,8 @@ if TYPE_CHECKING:
 EXIT_FAILED = 70
 EXIT_MEMORY = 71
 EXIT_VIOLATION = 72
-PROGRESS_SECONDS = 0.5
+PROGRESS_PARTS = 20
+"""How often, at most, a stage is told between its first and its last step."""
 
 
 class Channel:
@@ -34,22 +34,32 @@ class Channel:
     def __init__(self, events: int, answers: int) -> None:
         self._events = os.fdopen(events, "wb", buffering=0)
         self._answers = os.fdopen(answers, "rb")
-        self._stage, self._told_at = "", 0.0
+        self._told: tuple[str, int] | None = None
+
+    def opening(self) -> None:
+        """It is durable that the graph is about to be opened. LeaseLost otherwise: it must not be."""
+        self._ask({"type": "open"}, {"opened": True})
 
     def record(self, entry: TranscriptEntry) -> None:
         """The entry is durable. LeaseLost when the supervisor does not say so: nothing may be read."""
-        self._send({"type": "meter", "entry": entry.to_json()})
-        line = self._answers.readline()
-        if not line or json.loads(line) != {"recorded": entry.sequence}:
-            raise LeaseLost("the read was not recorded")
+        self._ask({"type": "meter", "entry": entry.to_json()}, {"recorded": entry.sequence})
 
     def progress(self, stage: str, done: int, total: int) -> None:
-        """Told when a stage begins or ends, and now and then between."""
-        now = time.monotonic()
-        if stage == self._stage and done < total and now - self._told_at < PROGRESS_SECONDS:
+        """Told when a stage begins, ends, or reaches another twentieth of its steps.
+
+        By the counts alone: what a clock picked would tell how long single steps took, and so of the data.
+        """
+        part = done * PROGRESS_PARTS // total if 0 <= done < total else PROGRESS_PARTS
+        if (stage, part) == self._told:
             return
-        self._stage, self._told_at = stage, now
+        self._told = (stage, part)
         self._send({"type": "progress", "stage": stage, "done": int(done), "total": int(total)})
+
+    def _ask(self, message: dict[str, Any], answer: dict[str, Any]) -> None:
+        self._send(message)
+        line = self._answers.readline()
+        if not line or json.loads(line) != answer:
+            raise LeaseLost("what was told is not durable")
 
     def _send(self, message: dict[str, Any]) -> None:
         view = memoryview(json.dumps(message).encode() + b"\n")

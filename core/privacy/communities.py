@@ -17,7 +17,7 @@ from core.errors import InvalidInput
 from core.privacy import entropy
 from core.privacy.entropy import Generator
 from core.privacy.events import NANO, check_nano_epsilon
-from core.privacy.samplers import bernoulli_exp
+from core.privacy.samplers import below, bernoulli_exp
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -135,7 +135,7 @@ def _pick(alive, living, touched, score, best, numerator, denominator, rng):
     many untouched communities do not drown the touched ones in refusals.
     """
     if touched == 0:
-        return alive[rng.integers(0, living)]
+        return alive[below(rng, living)]
     untouched = living - touched
     power = min(MAX_POWER, _gamma_floor(best, numerator, denominator))
     # weights as integers over 8^power; smaller powers once the untouched ones weigh less than the touched
@@ -147,7 +147,7 @@ def _pick(alive, living, touched, score, best, numerator, denominator, rng):
         low *= 3
     total = touched * up + untouched * low
     while True:
-        r = rng.integers(0, total)
+        r = below(rng, total)
         if r < touched * up:
             c = alive[r // up]
             if _accept(best - score[c], numerator, denominator, rng):
@@ -191,9 +191,9 @@ def _bernoulli_eight_thirds_over_e(rng):
     The alternating sum of decreasing terms is the probability that the first failure among trials of the
     successive ratios 1/45, 1/6, 1/7, ... comes after an even number of successes.
     """
-    if rng.integers(0, 45) != 0:
+    if below(rng, 45) != 0:
         return True
     k = 6
-    while rng.integers(0, k) == 0:
+    while below(rng, k) == 0:
         k += 1
     return k % 2 == 1

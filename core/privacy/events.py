@@ -10,6 +10,7 @@ the api reads events without them.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -26,6 +27,7 @@ MAX_TEXT = 200
 MAX_BRANCHES = 100_000
 MAX_REPEATS = 10_000_000
 MAX_DEPTH = 16
+_EXACT = re.compile(r"[0-9]{1,99}(/[0-9]{1,99})?", re.ASCII)
 
 
 class Event:
@@ -43,7 +45,7 @@ class Pure(Event):
 
     def __post_init__(self) -> None:
         check_nano_epsilon(self.nano_epsilon)
-        _check_text(self.mechanism, "mechanism")
+        check_text(self.mechanism, "mechanism")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,7 @@ class Unprotected(Event):
     reason: str
 
     def __post_init__(self) -> None:
-        _check_text(self.reason, "reason")
+        check_text(self.reason, "reason")
 
 
 def check_nano_epsilon(value: int, field: str = "nano_epsilon") -> int:
@@ -162,9 +164,10 @@ def _depth(event: Any, depth: int) -> None:
             raise InvalidInput(f"unknown privacy event: {type(event).__name__}", field="event")
 
 
-def _check_text(text: Any, field: str) -> None:
-    if not isinstance(text, str) or not 1 <= len(text) <= MAX_TEXT:
-        raise InvalidInput(f"{field} is a text of 1 to {MAX_TEXT} characters", field=field)
+def check_text(text: Any, field: str) -> None:
+    """Raises InvalidInput unless ``text`` has 1 to MAX_TEXT characters, all of which can be printed."""
+    if not isinstance(text, str) or not 1 <= len(text) <= MAX_TEXT or not text.isprintable():
+        raise InvalidInput(f"{field} is a text of 1 to {MAX_TEXT} printable characters", field=field)
 
 
 def _check_many(events: Any, field: str) -> tuple[Event, ...]:
@@ -335,8 +338,9 @@ def from_json(value: Any, depth: int = 0) -> Event:
 
 def _fraction(text: Any) -> Fraction:
     try:
-        if isinstance(text, str) and len(text) <= MAX_TEXT:
+        # No exponents: "1e999999999" would be computed digit by digit.
+        if isinstance(text, str) and _EXACT.fullmatch(text):
             return Fraction(text)
-    except (ValueError, ZeroDivisionError) as error:
+    except ZeroDivisionError as error:
         raise InvalidInput("not a fraction", field="event") from error
     raise InvalidInput("a fraction is written as a text 'p/q'", field="event")

@@ -15,17 +15,20 @@ from typing import Any, Protocol
 from core.errors import InvalidInput, MeterClosed, PlanExceeded, UnmeteredFit
 from core.privacy import accountant
 from core.privacy.events import (
-    MAX_TEXT,
+    MAX_BRANCHES,
     Event,
     Parallel,
     Pure,
     Unprotected,
     check_event,
+    check_text,
     from_json,
     pure_nano_epsilon,
     to_json,
 )
-from core.privacy.plan import CellKey, PrivacyPlan
+from core.privacy.plan import MAX_STEPS, CellKey, PrivacyPlan
+
+MAX_SEQUENCE = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -55,17 +58,35 @@ class TranscriptEntry:
 
     @classmethod
     def from_json(cls, value: Any) -> TranscriptEntry:
-        """The entry that :meth:`to_json` wrote; InvalidInput for anything else."""
+        """The entry that :meth:`to_json` wrote; InvalidInput for anything else: types, ranges and texts."""
         names = {"sequence", "edge_type", "step", "event", "purpose", "group", "branch"}
         if not isinstance(value, dict) or set(value) != names:
             raise InvalidInput("not a transcript entry", field="transcript")
+        sequence, step, group, branch = (value[k] for k in ("sequence", "step", "group", "branch"))
+        check_text(value["edge_type"], "transcript")
+        check_text(value["purpose"], "transcript")
+        _check_index(sequence, MAX_SEQUENCE + 1)
+        if step is not None:
+            _check_index(step, MAX_STEPS)
+        if group is not None or branch is not None:
+            _check_index(group, sequence)
+            _check_index(branch, MAX_BRANCHES)
         return cls(**{**value, "event": from_json(value["event"])})
 
 
-class Recorder(Protocol):
-    """Where the transcript is kept. An entry is durable before ``record`` returns."""
+def _check_index(value: Any, end: int) -> None:
+    if type(value) is not int or not 0 <= value < end:
+        raise InvalidInput("an index of a transcript entry is no integer in its range", field="transcript")
 
-    def record(self, entry: TranscriptEntry) -> None: ...
+
+class Recorder(Protocol):
+    """Where the transcript is kept. What is told here is durable before the call returns."""
+
+    def opening(self) -> None:
+        """The graph is about to be opened: from now on whether a job fails can depend on the data."""
+
+    def record(self, entry: TranscriptEntry) -> None:
+        """The operation is about to draw."""
 
 
 class MemoryRecorder:
@@ -73,6 +94,9 @@ class MemoryRecorder:
 
     def __init__(self) -> None:
         self.entries: list[TranscriptEntry] = []
+
+    def opening(self) -> None:
+        """Nothing to keep: nobody asks later whether the graph was opened."""
 
     def record(self, entry: TranscriptEntry) -> None:
         """Appends the entry."""
@@ -189,8 +213,7 @@ class Meter:
             if self._closed:
                 raise MeterClosed("the meter is closed: the plan was exceeded, or a record failed")
             check_event(event)
-            if not isinstance(purpose, str) or not 1 <= len(purpose) <= MAX_TEXT:
-                raise InvalidInput(f"a purpose is a text of 1 to {MAX_TEXT} characters", field="purpose")
+            check_text(purpose, "purpose")
             entry = TranscriptEntry(len(self._transcript), edge_type, step, event, purpose, group, branch)
             if not self._take(entry):
                 self._closed = True

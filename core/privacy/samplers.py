@@ -17,6 +17,26 @@ from numba import njit
 
 MAX_RUN = 4096
 LIMIT = 2**62
+PLAIN = 2**32
+
+
+@njit(cache=True)
+def below(rng, n):
+    """One of 0..n-1, each equally likely, for 1 <= n <= 2^62; fewer than 2 draws expected.
+
+    Numba's own draw follows Lemire, "Fast random integer generation in an interval" (2019), Algorithm 5, up
+    to 2^32; above, it does not reject every word that it must. So there the next power of two is drawn from,
+    where no word needs rejecting, until the draw lies below n.
+    """
+    if n <= PLAIN:
+        return rng.integers(0, n)
+    power = PLAIN
+    while power < n:
+        power *= 2
+    x = rng.integers(0, power)
+    while x >= n:
+        x = rng.integers(0, power)
+    return x
 
 
 @njit(cache=True)
@@ -28,9 +48,9 @@ def bernoulli_exp_unit(rng, numerator, denominator):
     """
     k = 1
     while True:
-        if k > 1 and rng.integers(0, k) != 0:
+        if k > 1 and below(rng, k) != 0:
             break
-        if rng.integers(0, denominator) >= numerator:
+        if below(rng, denominator) >= numerator:
             break
         k += 1
     return k % 2 == 1
@@ -40,7 +60,7 @@ def bernoulli_exp_unit(rng, numerator, denominator):
 def bernoulli_inverse_e(rng):
     """True with probability exp(-1): Algorithm 1 at gamma = 1, where the first trial always succeeds."""
     k = 2
-    while rng.integers(0, k) == 0:
+    while below(rng, k) == 0:
         k += 1
     return k % 2 == 1
 
@@ -61,14 +81,14 @@ def bernoulli_exp(rng, numerator, denominator):
 def discrete_laplace_draw(rng, t, s):
     """One integer x with probability proportional to exp(-|x| s / t); 1 <= t < 2^50, s >= 1. Algorithm 2."""
     while True:
-        u = rng.integers(0, t)
+        u = below(rng, t)
         if u != 0 and not bernoulli_exp_unit(rng, u, t):
             continue
         v = 0
         while v < MAX_RUN and bernoulli_inverse_e(rng):
             v += 1
         y = (u + t * v) // s
-        if rng.integers(0, 2) == 0:
+        if below(rng, 2) == 0:
             return y
         if y != 0:
             return -y

@@ -1,7 +1,8 @@
 """From a stored private graph to a release bundle, through the meter.
 
 Everything that can be refused is refused before the data is opened: a refusal then says nothing about it and
-costs nothing. After the first metered operation the only errors are a generator's own and privacy violations.
+costs nothing. That it is about to be opened is told first, durably: from there on a failure can depend on the
+data, and costs. After it the only errors are a generator's own and privacy violations.
 """
 
 from __future__ import annotations
@@ -49,10 +50,11 @@ def run_release(
 ) -> None:
     """``out`` holds a complete release bundle: ``release/``, ``private/`` and ``manifest.json``.
 
-    ``recorder`` has every metered operation, durably, before the operation drew. Errors before the first
-    read: InvalidInput and its kinds (unknown method or format, parameters or plan that do not fit). Errors
-    after it: PrivacyViolation (overrun, unmetered fit, a sample outside its universe) and the generator's
-    own; none of this module's texts depends on the data. Time is the generator's plus O(m log m).
+    ``recorder`` was told, durably, before the graph was opened and before each metered operation drew. Errors
+    before the opening: InvalidInput and its kinds (unknown method or format, parameters or plan that do not
+    fit). Errors after it: PrivacyViolation (overrun, unmetered fit, a sample outside its universe)
+    and the generator's own; none of this module's texts depends on the data. Time is the generator's plus
+    O(m log m).
     """
     publish(registry.get(spec.method), graph_folder, spec, out, recorder, progress)
 
@@ -67,6 +69,7 @@ def publish(
 ) -> None:
     """As :func:`run_release`, with the generator given."""
     agreed = agree(generator, read_schema(graph_folder), spec)
+    recorder.opening()
     progress("load", 0, 1)
     graph = read_graph(graph_folder)
     progress("load", 1, 1)
@@ -95,6 +98,7 @@ def publish(
         parameters=agreed.params.model_dump(mode="json") | {"edge_types": list(spec.edge_types)},
         statistics=public_statistics(released),
         origin=_origin(generator, spec),
+        derived=spec.derived,
         artifacts=[
             entry | {"name": entry["name"].removeprefix("release/")}  # as it will be downloaded
             for entry in entries

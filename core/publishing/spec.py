@@ -6,7 +6,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from core.graphs.schema import MAX_STEPS, Name
+from core.graphs.schema import MAX_STEPS, Derived, Name
 from core.privacy.units import Unit
 
 ATTO = 10**18
@@ -38,11 +38,16 @@ class ReleaseSpec(BaseModel):
         default=None, description="Seeds the sampling draws; for datasets marked public only."
     )
 
+    derived: Annotated[tuple[Derived, ...], Field(max_length=2)] = Field(
+        default=(), description="What of the public schema and universe was read off the data."
+    )
+
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if (self.unit is Unit.W_EVENT) != (self.window is not None):
             raise ValueError("a window is given for the unit w-event, and for no other")
-        for name, values in (("edge_types", self.edge_types), ("formats", self.formats)):
+        for name in ("edge_types", "formats", "derived"):
+            values = getattr(self, name)
             if len(set(values)) != len(values):
                 raise ValueError(f"{name} names one thing twice")
         return self

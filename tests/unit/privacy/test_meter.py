@@ -169,6 +169,45 @@ def test_strangers_are_refused():
         TranscriptEntry.from_json({"sequence": 0})
 
 
+ENTRY = TranscriptEntry(3, "t", 1, pure(10), "count", 2, 0).to_json()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"sequence": "3"},
+        {"sequence": True},
+        {"sequence": -1},
+        {"sequence": 2**31},
+        {"sequence": 3.0},
+        {"edge_type": None},
+        {"edge_type": ""},
+        {"edge_type": "a\nb"},
+        {"step": "1"},
+        {"step": -1},
+        {"step": 10**9},
+        {"purpose": "a\0"},
+        {"purpose": "\ud800"},
+        {"purpose": "x" * 201},
+        {"purpose": ["count"]},
+        {"group": None},
+        {"branch": None},
+        {"group": 3},
+        {"group": "2"},
+        {"branch": -1},
+        {"event": {"kind": "pure", "nano_epsilon": 1, "mechanism": "a\tb"}},
+        {"event": {"kind": "pure", "nano_epsilon": 1.0, "mechanism": "laplace"}},
+        {"event": {"kind": "gaussian", "noise_multiplier": "1e999999999"}},
+        {"event": None},
+        {"more": 1},
+    ],
+)
+def test_an_entry_that_no_meter_would_write_is_refused(wrong):
+    assert TranscriptEntry.from_json(ENTRY).to_json() == ENTRY
+    with pytest.raises(InvalidInput):
+        TranscriptEntry.from_json(ENTRY | wrong)
+
+
 def test_a_fit_that_recorded_nothing_is_refused():
     with pytest.raises(UnmeteredFit):
         require_metered(())
