@@ -39,6 +39,13 @@ class NodeIds(StrEnum):
     PUBLIC = "public"
 
 
+class Derived(StrEnum):
+    """What of a public schema or universe was read off the data, and then confirmed by its curator."""
+
+    NODE_LIST = "node_list"
+    TIME_GRID = "time_grid"
+
+
 class AttributeKind(StrEnum):
     NUMBER = "number"
     CATEGORY = "category"

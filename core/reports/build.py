@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from core.graphs.schema import GraphSchema, Protection
+from core.graphs.schema import Derived, GraphSchema, Protection
 from core.privacy.events import (
     Composed,
     Event,
@@ -84,11 +84,13 @@ def public_part(
     statistics: Mapping[str, Any],
     origin: Origin,
     artifacts: Sequence[Mapping[str, Any]],
+    derived: Sequence[Derived] = (),
     claim: Claim | None = None,
 ) -> PublicPart:
     """The part that is published. Reads the plan, its transcript, public facts and the synthetic graph only.
 
-    ``schema`` is the dataset's (public) schema; ``artifacts`` are the manifest's entries of its files.
+    ``schema`` is the dataset's (public) schema; ``artifacts`` are the manifest's entries of its files;
+    ``derived`` names what of the schema and universe was read off the data.
     """
     part = guarantee_part(guarantee, assurance, claim)
     protected = any(
@@ -117,7 +119,13 @@ def public_part(
             ),
             libraries=versions(),
         ),
-        caveats=caveats(part, schema, protected_attributes=protected, seeded=origin.seed is not None),
+        caveats=caveats(
+            part,
+            schema,
+            protected_attributes=protected,
+            seeded=origin.seed is not None,
+            derived=derived,
+        ),
     )
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
-from core.graphs.schema import GraphSchema
+from core.graphs.schema import Derived, GraphSchema
 from core.privacy.units import Unit
 from core.reports.base import Notice
 from core.reports.comparison import ComparedScalars, Comparison, EdgeTypeComparison
@@ -21,9 +21,14 @@ _RATIOS = ("transitivity", "mean_local_clustering", "assortativity", "modularity
 
 
 def caveats(
-    guarantee: GuaranteePart, schema: GraphSchema, *, protected_attributes: bool, seeded: bool
+    guarantee: GuaranteePart,
+    schema: GraphSchema,
+    *,
+    protected_attributes: bool,
+    seeded: bool,
+    derived: Sequence[Derived] = (),
 ) -> tuple[Notice, ...]:
-    """The public caveats: they follow from the guarantee and the public schema, never from data."""
+    """The public caveats: they follow from the guarantee and what is declared public, never from data."""
     found = [
         Notice(
             code="node_privacy_not_offered",
@@ -43,6 +48,7 @@ def caveats(
         found.extend(_unit_caveats(guarantee))
         if guarantee.epsilon is not None and Decimal(guarantee.epsilon) > LARGE_EPSILON:
             found.append(_large_epsilon(guarantee))
+    found.extend(_DERIVED[part] for part in Derived if part in derived)
     public = [edge_type.name for edge_type in schema.edge_types if edge_type.public]
     found.extend(
         Notice(
@@ -68,6 +74,22 @@ def caveats(
             )
         )
     return tuple(found)
+
+
+_DERIVED = {
+    Derived.NODE_LIST: Notice(
+        code="universe_from_edges",
+        text="The list of nodes was not declared: it was read off the uploaded edges, and the curator "
+        "confirmed it as public. It holds exactly the nodes that have an edge, so that the release tells who "
+        "has one. This is outside the guarantee: epsilon does not bound it.",
+    ),
+    Derived.TIME_GRID: Notice(
+        code="grid_from_data",
+        text="The time grid was not declared: it was read off the times of the uploaded edges, and the "
+        "curator confirmed it as public. It tells when the first and the last edge lie. This is outside the "
+        "guarantee: epsilon does not bound it.",
+    ),
+}
 
 
 def _unit_caveats(guarantee: GuaranteePart) -> Iterator[Notice]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
 from pydantic import SecretStr
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
-from core.datasets.models import DatasetKey
+from core.datasets import repository
+from core.datasets.models import Dataset, DatasetKey
 from core.errors import Conflict, Forbidden, InvalidInput, NotFound
 from core.identity.models import Role
 from core.ledger import service as ledger
@@ -48,6 +52,24 @@ def test_datasets_of_one_domain_share_the_account(curator: Curator) -> None:
             curator.register(name="d", protection_domain="ward", **terms)
     with pytest.raises(Conflict, match="public"):
         curator.register(name="d", protection_domain="ward", public=True)
+
+
+def test_one_of_two_registrations_of_a_name_at_one_moment_is_a_conflict(
+    curator: Curator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = threading.Barrier(2)
+    look = repository.named
+
+    def together(session: Session, tenant: str, name: str) -> Dataset | None:
+        found = look(session, tenant, name)
+        both.wait(timeout=10)
+        return found
+
+    monkeypatch.setattr(repository, "named", together)
+    with ThreadPoolExecutor(2) as pool:
+        tries = [pool.submit(curator.register, protection_domain=domain) for domain in ("a", "b")]
+        refused = [error for error in (t.exception() for t in tries) if error is not None]
+    assert [type(error) for error in refused] == [Conflict]
 
 
 def test_a_refused_registration_leaves_nothing(curator: Curator) -> None:

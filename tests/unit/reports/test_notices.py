@@ -8,7 +8,7 @@ import pytest
 
 from core.evaluation import suite
 from core.graphs.graph import EdgeTable, Graph, NodeTable
-from core.graphs.schema import EdgeType, GraphSchema
+from core.graphs.schema import Derived, EdgeType, GraphSchema
 from core.privacy.units import Unit
 from core.reports.comparison import Comparison
 from core.reports.model import GuaranteePart
@@ -69,6 +69,20 @@ def test_public_relations_attributes_and_seeds_are_disclosed():
     schema = GraphSchema(edge_types=(EdgeType(name="knows"), EdgeType(name="near", public=True)))
     found = codes(guarantee(), schema, attributes=True, seeded=True)
     assert found[2:] == ["public_relation_copied", "attributes_left_out", "seeded_sampling"]
+
+
+def test_what_was_read_off_the_data_is_said_to_lie_outside_the_guarantee():
+    found = caveats(
+        guarantee(),
+        GraphSchema(),
+        protected_attributes=False,
+        seeded=False,
+        derived=(Derived.TIME_GRID, Derived.NODE_LIST),
+    )
+    assert [notice.code for notice in found[2:]] == ["universe_from_edges", "grid_from_data"]
+    for notice in found[2:]:
+        assert "read off" in notice.text
+        assert "outside the guarantee" in notice.text
 
 
 def compared(original: nx.Graph, synthetic: nx.Graph) -> Comparison:
