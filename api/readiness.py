@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from functools import lru_cache
 
 import redis
@@ -29,14 +32,41 @@ def check(services: Services) -> Readiness:
         "redis": _redis,
         "storage": _storage,
     }
-    outcome = {name: _passes(name, probe, services) for name, probe in checks.items()}
+    ends = time.monotonic() + TIMEOUT_SECONDS
+    answers = {name: _begun(name, probe, services) for name, probe in checks.items()}
+    outcome = {name: _passes(name, answer, ends) for name, answer in answers.items()}
     return Readiness(ready=all(outcome.values()), checks=outcome)
 
 
-def _passes(name: str, probe: Callable[[Services], bool], services: Services) -> bool:
+_under_way: dict[tuple[str, int], Future[bool]] = {}
+_lock = threading.Lock()
+
+
+def _begun(name: str, probe: Callable[[Services], bool], services: Services) -> Future[bool]:
+    """The probe's answer, still to come. One of a kind at a time: those that hang never pile up."""
+    key = (name, id(services))
+    with _lock:
+        if key in _under_way:
+            return _under_way[key]
+        answer = _under_way[key] = Future()
+
+    def run() -> None:
+        try:
+            answer.set_result(probe(services))
+        except Exception as error:  # whatever a dead dependency raises, the answer is "not ready"
+            answer.set_exception(error)
+        finally:
+            with _lock:
+                del _under_way[key]
+
+    threading.Thread(target=run, name=f"readiness-{name}", daemon=True).start()
+    return answer
+
+
+def _passes(name: str, answer: Future[bool], ends: float) -> bool:
     try:
-        return probe(services)
-    except Exception as error:  # whatever a dead dependency raises, the answer is "not ready"
+        return answer.result(timeout=max(0.0, ends - time.monotonic()))
+    except Exception as error:
         log.warning("not_ready", check=name, error=type(error).__qualname__)
         return False
 

@@ -17,7 +17,8 @@ def field_errors(findings: Iterable[Mapping[str, Any]]) -> list[FieldError]:
 
 
 def _field_error(finding: Mapping[str, Any]) -> FieldError:
-    location = [str(part) for part in finding["loc"]]
+    # A name that the caller made up can hold half a character, which no answer could carry.
+    location = [str(part).encode(errors="replace").decode() for part in finding["loc"]]
     if len(location) > 1 and location[0] in _PLACES:
         location = location[1:]
     return FieldError(field=".".join(location), message=finding["msg"], how_to_mend=_mend(finding))

@@ -10,10 +10,12 @@ from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from core.errors import InvalidInput, LeaseLost, NotFound, PrivacyViolation, StorageError
+from core.errors import AccountExposed, InvalidInput, LeaseLost, NotFound, PrivacyViolation, StorageError
 from core.failpoints import reach
 from core.jobs.models import JobReason
 from core.logging import get_logger
+from core.privacy.guarantee import Guarantee
+from core.privacy.meter import TranscriptEntry
 from core.workflows import bundles, publish
 from core.workflows.bundles import ReleaseFile
 from core.workflows.ingest import fetch_graph
@@ -57,7 +59,7 @@ def run_job(process: WorkerProcess, job_id: str, draining: Callable[[], bool]) -
             _Attempt(process, work, folder, pulse, draining).run()
         except LeaseLost:
             log.warning("lease_lost")
-        except (StorageError, SQLAlchemyError) as error:
+        except (StorageError, SQLAlchemyError, OSError) as error:
             log.warning("infrastructure_failed", error=type(error).__name__)
             _hand_back(process, work)
     return True
@@ -83,10 +85,19 @@ class _Attempt:
             return
         spec = json.dumps(self._work.release | {"plan": self._work.plan})
         write_private(self._folder / "spec.json", spec.encode())
-        orders = Orders(record=self._record, progress=self._progress, draining=self._draining)
+        orders = Orders(
+            record=self._record,
+            progress=self._progress,
+            draining=self._draining,
+            opening=self._opening,
+        )
         ending = supervise("release", self._folder, self._services.settings, self._pulse, orders)
         reach("after_child")
         self._settle(ending)
+
+    def _opening(self) -> None:
+        publish.record_opening(self._services, self._work)
+        reach("after_open")
 
     def _record(self, entry: dict[str, Any]) -> None:
         publish.record_read(self._services, self._work, entry)
@@ -123,7 +134,12 @@ class _Attempt:
             publish.fail_job(self._services, self._work, JobReason.DATASET_ARCHIVED)
             return
         reach("after_staging")
-        if not publish.commit_release(self._services, self._work, files):
+        try:
+            committed = publish.commit_release(self._services, self._work, files)
+        except AccountExposed:
+            publish.fail_job(self._services, self._work, JobReason.ACCOUNT_EXPOSED)
+            return
+        if not committed:
             publish.cancel_held(self._services, self._work)
             return
         reach("after_charge")
@@ -131,10 +147,7 @@ class _Attempt:
 
     def _checked(self) -> list[ReleaseFile]:
         work, settings = self._work, self._services.settings
-        transcript = publish.transcript(self._services, work)
-        guarantee = bundles.check_transcript(
-            work.plan, work.plan_digest, work.kind, work.release["delta_atto"], transcript
-        )
+        guarantee, transcript = self._supported()
         files = bundles.checked_files(self._folder / "out", settings)
         bundles.check_report(
             files,
@@ -144,6 +157,21 @@ class _Attempt:
             transcript=transcript,
         )
         return files
+
+    def _supported(self) -> tuple[Guarantee, tuple[TranscriptEntry, ...]]:
+        """The guarantee that the transcript supports, and it; PrivacyViolation for a faulty one."""
+        work = self._work
+        try:
+            transcript = publish.transcript(self._services, work)
+            guarantee = bundles.check_transcript(
+                work.plan, work.plan_digest, work.kind, work.release["delta_atto"], transcript
+            )
+        except (PrivacyViolation, SQLAlchemyError):
+            raise
+        except Exception as error:
+            # Whatever it was: a transcript that cannot be checked is the child's doing, not infrastructure.
+            raise PrivacyViolation("the transcript cannot be checked") from error
+        return guarantee, transcript
 
     def _copy(self) -> None:
         """The charge stands, so only success helps; after a few failures the reaper goes on trying."""

@@ -145,6 +145,18 @@ def budget(context: typer.Context, dataset_id: DatasetId) -> None:
         render.budget(found)
 
 
+def unblock(
+    context: typer.Context,
+    dataset_id: DatasetId,
+    reason: Annotated[str, typer.Option(help="What was found; it enters the ledger.")],
+) -> None:
+    """Let a blocked account take jobs again."""
+    with service(context) as graphveil:
+        found = graphveil.unblock(dataset_id, reason=reason)
+    if not answered_in_json(context, found):
+        render.budget(found)
+
+
 def ledger(context: typer.Context, dataset_id: DatasetId) -> None:
     """List the entries that explain the budget."""
     with service(context) as graphveil:
@@ -155,5 +167,5 @@ def ledger(context: typer.Context, dataset_id: DatasetId) -> None:
 
 def install(app: typer.Typer) -> None:
     """The commands are the app's."""
-    for command in (register, upload, confirm_schema, dataset, datasets, archive, budget, ledger):
+    for command in (register, upload, confirm_schema, dataset, datasets, archive, budget, unblock, ledger):
         app.command()(command)

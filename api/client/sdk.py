@@ -147,6 +147,13 @@ class Graphveil:
         """What is charged, reserved and left."""
         return Budget.model_validate(self._calls.request("GET", f"/datasets/{dataset_id}/budget").json())
 
+    def unblock(self, dataset_id: str, *, reason: str) -> Budget:
+        """The dataset's account takes jobs again; the reason enters its ledger."""
+        answer = self._calls.request(
+            "POST", f"/datasets/{dataset_id}/budget/unblock", json={"reason": reason}
+        )
+        return Budget.model_validate(answer.json())
+
     def ledger(self, dataset_id: str) -> Iterator[Entry]:
         """Every entry of the dataset's account, oldest first, page by page."""
         after = 0

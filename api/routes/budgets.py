@@ -7,11 +7,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from api import openapi
-from api.deps import LedgerDep, ReaderDep, ServicesDep
-from api.schemas.budgets import Budget, LedgerPage
+from api.deps import CuratorDep, LedgerDep, ReaderDep, ServicesDep
+from api.schemas.budgets import Budget, LedgerPage, Unblock
 from api.views import budget_view, ledger_view
 from core import errors
 from core.workflows import dataset_queries
+from core.workflows.unblock import unblock_account
 
 router = APIRouter(prefix="/datasets/{dataset_id}", tags=["budgets"])
 
@@ -25,6 +26,17 @@ router = APIRouter(prefix="/datasets/{dataset_id}", tags=["budgets"])
 def get_budget(services: ServicesDep, principal: ReaderDep, dataset_id: str) -> Any:
     """Charged, reserved and remaining of the account that the dataset draws on, now."""
     return budget_view(dataset_queries.budget(services, principal, dataset_id))
+
+
+@router.post(
+    "/budget/unblock",
+    response_model=Budget,
+    summary="Let a blocked account take jobs again",
+    responses=openapi.refusals(errors.NotFound, errors.Forbidden),
+)
+def unblock(services: ServicesDep, principal: CuratorDep, dataset_id: str, body: Unblock) -> Any:
+    """The account is reset after a curator has looked into its give-backs; the reason enters the ledger."""
+    return budget_view(unblock_account(services, principal, dataset_id, reason=body.reason))
 
 
 @router.get(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from api.schemas.common import Answer
 
@@ -76,4 +77,14 @@ class LedgerPage(Answer):
     items: list[Entry]
     next_after: int | None = Field(
         description="Send it as `after` for the entries that follow; null when there are none yet."
+    )
+
+
+class Unblock(BaseModel):
+    """Why a blocked account may take jobs again."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    reason: Annotated[str, Field(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f]+$")] = Field(
+        description="What was found; it enters the ledger.", examples=["two worker hosts were replaced"]
     )

@@ -38,12 +38,16 @@ class JobReason(StrEnum):
     WORKER_LOST = "worker_lost"
     BUDGET_EXHAUSTED = "budget_exhausted"
     RESERVATION_EXPIRED = "reservation_expired"
+    ACCOUNT_EXPOSED = "account_exposed"
     DATASET_ARCHIVED = "dataset_archived"
     CANCELLED_BY_CALLER = "cancelled_by_caller"
 
 
 class Job(CreatedAt, Leased, Base):
-    """One request for a release."""
+    """One request for a release.
+
+    ``first_read_at`` is when, under the present reservation, the graph was opened or a metered read recorded.
+    """
 
     __tablename__ = "jobs"
     __table_args__ = (
@@ -60,7 +64,7 @@ class Job(CreatedAt, Leased, Base):
     reservation_id: Mapped[str] = mapped_column(String(64))
     method: Mapped[str] = mapped_column(String(64))
     spec: Mapped[dict[str, Any]] = mapped_column(JSONB)
-    plan: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    plan: Mapped[dict[str, Any]] = mapped_column(JSONB, deferred=True)  # megabytes for a long stream
     plan_digest: Mapped[str] = mapped_column(String(64))
     state: Mapped[str] = mapped_column(String(32))
     reason: Mapped[str | None] = mapped_column(String(32), default=None)
@@ -127,6 +131,7 @@ class Evaluation(CreatedAt, Leased, Base):
     """
 
     __tablename__ = "evaluations"
+    __table_args__ = (Index("ix_evaluations_state_lease", "state", "lease_expires_at"),)
 
     id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
     state: Mapped[str] = mapped_column(String(16))

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import func, select, text, tuple_
 from sqlalchemy.orm import Session
 
+from core.db.base import ROW_LOCK
 from core.jobs.models import Artifact, Evaluation, Job, JobEvent, JobState, MeteredRead
 from core.jobs.states import EvaluationState
 
@@ -30,7 +31,7 @@ def by_id(session: Session, job_id: str) -> Job | None:
 
 def locked(session: Session, job_id: str) -> Job | None:
     """The row as it is now, locked until the transaction ends."""
-    return session.get(Job, job_id, with_for_update=True, populate_existing=True)
+    return session.get(Job, job_id, with_for_update=ROW_LOCK, populate_existing=True)
 
 
 def page(
@@ -55,8 +56,16 @@ def page(
     return session.scalars(query).all()
 
 
-def ids_of_dataset(session: Session, dataset_id: str, states: Collection[JobState]) -> Sequence[str]:
-    return session.scalars(select(Job.id).where(Job.dataset_id == dataset_id, Job.state.in_(states))).all()
+def locked_of_dataset(session: Session, dataset_id: str, states: Collection[JobState]) -> Sequence[Job]:
+    """The dataset's jobs in the states, all of them locked until the transaction ends."""
+    query = (
+        select(Job)
+        .where(Job.dataset_id == dataset_id, Job.state.in_(states))
+        .order_by(Job.id)
+        .with_for_update(**ROW_LOCK)
+        .execution_options(populate_existing=True)
+    )
+    return session.scalars(query).all()
 
 
 def lost_ids(session: Session, states: Collection[JobState], limit: int) -> Sequence[str]:
@@ -106,6 +115,15 @@ def add_read(session: Session, job_id: str, *, attempt: int, sequence: int, entr
     session.add(MeteredRead(job_id=job_id, attempt=attempt, sequence=sequence, entry=entry))
 
 
+def next_read(session: Session, job_id: str, *, attempt: int) -> int:
+    """The sequence number that the next entry of the attempt's transcript has."""
+    last = select(func.max(MeteredRead.sequence)).where(
+        MeteredRead.job_id == job_id, MeteredRead.attempt == attempt
+    )
+    found = session.execute(last).scalar_one()
+    return 0 if found is None else found + 1
+
+
 def reads(session: Session, job_id: str, *, attempt: int) -> list[dict[str, Any]]:
     """The transcript of one attempt, in order."""
     query = (
@@ -134,9 +152,23 @@ def events_after(session: Session, job_id: str, after: int, limit: int) -> Seque
     return session.scalars(query).all()
 
 
-def last_event(session: Session, job_id: str) -> JobEvent | None:
-    query = select(JobEvent).where(JobEvent.job_id == job_id).order_by(JobEvent.sequence.desc()).limit(1)
-    return session.scalars(query).one_or_none()
+def last_events(session: Session, job_ids: Collection[str]) -> dict[str, JobEvent]:
+    """The newest event of each job that has any."""
+    newest = (
+        select(JobEvent.job_id, func.max(JobEvent.sequence).label("sequence"))
+        .where(JobEvent.job_id.in_(job_ids))
+        .group_by(JobEvent.job_id)
+        .subquery()
+    )
+    query = select(JobEvent).join(
+        newest, (JobEvent.job_id == newest.c.job_id) & (JobEvent.sequence == newest.c.sequence)
+    )
+    return {event.job_id: event for event in session.scalars(query)}
+
+
+def evaluations(session: Session, job_ids: Collection[str]) -> dict[str, Evaluation]:
+    """The evaluation of each job that has one."""
+    return {row.id: row for row in session.scalars(select(Evaluation).where(Evaluation.id.in_(job_ids)))}
 
 
 def artifacts(session: Session, job_id: str) -> Sequence[Artifact]:
@@ -179,7 +211,7 @@ def lost_evaluation(session: Session, job_id: str) -> Evaluation | None:
             Evaluation.state == EvaluationState.RUNNING,
             Evaluation.lease_expires_at < func.now(),
         )
-        .with_for_update()
+        .with_for_update(**ROW_LOCK)
     )
     return session.scalars(query).one_or_none()
 
@@ -189,7 +221,7 @@ def lost(session: Session, job_id: str, states: Collection[JobState]) -> Job | N
     query = (
         select(Job)
         .where(Job.id == job_id, Job.state.in_(states), Job.lease_expires_at < func.now())
-        .with_for_update()
+        .with_for_update(**ROW_LOCK)
         .execution_options(populate_existing=True)
     )
     return session.scalars(query).one_or_none()

@@ -32,8 +32,8 @@ def started(session: Session, job: Job) -> None:
         job.started_at = repository.database_now(session)
 
 
-def read_recorded(session: Session, job: Job) -> None:
-    """From now on this reservation cannot come back for a failure of the job."""
+def opened(session: Session, job: Job) -> None:
+    """From now on, the graph opened or a metered read recorded, no failure of the job returns its budget."""
     if job.first_read_at is None:
         job.first_read_at = repository.database_now(session)
 
@@ -52,7 +52,7 @@ def requeue(job: Job) -> None:
 
 
 def reserve_anew(job: Job, reservation_id: str) -> None:
-    """The job draws on a new reservation, under which nothing has been read yet."""
+    """The job draws on a new reservation, under which the graph was not opened yet."""
     job.reservation_id = reservation_id
     job.first_read_at = None
 

@@ -1,22 +1,24 @@
 """Which step a job may take from which state. What is not in the table is refused.
 
-What becomes of the reservation when a job ends ("read": a metered read was recorded under this reservation):
+What becomes of the reservation when a job ends ("opened": the graph was opened, or a metered read recorded,
+under this reservation):
 
-| what happened                               | read | reservation                | job                 |
-|---------------------------------------------|------|----------------------------|---------------------|
-| bytes staged, charge committed              | any  | charge, names every digest | published           |
-| child failed, killed, too large, too slow,  | yes  | forfeit                    | failed, reason      |
-|   broke its plan, wrote an invalid release  | no   | release                    | failed, reason      |
-| cancelled by its caller, dataset archived   | yes  | forfeit                    | cancelled           |
-|                                             | no   | release                    | cancelled           |
-| lease lost, or drained by the operator      | yes  | give back, reserve anew    | queued              |
-|   ... and the account refuses the new one   | yes  | give back                  | budget_exhausted    |
-|                                             | no   | kept                       | queued              |
-|   ... and no attempt is left                | yes  | give back                  | worker_lost         |
-|                                             | no   | release                    | worker_lost         |
-| reservation ran out while queued            | no   | expire                     | reservation_expired |
+| what happened                               | opened | reservation                | job                 |
+|---------------------------------------------|--------|----------------------------|---------------------|
+| bytes staged, charge committed              | any    | charge, names every digest | published           |
+| child failed, killed, too large, too slow,  | yes    | forfeit                    | failed, reason      |
+|   broke its plan, wrote an invalid release  | no     | release                    | failed, reason      |
+| cancelled by its caller, dataset archived   | yes    | forfeit                    | cancelled           |
+|                                             | no     | release                    | cancelled           |
+| lease lost, or drained by the operator      | yes    | give back, reserve anew    | queued              |
+|   ... and the account refuses the new one   | yes    | give back                  | budget_exhausted    |
+|                                             | no     | kept                       | queued              |
+|   ... and no attempt is left                | yes    | give back                  | worker_lost         |
+|                                             | no     | release                    | worker_lost         |
+| reservation ran out while queued            | no     | expire                     | reservation_expired |
 
-A failure after a read costs its budget because it is an output: whether it happened can depend on the data.
+A failure after the opening costs its budget because it is an output: whether it happened can depend on the
+data, for loading the graph takes time and memory that depend on it.
 """
 
 from __future__ import annotations

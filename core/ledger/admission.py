@@ -33,6 +33,16 @@ def check_standing(account: BudgetAccount, terms: Terms, unit: str, window: int 
         )
 
 
+def check_unexposed(account: BudgetAccount) -> None:
+    """Returns while a guarantee can still be claimed; raises AccountExposed otherwise."""
+    if account.exposed_at is not None:
+        raise AccountExposed(
+            "an unprotected release voided every later guarantee",
+            account_id=account.id,
+            exposed_at=account.exposed_at.isoformat(),
+        )
+
+
 def check_room(
     session: Session,
     account: BudgetAccount,
@@ -46,12 +56,7 @@ def check_room(
     """
     if not asked:
         return
-    if account.exposed_at is not None:
-        raise AccountExposed(
-            "an unprotected release voided every later guarantee",
-            account_id=account.id,
-            exposed_at=account.exposed_at.isoformat(),
-        )
+    check_unexposed(account)
     try:
         admits(terms, balances, asked)
     except BudgetExceeded as refusal:

@@ -43,7 +43,7 @@ class EntryKind(StrEnum):
     GRANT    capacity was given.
     RESERVE  an amount was set aside for a job.
     CHARGE   a reservation became spent: a release was published; names the digests of its artifacts.
-    FORFEIT  a reservation became spent without a release: a metered read had happened before the job ended.
+    FORFEIT  a reservation became spent without a release: the graph was opened before the job ended.
     RELEASE  a reservation returned in full.
     EXPIRE   a reservation ran out before its job began, and returned in full.
     ADJUST   a correction, with its reason.

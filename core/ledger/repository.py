@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from decimal import Decimal
 
@@ -10,6 +10,7 @@ from sqlalchemy import bindparam, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from core.db.base import ROW_LOCK
 from core.errors import NotFound
 from core.ledger.filters import Balance
 from core.ledger.models import TERMINAL, BudgetAccount, BudgetHold, EntryKind, LedgerEntry
@@ -18,14 +19,14 @@ from core.ledger.posting import ACCOUNTS, BALANCES, HOLDS
 _LOCK_ACCOUNT = (
     select(BudgetAccount, func.clock_timestamp())
     .where(BudgetAccount.id == bindparam("account_id"))
-    .with_for_update()
+    .with_for_update(**ROW_LOCK)
     .execution_options(populate_existing=True)
 )
 _LOCK_RESERVATION = (
     select(LedgerEntry, BudgetAccount, func.clock_timestamp())
     .join(BudgetAccount, BudgetAccount.id == LedgerEntry.account_id)
     .where(LedgerEntry.reservation_id == bindparam("reservation_id"), LedgerEntry.kind == EntryKind.RESERVE)
-    .with_for_update(of=BudgetAccount)
+    .with_for_update(of=BudgetAccount, **ROW_LOCK)
     .execution_options(populate_existing=True)
 )
 _TERMINAL = select(LedgerEntry).where(
@@ -59,6 +60,12 @@ def account_of(session: Session, tenant: str, domain: str) -> BudgetAccount:
     """The account of a domain that is known to have one."""
     statement = select(BudgetAccount).where(BudgetAccount.tenant == tenant, BudgetAccount.domain == domain)
     return session.scalars(statement, execution_options={"populate_existing": True}).one()
+
+
+def by_ids(session: Session, account_ids: Collection[str]) -> dict[str, BudgetAccount]:
+    """The accounts of these ids, by id."""
+    query = select(BudgetAccount).where(BudgetAccount.id.in_(account_ids))
+    return {account.id: account for account in session.scalars(query)}
 
 
 def lock_account(session: Session, account_id: str) -> tuple[BudgetAccount, datetime]:

@@ -15,7 +15,7 @@ from core import ids
 from core.errors import InvalidTransition
 from core.ledger import invariants, repository
 from core.ledger.accounts import open_account
-from core.ledger.admission import check_room, check_standing
+from core.ledger.admission import check_room, check_standing, check_unexposed
 from core.ledger.entries import append, checked_digests
 from core.ledger.filters import Balance
 from core.ledger.invariants import ChainReport
@@ -109,12 +109,13 @@ def charge(session: Session, reservation_id: str, *, digests: Mapping[str, str],
     """The reservation is spent on a release whose files are named by ``digests`` (name: SHA-256 in hex).
 
     A repetition with the same digests returns the entry; with others it is an InvalidTransition.
+    AccountExposed when an unprotected release has voided the claim since it was reserved.
     """
     return _end(session, reservation_id, EntryKind.CHARGE, actor, digests=digests, changes=_forget_give_backs)
 
 
 def forfeit(session: Session, reservation_id: str, *, reason: str, actor: str) -> LedgerEntry:
-    """The reservation is spent without a release: the data had been read before the job ended."""
+    """The reservation is spent without a release: the graph was opened before the job ended."""
     return _end(session, reservation_id, EntryKind.FORFEIT, actor, reason=reason, changes=_forget_give_backs)
 
 
@@ -234,6 +235,8 @@ def _end(
         if ended.kind == kind and ended.digests == named:
             return ended
         raise _ended(ended)
+    if kind is EntryKind.CHARGE and any(opened.amounts.values()):
+        check_unexposed(account)
     spent = kind in (EntryKind.CHARGE, EntryKind.FORFEIT)
     return append(
         session,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 
 import pytest
 
@@ -10,6 +11,7 @@ from core.db.session import Database
 from core.identity.models import Role
 from core.jobs.models import Job
 from core.outbox.models import Topic
+from core.storage.store import ObjectStore
 from tests.integration.api.conftest import Tenant
 
 
@@ -30,6 +32,59 @@ def test_a_dry_run_shows_the_price_and_spends_nothing(house: Tenant, ready_datas
     assert plan["amounts"]["epsilon"] == round(float(plan["cost"]["epsilon"]) * 1e9)
     assert plan["budget_after"]["reserved"]["nano_epsilon"] >= plan["amounts"]["epsilon"]
     assert budget(house, ready_dataset) == before
+
+
+@pytest.mark.parametrize("query", ["", "?dry_run=true"])
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("epsilon", "NaN"),
+        ("epsilon", "Infinity"),
+        ("parameters", '{"x": NaN}'),
+        ("parameters", '{"x": "\\ud800"}'),
+        ("parameters", '{"\\ud800": 1}'),
+        ("\\ud800", "1"),
+    ],
+)
+def test_values_that_json_parsers_let_pass_and_no_store_takes_are_refused(
+    field: str, value: str, query: str, house: Tenant, ready_dataset: str
+):
+    body = f'{{"dataset_id": "{ready_dataset}", "{field}": {value}}}'
+    if field != "epsilon":
+        body = body.replace("{", '{"epsilon": "1", ', 1)
+    headers = {"Content-Type": "application/json", "Idempotency-Key": "odd"}
+    answer = house.call("POST", f"/jobs{query}", content=body, headers=headers)
+    assert answer.status_code == 422, answer.text
+    assert answer.json()["type"] == "/problems/invalid-input"
+
+
+def test_the_store_is_read_while_no_connection_to_the_database_is_held(
+    house: Tenant, published_job: str, monkeypatch: pytest.MonkeyPatch
+):
+    pool, held = house.services.db.engine.pool, []
+    get = ObjectStore.get
+
+    def watched(store: ObjectStore, key: str) -> Iterator[bytes]:
+        held.append(pool.checkedout())
+        return get(store, key)
+
+    monkeypatch.setattr(ObjectStore, "get", watched)
+    for path in ("report", "artifacts/edges.parquet", "artifacts/curator.json"):
+        assert house.call("GET", f"/jobs/{published_job}/{path}").status_code == 200
+    assert held == [0, 0, 0, 0]  # a curator's report is two files
+
+
+def test_who_holds_the_file_already_makes_nobody_open_it(
+    house: Tenant, published_job: str, monkeypatch: pytest.MonkeyPatch
+):
+    path = f"/jobs/{published_job}/artifacts/edges.parquet"
+    etag = house.call("GET", path).headers["ETag"]
+
+    def refuse(store: ObjectStore, key: str) -> Iterator[bytes]:
+        raise AssertionError("the store was asked")
+
+    monkeypatch.setattr(ObjectStore, "get", refuse)
+    assert house.call("GET", path, headers={"If-None-Match": etag}).status_code == 304
 
 
 def test_a_job_is_queued_and_its_budget_reserved_before_the_answer(

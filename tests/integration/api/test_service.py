@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import socket
+import threading
+import time
+
 import pytest
 from fastapi.testclient import TestClient
 from prometheus_client import generate_latest
 from structlog.testing import capture_logs
 
-from api import problems
+from api import problems, readiness
 from api.app import create_app
 from core.settings import Settings
 from core.workflows import job_queries
@@ -45,6 +49,25 @@ def test_a_dead_dependency_makes_it_not_ready(api_settings: Settings, tmp_path):
     assert failed.json()["type"] == "/problems/database-unavailable"
     assert "127.0.0.1" not in failed.text
     assert int(failed.headers["Retry-After"]) >= 1
+
+
+def test_a_dependency_that_never_answers_makes_it_not_ready_in_time(api_settings: Settings):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        address = f"postgresql+psycopg://nobody@127.0.0.1:{port}/none?connect_timeout=4"
+        settings = api_settings.model_copy(
+            update={"database_url": address, "redis_url": f"redis://127.0.0.1:{port}/0"}
+        )
+        with TestClient(create_app(settings), raise_server_exceptions=False) as http:
+            before = threading.active_count()
+            started = time.monotonic()
+            answers = [http.get("/readyz") for _ in range(2)]
+            assert time.monotonic() - started < 3 * readiness.TIMEOUT_SECONDS
+            assert threading.active_count() <= before + 4  # one try at a time of each dependency
+    for answer in answers:
+        assert answer.status_code == 503
+        assert not answer.json()["checks"]["database"]
+        assert answer.json()["checks"]["storage"]
 
 
 @pytest.mark.parametrize("slug", sorted(problems.rows()))

@@ -206,7 +206,9 @@ def test_an_exposed_account_takes_no_finite_claim(module_database: Database, acc
     with pytest.raises(AccountExposed):
         reserve(module_database, account, {"epsilon": 1})
     reserve(module_database, account, {"epsilon": 0, "delta": 0})
-    charge(module_database, running)
+    with pytest.raises(AccountExposed):
+        charge(module_database, running)
+    call(module_database, service.forfeit, running, reason="account_exposed", actor="worker")
     assert statement(module_database, account).charged.nano_epsilon == TENTH
     assert call(module_database, service.verify, account.id).intact
 
