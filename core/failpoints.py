@@ -14,6 +14,7 @@ from core.errors import InvalidInput
 
 POINTS = (
     "after_claim",
+    "after_open",
     "after_read",
     "after_child",
     "after_staging",

@@ -18,7 +18,7 @@ from core.errors import PrivacyViolation
 from worker.limits import child_environment, group_memory_bytes
 
 MAX_LINE_BYTES = 64 * 2**20
-READ_BYTES = 2**16
+READ_BYTES = 2**20  # what a pipe may hold at most
 DEATH_SECONDS = 5.0
 
 
@@ -38,6 +38,7 @@ class Child:
         events_read, events_write = os.pipe()
         answers_read, answers_write = os.pipe()
         os.set_blocking(events_read, False)
+        os.set_blocking(answers_write, False)  # nothing that a child does, or leaves, may hold its watch up
         command = [
             *(sys.executable, "-m", "worker.sandbox", self._kind, str(self._folder)),
             *("--events", str(events_write), "--answers", str(answers_read), "--parent", str(os.getpid())),
@@ -54,6 +55,10 @@ class Child:
                     pass_fds=(events_write, answers_read),
                     start_new_session=True,
                 )
+        except BaseException:
+            os.close(events_read)
+            os.close(answers_write)
+            raise
         finally:
             os.close(events_write)
             os.close(answers_read)
@@ -84,16 +89,19 @@ class Child:
         Raises PrivacyViolation for what is no message: nothing that speaks otherwise may read on.
         """
         for _ in self._selector.select(timeout_seconds):
-            while chunk := self._read():
-                self._buffer += chunk
-                yield from self._lines()
+            # One pipe's worth at a time: a child that never stops talking must not keep its watch from
+            # looking at the time. What a child that has ended left in the pipe is no more than that.
+            self._buffer += self._read()
+            yield from self._lines()
 
     def answer(self, message: dict[str, Any]) -> None:
-        """The child gets the line, unless it is gone."""
+        """The child gets the line, unless it is gone. PrivacyViolation if it never reads its answers."""
         try:
             os.write(self._answers, json.dumps(message).encode() + b"\n")
         except BrokenPipeError:
             return  # its exit code says more
+        except BlockingIOError as error:
+            raise PrivacyViolation("the child asks on without waiting for its answers") from error
 
     def kill(self) -> None:
         """No process of the group runs any more."""

@@ -41,10 +41,10 @@ def run_evaluation(process: WorkerProcess, job_id: str, draining: Callable[[], b
                 evaluate.fail_evaluation(services, work)
         except LeaseLost:
             log.warning("lease_lost")
-        except (NotFound, InvalidInput, OSError, ValueError) as error:
+        except (NotFound, InvalidInput, FileNotFoundError, ValueError) as error:
             log.warning("evaluation_failed", error=type(error).__name__)
             _quietly(lambda: evaluate.fail_evaluation(services, work))
-        except (StorageError, SQLAlchemyError) as error:
+        except (StorageError, SQLAlchemyError, OSError) as error:
             log.warning("infrastructure_failed", error=type(error).__name__)
             _quietly(lambda: evaluate.hand_back_evaluation(services, job_id, attempt=work.attempt))
     return True

@@ -52,10 +52,10 @@ def run_ingest(process: WorkerProcess, version_id: str, draining: Callable[[], b
             _conclude(process, work, supervise("ingest", work.folder, settings, pulse, orders))
     except LeaseLost:
         log.warning("lease_lost")
-    except (InvalidInput, OSError, ValueError) as error:
+    except (InvalidInput, FileNotFoundError, ValueError) as error:
         log.warning("ingest_failed", error=type(error).__name__)
         _quietly(lambda: ingest.fail_ingest(services, work, GIVEN_UP[Ending.FAILED], retry=False))
-    except (StorageError, SQLAlchemyError) as error:
+    except (StorageError, SQLAlchemyError, OSError) as error:  # a full disk, too, says nothing of the files
         log.warning("infrastructure_failed", error=type(error).__name__)
         _quietly(lambda: ingest.fail_ingest(services, work))
     finally:

@@ -58,7 +58,9 @@ def sweep(parent: Path) -> int:
         try:
             handle = os.open(folder / LOCK, os.O_RDWR)
         except FileNotFoundError:
-            continue  # another sweep is deleting it
+            # A living process has its lock: what has none was left half deleted, or another sweep is at it.
+            shutil.rmtree(folder, ignore_errors=True)
+            continue
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -61,3 +61,6 @@ class Pulse:
                 log.warning("heartbeat_failed", error=type(error).__name__)
                 if time.monotonic() - self._last > self._lease:
                     self._lost.set()
+            except Exception as error:
+                log.error("heartbeat_broken", error=type(error).__name__)
+                self._lost.set()  # nobody extends the lease any more

@@ -12,7 +12,6 @@ from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
 from core import logging
-from core.errors import StorageError
 from core.logging import get_logger
 from core.settings import get_settings
 from core.workflows import recover
@@ -56,7 +55,7 @@ def run(services: Services, stopping: Stopping) -> None:
 def _tried(name: str, duty: Callable[[Services], int], services: Services) -> int:
     try:
         return duty(services)
-    except (SQLAlchemyError, StorageError) as error:
+    except Exception as error:  # whatever it is: the other duties must not stop with this one
         log.warning("duty_failed", duty=name, error=type(error).__name__)
         return 0
 

@@ -9,9 +9,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as NoConnection
 
-from core.errors import InvalidInput, LeaseLost, PrivacyViolation
+from core.errors import LeaseLost, PrivacyViolation
 from core.logging import get_logger
 from core.settings import Settings
 from worker.child import Child
@@ -36,21 +37,23 @@ class Ending(StrEnum):
     LOST = "lost"
 
 
+def no_reads(entry: dict[str, Any] | None = None) -> None:
+    """Refuses: this kind of child has no meter."""
+    raise PrivacyViolation("this work reads nothing through a meter")
+
+
 @dataclass(frozen=True)
 class Orders:
     """What to do with a child's messages, and when it is to stop.
 
-    ``record`` makes a metered read durable, or raises; ``draining`` tells that this worker is to stop.
+    ``opening`` makes durable that the graph is about to be opened, ``record`` a metered read, or raise;
+    ``draining`` tells that this worker is to stop.
     """
 
     record: Callable[[dict[str, Any]], None]
     progress: Callable[[str, int, int], None]
     draining: Callable[[], bool]
-
-
-def no_reads(entry: dict[str, Any]) -> None:
-    """Refuses: this kind of child has no meter."""
-    raise PrivacyViolation("this work reads nothing through a meter")
+    opening: Callable[[], None] = no_reads
 
 
 def supervise(kind: str, folder: Path, settings: Settings, pulse: Pulse, orders: Orders) -> Ending:
@@ -82,19 +85,23 @@ class _Watch:
         try:
             for message in self._child.messages(TICK_SECONDS):
                 self._handle(message)
-        except (PrivacyViolation, InvalidInput) as error:
-            log.warning("child_refused", error=type(error).__name__)
-            return Ending.VIOLATION
         except LeaseLost:
             return Ending.LOST
-        except SQLAlchemyError as error:
+        except (DBAPIError, NoConnection) as error:
             # Whether the read was recorded is for the database to say, when it answers again.
             log.warning("database_failed", error=type(error).__name__)
             return Ending.LOST
+        except Exception as error:
+            # What else can go wrong here comes of what the child sent: its doing, never infrastructure.
+            log.warning("child_refused", error=type(error).__name__)
+            return Ending.VIOLATION
         return None
 
     def _handle(self, message: dict[str, Any]) -> None:
         match message:
+            case {"type": "open", **rest} if not rest:
+                self._orders.opening()
+                self._child.answer({"opened": True})
             case {"type": "meter", "entry": dict(entry), **rest} if not rest:
                 self._orders.record(entry)
                 self._child.answer({"recorded": entry.get("sequence")})

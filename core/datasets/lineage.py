@@ -21,6 +21,7 @@ class Terms:
     window: int | None
     filter: str
     public: bool
+    grid: str | None = None
 
 
 def keyed_fingerprint(key: bytes, *, tenant: str, content: str) -> str:
@@ -51,6 +52,7 @@ def refusal(dataset: Terms, owner: Terms, *, settled: bool) -> str | None:
             ("window", dataset.window, owner.window),
             ("filter", dataset.filter, owner.filter),
             ("public", dataset.public, owner.public),
+            ("time grid", dataset.grid, owner.grid),
         )
         if ours != theirs
     ]

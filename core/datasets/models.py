@@ -65,6 +65,7 @@ class DatasetVersion(CreatedAt, Leased, Base):
     ``upload_token`` names the one upload that may be under way; it holds until ``upload_expires_at``, which
     moves on while bytes arrive. ``attempt_limit`` bounds ``attempt``, which only ever grows: each time the
     version is queued it is granted a few more attempts.
+    ``derived`` names what of the schema and universe was read off the data, so that releases say so.
     Digest, size, counts and fingerprint are the curator's only.
     """
 
@@ -79,6 +80,7 @@ class DatasetVersion(CreatedAt, Leased, Base):
     upload_expires_at: Mapped[datetime | None] = mapped_column(default=None)
     attempt_limit: Mapped[int] = mapped_column(Integer, default=0, server_default="0")
     graph_schema: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
+    derived: Mapped[list[str]] = mapped_column(JSONB, default=list, server_default="[]")
     fingerprint: Mapped[str | None] = mapped_column(String(128), default=None)
     object_key: Mapped[str | None] = mapped_column(String(256), default=None)
     ingest_report: Mapped[dict[str, Any] | None] = mapped_column(JSONB)

@@ -10,6 +10,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from core.datasets.models import ContentFingerprint, Dataset, DatasetPart, DatasetVersion, VersionState
+from core.db.base import ROW_LOCK
 
 
 def database_now(session: Session) -> datetime:
@@ -25,7 +26,7 @@ def find(session: Session, tenant: str, dataset_id: str) -> Dataset | None:
 
 def locked(session: Session, dataset_id: str) -> Dataset | None:
     """The row as it is now, locked until the transaction ends. Always taken before a version's lock."""
-    return session.get(Dataset, dataset_id, with_for_update=True, populate_existing=True)
+    return session.get(Dataset, dataset_id, with_for_update=ROW_LOCK, populate_existing=True)
 
 
 def named(session: Session, tenant: str, name: str) -> Dataset | None:
@@ -52,7 +53,7 @@ def version(session: Session, version_id: str) -> DatasetVersion | None:
 
 def locked_version(session: Session, version_id: str) -> DatasetVersion | None:
     """The version as it is now, locked until the transaction ends."""
-    return session.get(DatasetVersion, version_id, with_for_update=True, populate_existing=True)
+    return session.get(DatasetVersion, version_id, with_for_update=ROW_LOCK, populate_existing=True)
 
 
 def versions(session: Session, dataset_ids: Collection[str]) -> Sequence[DatasetVersion]:

@@ -6,7 +6,7 @@ import os
 
 from cryptography.hazmat.primitives.keywrap import InvalidUnwrap, aes_key_unwrap, aes_key_wrap
 from pydantic import SecretStr
-from sqlalchemy import delete
+from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from core.datasets.models import DatasetKey
@@ -49,6 +49,12 @@ def content_key(session: Session, dataset_id: str, master_key: SecretStr) -> byt
         return aes_key_unwrap(check_master_key(master_key), row.wrapped_key)
     except InvalidUnwrap as error:
         raise StorageError("the dataset's key was wrapped under another master key") from error
+
+
+def has_key(session: Session, dataset_id: str) -> bool:
+    """Whether the dataset's content can still be read."""
+    query = select(DatasetKey.dataset_id).where(DatasetKey.dataset_id == dataset_id)
+    return session.scalar(query) is not None
 
 
 def destroy_key(session: Session, dataset_id: str) -> None:

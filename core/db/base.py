@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import DateTime, Integer, MetaData, String, func
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
@@ -14,6 +15,12 @@ NAMING = {
     "fk": "fk_%(table_name)s_%(column_0_name)s_%(referred_table_name)s",
     "pk": "pk_%(table_name)s",
 }
+
+
+# FOR NO KEY UPDATE: one holder at a time, but no wait for whoever only refers to the row. Keys never change,
+# and PostgreSQL checks a row's references again when one transaction updates it twice: under FOR UPDATE a job
+# that ends would wait for its dataset, and the archiving of that dataset for the job.
+ROW_LOCK: dict[str, Any] = {"key_share": True}
 
 
 class Base(DeclarativeBase):

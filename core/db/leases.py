@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from sqlalchemy import ColumnElement, func, or_, update
 from sqlalchemy.orm import Session
 
+from core.db.base import ROW_LOCK
 from core.errors import LeaseLost
 
 Row = TypeVar("Row", bound=Any)
@@ -70,7 +71,7 @@ def fence(model: type[Row], row_id: str, attempt: int) -> ColumnElement[bool]:
 
 def hold(session: Session, model: type[Row], row_id: str, *, attempt: int) -> Row:
     """The row, locked for this transaction; LeaseLost when another attempt owns it."""
-    row = session.get(model, row_id, with_for_update=True, populate_existing=True)
+    row = session.get(model, row_id, with_for_update=ROW_LOCK, populate_existing=True)
     if row is None or row.attempt != attempt or row.leased_by is None:
         raise LeaseLost(f"{row_id} is no longer held under attempt {attempt}")
     return row

@@ -27,6 +27,7 @@ REQUIRED = frozenset(
 REPORT = "public.json"
 MAX_NAME_CHARACTERS = 128
 MAX_REPORT_BYTES = 64 * 2**20
+MAX_MANIFEST_BYTES = 2**20
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,8 @@ def checked_files(out: Path, settings: Settings) -> list[ReleaseFile]:
     Neither a link, nor a file the manifest does not name, nor a name or role of the child's own invention.
     """
     manifest = out / "manifest.json"
-    if manifest.is_symlink() or not manifest.is_file():
-        raise InvalidInput("the bundle has no manifest")
+    if manifest.is_symlink() or not manifest.is_file() or manifest.stat().st_size > MAX_MANIFEST_BYTES:
+        raise InvalidInput("the bundle has no manifest of a manifest's size")
     try:
         lines = _MANIFEST.validate_json(manifest.read_bytes())
     except ValidationError as error:

@@ -36,14 +36,11 @@ def cancel_jobs_of(session: Session, settings: Settings, dataset_id: str, *, act
 
     Part of the caller's transaction, which holds the dataset: no new job can slip in.
     """
-    states = (*WAITING, JobState.RUNNING)
-    stopped = 0
-    for job_id in repository.ids_of_dataset(session, dataset_id, states):
-        job = repository.locked(session, job_id)
-        if job is not None and job.state in states:
-            _stop(session, settings, job, JobReason.DATASET_ARCHIVED, actor)
-            stopped += 1
-    return stopped
+    # All jobs before their account: whoever ends one of them holds its row and waits for the account.
+    stoppable = repository.locked_of_dataset(session, dataset_id, (*WAITING, JobState.RUNNING))
+    for job in stoppable:
+        _stop(session, settings, job, JobReason.DATASET_ARCHIVED, actor)
+    return len(stoppable)
 
 
 def _stop(session: Session, settings: Settings, job: Job, reason: JobReason, actor: str) -> None:

@@ -18,6 +18,7 @@ from core.datasets.models import Dataset, DatasetPart, DatasetVersion
 from core.errors import InvalidInput
 from core.identity.models import Role
 from core.identity.service import Principal, require
+from core.ledger import repository as budgets
 from core.ledger import service as accounts
 from core.ledger.models import BudgetAccount, LedgerEntry
 from core.ledger.statement import AccountStatement
@@ -141,15 +142,16 @@ def _page_size(services: Services, limit: int | None) -> int:
 
 
 def _views(session: Session, principal: Principal, datasets: Sequence[Dataset]) -> list[DatasetView]:
-    """Views of the datasets: one query for all versions, one for all parts, one for each account."""
+    """Views of the datasets: one query for all versions, one for all parts, one for all accounts."""
     ids = [dataset.id for dataset in datasets]
     versions = repository.versions(session, ids)
     parts = repository.parts(session, [version.id for version in versions])
+    owners = budgets.by_ids(session, {dataset.account_id for dataset in datasets})
     curator = Role.CURATOR in principal.roles
     return [
         _view(
             dataset,
-            session.get_one(BudgetAccount, dataset.account_id),
+            owners[dataset.account_id],
             [version for version in versions if version.dataset_id == dataset.id],
             parts,
             curator=curator,

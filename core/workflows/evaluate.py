@@ -17,6 +17,7 @@ from core.jobs.states import EvaluationState
 from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.storage.sealed import seal, unseal
+from core.workflows import settle
 from core.workflows.bundles import MAX_REPORT_BYTES
 from core.workflows.context import Services
 from core.workflows.ingest import fetch_graph
@@ -62,7 +63,7 @@ def begin_evaluation(services: Services, job_id: str, worker: str) -> Evaluation
 
 
 def heartbeat_evaluation(services: Services, work: EvaluationWork) -> bool:
-    """The lease is extended; always False, since nobody cancels an evaluation. Raises LeaseLost."""
+    """The lease is extended; True once the dataset is erased: nothing may go on reading it. LeaseLost."""
     with services.db.transaction() as session:
         leases.heartbeat(
             session,
@@ -71,7 +72,7 @@ def heartbeat_evaluation(services: Services, work: EvaluationWork) -> bool:
             attempt=work.attempt,
             lease_seconds=services.settings.lease_seconds,
         )
-    return False
+        return not vault.has_key(session, work.dataset_id)
 
 
 def fetch_evaluation(services: Services, work: EvaluationWork, *, graph: Path, release: Path) -> None:
@@ -151,7 +152,7 @@ def hand_back_evaluation(services: Services, job_id: str, *, attempt: int | None
             row.finished_at = repository.database_now(session)
         else:
             row.state = EvaluationState.PENDING
-            outbox.ring(session, Topic.EVALUATE, job_id)
+            outbox.ring(session, Topic.EVALUATE, job_id, not_before_seconds=settle.retry_pause(row.attempt))
 
 
 def _pieces(content: bytes) -> Iterator[bytes]:

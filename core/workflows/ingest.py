@@ -21,14 +21,15 @@ from core.db.leases import claim
 from core.errors import InvalidInput, LeaseLost, NotFound
 from core.graphs.schema import GraphSchema
 from core.graphs.uploads import IngestLimits, UploadedFile
-from core.ledger.models import BudgetAccount
 from core.logging import get_logger
 from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.storage.folders import pack, unpack
 from core.storage.sealed import seal, unseal
 from core.storage.store import make_private_folder
+from core.workflows.attach import attach
 from core.workflows.context import Services
+from core.workflows.derivations import derived_parts
 from core.workflows.ingest_work import (
     IngestWork,
     alive,
@@ -40,6 +41,7 @@ from core.workflows.ingest_work import (
     lay_out,
 )
 from core.workflows.proposals import keep_derived_nodes
+from core.workflows.sweeps import each
 from core.workflows.upload import discard, receive_part, recover_uploads
 
 __all__ = [
@@ -127,7 +129,7 @@ def finish_ingest(services: Services, work: IngestWork, report: Mapping[str, Any
             version.fingerprint = lineage.keyed_fingerprint(
                 fingerprint_key(services), tenant=dataset.tenant, content=str(content)
             )
-            refusal = _attach(session, dataset, version.fingerprint)
+            refusal = attach(session, dataset, version.fingerprint)
             if refusal is None:
                 _accept(session, dataset, version, stored, key, report)
             else:
@@ -153,6 +155,7 @@ def propose(
             service.apply(Event.SCHEMA_PROPOSED, dataset, version)
             service.let_go(version)
             dataset.proposed_schema = schema.model_dump(mode="json")
+            version.derived = derived_parts(schema, derived)
             version.ingest_report = _shown(report or {})
             if derived is not None:
                 session.add(derived)
@@ -189,18 +192,21 @@ def recover_ingests(services: Services, limit: int) -> int:
     """Validations that lost their worker are queued again, or given up; returns how many. Reaper's duty."""
     with services.db.transaction() as session:
         lost = repository.lost_ingests(session, limit)
-    for dataset_id, version_id in lost:
+
+    def recover(ids: tuple[str, str]) -> None:
+        dataset_id, version_id = ids
         with services.db.transaction() as session:
             dataset = repository.locked(session, dataset_id)
             version = repository.locked_version(session, version_id)
             if dataset is None or version is None or not repository.lease_lost(session, version_id):
-                continue
+                return
             if version.state == VersionState.VALIDATING:
                 again = version.attempt < version.attempt_limit
                 _retry_or_give_up(session, dataset, version, again, GAVE_UP)
         if version.state == VersionState.REJECTED:
             _discard_uploads(services, version_id)
-    return len(lost)
+
+    return each(lost, recover, subject=lambda ids: ids[1])
 
 
 def fetch_graph(services: Services, dataset_id: str, version_id: str, folder: Path) -> None:
@@ -216,26 +222,6 @@ def fetch_graph(services: Services, dataset_id: str, version_id: str, folder: Pa
     assert object_key is not None  # every ready version has one
     make_private_folder(folder)
     unpack(unseal(services.store.get(object_key), key, context=object_key), folder)
-
-
-def _attach(session: Session, dataset: Dataset, fingerprint: str) -> str | None:
-    """The dataset draws on the account that its content belongs to; otherwise why it cannot."""
-    own = session.get_one(BudgetAccount, dataset.account_id)
-    owner_id = repository.account_of_content(
-        session, tenant=dataset.tenant, fingerprint=fingerprint, account_id=own.id
-    )
-    owner = session.get_one(BudgetAccount, owner_id)
-    others = [other for other in repository.of_account(session, owner_id) if other.id != dataset.id]
-    public = others[0].public if others else dataset.public
-    settled = dataset.current_version_id is not None
-    refusal = lineage.refusal(_terms(own, dataset.public), _terms(owner, public), settled=settled)
-    if refusal is None:
-        dataset.account_id = owner_id
-    return refusal
-
-
-def _terms(account: BudgetAccount, public: bool) -> lineage.Terms:
-    return lineage.Terms(account.id, account.domain, account.unit, account.window, account.filter, public)
 
 
 def _accept(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -17,12 +18,12 @@ from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.jobs import repository
 from core.jobs import service as jobs
-from core.jobs.models import Job, JobEvent, JobState
+from core.jobs.models import Evaluation, Job, JobEvent, JobState
 from core.ledger.amounts import format_delta, format_epsilon
 from core.workflows.context import Services
 from core.workflows.release_queries import artifacts, get_report, open_artifact
 
-__all__ = ["artifacts", "events", "get_job", "get_report", "list_jobs", "methods", "open_artifact", "view"]
+__all__ = ["artifacts", "events", "get_job", "get_report", "list_jobs", "methods", "open_artifact", "views"]
 
 RUN_TIMES = (
     (60, "under 1 minute"),
@@ -103,7 +104,7 @@ def get_job(services: Services, principal: Principal, job_id: str) -> JobView:
     """The tenant's job; NotFound otherwise."""
     require(principal, Role.REQUESTER, Role.CURATOR)
     with services.db.transaction() as session:
-        return view(session, principal, jobs.get(session, tenant=principal.tenant, job_id=job_id))
+        return views(session, principal, [jobs.get(session, tenant=principal.tenant, job_id=job_id)])[0]
 
 
 def list_jobs(
@@ -131,7 +132,7 @@ def list_jobs(
             limit=size + 1,
         )
         more = _cursor(rows[size - 1]) if len(rows) > size else None
-        return Page([view(session, principal, job) for job in rows[:size]], more)
+        return Page(views(session, principal, rows[:size]), more)
 
 
 def events(
@@ -163,12 +164,16 @@ def methods() -> list[MethodView]:
     ]
 
 
-def view(session: Session, principal: Principal, job: Job) -> JobView:
-    """The job as this caller may see it."""
+def views(session: Session, principal: Principal, rows: Sequence[Job]) -> list[JobView]:
+    """The jobs as this caller may see them. Two queries, however many jobs."""
+    ids = [job.id for job in rows]
+    evaluations, last = repository.evaluations(session, ids), repository.last_events(session, ids)
+    return [_view(principal, job, evaluations.get(job.id), last.get(job.id)) for job in rows]
+
+
+def _view(principal: Principal, job: Job, evaluation: Evaluation | None, last: JobEvent | None) -> JobView:
     exact = Role.CURATOR in principal.roles
     release = job.spec["release"]
-    evaluation = repository.evaluation(session, job.id)
-    last = repository.last_event(session, job.id)
     return JobView(
         id=job.id,
         dataset_id=job.dataset_id,

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+)
 from sqlalchemy.orm import Session
 
 from core.datasets.models import Dataset, DatasetState, DatasetVersion
@@ -21,7 +31,17 @@ from core.privacy.events import MAX_NANO_EPSILON, NANO
 from core.privacy.plan import Cost, GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 
-Amount = StrictStr | StrictInt | StrictFloat
+Amount = StrictStr | StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=False)]
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    """The values, if they can be stored: parsers of JSON let numbers and texts pass that are none."""
+    try:
+        json.dumps(values, allow_nan=False, ensure_ascii=False).encode()
+    except (TypeError, ValueError):
+        raise ValueError("only finite numbers and well-formed texts can be stored") from None
+    return values
+
 
 ALWAYS_WRITTEN = "parquet"
 """The format of a release's own tables: asking for it adds no file."""
@@ -36,7 +56,9 @@ class JobRequest(BaseModel):
     method: Annotated[str, Field(min_length=1, max_length=64)] = "psgraph"
     epsilon: Amount = Field(description="The epsilon of this release, from the dataset's budget.")
     delta: Amount = Field(default="0", description="The delta of this release; 0 asks for pure epsilon.")
-    parameters: dict[str, Any] = Field(default_factory=dict, description="As the method's JSON Schema says.")
+    parameters: Annotated[dict[str, Any], AfterValidator(_plain)] = Field(
+        default_factory=dict, description="As the method's JSON Schema says."
+    )
     edge_types: Annotated[list[str], Field(min_length=1, max_length=256)] | None = Field(
         default=None, description="Relations to synthesise; by default every protected one."
     )

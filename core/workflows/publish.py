@@ -12,10 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy.exc import DataError, IntegrityError
+from sqlalchemy.orm import Session
+
 from core import failpoints
 from core.datasets import vault
 from core.db import leases
-from core.errors import LeaseLost, PrivacyViolation, StorageError
+from core.errors import InvalidInput, LeaseLost, PrivacyViolation, StorageError
 from core.jobs import events, repository
 from core.jobs import service as jobs
 from core.jobs.models import Artifact, ArtifactRole, Evaluation, Job, JobReason, JobState
@@ -112,21 +115,47 @@ def heartbeat(services: Services, work: JobWork) -> bool:
         return job is not None and job.state == JobState.CANCELLING
 
 
+def record_opening(services: Services, work: JobWork) -> None:
+    """It is durable that the graph was opened; only then may it be.
+
+    Raises LeaseLost when the lease has passed on, ran out, or the job was asked to stop.
+    """
+    with services.db.transaction() as session:
+        jobs.opened(session, _running(session, work))
+
+
 def record_read(services: Services, work: JobWork, entry: dict[str, Any]) -> None:
     """The entry is durable; only then may the operation draw.
 
-    Raises LeaseLost when the lease has passed on, ran out, or the job was asked to stop: nothing may be read.
-    PrivacyViolation for an entry that is none, or one too many.
+    Raises LeaseLost as :func:`record_opening` does: nothing may be read. PrivacyViolation for an entry that
+    is none, not the attempt's next one, or one too many.
     """
-    sequence = TranscriptEntry.from_json(entry).sequence
-    if not 0 <= sequence < services.settings.max_transcript_entries:
+    try:
+        read = TranscriptEntry.from_json(entry)
+    except InvalidInput as error:
+        raise PrivacyViolation("the entry is no line of a transcript") from error
+    if read.sequence >= services.settings.max_transcript_entries:
         raise PrivacyViolation("a transcript has a limit, and this one passed it")
-    with services.db.transaction() as session:
-        job = leases.hold(session, Job, work.job_id, attempt=work.attempt)
-        if job.state != JobState.RUNNING or not repository.lease_live(session, job):
-            raise LeaseLost("the job no longer runs under this lease")
-        repository.add_read(session, job.id, attempt=work.attempt, sequence=sequence, entry=entry)
-        jobs.read_recorded(session, job)
+    try:
+        with services.db.transaction() as session:
+            job = _running(session, work)
+            if read.sequence != repository.next_read(session, job.id, attempt=work.attempt):
+                raise PrivacyViolation("the entry is not the next one of its transcript")
+            repository.add_read(
+                session, job.id, attempt=work.attempt, sequence=read.sequence, entry=read.to_json()
+            )
+            jobs.opened(session, job)
+    except (IntegrityError, DataError) as error:
+        # The child's doing, not the database's: its budget must not come back as if a host had died.
+        raise PrivacyViolation("the entry is no line of a transcript, or came twice") from error
+
+
+def _running(session: Session, work: JobWork) -> Job:
+    """The job, locked; LeaseLost unless it runs under this attempt's lease and was not asked to stop."""
+    job = leases.hold(session, Job, work.job_id, attempt=work.attempt)
+    if job.state != JobState.RUNNING or not repository.lease_live(session, job):
+        raise LeaseLost("the job no longer runs under this lease")
+    return job
 
 
 def record_event(services: Services, work: JobWork, *, stage: str, done: int, total: int) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from core.datasets import repository as datasets
-from core.errors import StorageError
 from core.jobs import repository
 from core.jobs.models import JobState
 from core.ledger import service as ledger
@@ -20,6 +19,7 @@ from core.outbox.unheard import unheard
 from core.workflows import ingest, publish, settle
 from core.workflows.context import Services
 from core.workflows.evaluate import hand_back_evaluation
+from core.workflows.sweeps import each
 
 ACTOR = "reaper"
 STOPPABLE = (JobState.RUNNING, JobState.CANCELLING)
@@ -33,13 +33,15 @@ def recover_lost_jobs(services: Services) -> int:
     """Jobs whose worker is gone wait for another, or have ended where none may try."""
     with services.db.transaction() as session:
         ids = repository.lost_ids(session, STOPPABLE, services.settings.sweep_limit)
-    for job_id in ids:
+
+    def recover(job_id: str) -> None:
         with services.db.transaction() as session:
             job = repository.lost(session, job_id, STOPPABLE)
             if job is not None:
                 settle.hand_back(session, services.settings, job, actor=ACTOR)
                 log.info("job_recovered", job_id=job_id, state=job.state)
-    return len(ids)
+
+    return each(ids, recover, subject=str)
 
 
 def finish_cancels(services: Services) -> int:
@@ -47,12 +49,14 @@ def finish_cancels(services: Services) -> int:
     settings = services.settings
     with services.db.transaction() as session:
         ids = repository.overdue_cancels(session, settings.cancel_seconds, settings.sweep_limit)
-    for job_id in ids:
+
+    def finish(job_id: str) -> None:
         with services.db.transaction() as session:
             job = repository.locked(session, job_id)
             if job is not None and job.state == JobState.CANCELLING:
                 settle.cancel(session, settings, job, actor=ACTOR)
-    return len(ids)
+
+    return each(ids, finish, subject=str)
 
 
 def expire_reservations(services: Services) -> int:
@@ -60,26 +64,28 @@ def expire_reservations(services: Services) -> int:
     with services.db.transaction() as session:
         overdue = ledger.overdue_reservations(session, services.settings.sweep_limit)
         pairs = [(entry.job_id, entry.reservation_id) for entry in overdue]
-    for job_id, reservation_id in pairs:
+
+    def expire(pair: tuple[str | None, str | None]) -> None:
+        job_id, reservation_id = pair
         with services.db.transaction() as session:
             job = repository.locked(session, job_id) if job_id is not None else None
             waits = job is not None and job.state in (JobState.QUEUED, JobState.AWAITING_APPROVAL)
             if job is not None and waits and job.reservation_id == reservation_id:
                 settle.expire(session, job, actor=ACTOR)
-    return len(pairs)
+
+    return each(pairs, expire, subject=lambda pair: str(pair[1]))
 
 
 def publish_committed(services: Services) -> int:
     """Releases that were charged, and whose worker is gone, can be downloaded. Never charges."""
     with services.db.transaction() as session:
         ids = repository.lost_ids(session, (JobState.PUBLISHING,), services.settings.sweep_limit)
-    for job_id in ids:
-        try:
-            publish.copy_release(services, job_id)
-            publish.finish_release(services, job_id)
-        except StorageError:
-            log.error("committed_release_not_copied", job_id=job_id)
-    return len(ids)
+
+    def finish(job_id: str) -> None:
+        publish.copy_release(services, job_id)
+        publish.finish_release(services, job_id)
+
+    return each(ids, finish, subject=str)
 
 
 def recover_lost_ingests(services: Services) -> int:
@@ -96,9 +102,7 @@ def recover_lost_evaluations(services: Services) -> int:
     """Comparisons whose worker is gone wait for another, or have failed."""
     with services.db.transaction() as session:
         ids = repository.lost_evaluations(session, services.settings.sweep_limit)
-    for job_id in ids:
-        hand_back_evaluation(services, job_id)
-    return len(ids)
+    return each(ids, lambda job_id: hand_back_evaluation(services, job_id), subject=str)
 
 
 def delete_unclaimed_staging(services: Services) -> int:
@@ -106,7 +110,7 @@ def delete_unclaimed_staging(services: Services) -> int:
     deleted = 0
     alive: dict[tuple[str, str], bool] = {}
     for stored in services.store.list(STAGING):
-        _, job_id, attempt, *_ = stored.key.split("/")
+        _, job_id, attempt = (*stored.key.split("/"), "", "")[:3]  # a stray object is nobody's
         if (job_id, attempt) not in alive:
             alive[job_id, attempt] = _may_publish(services, job_id, attempt)
         if not alive[job_id, attempt]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from core import ids
 from core.datasets import objects, repository, service, vault
 from core.datasets.models import Dataset, DatasetState, VersionState
 from core.datasets.service import Event
+from core.db.base import ROW_LOCK
 from core.errors import Conflict, InvalidInput, InvalidTransition
 from core.graphs.schema import GraphSchema
 from core.identity.models import Role
@@ -24,6 +26,8 @@ from core.outbox.models import Topic
 from core.privacy.plan import GuaranteeKind
 from core.privacy.units import Unit
 from core.workflows.context import Services
+from core.workflows.derivations import still_derived
+from core.workflows.grids import check_grid
 from core.workflows.schema_rules import check_schema, check_terms
 
 log = get_logger(__name__)
@@ -59,7 +63,7 @@ def register_dataset(services: Services, principal: Principal, new: NewDataset) 
     """The dataset is registered, with a content key and the budget account of its protection domain.
 
     Raises Forbidden, InvalidInput naming the field, and Conflict where the name is taken or the domain's
-    account stands under other terms.
+    account stands under other terms or, for w-event, on another time grid.
     """
     require(principal, Role.CURATOR)
     nano_epsilon, delta_atto = epsilon_capacity(new.epsilon), delta_capacity(new.delta)
@@ -90,13 +94,16 @@ def register_dataset(services: Services, principal: Principal, new: NewDataset) 
 def confirm_schema(services: Services, principal: Principal, dataset_id: str, schema: GraphSchema) -> Dataset:
     """The schema is the dataset's; an upload that waited for it is queued for validation with its kept parts.
 
-    Raises NotFound, Forbidden, InvalidInput, and InvalidTransition where a schema is already in use.
+    What of it was read off the upload stays on record with the version, for its releases to say so.
+    Raises NotFound, Forbidden, InvalidInput, Conflict where a w-event account keeps another time grid, and
+    InvalidTransition where a schema is already in use.
     """
     require(principal, Role.CURATOR)
     with services.db.transaction() as session:
         dataset = service.lock(session, principal.tenant, dataset_id)
         account = session.get_one(BudgetAccount, dataset.account_id)
         check_schema(schema, Unit(account.unit), account.window, services.settings)
+        check_grid(session, account, schema, but=dataset.id)
         waiting = repository.in_state(session, dataset.id, VersionState.PROPOSED)
         if dataset.state == DatasetState.REGISTERED and waiting:
             version = waiting[-1]
@@ -111,20 +118,30 @@ def confirm_schema(services: Services, principal: Principal, dataset_id: str, sc
             if dataset.current_version_id is not None:
                 raise InvalidTransition("the dataset is in use under its schema", state=str(dataset.state))
             service.apply(Event.SCHEMA_DECLARED, dataset)
+        _keep_marks(session, dataset, schema)
         dataset.graph_schema, dataset.proposed_schema = schema.model_dump(mode="json"), None
     log.info("schema_confirmed", dataset_id=dataset_id)
     return dataset
 
 
+def _keep_marks(session: Session, dataset: Dataset, schema: GraphSchema) -> None:
+    seen = dataset.proposed_schema or dataset.graph_schema
+    if seen is not None:
+        before = GraphSchema.model_validate(seen)
+        for version in repository.versions(session, [dataset.id]):
+            version.derived = still_derived(version.derived, before, schema)
+
+
 def _create(session: Session, principal: Principal, new: NewDataset, account: BudgetAccount) -> Dataset:
     # The account's row is locked or fresh in this transaction, so two registrations cannot miss each other.
-    session.refresh(account, with_for_update=True)
+    session.refresh(account, with_for_update=ROW_LOCK)
     if any(other.public != new.public for other in repository.of_account(session, account.id)):
         raise Conflict(
             "the datasets of one protection domain are all public or all not", domain=account.domain
         )
+    check_grid(session, account, new.graph_schema)
     if repository.named(session, principal.tenant, new.name) is not None:
-        raise Conflict("a dataset of that name exists; choose another name", field="name")
+        raise _name_taken()
     dataset = Dataset(
         id=ids.new_id(ids.DATASET),
         tenant=principal.tenant,
@@ -137,5 +154,12 @@ def _create(session: Session, principal: Principal, new: NewDataset, account: Bu
         created_by=principal.key_id,
     )
     session.add(dataset)
-    session.flush()
+    try:
+        session.flush()
+    except IntegrityError as error:  # registered at the same moment, in another protection domain
+        raise _name_taken() from error
     return dataset
+
+
+def _name_taken() -> Conflict:
+    return Conflict("a dataset of that name exists; choose another name", field="name")

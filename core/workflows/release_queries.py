@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -53,7 +54,8 @@ def open_artifact(
         if artifact is None or artifact.role not in _allowed(principal):
             raise NotFound("There is no such file.", id=name)
         _require_charged(session, job, artifact)
-        return artifact, _bytes(services, session, job, artifact)
+        key = _key(services, session, job, artifact)
+    return artifact, _bytes(services, artifact, key)
 
 
 def get_report(services: Services, principal: Principal, job_id: str) -> dict[str, Any]:
@@ -69,14 +71,15 @@ def get_report(services: Services, principal: Principal, job_id: str) -> dict[st
         if artifact is None:
             raise StorageError("the report is missing", job_id=job_id)
         _require_charged(session, job, artifact)
-        part = PublicPart.model_validate_json(_whole(services, session, job, artifact))
-        part = part.model_copy(
-            update={"charge": _charge(session, job, exact=Role.CURATOR in principal.roles)}
-        )
-        public = part.model_dump(mode="json")
-        report: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "public": public}
-        if Role.CURATOR in principal.roles:
-            report["curator"] = _curator_part(services, session, job)
+        key = _key(services, session, job, artifact)
+        charge = _charge(session, job, exact=Role.CURATOR in principal.roles)
+        comparison = _comparison(services, session, job) if Role.CURATOR in principal.roles else None
+    # The store is read when no transaction is open: a slow one must not use up the database's connections.
+    part = PublicPart.model_validate_json(_whole(services, artifact, key))
+    public = part.model_copy(update={"charge": charge}).model_dump(mode="json")
+    report: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "public": public}
+    if comparison is not None:
+        report["curator"] = _curator_part(services, comparison)
     return report
 
 
@@ -109,18 +112,24 @@ def _require_charged(session: Session, job: Job, artifact: Artifact) -> None:
         raise StorageError("no charge names this file", job_id=job.id)
 
 
-def _bytes(services: Services, session: Session, job: Job, artifact: Artifact) -> Iterator[bytes]:
-    stored = services.store.get(artifact.object_key)
+def _key(services: Services, session: Session, job: Job, artifact: Artifact) -> bytes | None:
+    """What opens the file; None where it is not sealed. NotFound once the dataset is erased."""
     if not artifact.encrypted:
-        return stored
-    key = vault.content_key(session, job.dataset_id, services.settings.master_key)
-    return unseal(stored, key, context=seal_context(job.id, artifact.name))
+        return None
+    return vault.content_key(session, job.dataset_id, services.settings.master_key)
 
 
-def _whole(services: Services, session: Session, job: Job, artifact: Artifact) -> bytes:
+def _bytes(services: Services, artifact: Artifact, key: bytes | None) -> Iterator[bytes]:
+    """Opened at the first chunk, so that a caller who has the file already opens nothing."""
+    stored = services.store.get(artifact.object_key)
+    context = seal_context(artifact.job_id, artifact.name)
+    yield from stored if key is None else unseal(stored, key, context=context)
+
+
+def _whole(services: Services, artifact: Artifact, key: bytes | None) -> bytes:
     if artifact.size_bytes > MAX_REPORT_BYTES:
-        raise StorageError("the report is larger than a report may be", job_id=job.id)
-    return b"".join(_bytes(services, session, job, artifact))
+        raise StorageError("the report is larger than a report may be", job_id=artifact.job_id)
+    return b"".join(_bytes(services, artifact, key))
 
 
 def _charge(session: Session, job: Job, *, exact: bool) -> Charge:
@@ -140,14 +149,30 @@ def _charge(session: Session, job: Job, *, exact: bool) -> Charge:
     )
 
 
-def _curator_part(services: Services, session: Session, job: Job) -> dict[str, Any]:
+@dataclass(frozen=True)
+class _Comparison:
+    """The curators' part of a report: its status, and, when it is done, the file and what opens it."""
+
+    status: str
+    artifact: Artifact | None = None
+    key: bytes | None = field(default=None, repr=False)
+
+
+def _comparison(services: Services, session: Session, job: Job) -> _Comparison:
     evaluation = repository.evaluation(session, job.id)
     if evaluation is None or evaluation.state in (EvaluationState.PENDING, EvaluationState.RUNNING):
-        return {"status": "pending"}
+        return _Comparison("pending")
     artifact = repository.artifact(session, job.id, CURATOR_REPORT)
     if evaluation.state == EvaluationState.FAILED or artifact is None:
-        return {"status": "failed"}
+        return _Comparison("failed")
     try:
-        return {"status": "done", **json.loads(_whole(services, session, job, artifact))}
+        return _Comparison("done", artifact, _key(services, session, job, artifact))
     except NotFound:  # the dataset was erased, and with it what only its curators could read
-        return {"status": "erased"}
+        return _Comparison("erased")
+
+
+def _curator_part(services: Services, comparison: _Comparison) -> dict[str, Any]:
+    if comparison.artifact is None:
+        return {"status": comparison.status}
+    content = json.loads(_whole(services, comparison.artifact, comparison.key))
+    return {"status": comparison.status, **content}

@@ -16,11 +16,14 @@ from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.settings import Settings
 
+RETRY_SECONDS = 5.0
+RETRY_GROWTH = 4
+
 
 def fail(session: Session, settings: Settings, job: Job, reason: JobReason, *, actor: str) -> None:
     """The job has failed by its own doing, or is cancelled if that was asked first.
 
-    The budget is spent if anything was read under it: whether a job fails can depend on the data.
+    The budget is spent if the graph was opened under it: whether a job fails can then depend on the data.
     """
     if job.state == JobState.CANCELLING:
         cancel(session, settings, job, actor=actor)
@@ -32,7 +35,7 @@ def fail(session: Session, settings: Settings, job: Job, reason: JobReason, *, a
 def cancel(
     session: Session, settings: Settings, job: Job, *, actor: str, reason: JobReason | None = None
 ) -> None:
-    """The job is cancelled; its budget is spent if anything was read under it, and free again if not."""
+    """The job is cancelled; its budget is spent if the graph was opened under it, else free again."""
     why = reason or JobReason(job.reason or JobReason.CANCELLED_BY_CALLER)
     _settle(session, settings, job, why, actor)
     jobs.cancelled(session, job, why)
@@ -47,7 +50,7 @@ def expire(session: Session, job: Job, *, actor: str) -> None:
 def hand_back(session: Session, settings: Settings, job: Job, *, actor: str) -> None:
     """Infrastructure stopped the attempt: the job waits for another worker, or fails where that cannot be.
 
-    After a read the reservation returns, counted as a give-back, and the retry reserves anew.
+    Once the graph was opened the reservation returns, counted as a give-back, and the retry reserves anew.
     """
     if job.state == JobState.CANCELLING:
         cancel(session, settings, job, actor=actor)
@@ -56,9 +59,14 @@ def hand_back(session: Session, settings: Settings, job: Job, *, actor: str) -> 
         jobs.failed(session, job, JobReason.WORKER_LOST)
     elif job.first_read_at is None or _reserved_anew(session, settings, job, actor):
         jobs.requeue(job)
-        outbox.ring(session, Topic.RUN, job.id)
+        outbox.ring(session, Topic.RUN, job.id, not_before_seconds=retry_pause(job.attempt))
     else:
         jobs.failed(session, job, JobReason.BUDGET_EXHAUSTED)
+
+
+def retry_pause(attempt: int) -> float:
+    """Seconds before the attempt after this one: an outage of a moment must not use up every attempt."""
+    return RETRY_SECONDS * RETRY_GROWTH ** (attempt - 1)
 
 
 def _reserved_anew(session: Session, settings: Settings, job: Job, actor: str) -> bool:

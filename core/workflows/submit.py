@@ -118,6 +118,7 @@ def _new_job(
         "edge_types": list(prepared.edge_types),
         "formats": list(prepared.formats),
         "seed": request.seed,
+        "derived": list(prepared.version.derived),
     }
     return Job(
         id=job_id,

@@ -26,6 +26,8 @@ from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.storage.sealed import seal
 from core.workflows.context import Services
+from core.workflows.derivations import inherited
+from core.workflows.sweeps import each
 
 log = get_logger(__name__)
 
@@ -125,17 +127,20 @@ def recover_uploads(services: Services, limit: int) -> int:
     """Uploads whose sender or process is gone have left nothing behind; returns how many. Reaper's duty."""
     with services.db.transaction() as session:
         stale = repository.stale_uploads(session, limit)
-    for dataset_id, version_id, token in stale:
+
+    def forget(upload: tuple[str, str, str]) -> None:
+        dataset_id, version_id, token = upload
         with services.db.transaction() as session:
             dataset = repository.locked(session, dataset_id)
             version = repository.locked_version(session, version_id)
             if dataset is None or version is None or version.upload_token != token:
-                continue
+                return
             if repository.upload_live(session, version_id):
-                continue
+                return
             service.abandon_upload(session, dataset, version)
         services.store.delete(objects.upload_key(dataset_id, version_id, token))
-    return len(stale)
+
+    return each(stale, forget, subject=lambda upload: upload[1])
 
 
 def keep_alive(chunks: Iterable[bytes], beat: Callable[[], None], every_seconds: float) -> Iterator[bytes]:
@@ -184,6 +189,7 @@ def _begin(services: Services, principal: Principal, dataset_id: str) -> _Upload
         dataset = service.lock(session, principal.tenant, dataset_id)
         service.apply(Event.UPLOAD_BEGUN, dataset)
         version = service.version_to_upload(session, dataset)
+        version.derived = inherited(session, dataset)
         version.upload_token = token
         version.upload_expires_at = func.now() + timedelta(seconds=settings.lease_seconds)
         key = vault.content_key(session, dataset.id, settings.master_key)

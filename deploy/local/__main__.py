@@ -52,7 +52,7 @@ def _welcome(stack: Stack) -> Table:
     table.add_column(style="bold")
     table.add_column(overflow="fold")
     table.add_row("API", stack.url)
-    table.add_row("API documentation", f"{stack.url}/docs")
+    table.add_row("API description", f"{stack.url}/openapi.json")
     table.add_row("Metrics", stack.metrics_url)
     table.add_row("API key (tenant local)" if stack.first_start else "API key", stack.token)
     table.add_row("Data folder", str(stack.folder.path))

@@ -99,6 +99,8 @@ class EmbeddedRedis:
                 if self._process.poll() is not None:
                     break
                 time.sleep(0.05)
+        self._process.kill()
+        self._process.wait()
         raise RuntimeError(f"Redis did not start; its log is {self._log}")
 
     @property

@@ -209,6 +209,7 @@ def _dataset_content() -> None:
         _time("upload_expires_at"),
         sa.Column("attempt_limit", sa.Integer(), server_default="0", nullable=False),
         _json("graph_schema", nullable=True),
+        sa.Column("derived", JSONB(), server_default="[]", nullable=False),
         _text("fingerprint", 128, nullable=True),
         _text("object_key", 256, nullable=True),
         _json("ingest_report", nullable=True),
@@ -307,6 +308,7 @@ def _releases() -> None:
         _time("finished_at"),
         _created_at(),
         *_leased(),
+        sa.Index("ix_evaluations_state_lease", "state", "lease_expires_at"),
     )
 
 

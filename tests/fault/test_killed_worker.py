@@ -23,6 +23,7 @@ ANEW = ["reserve", "release", "reserve", "charge"]
 # where the worker dies, the job's ledger entries in the end, and whether a second attempt was needed
 POINTS = [
     ("after_claim", KEPT, True),
+    ("after_open", ANEW, True),
     ("after_read", ANEW, True),
     ("after_child", ANEW, True),
     ("after_staging", ANEW, True),

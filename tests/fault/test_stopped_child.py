@@ -1,4 +1,4 @@
-"""What ends a child, and who pays: the job after a read, nobody before one, and never the job for a drain."""
+"""What ends a child, and who pays: the job once it opened the graph, nobody before; a drain costs nothing."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 
 from core.errors import InvalidTransition
 from core.identity.service import Principal
+from core.jobs import repository
 from core.jobs.models import Job
 from core.outbox.models import Topic
 from core.workflows.cancel import cancel_job
@@ -27,47 +28,69 @@ def child_of(process: subprocess.Popen[bytes]) -> int:
     return until(lambda: children_of(process.pid), what="the start of the child")[0]
 
 
-def has_read(services: Services, job_id: str) -> bool:
+def has_opened(services: Services, job_id: str) -> bool:
     return job_row(services, job_id).first_read_at is not None
 
 
-@pytest.mark.parametrize("after_read", [False, True])
-def test_a_killed_child_costs_its_job_what_it_may_have_read(
-    after_read: bool, submitted: Callable[[], Job], processes: Processes, fault_services: Services
-) -> None:
+def reads(services: Services, job_id: str) -> int:
+    with services.db.transaction() as session:
+        return len(repository.reads(session, job_id, attempt=1))
+
+
+def held_at(
+    point: str | None, submitted: Callable[[], Job], processes: Processes, services: Services
+) -> tuple[Job, subprocess.Popen[bytes], int]:
+    """A job, its worker and its child, which waits at the point; None: which was only just started."""
     job = submitted()
-    worker = processes.start("worker.once", "run", job.id, failpoints="after_read:pause=1", lease_seconds=30)
+    worker = processes.start(
+        "worker.once", "run", job.id, failpoints=f"{point or 'after_open'}:pause=1", lease_seconds=30
+    )
     child = child_of(worker)
-    if after_read:
-        until(lambda: has_read(fault_services, job.id), what="the first read")
+    if point is not None:
+        until(lambda: has_opened(services, job.id), what="the opening of the graph")
+    if point == "after_read":
+        until(lambda: reads(services, job.id), what="the first read")
+    assert reads(services, job.id) == (1 if point == "after_read" else 0)
+    return job, worker, child
+
+
+STOPS = [(None, "release"), ("after_open", "forfeit"), ("after_read", "forfeit")]
+
+
+@pytest.mark.parametrize(("point", "ending"), STOPS)
+def test_a_killed_child_costs_its_job_what_it_may_have_learned(
+    point: str | None,
+    ending: str,
+    submitted: Callable[[], Job],
+    processes: Processes,
+    fault_services: Services,
+) -> None:
+    job, worker, child = held_at(point, submitted, processes, fault_services)
     os.kill(child, signal.SIGKILL)
     assert worker.wait(timeout=30) == 0, processes.output()
     row = job_row(fault_services, job.id)
     assert (row.state, row.reason) == ("failed", "generator_failed")
-    assert endings(fault_services, job.id) == ["reserve", "forfeit" if after_read else "release"]
+    assert endings(fault_services, job.id) == ["reserve", ending]
     assert_sound(fault_services, job.id)
 
 
-@pytest.mark.parametrize("after_read", [False, True])
-def test_a_cancelled_job_pays_for_what_it_has_read(
-    after_read: bool,
+@pytest.mark.parametrize(("point", "ending"), STOPS)
+def test_a_cancelled_job_pays_once_it_opened_the_graph(
+    point: str | None,
+    ending: str,
     submitted: Callable[[], Job],
     processes: Processes,
     fault_services: Services,
     caller: Principal,
 ) -> None:
-    job = submitted()
-    worker = processes.start("worker.once", "run", job.id, failpoints="after_read:pause=1", lease_seconds=30)
-    child = child_of(worker)
-    if after_read:
-        until(lambda: has_read(fault_services, job.id), what="the first read")
+    job, worker, child = held_at(point, submitted, processes, fault_services)
     assert cancel_job(fault_services, caller, job.id).state == "cancelling"
     assert cancel_job(fault_services, caller, job.id).state == "cancelling"
     assert worker.wait(timeout=30) == 0, processes.output()
     assert not alive(child)
     row = job_row(fault_services, job.id)
     assert (row.state, row.reason) == ("cancelled", "cancelled_by_caller")
-    assert endings(fault_services, job.id) == ["reserve", "forfeit" if after_read else "release"]
+    assert endings(fault_services, job.id) == ["reserve", ending]
     assert_sound(fault_services, job.id)
 
 
@@ -78,7 +101,7 @@ def test_a_drained_worker_hands_the_job_back_and_the_retry_reserves_anew(
     worker = processes.start(
         "worker.once", "run", job.id, failpoints="after_read:pause=0.5", lease_seconds=30, grace_seconds=0.05
     )
-    until(lambda: has_read(fault_services, job.id), what="the first read")
+    until(lambda: has_opened(fault_services, job.id), what="the opening of the graph")
     worker.terminate()
     assert worker.wait(timeout=15) == 0, processes.output()
     row = job_row(fault_services, job.id)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+from pathlib import Path
+
+import pytest
+
 from core.datasets import repository
 from core.datasets.models import Dataset, DatasetVersion
 from core.identity.service import Principal
@@ -10,6 +15,7 @@ from core.workflows.context import Services
 from core.workflows.register import NewDataset, confirm_schema, register_dataset
 from core.workflows.upload import receive_part
 from tests.support.releases import SCHEMA, ring_edges
+from worker import ingests
 from worker.process import WorkerProcess, open_process
 from worker.work import take
 
@@ -58,6 +64,22 @@ def test_a_schema_is_proposed_confirmed_and_the_same_upload_becomes_ready(
     process = open_process(services.settings)
     assert validated(process, version.id).state == "proposed"
     confirm_schema(services, principal, dataset.id, SCHEMA)
+    assert validated(process, version.id).state == "ready"
+
+
+def test_a_full_disk_of_one_worker_leaves_the_upload_to_another(
+    services: Services, principal: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new = NewDataset(name="ring", unit="edge", epsilon="1", graph_schema=SCHEMA)
+    version = upload(services, principal, register_dataset(services, principal, new), ring_edges())
+    process = open_process(services.settings)
+
+    def full(path: Path, content: bytes) -> None:
+        raise OSError(errno.ENOSPC, "no space left")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ingests, "write_private", full)
+        assert take(process, Topic.INGEST, version.id, lambda: False)
     assert validated(process, version.id).state == "ready"
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
+from typing import Any
 
 import pytest
+from sqlalchemy import event
 
 from core.errors import Forbidden, InvalidInput, JobFailed, JobNotFinished, NotFound
 from core.identity.models import Role
 from core.identity.service import Principal
 from core.jobs.models import JobReason
-from core.workflows import job_queries, publish
+from core.workflows import dataset_queries, job_queries, publish
 from core.workflows.cancel import cancel_job
 from core.workflows.context import Services
+from core.workflows.register import NewDataset, register_dataset
 from tests.support.releases import queued_job, ready_dataset
 
 
@@ -40,6 +44,48 @@ def test_lists_filter_and_refuse_what_they_do_not_know(services: Services, princ
     for wrong in ({"state": "nowhere"}, {"cursor": "x"}, {"cursor": "W10="}, {"limit": 0}, {"limit": 501}):
         with pytest.raises(InvalidInput):
             job_queries.list_jobs(services, principal, **wrong)
+
+
+def statements(services: Services, ask: Callable[[], Any]) -> list[str]:
+    """What is sent to the database while something is asked."""
+    sent: list[str] = []
+
+    def note(connection: Any, cursor: Any, statement: str, *_: Any) -> None:
+        sent.append(statement)
+
+    event.listen(services.db.engine, "before_cursor_execute", note)
+    try:
+        ask()
+    finally:
+        event.remove(services.db.engine, "before_cursor_execute", note)
+    return sent
+
+
+def test_a_list_costs_a_few_statements_however_long_it_is_and_reads_no_plans(
+    services: Services, principal: Principal
+) -> None:
+    dataset = ready_dataset(services, principal, epsilon="100")
+    for number in range(6):
+        job = queued_job(services, principal, dataset.id, f"k{number}")
+        register_dataset(services, principal, NewDataset(name=f"d{number}", unit="edge", epsilon="1"))
+    listed = statements(services, lambda: job_queries.list_jobs(services, principal))
+    assert len(listed) == 3
+    shown = statements(services, lambda: job_queries.get_job(services, principal, job.id))
+    assert not any("jobs.plan," in statement for statement in (*listed, *shown))
+    assert len(statements(services, lambda: dataset_queries.list_datasets(services, principal))) == 4
+
+
+def test_a_list_shows_the_newest_step_of_each_job(services: Services, principal: Principal) -> None:
+    dataset = ready_dataset(services, principal, epsilon="100")
+    ids = []
+    for number in range(2):
+        work = publish.begin_job(services, queued_job(services, principal, dataset.id, f"k{number}").id, "w1")
+        assert work is not None
+        for done in range(number + 2):
+            publish.record_event(services, work, stage="fit", done=done, total=9)
+        ids.append(work.job_id)
+    steps = {job.id: job.progress for job in job_queries.list_jobs(services, principal).items}
+    assert [steps[job_id].done for job_id in ids] == [1, 2]
 
 
 def test_other_tenants_see_nothing_and_auditors_no_jobs(services: Services, principal: Principal) -> None:

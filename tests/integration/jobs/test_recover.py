@@ -9,10 +9,12 @@ import pytest
 from sqlalchemy import func, select, update
 
 from core.datasets.models import Dataset
-from core.errors import LeaseLost
+from core.errors import LeaseLost, PrivacyViolation
 from core.identity.service import Principal
 from core.jobs import service as jobs
 from core.jobs.models import Evaluation, Job, JobReason, JobState
+from core.ledger import service as ledger
+from core.ledger.models import BudgetAccount, BudgetHold
 from core.outbox.models import OutboxMessage
 from core.privacy.events import Pure
 from core.privacy.meter import TranscriptEntry
@@ -20,6 +22,7 @@ from core.settings import Settings
 from core.workflows import cancel, evaluate, publish, recover
 from core.workflows.context import Services, open_services
 from tests.support.releases import job_row, queued_job, ready_dataset, spent, stored_keys, violations
+from worker.reaper import reap_once
 
 ENTRY = TranscriptEntry(0, "edge", None, Pure(10**9, "laplace"), "all of it").to_json()
 
@@ -93,6 +96,45 @@ def test_a_retry_after_a_read_fails_where_the_account_refuses_to_reserve_anew(
     assert (row.state, row.reason) == ("failed", "budget_exhausted")
     assert spent(services, job) == ("0", "0")
     assert violations(services) == []
+
+
+def test_once_the_graph_was_opened_a_failure_costs_and_a_lost_worker_gives_back(
+    services: Services, submit: Callable[..., Job], dataset: Dataset
+) -> None:
+    failed = submit("failed", epsilon="1")
+    work = begun(services, failed)
+    publish.record_opening(services, work)
+    publish.record_opening(services, work)
+    assert publish.transcript(services, work) == ()
+    publish.fail_job(services, work, JobReason.TIME_EXCEEDED)
+    assert spent(services, failed) == ("1", "0")
+
+    lost = submit("lost", epsilon="1")
+    publish.record_opening(services, begun(services, lost))
+    age(services, Job, lost.id, lease_expires_at=1)
+    recover.recover_lost_jobs(services)
+    row = job_row(services, lost.id)
+    assert (row.state, row.first_read_at) == ("queued", None)
+    assert row.reservation_id != lost.reservation_id
+    assert spent(services, lost) == ("1", "1")
+    with services.db.transaction() as session:
+        assert session.get_one(BudgetAccount, dataset.account_id).consecutive_give_backs == 1
+    assert violations(services) == []
+
+
+def test_a_graph_is_opened_under_a_living_lease_and_by_a_job_that_was_not_cancelled(
+    services: Services, submit: Callable[..., Job], principal: Principal
+) -> None:
+    job = submit()
+    work = begun(services, job)
+    age(services, Job, job.id, lease_expires_at=1)
+    with pytest.raises(LeaseLost):
+        publish.record_opening(services, work)
+    age(services, Job, job.id, lease_expires_at=-60)
+    cancel.cancel_job(services, principal, job.id)
+    with pytest.raises(LeaseLost):
+        publish.record_opening(services, work)
+    assert job_row(services, job.id).first_read_at is None
 
 
 def test_a_read_needs_a_living_lease_and_a_job_that_was_not_cancelled(
@@ -204,6 +246,78 @@ def test_a_lost_evaluation_is_tried_again_and_then_fails_while_the_release_stand
     with services.db.transaction() as session:
         assert session.get_one(Evaluation, job.id).state == "failed"
     assert job_row(services, job.id).state == "published"
+
+
+def test_a_job_that_comes_back_is_announced_after_a_pause_that_grows(
+    services: Services, submit: Callable[..., Job]
+) -> None:
+    job = submit()
+    pauses = []
+    for _ in range(services.settings.max_attempts - 1):
+        publish.hand_back(services, begun(services, job))
+        with services.db.transaction() as session:
+            newest = select(OutboxMessage).where(OutboxMessage.subject_id == job.id)
+            message = session.scalars(newest.order_by(OutboxMessage.id.desc()).limit(1)).one()
+            pauses.append((message.not_before - message.created_at).total_seconds())
+    assert pauses == [5.0, 20.0]
+
+
+def test_what_cannot_be_recovered_keeps_the_reaper_from_nothing_else(
+    services: Services, submit: Callable[..., Job], principal: Principal, dataset: Dataset
+) -> None:
+    hasty = with_settings(services, reservation_seconds=0.001)
+    broken = queued_job(hasty, principal, dataset.id, "broken", epsilon="0.5")
+    overdue = queued_job(hasty, principal, dataset.id, "overdue", epsilon="0.5")
+    lost = submit("lost", epsilon="0.5")
+    begun(services, lost)
+    age(services, Job, lost.id, lease_expires_at=1)
+    services.store.put("staging/stray", [b"x"])
+    with services.db.transaction() as session:
+        ledger.release(  # a reservation that has ended, under a job that still waits
+            session, broken.reservation_id, reason="", actor="test", give_back=False, block_after=3
+        )
+        session.add(BudgetHold(reservation_id=broken.reservation_id, account_id=broken.account_id))
+        session.flush()
+        long_ago = func.now() - func.make_interval(0, 0, 0, 1)
+        session.execute(
+            update(BudgetHold)
+            .where(BudgetHold.reservation_id == broken.reservation_id)
+            .values(expires_at=long_ago)
+        )
+    done = reap_once(services)
+    assert done["expire_reservations"] == 2
+    assert job_row(services, broken.id).state == "queued"
+    assert job_row(services, overdue.id).reason == "reservation_expired"
+    assert job_row(services, lost.id).state == "queued"
+    assert stored_keys(services, "staging") == []
+
+
+def test_a_duty_that_fails_in_an_unknown_way_stops_no_other(
+    services: Services, submit: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = submit()
+    begun(services, job)
+    age(services, Job, job.id, lease_expires_at=1)
+
+    def fails(services: Services) -> int:
+        raise ValueError("nobody thought of this")
+
+    monkeypatch.setitem(recover.DUTIES, "publish_committed", fails)
+    assert reap_once(services)["recover_lost_jobs"] == 1
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{}, {"sequence": "0"}, {"sequence": True}, {"sequence": 2}, {"sequence": 1, "purpose": "\0"}],
+)
+def test_an_entry_that_no_meter_would_write_is_the_childs_fault_and_not_the_databases(
+    services: Services, submit: Callable[..., Job], wrong: dict[str, Any]
+) -> None:
+    work = begun(services, submit())
+    publish.record_read(services, work, ENTRY)
+    with pytest.raises(PrivacyViolation):
+        publish.record_read(services, work, ENTRY | wrong)
+    assert len(publish.transcript(services, work)) == 1
 
 
 def test_every_duty_is_idle_on_an_idle_service(settings: Settings) -> None:

@@ -12,7 +12,7 @@ from core.identity.models import Role
 from core.identity.service import Principal
 from core.ledger import service as ledger
 from core.outbox.models import Topic
-from core.workflows import job_queries
+from core.workflows import bundles, job_queries
 from core.workflows.context import Services
 from tests.support.releases import job_row, queued_job, ready_dataset, spent, stored_keys, violations
 from worker.process import open_process
@@ -21,6 +21,20 @@ from worker.work import take
 
 def never() -> bool:
     return False
+
+
+def test_a_transcript_that_cannot_be_checked_costs_the_job_its_budget(
+    services: Services, principal: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise TypeError("nobody thought of this")
+
+    job = queued_job(services, principal, ready_dataset(services, principal).id)
+    monkeypatch.setattr(bundles, "check_transcript", fails)
+    assert take(open_process(services.settings), Topic.RUN, job.id, never)
+    row = job_row(services, job.id)
+    assert (row.state, row.reason) == ("failed", "privacy_violation")
+    assert spent(services, job) == ("1", "0")
 
 
 def test_a_job_is_published_charged_once_evaluated_and_served(

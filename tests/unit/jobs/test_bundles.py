@@ -16,7 +16,7 @@ from core.privacy.meter import TranscriptEntry
 from core.privacy.plan import Allotment, PrivacyPlan
 from core.privacy.units import Unit
 from core.settings import Settings
-from core.workflows.bundles import check_transcript, checked_files
+from core.workflows.bundles import MAX_MANIFEST_BYTES, check_transcript, checked_files
 
 SETTINGS = Settings(max_release_bytes=1000, max_release_files=8)
 FILES = {
@@ -105,6 +105,13 @@ def test_links_and_stray_files_are_refused(out: Path, tmp_path_factory: pytest.T
 
 def test_no_manifest_no_release(out: Path) -> None:
     (out / "manifest.json").unlink()
+    with pytest.raises(InvalidInput):
+        checked_files(out, SETTINGS)
+
+
+def test_a_manifest_without_measure_is_not_read(out: Path) -> None:
+    with (out / "manifest.json").open("ab") as manifest:
+        manifest.write(b" " * MAX_MANIFEST_BYTES)
     with pytest.raises(InvalidInput):
         checked_files(out, SETTINGS)
 

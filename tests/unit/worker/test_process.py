@@ -30,6 +30,14 @@ def test_what_a_dead_process_left_is_deleted(tmp_path: Path) -> None:
     assert not dead.exists()
 
 
+def test_what_a_sweep_left_half_deleted_goes_with_the_next(tmp_path: Path) -> None:
+    dead = tmp_path / "work" / "worker-dead"
+    (dead / "release-job").mkdir(parents=True)
+    (dead / "release-job" / "edges.parquet").write_text("private")
+    open_process(settings(tmp_path))
+    assert not dead.exists()
+
+
 def test_private_folders_and_files_are_their_owners_and_vanish(tmp_path: Path) -> None:
     with private_folder(tmp_path / "attempt") as folder:
         write_private(folder / "spec.json", b"{}")

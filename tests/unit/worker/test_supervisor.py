@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import OperationalError, StatementError
 
 from core.errors import LeaseLost
 from core.settings import Settings
 from worker import child as child_module
 from worker.pulse import Pulse
-from worker.supervisor import Ending, Orders, supervise
+from worker.supervisor import Ending, Orders, no_reads, supervise
 
 SETTINGS = Settings(job_wall_seconds=30, grace_seconds=0.1, sample_seconds=0.05)
 
@@ -37,6 +37,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[
         *,
         beat: Callable[[], bool] = lambda: False,
         record: Callable[[dict[str, Any]], None] | None = None,
+        opening: Callable[[], None] = no_reads,
         draining: Callable[[], bool] = lambda: False,
         **limits: float,
     ) -> tuple[Ending, list[Any]]:
@@ -49,6 +50,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[
             record=record or seen.append,
             progress=lambda stage, done, total: seen.append((stage, done, total)),
             draining=draining,
+            opening=opening,
         )
         with Pulse(beat, every_seconds=0.05, lease_seconds=1.0) as pulse:
             ending = supervise("release", tmp_path, SETTINGS.model_copy(update=limits), pulse, orders)
@@ -99,6 +101,41 @@ def test_a_child_that_takes_too_long_is_killed(run: Run) -> None:
     assert run("time.sleep(60)", job_wall_seconds=0.3)[0] is Ending.TIME
 
 
+def test_a_child_that_never_stops_talking_is_killed_in_time_too(run: Run) -> None:
+    program = """
+    line = json.dumps({"type": "progress", "stage": "fit", "done": 1, "total": 2}).encode() + b"\\n"
+    while True:
+        say(line * 100)
+    """
+    assert run(program, job_wall_seconds=0.5)[0] is Ending.TIME
+
+
+def test_a_child_that_never_reads_its_answers_is_refused(run: Run) -> None:
+    program = """
+    for sequence in range(100_000):
+        say({"type": "meter", "entry": {"sequence": sequence}})
+    time.sleep(60)
+    """
+    assert run(program)[0] is Ending.VIOLATION
+
+
+def test_everything_that_a_child_said_before_it_ended_is_heard(run: Run) -> None:
+    program = """
+    for done in range(500):
+        say({"type": "progress", "stage": "fit", "done": done, "total": 500})
+    """
+    ending, seen = run(program)
+    assert ending is Ending.FINISHED
+    assert seen == [("fit", done, 500) for done in range(500)]
+
+
+def test_a_heart_that_stops_in_an_unknown_way_loses_the_lease(run: Run) -> None:
+    def beat() -> bool:
+        raise KeyError("nobody thought of this")
+
+    assert run("time.sleep(60)", beat=beat)[0] is Ending.LOST
+
+
 def test_a_child_that_takes_too_much_memory_is_killed(run: Run) -> None:
     program = "x = bytearray(300_000_000)\ntime.sleep(60)"
     assert run(program, job_memory_bytes=200_000_000)[0] is Ending.MEMORY
@@ -133,6 +170,48 @@ def test_a_read_that_could_not_be_recorded_is_never_answered(
     assert run(program, record=record)[0] is Ending.LOST
     drew = tmp_path / "drew"
     assert not drew.exists() or drew.read_text() == "b''"
+
+
+OPEN = """
+say({"type": "open"})
+answer = answers.readline()
+Path("opened").write_text(repr(answer))
+"""
+
+
+def test_a_graph_is_opened_after_that_is_durable(run: Run, tmp_path: Path) -> None:
+    told: list[str] = []
+    assert run(OPEN, opening=lambda: told.append("opening"))[0] is Ending.FINISHED
+    assert told == ["opening"]
+    assert (tmp_path / "opened").read_text() == repr(b'{"opened": true}\n')
+
+
+@pytest.mark.parametrize("error", [LeaseLost("gone"), OperationalError("UPDATE", {}, Exception("down"))])
+def test_an_opening_that_is_not_durable_is_never_answered(error: Exception, run: Run, tmp_path: Path) -> None:
+    def opening() -> None:
+        raise error
+
+    assert run(OPEN, opening=opening)[0] is Ending.LOST
+    opened = tmp_path / "opened"
+    assert not opened.exists() or opened.read_text() == "b''"
+
+
+def test_a_child_without_a_meter_opens_nothing_through_one(run: Run) -> None:
+    assert run(OPEN)[0] is Ending.VIOLATION
+
+
+@pytest.mark.parametrize(
+    "error", [TypeError("no text"), KeyError("x"), StatementError("", "", {}, ValueError())]
+)
+def test_whatever_a_check_of_the_transcript_raises_is_the_childs_fault(error: Exception, run: Run) -> None:
+    def record(entry: dict[str, Any]) -> None:
+        raise error
+
+    assert run(METER, record=record)[0] is Ending.VIOLATION
+
+
+def test_a_message_too_deep_to_be_read_is_the_childs_fault(run: Run) -> None:
+    assert run("say(b'[' * 200_000 + b'\\n'); time.sleep(60)")[0] is Ending.VIOLATION
 
 
 def test_a_draining_worker_gives_the_child_a_grace_and_then_kills_it(run: Run) -> None:
