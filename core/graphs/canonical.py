@@ -14,8 +14,8 @@ from types import MappingProxyType
 import numpy as np
 import pyarrow as pa
 
-from core.graphs.graph import EdgeTable, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
+from core.graphs.tables import EdgeTable, NodeTable
 
 _INT32_MAX = np.iinfo(np.int32).max
 

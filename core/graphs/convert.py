@@ -91,7 +91,7 @@ def from_networkx(made: nx.Graph, schema: GraphSchema, *, step_name: str = "step
     Raises IngestRejected with up to 20 findings where nodes or edges break the schema.
     """
     from core.graphs.assemble import assemble
-    from core.graphs.formats._documents import networkx_tables
+    from core.graphs.networkx_tables import networkx_tables
 
     nodes, edges = networkx_tables(made, time_name=step_name)
     stepped = schema

@@ -8,74 +8,17 @@ no self-loops, sorted by (step, source, target). :meth:`Graph.build` makes any c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
-import scipy.sparse as sp
 
-from core.graphs.schema import EdgeType, GraphSchema
+from core.graphs.canonical import canonical_edges, canonical_nodes
+from core.graphs.schema import GraphSchema
+from core.graphs.tables import Cell, EdgeTable, NodeTable
 
-
-@dataclass(frozen=True)
-class NodeTable:
-    """The universe of one node type.
-
-    ``ids`` None means the integers 0..count-1. ``attributes`` are columns of length ``count``;
-    a vector attribute is a (count, d) float32 array.
-    """
-
-    count: int
-    ids: pa.Array | None = None
-    attributes: Mapping[str, np.ndarray | pa.Array] = field(default_factory=dict)
-
-    def id_array(self) -> pa.Array:
-        """The node ids as strings, in index order; O(count)."""
-        if self.ids is not None:
-            return self.ids.cast(pa.string())
-        return pa.array(np.arange(self.count)).cast(pa.string())
-
-
-@dataclass(frozen=True)
-class EdgeTable:
-    """Canonical edges of one type: int32 or int64 columns of equal length; ``step`` None without time."""
-
-    source: np.ndarray
-    target: np.ndarray
-    step: np.ndarray | None = None
-
-    @property
-    def count(self) -> int:
-        return len(self.source)
-
-
-@dataclass(frozen=True)
-class Cell:
-    """The edges of one type in one step: what a query sees. ``step`` is None for an untimed type."""
-
-    edge_type: EdgeType
-    step: int | None
-    source_count: int
-    target_count: int
-    source: np.ndarray
-    target: np.ndarray
-
-    @property
-    def count(self) -> int:
-        return len(self.source)
-
-    @cached_property
-    def adjacency(self) -> sp.csr_array:
-        """CSR adjacency of ones, int8; symmetric when undirected and homogeneous. O(n + m)."""
-        ones = np.ones(self.count, dtype=np.int8)
-        shape = (self.source_count, self.target_count)
-        forward = sp.coo_array((ones, (self.source, self.target)), shape=shape)
-        if self.edge_type.homogeneous and not self.edge_type.directed:
-            backward = sp.coo_array((ones, (self.target, self.source)), shape=shape)
-            return (forward + backward).tocsr()
-        return forward.tocsr()
+__all__ = ["Cell", "EdgeTable", "Graph", "NodeTable"]
 
 
 @dataclass(frozen=True)
@@ -95,8 +38,6 @@ class Graph:
         Raises ValueError when a type, a count, an attribute, an index or a step lies outside the schema. A
         node type that declares its count may be left out of ``nodes``. O(m log m).
         """
-        from core.graphs.canonical import canonical_edges, canonical_nodes
-
         nodes = canonical_nodes(schema, nodes)
         tables = {}
         for edge_type in schema.edge_types:

@@ -13,11 +13,10 @@ import pyarrow.compute as pc
 
 from core.graphs.columns import as_text, codes_of, integers_of, numbers_of, vectors_of
 from core.graphs.findings import shown
-from core.graphs.formats._documents import VECTOR_SEPARATOR
 from core.graphs.graph import NodeTable
 from core.graphs.rows import Fault, Resolved, type_codes
 from core.graphs.schema import Attribute, AttributeKind, GraphSchema, NodeType
-from core.graphs.uploads import IngestLimits
+from core.graphs.uploads import VECTOR_SEPARATOR, IngestLimits
 
 _CONTROL = r"[\x00-\x1f\x7f]"
 Column: TypeAlias = np.ndarray | pa.Array

@@ -12,6 +12,9 @@ from core.graphs.schema import MAX_NODES, GraphSchema
 
 Progress = Callable[[str, int, int], None]
 
+VECTOR_SEPARATOR = ";"
+"""Between the numbers of a vector attribute in a text file."""
+
 
 @dataclass(frozen=True)
 class UploadedFile:
