@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Body, Query
 
 from api import openapi
 from api.deps import CuratorDep, LedgerDep, ReaderDep, ServicesDep
@@ -13,6 +13,11 @@ from api.views import budget_view, ledger_view
 from core import errors
 from core.workflows import dataset_queries
 from core.workflows.unblock import unblock_account
+
+UnblockBody = Annotated[
+    Unblock,
+    Body(openapi_examples={"looked into": {"value": {"reason": "two worker hosts were replaced"}}}),
+]
 
 router = APIRouter(prefix="/datasets/{dataset_id}", tags=["budgets"])
 
@@ -34,7 +39,7 @@ def get_budget(services: ServicesDep, principal: ReaderDep, dataset_id: str) -> 
     summary="Let a blocked account take jobs again",
     responses=openapi.refusals(errors.NotFound, errors.Forbidden),
 )
-def unblock(services: ServicesDep, principal: CuratorDep, dataset_id: str, body: Unblock) -> Any:
+def unblock(services: ServicesDep, principal: CuratorDep, dataset_id: str, body: UnblockBody) -> Any:
     """The account is reset after a curator has looked into its give-backs; the reason enters the ledger."""
     return budget_view(unblock_account(services, principal, dataset_id, reason=body.reason))
 
