@@ -37,7 +37,7 @@ class PSGraphParams(Parameters):
         description="Share of the rest, after the count, for the noisy super-graph when partitioning anew.",
     )
     adjust_share: float = Field(
-        default=0.3,
+        default=0.25,
         gt=0,
         lt=1,
         description="Share of the rest, after the count, for reassigning nodes when partitioning anew.",

@@ -92,7 +92,8 @@ def test_a_key_without_the_role_is_refused(
 def test_another_tenants_objects_do_not_exist(
     house: Tenant, stranger: Tenant, ready_dataset: str, published_job: str, method: str, path: str
 ):
-    body = SCHEMA if path.endswith("/schema") else None
+    bodies = {"schema": SCHEMA, "unblock": {"reason": "r"}}
+    body = bodies.get(path.rsplit("/", 1)[-1])
     address = path.format(dataset=ready_dataset, job=published_job)
     theirs = stranger.call(method, address, json=body)
     nowhere = stranger.call(method, path.format(dataset="ds_none", job="job_none"), json=body)
