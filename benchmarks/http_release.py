@@ -1,6 +1,6 @@
 """Publishes research graphs through the HTTP API and prints what their curators' reports say.
 
-    python benchmarks/http_release.py --facebook Facebook.txt --college CollegeMsg.txt [--runs 5]
+    python -m benchmarks.http_release --facebook Facebook.txt --college CollegeMsg.txt [--runs 5]
 
 Starts an embedded stack in a temporary folder. Facebook: static, unit edge, epsilon 1. CollegeMsg: 28-day
 windows, unit w-event, w 5, epsilon 1. Node ids are shuffled first: their order gives communities away.

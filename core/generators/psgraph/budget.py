@@ -19,13 +19,13 @@ class PSGraphParams(Parameters):
     """What a caller may set. All of it is public and enters the report."""
 
     count_share: float = Field(
-        default=0.2,
+        default=0.3,
         gt=0,
         le=0.5,
         description="Share of a step's epsilon for its number of edges, before the cap.",
     )
     count_cap: float = Field(
-        default=0.04,
+        default=0.06,
         gt=0,
         le=10,
         description="Most epsilon that a step spends on its number of edges (0.01 in the paper).",
