@@ -39,7 +39,6 @@ def allow(*roles: Role) -> Callable[[Principal], Principal]:
 
 
 CuratorDep = Annotated[Principal, Depends(allow(Role.CURATOR))]
-RequesterDep = Annotated[Principal, Depends(allow(Role.REQUESTER))]
 PortalDep = Annotated[Principal, Depends(allow(Role.CURATOR, Role.REQUESTER))]
 ReaderDep = Annotated[Principal, Depends(allow(Role.CURATOR, Role.REQUESTER, Role.AUDITOR))]
 LedgerDep = Annotated[Principal, Depends(allow(Role.CURATOR, Role.AUDITOR))]

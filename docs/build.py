@@ -1,4 +1,4 @@
-"""``python docs/build.py``: the pages that the code itself writes: one per generator, and the settings."""
+"""``python docs/build.py``: generator pages, the settings page and the report's schema."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 
 from core.generators.base import Generator
 from core.generators.registry import generators
+from core.reports.build import write_json_schema
 from core.settings import Settings
 
 DOCS = Path(__file__).resolve().parent
@@ -61,6 +62,7 @@ def main() -> None:
     for path, text in pages().items():
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
+    write_json_schema(DOCS / "report.schema.json")
 
 
 if __name__ == "__main__":

@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from core.errors import GraphveilError, InvalidInput, LeaseLost, NotFound, StorageError
+from core.errors import InvalidInput, LeaseLost, NotFound, StorageError
 from core.logging import get_logger
 from core.workflows import evaluate
+from worker.aside import quietly, unseen
 from worker.folders import private_folder
 from worker.process import WorkerProcess
 from worker.pulse import Pulse
@@ -28,7 +29,7 @@ def run_evaluation(process: WorkerProcess, job_id: str, draining: Callable[[], b
         every_seconds=settings.heartbeat_seconds,
         lease_seconds=settings.lease_seconds,
     )
-    orders = Orders(record=no_reads, progress=_unseen, draining=draining)
+    orders = Orders(record=no_reads, progress=unseen, draining=draining)
     with private_folder(process.folder / f"evaluation-{job_id}-{work.attempt}") as folder, pulse:
         try:
             evaluate.fetch_evaluation(services, work, graph=folder / "graph", release=folder / "bundle")
@@ -43,19 +44,8 @@ def run_evaluation(process: WorkerProcess, job_id: str, draining: Callable[[], b
             log.warning("lease_lost")
         except (NotFound, InvalidInput, FileNotFoundError, ValueError) as error:
             log.warning("evaluation_failed", error=type(error).__name__)
-            _quietly(lambda: evaluate.fail_evaluation(services, work))
+            quietly(lambda: evaluate.fail_evaluation(services, work))
         except (StorageError, SQLAlchemyError, OSError) as error:
             log.warning("infrastructure_failed", error=type(error).__name__)
-            _quietly(lambda: evaluate.hand_back_evaluation(services, job_id, attempt=work.attempt))
+            quietly(lambda: evaluate.hand_back_evaluation(services, job_id, attempt=work.attempt))
     return True
-
-
-def _unseen(stage: str, done: int, total: int) -> None:
-    """The steps of a comparison tell of the original: nobody sees them."""
-
-
-def _quietly(step: Callable[[], None]) -> None:
-    try:
-        step()
-    except (GraphveilError, SQLAlchemyError) as error:
-        log.warning("left_to_the_reaper", error=type(error).__name__)

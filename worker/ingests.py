@@ -9,10 +9,11 @@ from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from core.errors import GraphveilError, InvalidInput, LeaseLost, NotFound, StorageError
+from core.errors import InvalidInput, LeaseLost, NotFound, StorageError
 from core.graphs.schema import GraphSchema
 from core.logging import get_logger
 from core.workflows import ingest
+from worker.aside import quietly, unseen
 from worker.folders import write_private
 from worker.process import WorkerProcess
 from worker.pulse import Pulse
@@ -45,7 +46,7 @@ def run_ingest(process: WorkerProcess, version_id: str, draining: Callable[[], b
         every_seconds=settings.heartbeat_seconds,
         lease_seconds=settings.lease_seconds,
     )
-    orders = Orders(record=no_reads, progress=_unseen, draining=draining)
+    orders = Orders(record=no_reads, progress=unseen, draining=draining)
     try:
         with pulse:
             write_private(work.folder / "spec.json", json.dumps(_spec(work)).encode())
@@ -54,10 +55,10 @@ def run_ingest(process: WorkerProcess, version_id: str, draining: Callable[[], b
         log.warning("lease_lost")
     except (InvalidInput, FileNotFoundError, ValueError) as error:
         log.warning("ingest_failed", error=type(error).__name__)
-        _quietly(lambda: ingest.fail_ingest(services, work, GIVEN_UP[Ending.FAILED], retry=False))
+        quietly(lambda: ingest.fail_ingest(services, work, GIVEN_UP[Ending.FAILED], retry=False))
     except (StorageError, SQLAlchemyError, OSError) as error:  # a full disk, too, says nothing of the files
         log.warning("infrastructure_failed", error=type(error).__name__)
-        _quietly(lambda: ingest.fail_ingest(services, work))
+        quietly(lambda: ingest.fail_ingest(services, work))
     finally:
         ingest.discard_work(work)
     return True
@@ -104,14 +105,3 @@ def _result(work: ingest.IngestWork) -> dict[str, Any]:
 def _beat(process: WorkerProcess, work: ingest.IngestWork) -> bool:
     ingest.heartbeat_ingest(process.services, work)
     return False
-
-
-def _unseen(stage: str, done: int, total: int) -> None:
-    """How far a validation is tells of the upload: nobody sees it."""
-
-
-def _quietly(step: Callable[[], None]) -> None:
-    try:
-        step()
-    except (GraphveilError, SQLAlchemyError) as error:
-        log.warning("left_to_the_reaper", error=type(error).__name__)

@@ -17,7 +17,7 @@ from core.datasets import repository
 from core.datasets.models import Dataset, DatasetVersion
 from core.datasets.models import DatasetState as D
 from core.datasets.models import VersionState as V
-from core.errors import Conflict, DatasetNotReady, InvalidTransition, NotFound
+from core.errors import Conflict, InvalidTransition, NotFound
 
 
 class Event(StrEnum):
@@ -96,14 +96,6 @@ def lock(session: Session, tenant: str, dataset_id: str) -> Dataset:
     if dataset is None:
         raise NotFound("no such dataset", id=dataset_id)
     return dataset
-
-
-def ready_version(session: Session, dataset: Dataset) -> DatasetVersion:
-    """The version that jobs read; DatasetNotReady before an upload was accepted and after archiving."""
-    version = repository.version(session, dataset.current_version_id) if dataset.current_version_id else None
-    if dataset.state != D.READY or version is None:
-        raise DatasetNotReady(f"the dataset is {dataset.state}, not ready", state=str(dataset.state))
-    return version
 
 
 def version_to_upload(session: Session, dataset: Dataset) -> DatasetVersion:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from core.datasets import repository as datasets
 from core.jobs import repository
 from core.jobs.models import JobState
+from core.jobs.states import LEASED
 from core.ledger import service as ledger
 from core.logging import get_logger
 from core.outbox import service as outbox
@@ -122,8 +123,7 @@ def delete_unclaimed_staging(services: Services) -> int:
 def _may_publish(services: Services, job_id: str, attempt: str) -> bool:
     with services.db.transaction() as session:
         job = repository.by_id(session, job_id)
-        held = (JobState.RUNNING, JobState.CANCELLING, JobState.PUBLISHING)
-        return job is not None and str(job.attempt) == attempt and job.state in held
+        return job is not None and str(job.attempt) == attempt and job.state in LEASED
 
 
 def ring_again(services: Services) -> int:
