@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from core.graphs.graph import Cell
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -17,13 +20,19 @@ class UndirectedView:
     """A simple undirected graph over nodes 0..node_count-1; every pair (u, v) stands once, ``u < v``.
 
     ``bipartite`` says that the first ``source_count`` nodes and the rest are two sides without inner edges.
+    ``stored`` is the number of edges as the relation counts them (both directions of a directed one),
+    ``slots`` how many it could hold, ``sides`` the degree vectors that it has.
     """
 
     node_count: int
     u: np.ndarray
     v: np.ndarray
-    bipartite: bool = False
-    source_count: int = 0
+    bipartite: bool
+    source_count: int
+    stored: int
+    slots: int
+    sides: dict[str, np.ndarray]
+    _found: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def of(cls, cell: Cell) -> UndirectedView:
@@ -33,14 +42,24 @@ class UndirectedView:
         """
         source = cell.source.astype(np.int64)
         target = cell.target.astype(np.int64)
-        if not cell.edge_type.homogeneous:
-            total = cell.source_count + cell.target_count
-            return cls(total, source, target + cell.source_count, True, cell.source_count)
         n = cell.source_count
+        rest = (cell.count, slots(cell), sides(cell))
+        if not cell.edge_type.homogeneous:
+            return cls(n + cell.target_count, source, target + n, True, n, *rest)
         if not cell.edge_type.directed:
-            return cls(n, source, target, False, n)
+            return cls(n, source, target, False, n, *rest)
         keys = np.unique(np.minimum(source, target) * n + np.maximum(source, target))
-        return cls(n, keys // n, keys % n, False, n)
+        return cls(n, keys // n, keys % n, False, n, *rest)
+
+    @classmethod
+    def of_pairs(cls, node_count: int, u: np.ndarray, v: np.ndarray) -> UndirectedView:
+        """The undirected graph of (u, v) pairs over ``node_count`` nodes; loops and repeats dropped."""
+        low, high = np.minimum(u, v).astype(np.int64), np.maximum(u, v).astype(np.int64)
+        keys = np.unique((low * node_count + high)[low != high])
+        u, v = keys // max(node_count, 1), keys % max(node_count, 1)
+        degrees = np.bincount(u, minlength=node_count) + np.bincount(v, minlength=node_count)
+        room = node_count * (node_count - 1) // 2
+        return cls(node_count, u, v, False, node_count, len(u), room, {"degree": degrees})
 
     @property
     def edge_count(self) -> int:
@@ -54,11 +73,13 @@ class UndirectedView:
 
     @cached_property
     def adjacency(self) -> sp.csr_array:
-        """Symmetric CSR adjacency of ones, float64. O(n + m)."""
+        """Symmetric CSR adjacency of ones, float64, columns sorted. O(n + m)."""
         rows = np.concatenate([self.u, self.v])
         columns = np.concatenate([self.v, self.u])
         shape = (self.node_count, self.node_count)
-        return sp.coo_array((np.ones(len(rows)), (rows, columns)), shape=shape).tocsr()
+        matrix = sp.coo_array((np.ones(len(rows)), (rows, columns)), shape=shape).tocsr()
+        matrix.sort_indices()
+        return matrix
 
     @cached_property
     def networkit(self) -> Any:
@@ -67,3 +88,30 @@ class UndirectedView:
 
         pairs = (np.ascontiguousarray(self.u), np.ascontiguousarray(self.v))
         return nk.GraphFromCoo(pairs, n=self.node_count)
+
+    def once(self, compute: Callable[[UndirectedView], T]) -> T:
+        """``compute(self)``, computed at the first call only: families share triangles, partitions, distances."""
+        if compute not in self._found:
+            self._found[compute] = compute(self)
+        return self._found[compute]
+
+
+def slots(cell: Cell) -> int:
+    """How many edges the cell could hold: n(n-1)/2, n(n-1) when directed, or n_source * n_target."""
+    n = cell.source_count
+    if not cell.edge_type.homogeneous:
+        return n * cell.target_count
+    return n * (n - 1) if cell.edge_type.directed else n * (n - 1) // 2
+
+
+def sides(cell: Cell) -> dict[str, np.ndarray]:
+    """The degree vectors that a relation has, int64, one entry per node of the side's universe.
+
+    Undirected within one node type: ``degree``. Directed within one type: ``out`` and ``in``.
+    Between two types: ``source`` and ``target``. O(n + m).
+    """
+    source = np.bincount(cell.source, minlength=cell.source_count)
+    target = np.bincount(cell.target, minlength=cell.target_count)
+    if not cell.edge_type.homogeneous:
+        return {"source": source, "target": target}
+    return {"out": source, "in": target} if cell.edge_type.directed else {"degree": source + target}

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.evaluation.suite import cell_statistics
+from core.evaluation.compare import scalars_of
+from core.evaluation.metric import Suite
 from core.evaluation.utility import degrees, eigenvector, relative
-from core.evaluation.view import UndirectedView
+from core.evaluation.view import UndirectedView, sides
 from core.graphs.graph import Cell
 from core.graphs.schema import EdgeType
 
@@ -32,9 +33,13 @@ def cell_of(graph: nx.Graph, directed: bool = False) -> Cell:
     return Cell(EdgeType(directed=directed), None, n, n, pairs[:, 0], pairs[:, 1])
 
 
+def statistics(cell: Cell) -> dict:
+    return scalars_of(UndirectedView.of(cell), Suite.QUICK)
+
+
 @given(graphs())
 def test_clustering_and_triangles_equal_networkx(graph):
-    found = cell_statistics(cell_of(graph))
+    found = statistics(cell_of(graph))
     assert found["transitivity"] == pytest.approx(nx.transitivity(graph), abs=1e-12)
     assert found["mean_local_clustering"] == pytest.approx(nx.average_clustering(graph), abs=1e-12)
     assert found["triangles"] == sum(nx.triangles(graph).values()) // 3
@@ -42,7 +47,7 @@ def test_clustering_and_triangles_equal_networkx(graph):
 
 @given(graphs())
 def test_density_and_components_equal_networkx(graph):
-    found = cell_statistics(cell_of(graph))
+    found = statistics(cell_of(graph))
     assert found["density"] == pytest.approx(nx.density(graph))
     sizes = [len(part) for part in nx.connected_components(graph)]
     assert (found["components"], found["largest_component"]) == (len(sizes), max(sizes))
@@ -51,7 +56,7 @@ def test_density_and_components_equal_networkx(graph):
 @given(graphs())
 @settings(deadline=None)
 def test_assortativity_equals_networkx_where_it_is_defined(graph):
-    found = cell_statistics(cell_of(graph))["assortativity"]
+    found = statistics(cell_of(graph))["assortativity"]
     ends = {graph.degree(v) for edge in graph.edges for v in edge}
     if len(ends) < 2:
         assert found is None
@@ -61,7 +66,7 @@ def test_assortativity_equals_networkx_where_it_is_defined(graph):
 
 @given(graphs())
 def test_modularity_lies_between_one_block_and_the_largest_possible(graph):
-    found = cell_statistics(cell_of(graph))["modularity"]
+    found = statistics(cell_of(graph))["modularity"]
     if graph.number_of_edges() == 0:
         assert found is None
     else:
@@ -101,17 +106,18 @@ def test_degree_distances_equal_their_definitions(a, b):
 @given(graphs())
 def test_a_graph_is_at_no_distance_from_itself(graph):
     cell = cell_of(graph)
-    found = degrees.distances(cell, cell)
-    assert list(found.values()) == [0.0, 0.0, 0.0]
-    overlap = eigenvector.overlap(UndirectedView.of(cell), UndirectedView.of(cell))
-    assert overlap["top_eigenvector_overlap"] == (1.0 if cell.count else None)
+    ours, theirs = UndirectedView.of(cell), UndirectedView.of(cell)
+    assert list(degrees.distances(ours, theirs, Suite.QUICK).values()) == pytest.approx([0, 0, 0, 1])
+    found = eigenvector.distances(ours, theirs, Suite.STANDARD)
+    assert found["top_eigenvector_overlap"] == (1.0 if cell.count else None)
+    assert found["eigenvector_mae"] == 0
 
 
 @given(graphs(), st.integers(0, 2**31))
 def test_scalars_do_not_depend_on_node_order(graph, seed):
     order = np.random.default_rng(seed).permutation(len(graph))
     renamed = nx.relabel_nodes(graph, dict(enumerate(order.tolist())))
-    ours, theirs = cell_statistics(cell_of(graph)), cell_statistics(cell_of(renamed))
+    ours, theirs = statistics(cell_of(graph)), statistics(cell_of(renamed))
     for name in set(ours) - {"modularity", "communities"}:
         assert ours[name] == pytest.approx(theirs[name], abs=1e-9), name
 
@@ -122,12 +128,12 @@ def test_a_bipartite_relation_is_measured_on_both_sides(rows, columns, share, se
     source, target = np.nonzero(present)
     kind = EdgeType(source="a", target="b")
     cell = Cell(kind, None, rows, columns, source, target)
-    found = cell_statistics(cell)
+    found = statistics(cell)
     assert found["density"] == pytest.approx(present.mean())
     assert found["transitivity"] is None
-    sides = degrees.sides(cell)
-    assert sides["source"].tolist() == present.sum(axis=1).tolist()
-    assert sides["target"].tolist() == present.sum(axis=0).tolist()
+    found_sides = sides(cell)
+    assert found_sides["source"].tolist() == present.sum(axis=1).tolist()
+    assert found_sides["target"].tolist() == present.sum(axis=0).tolist()
     plain = nx.Graph(list(zip(source.tolist(), (target + rows).tolist(), strict=True)))
     plain.add_nodes_from(range(rows + columns))
     assert found["components"] == nx.number_connected_components(plain)
@@ -137,14 +143,14 @@ def test_a_bipartite_relation_is_measured_on_both_sides(rows, columns, share, se
 def test_a_directed_relation_is_measured_without_directions_but_for_its_degrees(n, share, seed):
     graph = nx.gnp_random_graph(n, share, seed=seed, directed=True)
     cell = cell_of(graph, directed=True)
-    found = cell_statistics(cell)
+    found = statistics(cell)
     plain = nx.Graph(graph)
     assert found["density"] == pytest.approx(nx.density(graph))
     assert found["transitivity"] == pytest.approx(nx.transitivity(plain), abs=1e-12)
     assert found["triangles"] == sum(nx.triangles(plain).values()) // 3
-    sides = degrees.sides(cell)
-    assert sides["out"].tolist() == [d for _, d in sorted(graph.out_degree)]
-    assert sides["in"].tolist() == [d for _, d in sorted(graph.in_degree)]
+    found_sides = sides(cell)
+    assert found_sides["out"].tolist() == [d for _, d in sorted(graph.out_degree)]
+    assert found_sides["in"].tolist() == [d for _, d in sorted(graph.in_degree)]
 
 
 @given(st.floats(-10, 10), st.floats(-10, 10))

@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import numpy as np
 
+from core.evaluation.metric import Metric, Suite, Value
 from core.evaluation.view import UndirectedView
+
+SCALARS = (
+    Metric("triangles", "Triangles", "Number of triangles (THEPUFF's and DPGGAN's TC).", "clustering"),
+    Metric(
+        "transitivity", "Transitivity", "3 triangles / connected triples; 0 without triples.", "clustering"
+    ),
+    Metric(
+        "mean_local_clustering",
+        "Mean local clustering",
+        "Mean of every node's clustering coefficient over the whole universe; 0 below degree 2.",
+        "clustering",
+    ),
+)
 
 
 def triangles(view: UndirectedView) -> np.ndarray:
-    """Triangles through every node, int64, exact; O(m * arboricity) by NetworKit's forward enumeration."""
-    import networkit as nk
+    """Triangles through every node, int64, exact; O(m * arboricity)."""
+    from core.evaluation.utility import _triangles
 
-    if view.edge_count == 0:
-        return np.zeros(view.node_count, dtype=np.int64)
-    local = nk.centrality.LocalClusteringCoefficient(view.networkit, True)
-    local.run()
-    degrees = view.degrees
-    # The kernel returns triangles / pairs; the product is an integer up to rounding.
-    return np.rint(np.asarray(local.scores()) * (degrees * (degrees - 1) / 2)).astype(np.int64)
+    order = np.argsort(view.degrees, kind="stable")
+    rank = np.empty(view.node_count, dtype=np.int32)
+    rank[order] = np.arange(view.node_count, dtype=np.int32)
+    return _triangles.through(view.node_count, view.u, view.v, rank)[rank]
 
 
-def statistics(view: UndirectedView) -> dict[str, float | None]:
+def scalars(view: UndirectedView, suite: Suite) -> dict[str, Value]:
     """``triangles``, ``transitivity`` and ``mean_local_clustering``; None for a bipartite relation.
 
     Transitivity = 3 triangles / connected triples, 0 without triples. The mean local coefficient runs over
@@ -28,7 +39,7 @@ def statistics(view: UndirectedView) -> dict[str, float | None]:
     """
     if view.bipartite:
         return {"triangles": None, "transitivity": None, "mean_local_clustering": None}
-    through = triangles(view)
+    through = view.once(triangles)
     wedges = view.degrees * (view.degrees - 1) // 2
     total = int(wedges.sum())
     local = through / np.maximum(wedges, 1)

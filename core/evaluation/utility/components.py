@@ -5,17 +5,39 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
+from core.evaluation.metric import Metric, Suite, Value
 from core.evaluation.view import UndirectedView
 
+SCALARS = (
+    Metric("components", "Components", "Connected components; a node without an edge is one.", "components"),
+    Metric(
+        "largest_component",
+        "Largest component",
+        "Nodes in the largest connected component (THEPUFF's and DPGGAN's LCC).",
+        "components",
+    ),
+    Metric(
+        "largest_component_share",
+        "Largest component, share",
+        "The same divided by all nodes of the universe.",
+        "components",
+    ),
+)
 
-def statistics(view: UndirectedView) -> dict[str, float | None]:
+
+def labels(view: UndirectedView) -> np.ndarray:
+    """Every node's component, 0, 1, ...: int32. O(n + m)."""
+    return connected_components(view.adjacency, directed=False)[1]
+
+
+def scalars(view: UndirectedView, suite: Suite) -> dict[str, Value]:
     """``components`` (isolated nodes count), ``largest_component`` and its share of all nodes. O(n + m)."""
     if view.node_count == 0:
         return {"components": 0, "largest_component": 0, "largest_component_share": 0.0}
-    count, labels = connected_components(view.adjacency, directed=False)
-    largest = int(np.bincount(labels).max())
+    sizes = np.bincount(view.once(labels))
+    largest = int(sizes.max())
     return {
-        "components": int(count),
+        "components": len(sizes),
         "largest_component": largest,
         "largest_component_share": largest / view.node_count,
     }

@@ -1,19 +1,16 @@
-"""Edge counts and density of a cell."""
+"""Edge counts and density."""
 
 from __future__ import annotations
 
-from core.graphs.graph import Cell
+from core.evaluation.metric import Metric, Suite, Value
+from core.evaluation.view import UndirectedView
+
+SCALARS = (
+    Metric("edges", "Edges", "Number of edges, as the relation stores them.", "edges"),
+    Metric("density", "Density", "Edges divided by possible edges; 0 where none is possible.", "edges"),
+)
 
 
-def slots(cell: Cell) -> int:
-    """How many edges the cell could hold: n(n-1)/2, n(n-1) when directed, or n_source * n_target."""
-    n = cell.source_count
-    if not cell.edge_type.homogeneous:
-        return n * cell.target_count
-    return n * (n - 1) if cell.edge_type.directed else n * (n - 1) // 2
-
-
-def statistics(cell: Cell) -> dict[str, float | None]:
-    """``edges`` and ``density`` = edges / slots; the density of a cell without slots is 0."""
-    room = slots(cell)
-    return {"edges": cell.count, "density": cell.count / room if room else 0.0}
+def scalars(view: UndirectedView, suite: Suite) -> dict[str, Value]:
+    """``edges`` and ``density``. O(1)."""
+    return {"edges": view.stored, "density": view.stored / view.slots if view.slots else 0.0}

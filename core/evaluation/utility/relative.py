@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
+from core.evaluation.metric import Estimate, Value
 
 # Keeps the quotient defined at a true value of zero, and changes no other in the digits that are printed.
 FLOOR = 1e-15
@@ -20,18 +23,37 @@ def relative_error(true: float, synthetic: float) -> float:
     return abs(true - synthetic) / (abs(true) + FLOOR)
 
 
-def scalar(true: float | None, synthetic: float | None) -> dict[str, float | None]:
-    """Both values with both errors; the errors are None where either value is undefined."""
-    defined = true is not None and synthetic is not None
+def plain(value: Value) -> float | None:
+    """The number itself, sampled or not."""
+    return value.value if isinstance(value, Estimate) else value
+
+
+def standard_error(value: Value) -> float | None:
+    """Of a sampled value; None for an exact one."""
+    return value.standard_error if isinstance(value, Estimate) else None
+
+
+def scalar(true: Value, synthetic: Value) -> dict[str, float | None]:
+    """Both values with both errors, None where either is undefined; standard errors of sampled values."""
+    ours, theirs = plain(true), plain(synthetic)
+    defined = ours is not None and theirs is not None
     return {
-        "original": true,
-        "synthetic": synthetic,
-        "absolute_error": absolute_error(true, synthetic) if defined else None,  # type: ignore[arg-type]
-        "relative_error": relative_error(true, synthetic) if defined else None,  # type: ignore[arg-type]
+        "original": ours,
+        "synthetic": theirs,
+        "absolute_error": absolute_error(ours, theirs) if defined else None,  # type: ignore[arg-type]
+        "relative_error": relative_error(ours, theirs) if defined else None,  # type: ignore[arg-type]
+        "original_standard_error": standard_error(true),
+        "synthetic_standard_error": standard_error(synthetic),
     }
 
 
-def mean(values: list[Any]) -> float | None:
+def mean(values: Sequence[Any]) -> float | None:
     """The mean of the defined values; None when there is none."""
     defined = [value for value in values if value is not None]
     return float(np.mean(defined)) if defined else None
+
+
+def mean_standard_error(errors: Sequence[float | None]) -> float | None:
+    """Of a mean over independently sampled values, exact ones included; None when all are exact."""
+    sampled = [error for error in errors if error is not None]
+    return float(np.sqrt(np.sum(np.square(sampled)))) / len(errors) if sampled else None

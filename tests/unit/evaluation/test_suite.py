@@ -8,7 +8,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from core.evaluation import suite
+from core.evaluation import catalogue, steps, suite
+from core.evaluation.metric import Suite, of_suite
 from core.evaluation.utility import eigenvector
 from core.evaluation.view import UndirectedView
 from core.graphs.graph import EdgeTable, Graph, NodeTable
@@ -41,7 +42,7 @@ def temporal(rng: np.random.Generator, n: int = 30, steps: int = 3, edges: int =
 
 
 def row(graph: nx.Graph) -> dict:
-    return suite.public_statistics(static(graph))["edge_types"][0]["rows"][0]
+    return suite.public_statistics(static(graph))["edge_types"][0]["rows"][0]["scalars"]
 
 
 def test_a_complete_graph_has_its_known_figures():
@@ -91,41 +92,41 @@ def test_the_hub_of_a_star_is_its_top_node_and_twins_tie_to_the_lower_index():
 def test_statistics_are_json_and_name_every_scalar_and_type():
     graph = temporal(np.random.default_rng(1))
     found = suite.public_statistics(graph)
+    names = [metric.name for metric in of_suite(catalogue.SCALARS, Suite.QUICK)]
+    assert list(found["metrics"]) == names
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     assert [t["name"] for t in found["edge_types"]] == ["talks", "joins", "near"]
     assert [len(t["rows"]) for t in found["edge_types"]] == [3, 1, 1]
     assert found["edge_types"][2]["copied"]
     for kind in found["edge_types"]:
-        assert set(kind["means"]) == set(suite.SCALARS)
-        assert set(kind["rows"][0]) == {"step", *suite.SCALARS}
+        assert list(kind["means"]) == names
+        assert [list(row_["scalars"]) for row_ in kind["rows"]] == [names] * len(kind["rows"])
     assert [side["side"] for side in found["edge_types"][1]["degrees"]] == ["source", "target"]
 
 
 def test_means_over_steps_are_means_of_rows():
     found = suite.public_statistics(temporal(np.random.default_rng(2)))["edge_types"][0]
     for name in ("edges", "density", "transitivity", "largest_component"):
-        assert found["means"][name] == pytest.approx(np.mean([row[name] for row in found["rows"]]))
+        values = [row_["scalars"][name] for row_ in found["rows"]]
+        assert found["means"][name] == pytest.approx(np.mean(values))
 
 
 def test_a_graph_compared_with_itself_differs_in_nothing():
     graph = temporal(np.random.default_rng(3))
-    found = suite.compare(graph, graph, lambda *_: None)
+    found = suite.compare(graph, graph, Suite.STANDARD, lambda *_: None)
     assert [t["name"] for t in found["edge_types"]] == ["talks", "joins"]  # the public relation is left out
     for kind in found["edge_types"]:
         for row_ in [*kind["rows"], kind["means"], found["overall"]]:
             errors = [e[k] for e in row_["scalars"].values() for k in ("absolute_error", "relative_error")]
             assert {error for error in errors if error is not None} == {0.0}
-            assert row_["distances"] == {
-                "degree_total_variation": 0.0,
-                "degree_kolmogorov_smirnov": 0.0,
-                "degree_kl_divergence": 0.0,
-                "top_eigenvector_overlap": 1.0,
-            }
+            for name, distance in row_["distances"].items():
+                better = found["metrics"][name]["better"]
+                assert distance == pytest.approx(1.0 if better == "higher" else 0.0), name
 
 
 def test_a_comparison_gives_both_values_and_both_errors():
     ours, theirs = static(nx.complete_graph(10)), static(nx.cycle_graph(10))
-    scalars = suite.compare(ours, theirs, lambda *_: None)["overall"]["scalars"]
+    scalars = suite.compare(ours, theirs, Suite.QUICK, lambda *_: None)["overall"]["scalars"]
     assert scalars["edges"]["original"] == 45
     assert scalars["edges"]["synthetic"] == 10
     assert scalars["edges"]["absolute_error"] == 35
@@ -136,7 +137,7 @@ def test_a_comparison_gives_both_values_and_both_errors():
 
 def test_the_mean_of_relative_errors_is_not_the_error_of_the_means():
     first, second = temporal(np.random.default_rng(4)), temporal(np.random.default_rng(5))
-    kind = suite.compare(first, second, lambda *_: None)["edge_types"][0]
+    kind = suite.compare(first, second, Suite.QUICK, lambda *_: None)["edge_types"][0]
     errors = [row_["scalars"]["edges"]["relative_error"] for row_ in kind["rows"]]
     assert kind["means"]["scalars"]["edges"]["relative_error"] == pytest.approx(np.mean(errors))
 
@@ -144,19 +145,20 @@ def test_the_mean_of_relative_errors_is_not_the_error_of_the_means():
 def test_progress_counts_cells_which_are_public():
     first, second = temporal(np.random.default_rng(6)), temporal(np.random.default_rng(7))
     calls: list[tuple[str, int, int]] = []
-    suite.compare(first, second, lambda *call: calls.append(call))
-    assert calls == [("compare", done, 4) for done in range(5)]
+    suite.compare(first, second, Suite.QUICK, lambda *call: calls.append(call))
+    assert calls == [("compare", done, 4) for done in range(5)] + [("whole", done, 3) for done in range(4)]
 
 
 def test_long_grids_are_read_at_evenly_spaced_steps_with_both_ends():
     def grid(count: int) -> GraphSchema:
         return GraphSchema(edge_types=(EdgeType(temporal=True),), time=TimeGrid(count=count))
 
-    assert suite.evaluated_steps(grid(5)) == (0, 1, 2, 3, 4)
-    steps = suite.evaluated_steps(grid(100_000))
-    assert len(steps) == suite.MAX_STEPS_EVALUATED
-    assert (steps[0], steps[-1]) == (0, 99_999)
-    assert suite.evaluated_steps(grid(9), limit=3) == (0, 4, 8)
+    assert steps.evaluated_steps(grid(5)) == (0, 1, 2, 3, 4)
+    for level in Suite:
+        found = steps.evaluated_steps(grid(100_000), level)
+        assert len(found) == steps.MAX_STEPS_EVALUATED[level]
+        assert (found[0], found[-1]) == (0, 99_999)
+        assert np.ptp(np.diff(found)) <= 1
 
 
 def test_statistics_do_not_depend_on_what_ran_before():

@@ -1,0 +1,46 @@
+"""Triangles through every node: the kernel."""
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+
+
+@nb.njit(cache=True, nogil=True)
+def through(node_count, u, v, rank):
+    """Triangles through every node, int64, by rank; ``rank`` numbers the nodes by rising degree.
+
+    Edges point from the lower rank to the higher, so no node has more than sqrt(2 m) out-neighbours; every
+    triangle is met once, at its lowest node. O(m * arboricity).
+    """
+    start = np.zeros(node_count + 2, dtype=np.int64)
+    for e in range(len(u)):
+        start[min(rank[u[e]], rank[v[e]]) + 2] += 1
+    for i in range(2, node_count + 2):
+        start[i] += start[i - 1]
+    out = np.empty(len(u), dtype=np.int32)
+    for e in range(len(u)):
+        low, high = rank[u[e]], rank[v[e]]
+        if low > high:
+            low, high = high, low
+        out[start[low + 1]] = high
+        start[low + 1] += 1
+    found = np.zeros(node_count, dtype=np.int64)
+    owner = np.full(node_count, -1, dtype=np.int32)
+    for a in range(node_count):
+        first, last = start[a], start[a + 1]
+        if last - first < 2:
+            continue
+        for i in range(first, last):
+            owner[out[i]] = a
+        for i in range(first, last):
+            b = out[i]
+            met = 0
+            for j in range(start[b], start[b + 1]):
+                c = out[j]
+                if owner[c] == a:
+                    met += 1
+                    found[c] += 1
+            found[b] += met
+            found[a] += met
+    return found

@@ -1,0 +1,231 @@
+"""Compiled kernels on a graph whose nodes are numbered by ascending degree.
+
+``indptr, indices``: symmetric CSR, columns ascending. ``out_ptr, out``: the same, higher-numbered neighbours
+only; an edge's id is its position in ``out``. A node has at most sqrt(2m) of them (Chiba and Nishizeki, SIAM
+J. Comput. 1985), which keeps every kernel that walks them near m times the arboricity. Results come as one
+int64 per node or edge, small enough under the bounds of ``exact``; they are summed outside.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def edge_triangles(out_ptr, out):
+    """Triangles on every edge; on every node as the lowest, and as the highest, of the three."""
+    n = len(out_ptr) - 1
+    on_edge = np.zeros(len(out), np.int64)
+    lowest, highest = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    edge_to = np.full(n, -1, np.int64)
+    for u in range(n):
+        for e in range(out_ptr[u], out_ptr[u + 1]):
+            edge_to[out[e]] = e
+        for e in range(out_ptr[u], out_ptr[u + 1]):
+            v = out[e]
+            for f in range(out_ptr[v], out_ptr[v + 1]):
+                g = edge_to[out[f]]
+                if g >= 0:
+                    on_edge[e] += 1
+                    on_edge[f] += 1
+                    on_edge[g] += 1
+                    lowest[u] += 1
+                    highest[out[f]] += 1
+        for e in range(out_ptr[u], out_ptr[u + 1]):
+            edge_to[out[e]] = -1
+    return on_edge, lowest, highest
+
+
+@njit(cache=True, nogil=True)
+def four_cycles(indptr, indices, out_ptr):
+    """4-cycles by their highest node, and the steps that :func:`five_walks` would take."""
+    n = len(indptr) - 1
+    found = np.zeros(n, np.int64)
+    steps = 0
+    seen = np.zeros(n, np.int32)
+    for i in range(n):
+        for p in range(indptr[i], indptr[i + 1]):
+            k = indices[p]
+            if k >= i:
+                break
+            for q in range(indptr[k], indptr[k + 1]):
+                j = indices[q]
+                if j >= i:
+                    break
+                if seen[j] == 0:
+                    steps += out_ptr[j + 1] - out_ptr[j]
+                found[i] += seen[j]
+                seen[j] += 1
+        for p in range(indptr[i], indptr[i + 1]):
+            k = indices[p]
+            if k >= i:
+                break
+            for q in range(indptr[k], indptr[k + 1]):
+                if indices[q] >= i:
+                    break
+                seen[indices[q]] = 0
+    return found, steps
+
+
+@njit(cache=True, nogil=True)
+def five_walks(indptr, indices, out_ptr, out):
+    """Closed walks of length 5 from every node over lower-numbered nodes only, one for both directions."""
+    n = len(indptr) - 1
+    found = np.zeros(n, np.int64)
+    paths = np.zeros(n, np.int64)
+    reached = np.empty(n, np.int64)
+    for i in range(n):
+        count = 0
+        for p in range(indptr[i], indptr[i + 1]):
+            k = indices[p]
+            if k >= i:
+                break
+            for q in range(indptr[k], indptr[k + 1]):
+                j = indices[q]
+                if j >= i:
+                    break
+                if paths[j] == 0:
+                    reached[count] = j
+                    count += 1
+                paths[j] += 1
+        total = 0
+        for r in range(count):
+            j = reached[r]
+            ends = 0
+            for e in range(out_ptr[j], out_ptr[j + 1]):
+                if out[e] >= i:
+                    break
+                ends += paths[out[e]]
+            total += paths[j] * ends
+        found[i] = total
+        for r in range(count):
+            paths[reached[r]] = 0
+    return found
+
+
+@njit(cache=True, nogil=True)
+def pair_rows(indptr, indices, out_ptr, out):
+    """Per node i the sums over all j of c_ij^2 and c_ij^3, c = A^2; per edge (i, j) the entry of A^3."""
+    n = len(indptr) - 1
+    squares, cubes = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    walks = np.zeros(len(out), np.int64)
+    common = np.zeros(n, np.int64)
+    reached = np.empty(n, np.int64)
+    for i in range(n):
+        count = 0
+        for p in range(indptr[i], indptr[i + 1]):
+            k = indices[p]
+            for q in range(indptr[k], indptr[k + 1]):
+                j = indices[q]
+                if common[j] == 0:
+                    reached[count] = j
+                    count += 1
+                common[j] += 1
+        for e in range(out_ptr[i], out_ptr[i + 1]):
+            j = out[e]
+            for q in range(indptr[j], indptr[j + 1]):
+                walks[e] += common[indices[q]]
+        for r in range(count):
+            c = common[reached[r]]
+            squares[i] += c * c
+            cubes[i] += c * c * c
+            common[reached[r]] = 0
+    return squares, cubes, walks
+
+
+@njit(cache=True, nogil=True)
+def triangle_lists(out_ptr, out, on_edge):
+    """The common neighbours of every edge's ends, ascending, as offsets and one int32 array of 3T entries."""
+    n = len(out_ptr) - 1
+    start = np.zeros(len(out) + 1, np.int64)
+    start[1:] = np.cumsum(on_edge)
+    free = start[:-1].copy()
+    third = np.empty(start[-1], np.int32)
+    edge_to = np.full(n, -1, np.int64)
+    for u in range(n):
+        for e in range(out_ptr[u], out_ptr[u + 1]):
+            edge_to[out[e]] = e
+        for e in range(out_ptr[u], out_ptr[u + 1]):
+            v = out[e]
+            for f in range(out_ptr[v], out_ptr[v + 1]):
+                g = edge_to[out[f]]
+                if g >= 0:
+                    third[free[e]] = out[f]
+                    third[free[f]] = u
+                    third[free[g]] = v
+                    free[e] += 1
+                    free[f] += 1
+                    free[g] += 1
+        for e in range(out_ptr[u], out_ptr[u + 1]):
+            edge_to[out[e]] = -1
+    return start, third
+
+
+@njit(cache=True, nogil=True)
+def wheels(indptr, indices, edge_id, start, third):
+    """4-cycles among the neighbours of every node. Steps: about 2/3 of the sum of squared edge triangles."""
+    n = len(indptr) - 1
+    found = np.zeros(n, np.int64)
+    edge_to = np.full(n, -1, np.int64)
+    seen = np.zeros(n, np.int32)
+    for a in range(n):
+        for p in range(indptr[a], indptr[a + 1]):
+            edge_to[indices[p]] = edge_id[p]
+        total = 0
+        for p in range(indptr[a], indptr[a + 1]):
+            b = indices[p]
+            e = edge_id[p]
+            for s in range(start[e], start[e + 1]):
+                if third[s] >= b:
+                    break
+                f = edge_to[third[s]]
+                for r in range(start[f], start[f + 1]):
+                    d = third[r]
+                    if d >= b:
+                        break
+                    total += seen[d]
+                    seen[d] += 1
+            for s in range(start[e], start[e + 1]):
+                if third[s] >= b:
+                    break
+                f = edge_to[third[s]]
+                for r in range(start[f], start[f + 1]):
+                    if third[r] >= b:
+                        break
+                    seen[third[r]] = 0
+        found[a] = total
+        for p in range(indptr[a], indptr[a + 1]):
+            edge_to[indices[p]] = -1
+    return found
+
+
+@njit(cache=True, nogil=True)
+def braced(indptr, indices, out_ptr, out, start, third):
+    """Per node i the sum, over edges (x, y) among its neighbours and j > i joined to both, of c_ij."""
+    n = len(indptr) - 1
+    found = np.zeros(n, np.int64)
+    common = np.zeros(n, np.int32)
+    near = np.zeros(n, np.bool_)
+    for i in range(n):
+        for p in range(indptr[i], indptr[i + 1]):
+            k = indices[p]
+            near[k] = True
+            for q in range(indptr[k], indptr[k + 1]):
+                common[indices[q]] += 1
+        total = 0
+        for p in range(indptr[i], indptr[i + 1]):
+            x = indices[p]
+            for e in range(out_ptr[x], out_ptr[x + 1]):
+                if near[out[e]]:
+                    for s in range(start[e + 1] - 1, start[e] - 1, -1):
+                        if third[s] <= i:
+                            break
+                        total += common[third[s]]
+        found[i] = total
+        for p in range(indptr[i], indptr[i + 1]):
+            k = indices[p]
+            near[k] = False
+            for q in range(indptr[k], indptr[k + 1]):
+                common[indices[q]] = 0
+    return found

@@ -1,0 +1,143 @@
+"""Random subtrees: every copy of a tree with the same known probability.
+
+Each function draws ``count`` copies and returns their nodes, (count, size) int64, and the weight W: each copy
+is drawn with probability 1/W. A draw that meets itself has a node twice: a miss, whose probability is what
+the copies leave of 1. Rows are empty where the graph has no such tree. Weights are float64, exact to 1e-12.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from core.evaluation.utility.motifs.ordered import Ordered
+from core.privacy.entropy import Generator
+
+Draw = tuple[np.ndarray, float]
+
+
+@dataclass(frozen=True)
+class Walker:
+    """Neighbours drawn at random in ``graph``; entries are positions in its ``indices``."""
+
+    graph: Ordered
+    rng: Generator
+
+    @cached_property
+    def rows(self) -> np.ndarray:
+        """The node of every entry."""
+        return np.repeat(np.arange(len(self.graph.degrees)), self.graph.degrees)
+
+    @cached_property
+    def reverse(self) -> np.ndarray:
+        """The entry (v, u) of every entry (u, v)."""
+        from core.evaluation.utility.motifs import draws
+
+        return draws.reverses(self.graph.indptr, self.graph.indices)
+
+    @cached_property
+    def beyond(self) -> np.ndarray:
+        """Per entry (u, v) the neighbours of v other than u, int64."""
+        return self.graph.degrees[self.graph.indices] - 1
+
+    def weighted(self, weights: np.ndarray, count: int) -> np.ndarray:
+        """``count`` indices with probability in proportion to ``weights``."""
+        sums = np.cumsum(weights, dtype=np.float64)
+        found = np.searchsorted(sums, self.rng.random(count) * sums[-1], side="right")
+        # Rounding may point past the last index of positive weight.
+        return np.minimum(found, np.flatnonzero(weights)[-1])
+
+    def offsets(self, sizes: np.ndarray, taken: list[np.ndarray], more: int) -> list[np.ndarray]:
+        """``taken`` and ``more`` other offsets below ``sizes``, all distinct, uniform among the free."""
+        found = list(taken)
+        for _ in range(more):
+            free = sizes - len(found)
+            offset = np.minimum((self.rng.random(len(sizes)) * free).astype(np.int64), free - 1)
+            for other in np.sort(np.array(found), axis=0) if found else ():
+                offset += offset >= other
+            found.append(offset)
+        return found
+
+    def neighbours(self, nodes: np.ndarray, offsets: list[np.ndarray]) -> list[np.ndarray]:
+        """The neighbours of ``nodes`` at each of ``offsets``."""
+        return [self.graph.indices[self.graph.indptr[nodes] + offset] for offset in offsets]
+
+    def end(self, entries: np.ndarray) -> np.ndarray:
+        """For entries (u, v) a neighbour of v other than u."""
+        back, nodes = self.reverse[entries], self.graph.indices[entries]
+        taken = [back - self.graph.indptr[nodes]]
+        offsets = self.offsets(self.graph.degrees[nodes], taken, 1)
+        return self.neighbours(nodes, offsets[1:])[0]
+
+
+def _rows(size: int, *columns: np.ndarray) -> np.ndarray:
+    return np.stack(columns, axis=1).astype(np.int64) if columns else np.empty((0, size), dtype=np.int64)
+
+
+def star(walker: Walker, size: int, count: int) -> Draw:
+    """A centre in proportion to C(d, size - 1), then that many distinct neighbours."""
+    degrees = walker.graph.degrees.astype(np.float64)
+    weights = np.ones(len(degrees))
+    for k in range(size - 1):
+        weights *= np.maximum(degrees - k, 0) / (k + 1)
+    if not weights.any():
+        return _rows(size), 0.0
+    centre = walker.weighted(weights, count)
+    leaves = walker.offsets(walker.graph.degrees[centre], [], size - 1)
+    return _rows(size, centre, *walker.neighbours(centre, leaves)), float(weights.sum())
+
+
+def path_four(walker: Walker, size: int, count: int) -> Draw:
+    """A middle edge (u, v) in proportion to (d_u - 1)(d_v - 1), then an end at both sides."""
+    graph = walker.graph
+    weights = walker.beyond * (graph.degrees[walker.rows] - 1.0)
+    if not weights.any():
+        return _rows(size), 0.0
+    entry = walker.weighted(weights, count)
+    back = walker.reverse[entry]
+    ends = (walker.end(back), graph.indices[back], graph.indices[entry], walker.end(entry))
+    # Both directions of an edge are entries: a copy is drawn by either.
+    return _rows(size, *ends), float(weights.sum()) / 2
+
+
+def path_five(walker: Walker, size: int, count: int) -> Draw:
+    """A centre in proportion to the square of its walks of two steps, then two of them."""
+    graph = walker.graph
+    walks = np.concatenate([[0], np.cumsum(walker.beyond)])
+    per_node = walks[graph.indptr[1:]] - walks[graph.indptr[:-1]]
+    weights = per_node.astype(np.float64) ** 2
+    if not weights.any():
+        return _rows(size), 0.0
+    centre = walker.weighted(weights, count)
+    arms = []
+    for _ in range(2):
+        step = np.minimum(
+            (walker.rng.random(count) * per_node[centre]).astype(np.int64), per_node[centre] - 1
+        )
+        entry = np.searchsorted(walks, walks[graph.indptr[centre]] + step, side="right") - 1
+        arms += [graph.indices[entry], walker.end(entry)]
+    return _rows(size, centre, *arms), float(weights.sum()) / 2
+
+
+def fork(walker: Walker, size: int, count: int) -> Draw:
+    """An entry (i, j) in proportion to C(d_i - 1, 2)(d_j - 1), two more neighbours of i and one of j."""
+    graph = walker.graph
+    others = graph.degrees[walker.rows] - 1.0
+    weights = others * (others - 1) / 2 * walker.beyond
+    if not weights.any():
+        return _rows(size), 0.0
+    entry = walker.weighted(weights, count)
+    centre = walker.rows[entry]
+    offsets = walker.offsets(graph.degrees[centre], [entry - graph.indptr[centre]], 2)
+    nodes = (centre, *walker.neighbours(centre, offsets), walker.end(entry))
+    return _rows(size, *nodes), float(weights.sum())
+
+
+# The spanning trees of connected graphs on 4 and on 5 nodes, by the graphlet that each one is.
+TREES: dict[int, dict[str, Callable[[Walker, int, int], Draw]]] = {
+    4: {"motif_4_path": path_four, "motif_4_star": star},
+    5: {"motif_5_path": path_five, "motif_5_fork": fork, "motif_5_star": star},
+}

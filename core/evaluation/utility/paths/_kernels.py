@@ -1,0 +1,190 @@
+"""Bit-parallel breadth-first search: 512 sources at a time, eight words of 64 bits a node."""
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+
+WORDS = 8
+SOURCES = 64 * WORDS
+# A frontier with less than this share of all edges pushes to its neighbours; a larger one is pulled from.
+_PUSH_SHARE = 16
+# What an edge pushed along costs beside one that is pulled from: measured, roughly.
+_PUSH_PRICE = 4
+# A pulling node asks whether it has heard from every source after so many neighbours.
+_STRIDE = 4
+
+
+@nb.njit(cache=True, nogil=True, inline="always")
+def _ones(x):
+    x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@nb.njit(cache=True, nogil=True)
+def csr(node_count, u, v, place):
+    """Adjacency of the edges (u, v), node i renamed place[i]: int64 row starts, int32 columns. O(n + m)."""
+    start = np.zeros(node_count + 2, dtype=np.int64)
+    for e in range(len(u)):
+        start[place[u[e]] + 2] += 1
+        start[place[v[e]] + 2] += 1
+    for i in range(2, node_count + 2):
+        start[i] += start[i - 1]
+    columns = np.empty(2 * len(u), dtype=np.int32)
+    for e in range(len(u)):
+        a, b = place[u[e]], place[v[e]]
+        columns[start[a + 1]] = b
+        columns[start[b + 1]] = a
+        start[a + 1] += 1
+        start[b + 1] += 1
+    return start[:-1], columns
+
+
+@nb.njit(cache=True, nogil=True)
+def _push(start, columns, queue, length, frontier, following, mark, stamp, touched):
+    count = 0
+    for i in range(length):
+        w = queue[i]
+        for e in range(start[w], start[w + 1]):
+            x = columns[e]
+            if mark[x] != stamp:
+                mark[x] = stamp
+                touched[count] = x
+                count += 1
+            for k in range(WORDS):
+                following[x, k] |= frontier[w, k]
+    return count
+
+
+@nb.njit(cache=True, nogil=True)
+def _pull(start, columns, low, high, full, seen, frontier, following, touched):
+    count = 0
+    heard = np.empty(WORDS, dtype=np.uint64)
+    for part in range(len(low)):
+        for x in range(low[part], high[part]):
+            missing = np.uint64(0)
+            for k in range(WORDS):
+                heard[k] = 0
+                missing |= full[part, k] & ~seen[x, k]
+            if missing == 0:
+                continue
+            e, last = start[x], start[x + 1]
+            while missing != 0 and e < last:
+                stop = min(e + _STRIDE, last)
+                while e < stop:
+                    w = columns[e]
+                    for k in range(WORDS):
+                        heard[k] |= frontier[w, k]
+                    e += 1
+                missing = np.uint64(0)
+                for k in range(WORDS):
+                    missing |= full[part, k] & ~(seen[x, k] | heard[k])
+            touched[count] = x
+            count += 1
+            for k in range(WORDS):
+                following[x, k] = heard[k]
+    return count
+
+
+@nb.njit(cache=True, nogil=True)
+def _settle(start, touched, count, seen, following, queue, arrived):
+    """Keeps in ``following`` what is new, and queues its nodes: their number, degrees and bits."""
+    length, work, found = 0, 0, 0
+    counting = len(arrived) > 0
+    for i in range(count):
+        x = touched[i]
+        here = 0
+        for k in range(WORDS):
+            new = following[x, k] & ~seen[x, k]
+            following[x, k] = new
+            seen[x, k] |= new
+            here += _ones(new)
+            if counting:
+                while new != 0:
+                    below = (new & (~new + np.uint64(1))) - np.uint64(1)
+                    arrived[64 * k + _ones(below)] += 1
+                    new &= new - np.uint64(1)
+        if here:
+            queue[length] = x
+            length += 1
+            work += start[x + 1] - start[x]
+            found += here
+    return length, work, found
+
+
+@nb.njit(cache=True, nogil=True)
+def spread(start, columns, low, high, full, sources, bits, words, lists, counts, sums, reached):
+    """One batch: the largest distance found, and the work in edge visits; ``counts`` gains pairs by distance.
+
+    Node ranges ``low[i]..high[i]`` are the components that hold a source; ``full[i]`` has the bits of their
+    sources. ``sources[j]`` starts with bit ``bits[j]``; components may share bits. ``sums`` and ``reached``,
+    where not empty, get every bit's sum of distances and nodes reached. ``words`` (3, n, 8) and ``lists``
+    (3, n) are scratch. A level costs the frontier's edges, or at most one pass over all of them.
+    """
+    seen, frontier, following = words[0], words[1], words[2]
+    queue, touched, mark = lists[0], lists[1], lists[2]
+    total = 0
+    for part in range(len(low)):
+        for x in range(low[part], high[part]):
+            mark[x] = -1
+            for k in range(WORDS):
+                seen[x, k] = 0
+                frontier[x, k] = 0
+                following[x, k] = 0
+        total += start[high[part]] - start[low[part]]
+    length, work, visited = 0, 0, 0
+    for j in range(len(sources)):
+        bit = np.uint64(1) << np.uint64(bits[j] % 64)
+        seen[sources[j], bits[j] // 64] |= bit
+        frontier[sources[j], bits[j] // 64] |= bit
+        queue[length] = sources[j]
+        length += 1
+        work += start[sources[j] + 1] - start[sources[j]]
+    counts[0] += len(sources)
+    arrived = np.zeros(len(sums), dtype=np.int64)
+    distance = 0
+    while True:
+        if _PUSH_SHARE * work < total:
+            visited += _PUSH_PRICE * work
+            count = _push(start, columns, queue, length, frontier, following, mark, distance, touched)
+        else:
+            visited += total
+            count = _pull(start, columns, low, high, full, seen, frontier, following, touched)
+        for i in range(length):
+            for k in range(WORDS):
+                frontier[queue[i], k] = 0
+        arrived[:] = 0
+        length, work, found = _settle(start, touched, count, seen, following, queue, arrived)
+        if found == 0:
+            return distance, visited
+        distance += 1
+        counts[distance] += found
+        for j in range(len(sums)):
+            sums[j] += distance * arrived[j]
+            reached[j] += arrived[j]
+        frontier, following = following, frontier
+
+
+@nb.njit(cache=True, nogil=True)
+def levels(start, columns, roots):
+    """Every node's distance to the nearest root, int32; -1 where none is reached. O(n + m)."""
+    distance = np.full(len(start) - 1, -1, dtype=np.int32)
+    queue = np.empty(len(start) - 1, dtype=np.int32)
+    tail = 0
+    for root in roots:
+        distance[root] = 0
+        queue[tail] = root
+        tail += 1
+    head = 0
+    while head < tail:
+        w = queue[head]
+        head += 1
+        for e in range(start[w], start[w + 1]):
+            x = columns[e]
+            if distance[x] < 0:
+                distance[x] = distance[w] + 1
+                queue[tail] = x
+                tail += 1
+    return distance
