@@ -7,6 +7,8 @@ At step t, node i is found with probability (THEPUFF, Eq. 23)
 
 and the attack's probability is the mean over steps and nodes. The stronger attacker knows the victim's whole
 degree *sequence* and matches all steps at once; ``sequence`` is the same mean with sequences for degrees.
+An attacker who also knows the victim's node type searches that type alone (Eq. 28): victims and crowd are
+then limited to it, and the mean runs over its nodes.
 
 A low probability is evidence, not a guarantee: the attack fails on any graph whose degrees are wrong.
 """
@@ -63,9 +65,9 @@ def degree_signature(
 ) -> dict:
     """The attack's mean success probability over ``steps``, for one step's degree and for the whole sequence.
 
-    Nodes are aligned by index. Returns ``per_step`` (Eq. 23), ``sequence``, ``per_type`` (victim and crowd
-    limited to one node type) and ``reference_per_step`` / ``reference_sequence``: the same attack on the
-    original itself, i.e. what publishing it would give away. O(steps * n log n).
+    Nodes are aligned by index. Returns ``per_step`` (Eq. 23), ``sequence``, ``per_type`` (Eq. 28: victim and
+    crowd limited to one node type) and the same three as ``reference_...``: the attack on the original
+    itself, i.e. what publishing it would give away. O(steps * n log n).
     """
     types = [name for name, table in original.nodes.items() if table.count]
     sizes = [original.nodes[name].count for name in types]
@@ -77,6 +79,7 @@ def degree_signature(
     labels = np.zeros(2 * n, dtype=np.int64)  # original, then published: one labelling, so that they compare
     once, self_once = [], []
     typed: dict[str, list[float]] = {name: [] for name in types}
+    self_typed: dict[str, list[float]] = {name: [] for name in types}
     for step in steps:
         truth = _all_degrees(original, step, direction, types)
         shown = _all_degrees(published, step, direction, types)
@@ -84,6 +87,7 @@ def degree_signature(
         self_once.append(float(success(truth, truth).mean()))
         for name, part in parts.items():
             typed[name].append(float(success(truth[part], shown[part]).mean()))
+            self_typed[name].append(float(success(truth[part], truth[part]).mean()))
         labels = _refine(labels, np.concatenate([truth, shown]))
     return {
         "steps": len(steps),
@@ -92,4 +96,5 @@ def degree_signature(
         "reference_per_step": float(np.mean(self_once)),
         "reference_sequence": float(success(labels[:n], labels[:n]).mean()),
         "per_type": {name: float(np.mean(values)) for name, values in typed.items()},
+        "reference_per_type": {name: float(np.mean(values)) for name, values in self_typed.items()},
     }

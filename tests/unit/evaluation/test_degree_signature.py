@@ -73,3 +73,23 @@ def test_the_sequence_tells_more_apart_than_any_single_step():
     assert found["sequence"] == pytest.approx(3 / 4)
     assert found["per_type"]["user"] == pytest.approx((1 / 3 + 1) / 2)
     assert found["per_type"]["group"] == 1.0
+
+
+def test_the_typed_form_searches_one_node_type_and_has_its_own_reference():
+    original = temporal()
+    # The release swaps nobody's degree in step 0 and gives user 0 a second contact in step 1.
+    talks = EdgeTable(np.array([0, 0, 1]), np.array([1, 1, 2]), np.array([0, 1, 1]))
+    edges = {"talks": talks, "joins": original.edges["joins"]}
+    found = degree_signature(original, Graph.build(original.schema, original.nodes, edges), (0, 1))
+    # Users, step 0: degrees 1, 1, 1 in both: 1/3. Step 1: 0, 1, 2 against 1, 2, 2: user 2 among two.
+    assert found["per_type"]["user"] == pytest.approx((1 / 3 + 1 / 6) / 2)
+    assert found["per_type"]["group"] == 1.0
+    assert found["reference_per_type"]["user"] == pytest.approx((1 / 3 + 1) / 2)
+    assert found["reference_per_type"]["group"] == 1.0
+
+
+def test_a_node_type_without_nodes_is_left_out():
+    schema = GraphSchema(node_types=(NodeType(name="node", count=2), NodeType(name="rest")))
+    graph = Graph.build(schema, {"rest": NodeTable(0)}, {"edge": EdgeTable(np.array([0]), np.array([1]))})
+    found = degree_signature(graph, graph, [None])
+    assert found["per_type"] == found["reference_per_type"] == {"node": 0.5}

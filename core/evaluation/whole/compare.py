@@ -1,0 +1,113 @@
+"""The whole graph, original against synthetic: all relations of a snapshot as one, and all steps as one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from core.evaluation.compare import compared
+from core.evaluation.metric import Suite, of_suite
+from core.evaluation.steps import evaluated_steps, mean_row
+from core.evaluation.utility import degrees, relative
+from core.evaluation.whole import paper_paths
+from core.evaluation.whole.definitions import STANDARD, WHOLE
+from core.evaluation.whole.layers import Layer, Layout
+from core.evaluation.whole.overlap import edge_overlap
+from core.evaluation.whole.sequences import MetaPaths, Sequences
+from core.graphs.graph import Graph
+from core.graphs.schema import EdgeType, GraphSchema
+
+__all__ = ["STAGE", "WHOLE", "compare_whole"]
+
+STAGE = "whole"
+Progress = Callable[[str, int, int], None]
+Rows = Sequence[dict[str, Any]]
+
+
+def compare_whole(
+    original: Graph,
+    synthetic: Graph,
+    suite: Suite,
+    progress: Progress,
+    rows: Mapping[str, Rows] | None = None,
+) -> dict[str, Any] | None:
+    """Both graphs seen whole, as the fields of a report's ``WholeComparison``; None where nothing is new.
+
+    A step's whole graph holds its timed edges and all untimed ones, over all node types, public relations
+    included; relations that either graph lacks are left out of both. None for one relation without time.
+    ``rows`` are the rows already found relation by relation: where the only relation *is* the whole graph
+    they are taken over, and nothing is measured twice. Progress counts steps under the stage ``whole``.
+    """
+    relations = [t for t in original.schema.edge_types if t.name in synthetic.edges]
+    if not relations or (len(relations) == 1 and not original.schema.temporal):
+        return None
+    steps = _steps(original.schema, relations, suite)
+    layout = Layout.of(original)
+    known = _known_rows(layout, relations, steps, rows or {})
+    standard = suite.includes(STANDARD)
+    sequences = Sequences(suite, *paper_paths.listed_paths(original, relations))
+    paths = MetaPaths(layout.names)
+    typed = {name: _Degrees() for name, _ in layout.parts()}
+    found: list[dict[str, Any]] = []
+    progress(STAGE, 0, len(steps))
+    for done, step in enumerate(steps, start=1):
+        layers = [Layer.of(graph, relations, step) for graph in (original, synthetic)]
+        row = known[done - 1] if known else compared(layers[0].view, layers[1].view, suite, step)
+        found.append(row)
+        ours = {name: value["original"] for name, value in row["scalars"].items()}
+        theirs = {name: value["synthetic"] for name, value in row["scalars"].items()}
+        sequences.add(layers[0], layers[1], ours, theirs)
+        for name, part in layout.parts():
+            typed[name].add(layers[0].view.degrees[part], layers[1].view.degrees[part])
+        if standard:
+            paths.add(*layers)
+        progress(STAGE, done, len(steps))
+    figures = sequences.found()
+    if standard:
+        overlap = edge_overlap(original, synthetic, relations, steps)
+        figures |= paths.distances() | {"edge_overlap": overlap}
+    return {
+        "rows": found,
+        "means": mean_row(found),
+        "sequences": {metric.name: figures[metric.name] for metric in of_suite(WHOLE, suite)},
+        "node_types": [{"name": name, "distances": gathered.means()} for name, gathered in typed.items()],
+        "meta_paths": paths.listed() if standard else [],
+    }
+
+
+def _steps(schema: GraphSchema, relations: list[EdgeType], suite: Suite) -> tuple[int | None, ...]:
+    timed = any(edge_type.temporal for edge_type in relations)
+    return evaluated_steps(schema, suite) if timed else (None,)
+
+
+def _known_rows(
+    layout: Layout, relations: list[EdgeType], steps: tuple[int | None, ...], rows: Mapping[str, Rows]
+) -> Rows | None:
+    """The only relation's rows, where its graph is the whole graph: undirected, within the only node type."""
+    only = relations[0]
+    if len(relations) > 1 or len(layout.names) > 1 or only.directed:
+        return None
+    found = rows.get(only.name, ())
+    return found if [row["step"] for row in found] == list(steps) else None
+
+
+class _Degrees:
+    """Distances of one node type's degree distributions, gathered over steps."""
+
+    def __init__(self) -> None:
+        self._rows: list[dict[str, float]] = []
+
+    def add(self, original: np.ndarray, synthetic: np.ndarray) -> None:
+        p, q = degrees.shares(original, synthetic)
+        self._rows.append(
+            {
+                "degree_total_variation": degrees.total_variation(p, q),
+                "degree_kolmogorov_smirnov": degrees.kolmogorov_smirnov(p, q),
+                "degree_kl_divergence": degrees.kl_divergence(p, q),
+            }
+        )
+
+    def means(self) -> dict[str, float | None]:
+        return {name: relative.mean([row[name] for row in self._rows]) for name in self._rows[0]}

@@ -1,0 +1,115 @@
+"""One snapshot of a typed temporal graph as one graph: the step's timed edges and all untimed ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from core.evaluation.view import UndirectedView
+from core.graphs.graph import Graph
+from core.graphs.schema import EdgeType
+
+TypePair = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where each node type stands in the global numbering: types one after the other, in declared order."""
+
+    names: tuple[str, ...]
+    counts: tuple[int, ...]
+
+    @classmethod
+    def of(cls, graph: Graph) -> Layout:
+        """The layout of a graph's universe."""
+        return cls(tuple(graph.nodes), tuple(table.count for table in graph.nodes.values()))
+
+    @property
+    def node_count(self) -> int:
+        return sum(self.counts)
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        """First global index of every type, int64, and the number of nodes at the end."""
+        return np.concatenate([[0], np.cumsum(self.counts)]).astype(np.int64)
+
+    def parts(self) -> Iterable[tuple[str, slice]]:
+        """Every node type that has nodes, with its slice of the global numbering."""
+        for name, low, high in zip(self.names, self.starts[:-1], self.starts[1:], strict=True):
+            if high > low:
+                yield name, slice(int(low), int(high))
+
+    def blocks(self, source: np.ndarray, target: np.ndarray) -> dict[TypePair, tuple[np.ndarray, np.ndarray]]:
+        """Pairs of global indices by the types of their ends, as indices within the types. O(m log types)."""
+        kinds = len(self.names)
+        own = [np.searchsorted(self.starts[1:], ends, side="right") for ends in (source, target)]
+        # At most 64 types: a key of 16 bits sorts in linear time.
+        code = (own[0] * kinds + own[1]).astype(np.int16)
+        order = np.argsort(code, kind="stable")
+        present, first = np.unique(code[order], return_index=True)
+        bounds = np.append(first, len(code))
+        found = {}
+        for kind, low, high in zip(present, bounds[:-1], bounds[1:], strict=True):
+            a, b = divmod(int(kind), kinds)
+            chosen = order[low:high]
+            found[a, b] = (source[chosen] - self.starts[a], target[chosen] - self.starts[b])
+        return found
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One step of one graph: ``source`` and ``target`` are its distinct arcs in global indices, int64.
+
+    An arc runs as its relation stores it; an undirected relation within one node type gives both directions.
+    ``view`` is the simple undirected graph of the same pairs, over all nodes of the universe.
+    """
+
+    layout: Layout
+    source: np.ndarray
+    target: np.ndarray
+
+    @classmethod
+    def of(cls, graph: Graph, relations: Iterable[EdgeType], step: int | None) -> Layer:
+        """All timed edges of ``step`` and all untimed edges of ``relations``. O(m log m)."""
+        layout = Layout.of(graph)
+        start = dict(zip(layout.names, layout.starts, strict=False))
+        n = max(layout.node_count, 1)
+        keys = [np.empty(0, dtype=np.int64)]
+        for edge_type in relations:
+            cell = graph.cell(edge_type.name, step if edge_type.temporal else None)
+            source = cell.source.astype(np.int64) + start[edge_type.source]
+            target = cell.target.astype(np.int64) + start[edge_type.target]
+            keys.append(source * n + target)
+            if edge_type.homogeneous and not edge_type.directed:
+                keys.append(target * n + source)
+        distinct = np.unique(np.concatenate(keys))
+        return cls(layout, distinct // n, distinct % n)
+
+    @cached_property
+    def view(self) -> UndirectedView:
+        """The simple undirected graph of the step."""
+        return UndirectedView.of_pairs(self.layout.node_count, self.source, self.target)
+
+    @cached_property
+    def arcs(self) -> dict[TypePair, tuple[np.ndarray, np.ndarray]]:
+        """The arcs by (source type, target type)."""
+        return self.layout.blocks(self.source, self.target)
+
+    @cached_property
+    def edges(self) -> dict[TypePair, tuple[np.ndarray, np.ndarray]]:
+        """The undirected edges by (lower type, higher type): types stand one after the other, so u <= v."""
+        return self.layout.blocks(self.view.u, self.view.v)
+
+    @cached_property
+    def typed_degrees(self) -> dict[TypePair, np.ndarray]:
+        """``[a, b]``: how many neighbours of type b every node of type a has, float64."""
+        counts = self.layout.counts
+        found: dict[TypePair, np.ndarray] = {}
+        for (a, b), (u, v) in self.edges.items():
+            for key, ends in (((a, b), u), ((b, a), v)):
+                met = np.bincount(ends, minlength=counts[key[0]]).astype(np.float64)
+                found[key] = found[key] + met if key in found else met
+        return found
