@@ -1,0 +1,185 @@
+"""Link inference by proximity in the published graph: its own links, common neighbours, and weighted forms.
+
+Common neighbours, Adamic-Adar and resource allocation are PPGSL's structure-based attacks (Table III):
+sum of w(z) over common neighbours z with w = 1, 1/log d(z), 1/d(z). Two nodes on different sides of a
+bipartite relation have no common neighbour; there a path s - b - a - t of three links counts w(b) w(a).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.evaluation.attacks.pairs import are_linked
+from core.evaluation.metric import Suite
+from core.evaluation.view import UndirectedView
+
+MAX_TARGETS = 20_000
+# Stored entries of the rows that one chunk of targets reads: some 100 MB.
+CHUNK = 4_000_000
+# Stored entries that all targets of an attack may read, some seconds; yet never fewer targets than FEWEST.
+WORK = 1_000_000_000
+FEWEST_TARGETS = 2_000
+
+
+def neighbour_weights(view: UndirectedView, kind: str) -> np.ndarray:
+    """w(z) of every node, float64: ``common`` 1, ``adamic_adar`` 1/log d, ``resource`` 1/d.
+
+    0 below degree 2: such a node lies between no two others.
+    """
+    degrees = view.degrees
+    between = degrees >= 2
+    safe = np.where(between, degrees, 2).astype(np.float64)
+    weights = {
+        "common": np.ones(len(safe)),
+        "adamic_adar": 1 / np.log(safe),
+        "resource": 1 / safe,
+    }[kind]
+    return np.where(between, weights, 0.0)
+
+
+def proximity(view: UndirectedView, source: np.ndarray, target: np.ndarray, kind: str) -> np.ndarray:
+    """The weighted count of common neighbours (bipartite: of paths of three links) of each pair, float64.
+
+    O(sum of the pairs' degrees), for paths the sum of their neighbours' degrees; memory bounded by ``CHUNK``
+    entries beside the adjacency, or two rows of it.
+    """
+    weights = neighbour_weights(view, kind)
+    return _paths(view, source, target, weights) if view.bipartite else _common(view, source, target, weights)
+
+
+def affordable(view: UndirectedView) -> int:
+    """How many targets, drawn from the links, proximity may be asked for: ``WORK`` by a link's mean cost.
+
+    At least ``FEWEST_TARGETS``. Only relations with very great degrees get fewer than ``MAX_TARGETS``. O(m).
+    """
+    if not view.edge_count:
+        return MAX_TARGETS
+    degrees = view.degrees.astype(np.float64)
+    cost = (view.adjacency @ degrees)[view.u] if view.bipartite else degrees[view.u] + degrees[view.v]
+    return max(FEWEST_TARGETS, int(WORK / cost.mean()))
+
+
+def _common(view: UndirectedView, source: np.ndarray, target: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    found = np.zeros(len(source))
+    for part in _chunks(view.degrees[source] + view.degrees[target]):
+        shared = view.adjacency[source[part]].multiply(view.adjacency[target[part]])
+        found[part] = shared.tocsr() @ weights
+    return found
+
+
+def _paths(view: UndirectedView, source: np.ndarray, target: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    from core.evaluation.attacks.paths import weighted_paths
+
+    adjacency = view.adjacency
+    return weighted_paths(adjacency.indptr, adjacency.indices, source, target, weights)
+
+
+def _chunks(work: np.ndarray) -> Iterator[slice]:
+    """Consecutive slices of about ``CHUNK`` work; a single greater item stands alone."""
+    block = np.cumsum(work, dtype=np.int64) // CHUNK
+    ends = np.append(np.flatnonzero(np.diff(block)) + 1, len(work))
+    start = 0
+    for end in ends.tolist():
+        if end > start:
+            yield slice(start, end)
+        start = end
+
+
+@dataclass(frozen=True)
+class Adjacency:
+    """Whether the pair is a link of the release: what a release that copies its original gives away."""
+
+    name: str = "adjacency"
+    title: str = "Links of the release"
+    knowledge: str = (
+        "Knows which released node is which person; calls a pair linked where the release links it."
+    )
+    suite: Suite = Suite.QUICK
+    max_targets: int = MAX_TARGETS
+
+    def applies(self, view: UndirectedView) -> str | None:
+        return None
+
+    def score(
+        self, published: UndirectedView, source: np.ndarray, target: np.ndarray, seed: int
+    ) -> np.ndarray:
+        return are_linked(published, source, target).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Proximity:
+    """A weighted count of common neighbours in the release; the pair's own link is not looked at."""
+
+    name: str
+    title: str
+    knowledge: str
+    kind: str
+    suite: Suite
+    max_targets: int = MAX_TARGETS
+
+    def applies(self, view: UndirectedView) -> str | None:
+        return None
+
+    def score(
+        self, published: UndirectedView, source: np.ndarray, target: np.ndarray, seed: int
+    ) -> np.ndarray:
+        return proximity(published, source, target, self.kind)
+
+
+@dataclass(frozen=True)
+class PreferentialAttachment:
+    """The product of the degrees: the control. On degree-matched targets it must be near a half."""
+
+    name: str = "preferential_attachment"
+    title: str = "Product of degrees (control)"
+    knowledge: str = (
+        "Knows which released node is which person; ranks pairs by the product of their degrees. Targets are "
+        "matched by degree as far as the relation has room for it: then 0.5 is expected of any graph."
+    )
+    suite: Suite = Suite.STANDARD
+    max_targets: int = MAX_TARGETS
+
+    def applies(self, view: UndirectedView) -> str | None:
+        return None
+
+    def score(
+        self, published: UndirectedView, source: np.ndarray, target: np.ndarray, seed: int
+    ) -> np.ndarray:
+        degrees = published.degrees.astype(np.float64)
+        return degrees[source] * degrees[target]
+
+
+# What they score above a half is the targets' doing; it counts neither for nor against a release.
+CONTROLS = frozenset({PreferentialAttachment.name})
+
+_KNOWS = "Knows which released node is which person; ranks pairs by "
+_BETWEEN = " (in a relation of two node types: paths of three links, each weighted by its inner nodes)."
+
+SCORERS = (
+    Adjacency(),
+    Proximity(
+        "common_neighbours",
+        "Common neighbours",
+        _KNOWS + "their number of common neighbours" + _BETWEEN,
+        "common",
+        Suite.QUICK,
+    ),
+    Proximity(
+        "adamic_adar",
+        "Adamic-Adar",
+        _KNOWS + "common neighbours z weighted 1/log degree(z)" + _BETWEEN,
+        "adamic_adar",
+        Suite.STANDARD,
+    ),
+    Proximity(
+        "resource_allocation",
+        "Resource allocation",
+        _KNOWS + "common neighbours z weighted 1/degree(z)" + _BETWEEN,
+        "resource",
+        Suite.STANDARD,
+    ),
+    PreferentialAttachment(),
+)

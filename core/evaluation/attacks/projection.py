@@ -1,0 +1,31 @@
+"""A relation over all time as one static graph: what attacks on links are about."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.evaluation.view import UndirectedView
+from core.graphs.graph import Cell, Graph
+from core.graphs.schema import EdgeType
+
+
+def protected_relations(original: Graph, synthetic: Graph) -> list[EdgeType]:
+    """The relations of both graphs that are not public, in declared order."""
+    return [t for t in original.schema.edge_types if t.name in synthetic.edges and not t.public]
+
+
+def static_cell(graph: Graph, edge_type: EdgeType) -> Cell:
+    """The union of the relation's steps: every pair once, sorted. O(m log m) for a temporal relation."""
+    table = graph.edges[edge_type.name]
+    counts = graph.nodes[edge_type.source].count, graph.nodes[edge_type.target].count
+    source, target = table.source, table.target
+    if table.step is not None:
+        width = max(counts[1], 1)
+        keys = np.unique(source.astype(np.int64) * width + target)
+        source, target = keys // width, keys % width
+    return Cell(edge_type, None, *counts, source, target)
+
+
+def static_view(graph: Graph, edge_type: EdgeType) -> UndirectedView:
+    """The same, without directions."""
+    return UndirectedView.of(static_cell(graph, edge_type))
