@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -13,6 +13,7 @@ ATTO = 10**18
 DecimalString = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)?$", max_length=64)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Count = Annotated[int, Field(ge=0)]
+SuiteName = Literal["quick", "standard", "full"]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 

@@ -24,7 +24,8 @@ from core.privacy.guarantee import Guarantee
 from core.privacy.meter import TranscriptEntry
 from core.privacy.plan import PrivacyPlan
 from core.reports.base import ATTO, NANO, decimal_string
-from core.reports.comparison import Attacks, Comparison, CuratorPart
+from core.reports.comparison import Comparison
+from core.reports.evidence import Attacks, CuratorPart, Task
 from core.reports.model import (
     Artifact,
     Charge,
@@ -37,6 +38,7 @@ from core.reports.model import (
     TranscriptSummary,
 )
 from core.reports.notices import caveats, warnings
+from core.reports.scoring import curator_scores, public_scores
 from core.reports.statistics import PublicStatistics
 
 MAX_PURPOSES = 64
@@ -93,6 +95,8 @@ def public_part(
     ``derived`` names what of the schema and universe was read off the data.
     """
     part = guarantee_part(guarantee, assurance, claim)
+    summary = transcript_summary(plan, transcript)
+    described = PublicStatistics.model_validate(statistics)
     protected = any(
         attribute.protection is not Protection.PUBLIC
         for kind in schema.node_types
@@ -100,9 +104,10 @@ def public_part(
     )
     return PublicPart(
         guarantee=part,
-        transcript=transcript_summary(plan, transcript),
+        transcript=summary,
         parameters=dict(parameters),
-        statistics=PublicStatistics.model_validate(statistics),
+        scores=public_scores(part, summary, described),
+        statistics=described,
         provenance=Provenance(
             job_id=origin.job_id,
             dataset_id=origin.dataset_id,
@@ -125,6 +130,7 @@ def public_part(
             protected_attributes=protected,
             seeded=origin.seed is not None,
             derived=derived,
+            nodes=sum(described.nodes.values()),
         ),
     )
 
@@ -195,14 +201,22 @@ def transcript_summary(plan: PrivacyPlan, transcript: Sequence[TranscriptEntry])
 
 
 def curator_part(
-    public: PublicPart, comparison: Mapping[str, Any], attacks: Mapping[str, Any]
+    public: PublicPart,
+    comparison: Mapping[str, Any],
+    attacks: Mapping[str, Any],
+    tasks: Sequence[Mapping[str, Any]] = (),
 ) -> CuratorPart:
-    """The curators' part, from the evaluation suite's dictionaries, with the warnings they call for."""
+    """The curators' part, from the evaluation's dictionaries, with the scores and warnings they call for."""
     compared = Comparison.model_validate(comparison)
+    attacked = Attacks.model_validate(attacks)
+    done = tuple(Task.model_validate(task) for task in tasks)
     return CuratorPart(
+        suite=compared.suite,
         comparison=compared,
-        attacks=Attacks.model_validate(attacks),
-        warnings=warnings(public.guarantee, compared),
+        attacks=attacked,
+        tasks=done,
+        scores=curator_scores(public.guarantee, compared, attacked, done),
+        warnings=warnings(public.guarantee, compared, attacked),
     )
 
 

@@ -1,4 +1,4 @@
-"""Comparisons with the original: the curator part. Functions of private data, never published."""
+"""Comparisons with the original: what the curator part says of utility. Never published."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from core.reports.base import Count, Notice, ReportModel, Share
+from core.reports.base import Count, ReportModel, Share, SuiteName
+from core.reports.statistics import Drawing, MetricInfo, MetricName
 
 Error = Annotated[float, Field(ge=0)] | None
 
@@ -18,47 +19,32 @@ class Compared(ReportModel):
     synthetic: float | None
     absolute_error: Error = Field(description="|original - synthetic|")
     relative_error: Error = Field(description="|original - synthetic| / (|original| + 1e-15)")
-
-
-class ComparedScalars(ReportModel):
-    """The structural metrics, side by side; meanings as in the public statistics."""
-
-    edges: Compared
-    density: Compared
-    triangles: Compared
-    transitivity: Compared
-    mean_local_clustering: Compared
-    assortativity: Compared
-    modularity: Compared
-    communities: Compared
-    components: Compared
-    largest_component: Compared
-    largest_component_share: Compared
-
-
-class Distances(ReportModel):
-    """Distances between the original and the synthetic graph; null where undefined."""
-
-    degree_total_variation: Annotated[float, Field(ge=0, le=1.000001)] | None = Field(
-        description="Half the sum of |differences| of the degree distributions; 0 is equal."
-    )
-    degree_kolmogorov_smirnov: Annotated[float, Field(ge=0, le=1.000001)] | None = Field(
-        description="Largest gap between the cumulative degree distributions; 0 is equal."
-    )
-    degree_kl_divergence: float | None = Field(
-        description="sum p ln((p + 2.2e-16)/(q + 2.2e-16)), original against synthetic, in nats."
-    )
-    top_eigenvector_overlap: Share | None = Field(
-        description="Share of the top 1 % of nodes by eigenvector centrality found in both; 1 is equal."
-    )
+    original_standard_error: Error = Field(default=None, description="Of a sampled value; null: exact.")
+    synthetic_standard_error: Error = Field(default=None, description="Of a sampled value; null: exact.")
 
 
 class ComparedRow(ReportModel):
     """One step, or a mean over steps or relations (then ``step`` is null)."""
 
     step: Count | None
-    scalars: ComparedScalars
-    distances: Distances
+    scalars: dict[MetricName, Compared] = Field(description="One number per graph, side by side.")
+    distances: dict[MetricName, float | None] = Field(description="One number per pair; null: undefined.")
+
+
+class ComparedBin(ReportModel):
+    """How many nodes have a degree from ``low`` to ``high`` in either graph; means over steps."""
+
+    low: Count
+    high: Count
+    original: Annotated[float, Field(ge=0)]
+    synthetic: Annotated[float, Field(ge=0)]
+
+
+class ComparedDegrees(ReportModel):
+    """Both degree distributions of one side."""
+
+    side: Annotated[str, Field(description="degree; out, in; or source, target.")]
+    bins: Annotated[tuple[ComparedBin, ...], Field(max_length=64)]
 
 
 class EdgeTypeComparison(ReportModel):
@@ -67,36 +53,44 @@ class EdgeTypeComparison(ReportModel):
     name: str
     rows: Annotated[tuple[ComparedRow, ...], Field(max_length=4096)]
     means: ComparedRow
+    degrees: Annotated[tuple[ComparedDegrees, ...], Field(max_length=2)] = ()
+
+
+class NodeTypeComparison(ReportModel):
+    """One node type, degrees counted over all relations; means over steps."""
+
+    name: str
+    distances: dict[MetricName, float | None]
+
+
+class MetaPathShares(ReportModel):
+    """How often one meta-path occurs among those of its length; means over steps."""
+
+    path: Annotated[str, Field(description="Node types joined by '-', e.g. user-movie-genre.")]
+    length: Annotated[int, Field(ge=2, le=4, description="Nodes on the path.")]
+    original: Share | None
+    synthetic: Share | None
+
+
+class WholeComparison(ReportModel):
+    """All relations of a snapshot seen as one graph: for temporal and heterogeneous graphs."""
+
+    rows: Annotated[tuple[ComparedRow, ...], Field(max_length=4096)]
+    means: ComparedRow
+    sequences: dict[MetricName, float | None] = Field(
+        description="One number per pair of graphs over all snapshots (THEPUFF's six and their repairs)."
+    )
+    node_types: Annotated[tuple[NodeTypeComparison, ...], Field(max_length=256)]
+    meta_paths: Annotated[tuple[MetaPathShares, ...], Field(max_length=4096)]
 
 
 class Comparison(ReportModel):
     """Original against synthetic, per step, per relation and overall."""
 
+    suite: SuiteName
     steps_evaluated: Count
+    metrics: dict[MetricName, MetricInfo] = Field(description="What every metric named here means.")
     edge_types: Annotated[tuple[EdgeTypeComparison, ...], Field(max_length=256)]
     overall: ComparedRow | None = Field(description="Mean over relations; null when none was synthesised.")
-
-
-class DegreeSignature(ReportModel):
-    """How often a victim's known degree, or degree sequence, finds the victim's node in the release."""
-
-    steps: Count
-    per_step: Share = Field(description="THEPUFF, Eq. 23: mean over snapshots and nodes.")
-    sequence: Share = Field(description="The same for an attacker who knows the degree in every snapshot.")
-    reference_per_step: Share = Field(description="per_step, had the original been published.")
-    reference_sequence: Share = Field(description="sequence, had the original been published.")
-    per_type: dict[str, Share] = Field(description="per_step with victim and crowd of one node type.")
-
-
-class Attacks(ReportModel):
-    """Attacks on the release by someone who knows the original."""
-
-    degree_signature: DegreeSignature
-
-
-class CuratorPart(ReportModel):
-    """For the dataset's curators only: every figure here is a function of the private graph."""
-
-    comparison: Comparison
-    attacks: Attacks
-    warnings: Annotated[tuple[Notice, ...], Field(max_length=4096)] = ()
+    whole: WholeComparison | None = Field(default=None, description="Null for one relation without time.")
+    drawing: Drawing | None = Field(default=None, description="The original, where it is small.")

@@ -1,4 +1,4 @@
-"""Report 1.0: what a release says of itself, and what only its curators may read.
+"""Report 2.0: what a release says of itself, and what only its curators may read.
 
 ``Report.public`` is published with the release. ``Report.curator`` is a function of the private graph and is
 present only for the dataset's curators. A change of meaning is a new ``schema_version``.
@@ -12,10 +12,11 @@ from pydantic import Field
 
 from core.privacy.units import Unit
 from core.reports.base import Count, DecimalString, Notice, ReportModel, Sha256
-from core.reports.comparison import CuratorPart
+from core.reports.evidence import CuratorPart
+from core.reports.scores import Scores
 from core.reports.statistics import PublicStatistics
 
-SCHEMA_VERSION: Literal["1.0"] = "1.0"
+SCHEMA_VERSION: Literal["2.0"] = "2.0"
 
 Kind = Literal["pure", "approximate", "none"]
 
@@ -116,6 +117,7 @@ class PublicPart(ReportModel):
     transcript: TranscriptSummary
     charge: Charge | None = None
     parameters: dict[str, Any] = Field(description="The method's parameters, defaults included.")
+    scores: Scores = Field(description="From the guarantee, the transcript and the synthetic graph only.")
     statistics: PublicStatistics
     provenance: Provenance
     caveats: Annotated[tuple[Notice, ...], Field(max_length=64)]
@@ -124,6 +126,6 @@ class PublicPart(ReportModel):
 class Report(ReportModel):
     """The document served for a job: the public part, and the curator part for those who may read it."""
 
-    schema_version: Literal["1.0"] = SCHEMA_VERSION
+    schema_version: Literal["2.0"] = SCHEMA_VERSION
     public: PublicPart
     curator: CuratorPart | None = None

@@ -8,7 +8,8 @@ from decimal import Decimal
 from core.graphs.schema import Derived, GraphSchema
 from core.privacy.units import Unit
 from core.reports.base import Notice
-from core.reports.comparison import ComparedScalars, Comparison, EdgeTypeComparison
+from core.reports.comparison import Compared, Comparison, EdgeTypeComparison
+from core.reports.evidence import Attack, Attacks
 from core.reports.model import GuaranteePart
 
 # Above this an epsilon bounds an attacker's odds by a factor of over 20 000: hardly a promise.
@@ -17,6 +18,10 @@ LARGE_EPSILON = Decimal(10)
 SMALL_DENOMINATOR = 0.05
 # Snapshots with fewer edges than this: their metrics jump with single edges.
 TINY_SNAPSHOT_EDGES = 50
+# Fewer nodes than this, over all types: a small graph tells more of each of its edges.
+FEW_NODES = 100
+# An attack's AUC this far from guessing, its interval included, is worth a warning.
+NOTABLE_ADVANTAGE = 0.1
 _RATIOS = ("transitivity", "mean_local_clustering", "assortativity", "modularity")
 
 
@@ -27,8 +32,12 @@ def caveats(
     protected_attributes: bool,
     seeded: bool,
     derived: Sequence[Derived] = (),
+    nodes: int | None = None,
 ) -> tuple[Notice, ...]:
-    """The public caveats: they follow from the guarantee and what is declared public, never from data."""
+    """The public caveats: they follow from the guarantee and what is declared public, never from data.
+
+    ``nodes`` is the size of the (public) universe.
+    """
     found = [
         Notice(
             code="node_privacy_not_offered",
@@ -48,6 +57,14 @@ def caveats(
         found.extend(_unit_caveats(guarantee))
         if guarantee.epsilon is not None and Decimal(guarantee.epsilon) > LARGE_EPSILON:
             found.append(_large_epsilon(guarantee))
+    if nodes is not None and nodes < FEW_NODES:
+        found.append(
+            Notice(
+                code="few_nodes",
+                text=f"The graph has {nodes} nodes. Noise weighs more in a graph of fewer than {FEW_NODES}: its "
+                "figures say little about the original.",
+            )
+        )
     found.extend(_DERIVED[part] for part in Derived if part in derived)
     public = [edge_type.name for edge_type in schema.edge_types if edge_type.public]
     found.extend(
@@ -128,19 +145,38 @@ def _large_epsilon(guarantee: GuaranteePart) -> Notice:
     )
 
 
-def warnings(guarantee: GuaranteePart, comparison: Comparison) -> tuple[Notice, ...]:
+def warnings(guarantee: GuaranteePart, comparison: Comparison, attacks: Attacks) -> tuple[Notice, ...]:
     """What curators must know when they read the comparison. Depends on the original: never published."""
     found = []
     if guarantee.epsilon is not None and Decimal(guarantee.epsilon) > LARGE_EPSILON:
         found.append(_large_epsilon(guarantee))
     for relation in comparison.edge_types:
         found.extend(_relation_warnings(relation))
+    found.extend(_succeeds(attack) for attack in attacks.inference if _found_links(attack))
     return tuple(found)
+
+
+def _found_links(attack: Attack) -> bool:
+    """Better than guessing beyond doubt, in either direction, and by more than a little."""
+    if attack.published is None or attack.control:
+        return False
+    auc = attack.published.auc
+    return auc.low > 0.5 + NOTABLE_ADVANTAGE or auc.high < 0.5 - NOTABLE_ADVANTAGE
+
+
+def _succeeds(attack: Attack) -> Notice:
+    return Notice(
+        code="attack_succeeds",
+        text=f"The attack {attack.title!r} tells what is in the original from what is not better than "
+        "guessing. Part of that is structure the release keeps on purpose, such as communities, which no "
+        "guarantee for single edges hides: look at the figures.",
+        edge_type=attack.edge_type,
+    )
 
 
 def _relation_warnings(relation: EdgeTypeComparison) -> Iterator[Notice]:
     total = len(relation.rows)
-    tiny = sum((row.scalars.edges.original or 0) < TINY_SNAPSHOT_EDGES for row in relation.rows)
+    tiny = sum((row.scalars["edges"].original or 0) < TINY_SNAPSHOT_EDGES for row in relation.rows)
     if tiny:
         yield Notice(
             code="tiny_snapshot",
@@ -149,7 +185,7 @@ def _relation_warnings(relation: EdgeTypeComparison) -> Iterator[Notice]:
             edge_type=relation.name,
         )
     for metric in _RATIOS:
-        small = sum(_small(row.scalars, metric) for row in relation.rows)
+        small = sum(_small(row.scalars.get(metric)) for row in relation.rows)
         if small:
             yield Notice(
                 code="small_denominator",
@@ -160,6 +196,6 @@ def _relation_warnings(relation: EdgeTypeComparison) -> Iterator[Notice]:
             )
 
 
-def _small(scalars: ComparedScalars, metric: str) -> bool:
-    value = getattr(scalars, metric).original
+def _small(compared: Compared | None) -> bool:
+    value = None if compared is None else compared.original
     return value is not None and abs(value) < SMALL_DENOMINATOR

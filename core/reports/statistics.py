@@ -2,39 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from core.reports.base import Count, ReportModel, Share
 
 
-class Scalars(ReportModel):
-    """Structural metrics of one relation in one step, or their means over steps; null where undefined."""
-
-    edges: Annotated[float, Field(ge=0)] | None = Field(description="Number of edges.")
-    density: Share | None = Field(description="Edges divided by possible edges.")
-    triangles: Annotated[float, Field(ge=0)] | None = Field(description="Number of triangles.")
-    transitivity: Share | None = Field(description="3 triangles / connected triples.")
-    mean_local_clustering: Share | None = Field(description="Mean over all nodes; 0 below degree 2.")
-    assortativity: Annotated[float, Field(ge=-1.000001, le=1.000001)] | None = Field(
-        description="Correlation of the degrees at both ends of an edge."
-    )
-    modularity: Annotated[float, Field(ge=-1, le=1)] | None = Field(
-        description="Modularity of the Louvain partition, resolution 1."
-    )
-    communities: Annotated[float, Field(ge=0)] | None = Field(description="Communities that hold an edge.")
-    components: Annotated[float, Field(ge=0)] | None = Field(
-        description="Connected components, isolated nodes included."
-    )
-    largest_component: Annotated[float, Field(ge=0)] | None = Field(description="Nodes in the largest one.")
-    largest_component_share: Share | None = Field(description="The same, divided by all nodes.")
+MetricName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
 
 
-class StepScalars(Scalars):
+class MetricInfo(ReportModel):
+    """What a metric is called and means."""
+
+    title: str
+    definition: str = Field(description="Formula, conventions and source.")
+    family: str
+    better: Literal["lower", "higher"] | None = Field(description="For distances: which way is closer.")
+
+
+class StepScalars(ReportModel):
     """The metrics of one step; ``step`` is null for a relation without time."""
 
     step: Count | None
+    scalars: dict[MetricName, float | None] = Field(description="Null where a metric is undefined.")
+
+
+class DrawnNode(ReportModel):
+    """Where a node stands in the unit square."""
+
+    type: str
+    x: Share
+    y: Share
+
+
+class Drawing(ReportModel):
+    """A small graph laid out for the eye: all its steps and relations together."""
+
+    nodes: Annotated[tuple[DrawnNode, ...], Field(max_length=1024)]
+    edges: Annotated[tuple[tuple[Count, Count], ...], Field(max_length=8192)] = Field(
+        description="Pairs of positions in ``nodes``."
+    )
 
 
 class DegreeBin(ReportModel):
@@ -67,7 +75,7 @@ class EdgeTypeStatistics(ReportModel):
     copied: bool = Field(description="True for a public relation, copied as it is.")
     edges: Count = Field(description="Edges over all steps.")
     rows: Annotated[tuple[StepScalars, ...], Field(max_length=4096)]
-    means: Scalars
+    means: dict[MetricName, float | None]
     degrees: Annotated[tuple[DegreeSummary, ...], Field(max_length=2)]
 
 
@@ -77,4 +85,6 @@ class PublicStatistics(ReportModel):
     nodes: dict[str, Count] = Field(description="Nodes of each type (public by declaration).")
     steps: Count | None = Field(description="Snapshots of the time grid; null for a static graph.")
     steps_evaluated: Count = Field(description="Snapshots read; evenly spaced where the grid is longer.")
+    metrics: dict[MetricName, MetricInfo] = Field(description="What every metric named here means.")
     edge_types: Annotated[tuple[EdgeTypeStatistics, ...], Field(max_length=256)]
+    drawing: Drawing | None = Field(default=None, description="Where the graph is small enough to draw.")

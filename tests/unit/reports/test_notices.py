@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from core.evaluation import suite
+from core.evaluation.metric import Suite
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import Derived, EdgeType, GraphSchema
 from core.privacy.units import Unit
+from core.reports.evidence import Attack, Attacks
 from core.reports.comparison import Comparison
 from core.reports.model import GuaranteePart
 from core.reports.notices import caveats, warnings
@@ -85,18 +87,59 @@ def test_what_was_read_off_the_data_is_said_to_lie_outside_the_guarantee():
         assert "outside the guarantee" in notice.text
 
 
+def test_a_small_universe_is_said_to_be_small():
+    said = {
+        nodes: [
+            n.code
+            for n in caveats(
+                guarantee(), GraphSchema(), protected_attributes=False, seeded=False, nodes=nodes
+            )
+        ]
+        for nodes in (99, 100, None)
+    }
+    assert "few_nodes" in said[99]
+    assert "few_nodes" not in said[100] + said[None]
+
+
+def attacked(*attacks: Attack) -> Attacks:
+    signature = {name: 0.1 for name in ("per_step", "sequence", "reference_per_step", "reference_sequence")}
+    return Attacks.model_validate(
+        {
+            "degree_signature": {"steps": 1, "per_type": {}, "reference_per_type": {}, **signature},
+            "inference": attacks,
+        }
+    )
+
+
+def attack(low: float, high: float) -> Attack:
+    auc = {"value": (low + high) / 2, "low": low, "high": high}
+    score = {"auc": auc, "tpr_at_fpr_1e3": None, "tpr_at_fpr_1e2": None}
+    return Attack.model_validate(
+        {
+            "name": "common_neighbours",
+            "title": "Common neighbours",
+            "knowledge": "",
+            "edge_type": "edge",
+            "positives": 9,
+            "negatives": 9,
+            "published": score,
+            "reference": None,
+        }
+    )
+
+
 def compared(original: nx.Graph, synthetic: nx.Graph) -> Comparison:
     graphs = []
     for graph in (original, synthetic):
         pairs = np.array(sorted(graph.edges), dtype=np.int64).reshape(-1, 2)
         edges = {"edge": EdgeTable(pairs[:, 0], pairs[:, 1])}
         graphs.append(Graph.build(GraphSchema(), {"node": NodeTable(len(graph))}, edges))
-    return Comparison.model_validate(suite.compare(graphs[0], graphs[1], lambda *_: None))
+    return Comparison.model_validate(suite.compare(graphs[0], graphs[1], Suite.QUICK, lambda *_: None))
 
 
 def test_small_denominators_and_tiny_snapshots_are_warned_of():
     ring = nx.cycle_graph(40)  # no triangles: transitivity 0
-    found = warnings(guarantee(), compared(ring, nx.complete_graph(40)))
+    found = warnings(guarantee(), compared(ring, nx.complete_graph(40)), attacked())
     assert {(n.code, n.metric) for n in found} == {
         ("tiny_snapshot", None),
         ("small_denominator", "transitivity"),
@@ -107,5 +150,16 @@ def test_small_denominators_and_tiny_snapshots_are_warned_of():
 
 def test_a_sound_comparison_carries_no_warning():
     graph = nx.disjoint_union(nx.complete_graph(12), nx.star_graph(12))
-    assert warnings(guarantee(), compared(graph, graph)) == ()
-    assert [n.code for n in warnings(guarantee(epsilon="11"), compared(graph, graph))] == ["large_epsilon"]
+    assert warnings(guarantee(), compared(graph, graph), attacked()) == ()
+    assert [n.code for n in warnings(guarantee(epsilon="11"), compared(graph, graph), attacked())] == [
+        "large_epsilon"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "warned"), [(0.61, 0.7, True), (0.2, 0.39, True), (0.55, 0.7, False), (0.4, 0.6, False)]
+)
+def test_an_attack_that_succeeds_beyond_doubt_is_warned_of(low, high, warned):
+    graph = nx.disjoint_union(nx.complete_graph(12), nx.star_graph(12))
+    found = warnings(guarantee(), compared(graph, graph), attacked(attack(low, high)))
+    assert [(n.code, n.edge_type) for n in found] == [("attack_succeeds", "edge")] * warned

@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from core.evaluation import suite
+from core.evaluation import catalogue, suite
+from core.evaluation.attacks.run import run_attacks
+from core.evaluation.metric import Suite, of_suite
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.privacy.events import Composed, GaussianEvent, Parallel, PoissonSampled, Pure, Repeated, Unprotected
@@ -78,8 +80,11 @@ def public(seed: int = 1) -> PublicPart:
 
 def report() -> Report:
     part = public()
-    comparison = suite.compare(graph(1), graph(2), lambda *_: None)
-    return build.assemble(part, build.curator_part(part, comparison, suite.attacks(graph(1), graph(2))))
+    comparison = suite.compare(graph(1), graph(2), Suite.QUICK, lambda *_: None)
+    return build.assemble(
+        part,
+        build.curator_part(part, comparison, run_attacks(graph(1), graph(2), Suite.QUICK, lambda *_: None)),
+    )
 
 
 def keys(value: Any) -> Iterator[str]:
@@ -108,7 +113,7 @@ def test_a_full_report_satisfies_its_json_schema_and_survives_json():
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.Draft202012Validator(schema).validate(document)
     assert Report.model_validate(document) == full
-    assert document["schema_version"] == "1.0"
+    assert document["schema_version"] == "2.0"
     document["public"]["guarantee"]["kind"] = "certain"
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.Draft202012Validator(schema).validate(document)
@@ -116,7 +121,13 @@ def test_a_full_report_satisfies_its_json_schema_and_survives_json():
 
 def test_the_public_part_has_no_place_for_a_comparison():
     curator_only = {"original", "synthetic", "absolute_error", "relative_error", "comparison", "attacks"}
-    curator_only |= set(suite.DISTANCES) | {"degree_signature", "per_step", "sequence", "overall", "warnings"}
+    curator_only |= {metric.name for metric in catalogue.DISTANCES} | {
+        "degree_signature",
+        "per_step",
+        "sequence",
+        "overall",
+        "warnings",
+    }
     schema = PublicPart.model_json_schema()
     properties = set(keys(schema["properties"]))
     for definition in schema["$defs"].values():
@@ -125,13 +136,20 @@ def test_the_public_part_has_no_place_for_a_comparison():
     assert not set(keys(public().model_dump(mode="json"))) & curator_only
 
 
-def test_the_schemas_names_are_the_suites_names():
+def test_the_names_in_a_report_are_the_suites_names_and_every_one_is_explained():
     dumped = report().model_dump(mode="json")
-    row = dumped["curator"]["comparison"]["edge_types"][0]["rows"][0]
-    assert list(row["scalars"]) == list(suite.SCALARS)
-    assert list(row["distances"]) == list(suite.DISTANCES)
-    means = dumped["public"]["statistics"]["edge_types"][0]["means"]
-    assert list(means) == list(suite.SCALARS)
+    comparison = dumped["curator"]["comparison"]
+    row = comparison["edge_types"][0]["rows"][0]
+    scalars, distances = (
+        [metric.name for metric in of_suite(kind, Suite.QUICK)]
+        for kind in (catalogue.SCALARS, catalogue.DISTANCES)
+    )
+    assert list(row["scalars"]) == scalars
+    assert list(row["distances"]) == distances
+    assert set(comparison["metrics"]) >= {*scalars, *distances}
+    statistics = dumped["public"]["statistics"]
+    assert list(statistics["edge_types"][0]["means"]) == scalars
+    assert list(statistics["metrics"]) == scalars
 
 
 @pytest.mark.parametrize("place", [(), ("public",), ("public", "guarantee"), ("public", "statistics")])

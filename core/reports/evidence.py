@@ -1,0 +1,92 @@
+"""Attacks on a release and tasks done with it: what the curator part says beside the metrics."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from core.reports.base import Count, Notice, ReportModel, Share, SuiteName
+from core.reports.comparison import Comparison
+from core.reports.scores import Scores
+
+
+class DegreeSignature(ReportModel):
+    """How often a victim's known degree, or degree sequence, finds the victim's node in the release."""
+
+    steps: Count
+    per_step: Share = Field(description="THEPUFF, Eq. 23: mean over snapshots and nodes.")
+    sequence: Share = Field(description="The same for an attacker who knows the degree in every snapshot.")
+    reference_per_step: Share = Field(description="per_step, had the original been published.")
+    reference_sequence: Share = Field(description="sequence, had the original been published.")
+    per_type: dict[str, Share] = Field(description="THEPUFF, Eq. 28: victim and crowd of one node type.")
+    reference_per_type: dict[str, Share] = Field(description="per_type, had the original been published.")
+
+
+class Interval(ReportModel):
+    """A value with its two-sided 95 % confidence interval."""
+
+    value: Share
+    low: Share
+    high: Share
+
+
+class AttackScore(ReportModel):
+    """How well an attack tells targets that are in the original from those that are not."""
+
+    auc: Interval = Field(
+        description="Area under the ROC curve; 0.5 is guessing, below 0.5 invert the score."
+    )
+    tpr_at_fpr_1e3: Interval | None = Field(description="True-positive rate at 0.1 % false positives.")
+    tpr_at_fpr_1e2: Interval | None = Field(description="True-positive rate at 1 % false positives.")
+
+
+class Attack(ReportModel):
+    """One attack on one relation, beside the same attack had the original been published."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+    title: str
+    knowledge: str = Field(description="What the attacker knows and does.")
+    edge_type: str | None = Field(default=None, description="The relation attacked; null: a node's features.")
+    control: bool = Field(
+        default=False,
+        description="Knows degrees only. What it scores, the choice of targets gives away, not the release.",
+    )
+    positives: Count
+    negatives: Count
+    published: AttackScore | None = Field(description="Against the release; null: not run.")
+    reference: AttackScore | None = Field(description="Against the original itself; null: not run.")
+    not_run: str | None = Field(default=None, description="Why, where it was not run.")
+
+
+class Attacks(ReportModel):
+    """Attacks on the release, judged by someone who knows the original."""
+
+    degree_signature: DegreeSignature
+    inference: Annotated[tuple[Attack, ...], Field(max_length=4096)] = ()
+
+
+class Task(ReportModel):
+    """A model trained on either graph, tested on the original: what the release is worth to an analyst."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+    title: str
+    definition: str
+    subject: str = Field(description="The relation or the label it is about.")
+    measure: Literal["auc", "micro_f1", "macro_f1", "accuracy"]
+    trained_on_original: Share | None
+    trained_on_synthetic: Share | None
+    baseline: Share | None = Field(description="Guessing: 0.5 for AUC, the majority class otherwise.")
+    repetitions: Count
+    not_run: str | None = Field(default=None, description="Why, where it was not run.")
+
+
+class CuratorPart(ReportModel):
+    """For the dataset's curators only: every figure here is a function of the private graph."""
+
+    suite: SuiteName
+    comparison: Comparison
+    attacks: Attacks
+    tasks: Annotated[tuple[Task, ...], Field(max_length=1024)] = ()
+    scores: Scores
+    warnings: Annotated[tuple[Notice, ...], Field(max_length=4096)] = ()

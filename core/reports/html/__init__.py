@@ -1,0 +1,5 @@
+"""The report as one HTML page: self-contained, readable without scripts, light and dark, screen and paper."""
+
+from core.reports.html.render import render
+
+__all__ = ["render"]

@@ -1,0 +1,249 @@
+"""The report's kinds of charts. Each is a figure: a picture, its description, and its data as a table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from core.reports.html.numbers import percent_text, tick
+from core.reports.html.svg import MARKERS, WIDTH, Plot, Point, nice_ticks, shape
+from core.reports.statistics import Drawing
+
+# More rows than this are thinned in a figure's table; the report's JSON holds them all.
+MAX_ROWS = 100
+_MOST_MARKERS = 48
+_LABEL_CHARACTERS = 44
+_DRAWN_SHAPES = ("circle", "square", "triangle", "diamond")
+
+Row = tuple[str | float | None, ...]
+Values = Sequence[float | None]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture with its words and numbers. ``keys`` are the series that its legend explains."""
+
+    title: str
+    description: str
+    svg: Markup
+    keys: tuple[str, ...] = ()
+    header: tuple[str, ...] = ()
+    rows: tuple[Row, ...] = ()
+    thinned: int | None = None
+    percent: bool = False
+    note: str = ""
+
+
+def curves(
+    uid: str, title: str, description: str, steps: Sequence[int], series: Mapping[str, Values]
+) -> Figure | None:
+    """Lines over snapshots from zero on; None where nothing is defined, or there is one snapshot only."""
+    defined = [v for values in series.values() for v in values if v is not None]
+    if not defined or len(steps) < 2:
+        return None
+    plot = Plot()
+    ticks = nice_ticks(min(0.0, *defined), max(0.0, *defined))
+    low, high = ticks[0], ticks[-1]
+    plot.left_axis([((value - low) / (high - low), tick(value)) for value in ticks])
+    first, width = steps[0], max(steps[-1] - steps[0], 1)
+    stride = max(1, round(nice_ticks(0, width, 6)[1]))
+    marks = range(first, steps[-1] + 1, stride)
+    plot.bottom_axis([((step - first) / width, str(step)) for step in marks], "snapshot")
+    for name, values in series.items():
+        points: list[Point | None] = [
+            None if v is None else (plot.x((step - first) / width), plot.y((v - low) / (high - low)))
+            for step, v in zip(steps, values, strict=True)
+        ]
+        plot.line(points, name, marked=len(steps) <= _MOST_MARKERS)
+    rows: list[Row] = [(step, *values) for step, *values in zip(steps, *series.values(), strict=True)]
+    kept = _thin(rows)
+    return Figure(
+        title,
+        description,
+        plot.svg(uid, title, description),
+        tuple(series),
+        ("Snapshot", *(name.capitalize() for name in series)),
+        kept,
+        len(rows) if len(kept) < len(rows) else None,
+    )
+
+
+def _thin(rows: list[Row]) -> tuple[Row, ...]:
+    if len(rows) <= MAX_ROWS:
+        return tuple(rows)
+    return tuple(rows[round(k * (len(rows) - 1) / (MAX_ROWS - 1))] for k in range(MAX_ROWS))
+
+
+def degrees(
+    uid: str,
+    title: str,
+    description: str,
+    bins: Sequence[tuple[int, int]],
+    series: Mapping[str, Sequence[float]],
+) -> Figure | None:
+    """Nodes per doubling bin of degrees, both axes logarithmic; empty bins stand on a line of their own."""
+    positive = [v for values in series.values() for v in values if v > 0]
+    if not positive:
+        return None
+    low, high = math.floor(math.log10(min(positive)) + 1e-9), math.ceil(math.log10(max(positive)) - 1e-9)
+    high = max(high, low + 1)
+    empty = any(v <= 0 for values in series.values() for v in values)
+    base = low - 1 if empty else low
+    plot = Plot()
+
+    def share(value: float) -> float:
+        level = math.log10(value) if value > 0 else base
+        return (level - base) / (high - base)
+
+    stride = max(1, math.ceil((high - low) / 6))
+    levels = [(share(10.0**k), tick(10.0**k)) for k in range(low, high + 1, stride)]
+    plot.left_axis([*([(0.0, "0")] if empty else []), *levels])
+    places = [(k + 0.5) / len(bins) for k in range(len(bins))]
+    every = max(1, math.ceil(len(bins) / 8))
+    labels = [(places[k], tick(bins[k][0])) for k in range(0, len(bins), every)]
+    plot.bottom_axis(labels, "degree, from (bins double)")
+    for name, values in series.items():
+        drawn = [(plot.x(x), plot.y(share(v))) for x, v in zip(places, values, strict=True)]
+        plot.line(drawn, name)
+    rows = tuple((_range(*edge), *values) for edge, *values in zip(bins, *series.values(), strict=True))
+    header = ("Degree", *(f"Nodes, {name}" for name in series))
+    note = "nodes in each range of degrees, both axes logarithmic"
+    return Figure(
+        title, description, plot.svg(uid, title, description), tuple(series), header, rows, note=note
+    )
+
+
+def _range(low: int, high: int) -> str:
+    return f"{low:,}" if low == high else f"{low:,}–{high:,}"
+
+
+def bars(
+    uid: str, title: str, description: str, labels: Sequence[str], series: Mapping[str, Values]
+) -> Figure | None:
+    """Horizontal bars of shares, grouped by label, each with its value; None where nothing is defined."""
+    defined = [v for values in series.values() for v in values if v is not None]
+    if not defined:
+        return None
+    thick, group = 9, 22 + 12 * len(series)
+    plot = Plot(height=group * len(labels) + 6, left=2, right=52, top=2, bottom=2)
+    longest = max(max(defined), 1e-12)
+    for index, label in enumerate(labels):
+        top = index * group + 14.0
+        plot.text(plot.left, top, _short(label), "start", "label")
+        for place, (name, values) in enumerate(series.items()):
+            value, y = values[index], top + 5 + place * (thick + 3)
+            length = 0.0 if value is None else value / longest * (plot.x(1) - plot.left)
+            plot.path(f"M{plot.left} {y:.0f}h{length:.1f}v{thick}h{-length:.1f}z", f"bar {name}")
+            shown = "–" if value is None else percent_text(value)
+            plot.text(plot.left + length + 5, y + thick - 0.5, shown, "start")
+    rows = tuple((label, *values) for label, *values in zip(labels, *series.values(), strict=True))
+    header = ("", *(name.capitalize() for name in series))
+    return Figure(
+        title, description, plot.svg(uid, title, description), tuple(series), header, rows, percent=True
+    )
+
+
+def _short(label: str) -> str:
+    return label if len(label) <= _LABEL_CHARACTERS else label[: _LABEL_CHARACTERS - 1] + "…"
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A value between 0 and 1 with its interval, of one series."""
+
+    series: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+def dots(
+    uid: str,
+    title: str,
+    description: str,
+    lines: Sequence[tuple[str, Sequence[Dot]]],
+    guess: float | None = None,
+) -> Figure:
+    """One line of dots a label, with intervals; a dashed line where guessing would be."""
+    plot = Plot(left=10, right=14, top=4, bottom=34)
+    heights = [22 + 12 * max(len(found), 1) for _, found in lines]
+    plot.height = sum(heights) + plot.top + plot.bottom
+    quarters = [(k / 4, f"{k / 4:g}") for k in range(5)]
+    for share, _ in quarters:
+        plot.path(f"M{plot.x(share):.1f} {plot.top}V{plot.y(0):.1f}", "grid")
+    if guess is not None:
+        plot.path(f"M{plot.x(guess):.1f} {plot.top}V{plot.y(0):.1f}", "guessing")
+    y = float(plot.top)
+    for (label, found), height in zip(lines, heights, strict=True):
+        plot.text(plot.x(0), y + 13, _short(label), "start", "label halo")
+        for place, dot in enumerate(found):
+            level, x = y + 23 + 12 * place, plot.x(dot.value)
+            if dot.low is not None and dot.high is not None:
+                plot.path(f"M{plot.x(dot.low):.1f} {level:.1f}H{plot.x(dot.high):.1f}", f"line {dot.series}")
+            plot.path(shape(MARKERS[dot.series], x, level, 3.6), f"mark {dot.series}")
+        y += height
+    plot.bottom_axis(quarters, "")
+    keys = tuple(dict.fromkeys(dot.series for _, found in lines for dot in found))
+    return Figure(title, description, plot.svg(uid, title, description), keys)
+
+
+def drawing(uid: str, title: str, description: str, drawn: Drawing, types: Sequence[str]) -> Figure:
+    """The graph's nodes and edges as they were laid out; a node type has a colour and a shape."""
+    plot = Plot(height=WIDTH, left=12, right=12, top=12, bottom=12)
+    places = [(plot.x(node.x), plot.y(node.y)) for node in drawn.nodes]
+    edges = "".join(
+        f"M{places[a][0]:.1f} {places[a][1]:.1f}L{places[b][0]:.1f} {places[b][1]:.1f}"
+        for a, b in drawn.edges
+    )
+    plot.path(edges, "edge dense" if len(drawn.edges) > 400 else "edge")
+    radius = max(2.2, min(6.0, 48 / math.sqrt(max(len(places), 1))))
+    for index, kind in enumerate(types):
+        colour, mark = type_style(index)
+        data = "".join(
+            shape(mark, *place, radius)
+            for place, node in zip(places, drawn.nodes, strict=True)
+            if node.type == kind
+        )
+        plot.path(data, f"node {colour}")
+    rows: tuple[Row, ...] = tuple((kind, sum(node.type == kind for node in drawn.nodes)) for kind in types)
+    return Figure(
+        title,
+        description,
+        plot.svg(uid, title, description),
+        header=("Node type", "Nodes"),
+        rows=(*rows, ("edges drawn", len(drawn.edges))),
+    )
+
+
+def type_style(index: int) -> tuple[str, str]:
+    """Colour and shape of the node type at ``index``: sixteen pairs, then again from the first."""
+    count = len(_DRAWN_SHAPES)
+    return f"type-{index % count}", _DRAWN_SHAPES[(index + index // count) % count]
+
+
+def dial(uid: str, name: str, value: float) -> Markup:
+    """A score from 0 to 10 as a ring that is filled clockwise from its top."""
+    plot = Plot(height=120, width=120)
+    plot.parts.append('<circle class="ring" cx="60" cy="60" r="50"/>')
+    turn = 2 * math.pi * min(max(value / 10, 0.0), 0.9999)
+    x, y = 60 + 50 * math.sin(turn), 60 - 50 * math.cos(turn)
+    if value > 0:
+        plot.path(f"M60 10A50 50 0 {int(turn > math.pi)} 1 {x:.2f} {y:.2f}", "fill")
+    plot.text(60, 68, f"{value:.1f}", style="score")
+    plot.text(60, 86, "of 10")
+    return plot.svg(uid, f"{name}: {value:.1f} of 10", "A ring filled in proportion to the score.")
+
+
+def gauge(uid: str, title: str, bound: float) -> Markup:
+    """How sure an attacker can become: from a coin flip at the left to certainty at the right."""
+    plot = Plot(height=58, left=4, right=4, top=4, bottom=26)
+    share = min(max((bound - 0.5) * 2, 0.0), 1.0)
+    plot.path(f"M{plot.x(0):.1f} 10h{plot.x(1) - plot.x(0):.1f}v12h{plot.x(0) - plot.x(1):.1f}z", "track")
+    plot.path(f"M{plot.x(0):.1f} 10h{plot.x(share) - plot.x(0):.1f}v12H{plot.x(0):.1f}z", "bar guarantee")
+    plot.path(f"M{plot.x(share):.1f} 5v22", "needle")
+    plot.text(plot.x(0), 40, "50 % coin flip", "start")
+    plot.text(plot.x(1), 40, "100 % certain", "end")
+    return plot.svg(uid, title, f"At most {percent_text(bound)} on a scale from 50 % to 100 %.")

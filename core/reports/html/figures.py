@@ -1,0 +1,207 @@
+"""From a report's parts to its figures. What the curator part is not given, no figure shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from core.reports.comparison import Comparison, EdgeTypeComparison, MetaPathShares, WholeComparison
+from core.reports.evidence import Attack, CuratorPart, Task
+from core.reports.html import charts
+from core.reports.html.charts import Dot, Figure
+from core.reports.statistics import Drawing, EdgeTypeStatistics, MetricInfo, PublicStatistics
+
+# Metrics that are drawn over time, where a relation has them.
+OVER_TIME = ("edges", "largest_component", "transitivity")
+MAX_BARS = 12
+MAX_LINES = 40
+
+_SIDES = {
+    "degree": "Degree distribution",
+    "out": "Out-degree distribution",
+    "in": "In-degree distribution",
+    "source": "Degree distribution, sources",
+    "target": "Degree distribution, targets",
+}
+
+
+def relation_figures(
+    uid: str,
+    relation: EdgeTypeStatistics,
+    compared: EdgeTypeComparison | None,
+    metrics: Mapping[str, MetricInfo],
+) -> list[Figure]:
+    """Degree distributions and curves over time of one relation, with the original where it is compared."""
+    found = [*_degrees(uid, relation, compared), *_curves(uid, relation, compared, metrics)]
+    return [figure for figure in found if figure is not None]
+
+
+def _degrees(
+    uid: str, relation: EdgeTypeStatistics, compared: EdgeTypeComparison | None
+) -> Iterator[Figure | None]:
+    sides = {} if compared is None else {side.side: side.bins for side in compared.degrees}
+    for index, summary in enumerate(relation.degrees):
+        bins = sides.get(summary.side)
+        series: dict[str, list[float]] = {}
+        if bins is not None:
+            edges = [(b.low, b.high) for b in bins]
+            series["original"] = [b.original for b in bins]
+            series["synthetic"] = [b.synthetic for b in bins]
+        else:
+            edges = [(b.low, b.high) for b in summary.bins]
+            series[_shown(relation)] = [b.nodes for b in summary.bins]
+        text = f"Nodes by degree in {relation.name}, both axes logarithmic, for {_names(series)}. "
+        text += f"Published: mean {charts.tick(summary.mean)}, largest {charts.tick(summary.maximum)}."
+        title = _SIDES.get(summary.side, f"Degree distribution, {summary.side}")
+        yield charts.degrees(f"{uid}-degrees-{index}", title, text, edges, series)
+
+
+def _curves(
+    uid: str,
+    relation: EdgeTypeStatistics,
+    compared: EdgeTypeComparison | None,
+    metrics: Mapping[str, MetricInfo],
+) -> Iterator[Figure | None]:
+    for metric in OVER_TIME:
+        if compared is not None:
+            timed = [(row.step, row.scalars[metric]) for row in compared.rows if metric in row.scalars]
+            series = {
+                "original": [v.original for step, v in timed if step is not None],
+                "synthetic": [v.synthetic for step, v in timed if step is not None],
+            }
+            steps = [step for step, _ in timed if step is not None]
+        else:
+            shown = [(row.step, row.scalars.get(metric)) for row in relation.rows if row.step is not None]
+            steps = [step for step, _ in shown if step is not None]
+            series = {_shown(relation): [value for _, value in shown]}
+        yield _curve(f"{uid}-{metric}", metric, metrics, steps, series, relation.name)
+
+
+def _shown(relation: EdgeTypeStatistics) -> str:
+    """How a relation without comparison is drawn: a public one is no synthetic one."""
+    return "copied" if relation.copied else "synthetic"
+
+
+def _curve(
+    uid: str,
+    metric: str,
+    metrics: Mapping[str, MetricInfo],
+    steps: Sequence[int],
+    series: Mapping[str, charts.Values],
+    where: str,
+) -> Figure | None:
+    title = metrics[metric].title if metric in metrics else metric
+    text = f"{title} of {where} over {len(steps)} snapshots, for {_names(series)}."
+    return charts.curves(uid, f"{title} over time", text, steps, series)
+
+
+def _names(series: Mapping[str, object]) -> str:
+    return " and ".join(f"the {name} graph" for name in series)
+
+
+def whole_figures(uid: str, whole: WholeComparison | None, metrics: Mapping[str, MetricInfo]) -> list[Figure]:
+    """All relations as one graph: curves over time, and how often each meta-path occurs."""
+    if whole is None:
+        return []
+    found: list[Figure | None] = []
+    for metric in OVER_TIME:
+        timed = [(row.step, row.scalars[metric]) for row in whole.rows if metric in row.scalars]
+        steps = [step for step, _ in timed if step is not None]
+        series = {
+            "original": [v.original for step, v in timed if step is not None],
+            "synthetic": [v.synthetic for step, v in timed if step is not None],
+        }
+        found.append(_curve(f"{uid}-{metric}", metric, metrics, steps, series, "all relations together"))
+    for length in sorted({path.length for path in whole.meta_paths}):
+        paths = [path for path in whole.meta_paths if path.length == length]
+        found.append(_meta_paths(f"{uid}-paths-{length}", length, paths))
+    return [figure for figure in found if figure is not None]
+
+
+def _meta_paths(uid: str, length: int, paths: list[MetaPathShares]) -> Figure | None:
+    def larger(path: MetaPathShares) -> float:
+        return max(path.original or 0.0, path.synthetic or 0.0)
+
+    first = sorted(paths, key=lambda path: (-larger(path), path.path))[:MAX_BARS]
+    left_out = len(paths) - len(first)
+    text = f"How often each meta-path occurs among those of {length} nodes, original and synthetic."
+    if left_out:
+        text += f" The {len(first)} most frequent; {left_out} more are in the report's JSON."
+    series = {"original": [p.original for p in first], "synthetic": [p.synthetic for p in first]}
+    return charts.bars(uid, f"Meta-paths of {length} nodes", text, [p.path for p in first], series)
+
+
+def drawing_figures(statistics: PublicStatistics, comparison: Comparison | None) -> list[Figure]:
+    """The synthetic graph and, for curators, the original, where they are small enough to be drawn."""
+    found = []
+    original = None if comparison is None else comparison.drawing
+    types = list(statistics.nodes)
+    pairs: tuple[tuple[str, Drawing | None], ...] = (
+        ("original", original),
+        ("synthetic", statistics.drawing),
+    )
+    for name, drawn in pairs:
+        if drawn is not None and drawn.nodes:
+            text = (
+                f"The {name} graph: {len(drawn.nodes):,} nodes and {len(drawn.edges):,} edges, all snapshots "
+                "and relations together. Places have no meaning beyond nearness."
+            )
+            found.append(charts.drawing(f"drawing-{name}", f"The {name} graph", text, drawn, types))
+    return found
+
+
+def attack_figure(inference: Sequence[Attack]) -> Figure | None:
+    """AUC of every attack on the release, with its interval, beside the same attack on the original."""
+    run = [attack for attack in inference if attack.published is not None]
+    if not run:
+        return None
+    run.sort(key=lambda attack: -abs(attack.published.auc.value - 0.5) if attack.published else 0.0)
+    lines = [(_called(attack), _scores(attack)) for attack in run[:MAX_LINES]]
+    text = (
+        f"Area under the ROC curve of {len(lines)} attacks with 95 % intervals: on the release (square), "
+        "and, had the original been published (circle). 0.5 is guessing, 1 finds every link."
+    )
+    if len(run) > len(lines):
+        text += f" The {len(lines)} farthest from guessing of {len(run)}."
+    return charts.dots("attacks", "Attacks: AUC with 95 % interval", text, lines, 0.5)
+
+
+def _called(attack: Attack) -> str:
+    return attack.title if attack.edge_type is None else f"{attack.title} · {attack.edge_type}"
+
+
+def _scores(attack: Attack) -> list[Dot]:
+    pairs = (("synthetic", attack.published), ("original", attack.reference))
+    return [
+        Dot(name, score.auc.value, score.auc.low, score.auc.high)
+        for name, score in pairs
+        if score is not None
+    ]
+
+
+def task_figure(tasks: Sequence[Task]) -> Figure | None:
+    """What a model learns from either graph, beside guessing; all tested on the original."""
+    lines = []
+    for task in tasks[:MAX_LINES]:
+        pairs = (
+            ("original", task.trained_on_original),
+            ("synthetic", task.trained_on_synthetic),
+            ("guess", task.baseline),
+        )
+        values = [Dot(name, value) for name, value in pairs if value is not None]
+        if task.not_run is None and values:
+            lines.append((f"{task.title} · {task.subject}", values))
+    if not lines:
+        return None
+    text = (
+        "A model trained on the original (circle), trained on the release (square), and guessing (diamond); "
+        "tested on the original."
+    )
+    return charts.dots("tasks", "Learning from the release", text, lines)
+
+
+def all_metrics(statistics: PublicStatistics, curator: CuratorPart | None) -> dict[str, MetricInfo]:
+    """What every metric named in this edition means, the curators' after the public ones."""
+    described = dict(statistics.metrics)
+    if curator is not None:
+        described |= curator.comparison.metrics
+    return described

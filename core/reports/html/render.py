@@ -1,0 +1,205 @@
+"""Renders a report as one HTML document: a pure function of the report, the same bytes each time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from markupsafe import Markup
+
+from core.reports.base import Notice
+from core.reports.comparison import EdgeTypeComparison
+from core.reports.evidence import CuratorPart
+from core.reports.html import charts, figures, numbers, wording
+from core.reports.html.charts import Figure
+from core.reports.model import PublicPart, Report
+from core.reports.scores import Score
+from core.reports.statistics import EdgeTypeStatistics, MetricInfo
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+TEMPLATES = Path(__file__).parent / "templates"
+# A page is for reading: more relations, rows or attacks than these are left to the report's JSON, and said.
+MAX_CHARTED = 12
+MAX_TRANSCRIPT_ROWS = 200
+MAX_ATTACKS = 200
+NAMES = {"original": "Original", "synthetic": "Synthetic", "copied": "Copied", "guess": "Guessing"}
+Evaluation = Literal["pending", "failed", "erased"]
+
+
+@dataclass(frozen=True)
+class Relation:
+    """One relation with its comparison, where there is one, and its figures."""
+
+    public: EdgeTypeStatistics
+    compared: EdgeTypeComparison | None
+    figures: Sequence[Figure]
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A score of this edition with its dial, and the public edition's where this one is the curators'."""
+
+    name: str
+    title: str
+    basis: str
+    score: Score | None
+    dial: Markup | None
+    published: Score | None
+
+
+@dataclass(frozen=True)
+class Warnings:
+    """The notices of one code."""
+
+    code: str
+    notices: Sequence[Notice]
+
+
+def render(report: Report, *, evaluation: Evaluation | None = None) -> str:
+    """One self-contained HTML document: inline style and pictures, no script, nothing fetched from anywhere.
+
+    The curators' edition where ``report.curator`` is given, else the public one, which touches nothing of the
+    original. ``evaluation`` tells a curator why the comparison is missing. Deterministic; linear in the
+    report's size.
+    """
+    template = _environment().get_template("report.html")
+    return template.render(_page(report.public, report.curator, evaluation))
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "number": numbers.number,
+        "percent": numbers.percent,
+        "percent_text": numbers.percent_text,
+        "relative": numbers.relative,
+        "plain": numbers.plain,
+        "size": numbers.size,
+        "nano": numbers.nano,
+        "compact": _compact,
+    }
+    environment.globals |= {"self_scores": _self_scores, "type_style": charts.type_style}
+    environment.globals["style"] = Markup((TEMPLATES / "report.css").read_text(encoding="utf-8"))
+    return environment
+
+
+def _compact(value: Any) -> str:
+    """A parameter's value, as JSON."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _self_scores(distances: Mapping[str, float | None]) -> dict[str, str]:
+    """Distances that come with the original's distance to itself, ``<name>_self``, as their scale."""
+    return {name: f"{name}_self" for name in distances if f"{name}_self" in distances}
+
+
+def _page(public: PublicPart, curator: CuratorPart | None, evaluation: Evaluation | None) -> dict[str, Any]:
+    """Everything the templates read."""
+    comparison = None if curator is None else curator.comparison
+    metrics = figures.all_metrics(public.statistics, curator)
+    relations = _relations(public, curator, metrics)
+    severe = [notice for notice in public.caveats if notice.code in wording.SEVERE]
+    return {
+        "names": NAMES,
+        "public": public,
+        "curator": curator,
+        "comparison": comparison,
+        "evaluation": evaluation if curator is None else None,
+        "nodes": sum(public.statistics.nodes.values()),
+        "edges": sum(relation.edges for relation in public.statistics.edge_types),
+        "short_guarantee": wording.short_guarantee(public.guarantee),
+        "unit": wording.unit_words(public.guarantee),
+        "together": wording.together(public.guarantee),
+        "gauge": _gauge(public),
+        "assurance": wording.ASSURANCE.get(public.guarantee.assurance, ""),
+        "severe": severe,
+        "caveats": [*severe, *(notice for notice in public.caveats if notice not in severe)],
+        "warnings": _grouped(curator.warnings) if curator is not None else [],
+        "scores": _scores(public, curator),
+        "relations": relations,
+        "uncharted": max(0, len(relations) - MAX_CHARTED),
+        "whole_figures": figures.whole_figures("whole", comparison.whole, metrics) if comparison else [],
+        "drawings": figures.drawing_figures(public.statistics, comparison),
+        "attack_figure": figures.attack_figure(curator.attacks.inference) if curator else None,
+        "attacks": curator.attacks.inference[:MAX_ATTACKS] if curator else (),
+        "task_figure": figures.task_figure(curator.tasks) if curator else None,
+        "transcript": public.transcript.by_purpose[:MAX_TRANSCRIPT_ROWS],
+        "metrics": metrics,
+        "families": _families(metrics),
+        "command": wording.command_lines(public),
+    }
+
+
+def _gauge(public: PublicPart) -> Markup | None:
+    bounds = wording.together(public.guarantee)
+    return charts.gauge("certainty", "How sure an attacker can become", bounds[0].right) if bounds else None
+
+
+def _relations(
+    public: PublicPart, curator: CuratorPart | None, metrics: dict[str, MetricInfo]
+) -> list[Relation]:
+    """The relations by number of edges, protected ones first; the first ones with figures."""
+    compared = {} if curator is None else {found.name: found for found in curator.comparison.edge_types}
+    ordered = sorted(public.statistics.edge_types, key=lambda relation: (relation.copied, -relation.edges))
+    found = []
+    for index, relation in enumerate(ordered):
+        beside = compared.get(relation.name)
+        drawn = (
+            figures.relation_figures(f"relation-{index}", relation, beside, metrics)
+            if index < MAX_CHARTED
+            else []
+        )
+        found.append(Relation(relation, beside, drawn))
+    return found
+
+
+def _scores(public: PublicPart, curator: CuratorPart | None) -> list[Scored]:
+    """Utility and protection of this edition."""
+    titles = {"utility": "Utility", "protection": "Protection"}
+    basis = {
+        "utility": "Expected precision of what was paid for",
+        "protection": "Guaranteed bound on any attacker",
+    }
+    if curator is not None:
+        basis = {
+            "utility": "Measured against the original",
+            "protection": "Guaranteed bound, and what attacks found",
+        }
+    found = []
+    for name, title in titles.items():
+        published = getattr(public.scores, name)
+        score = published if curator is None else getattr(curator.scores, name)
+        dial = None if score is None else charts.dial(f"score-{name}", title, score.value)
+        found.append(Scored(name, title, basis[name], score, dial, None if curator is None else published))
+    return found
+
+
+def _grouped(notices: Iterable[Notice]) -> list[Warnings]:
+    """The warnings by code, in order of first appearance."""
+    found: dict[str, list[Notice]] = {}
+    for notice in notices:
+        found.setdefault(notice.code, []).append(notice)
+    return [Warnings(code, grouped) for code, grouped in found.items()]
+
+
+def _families(metrics: dict[str, MetricInfo]) -> dict[str, dict[str, MetricInfo]]:
+    """The metrics by family, in order of first appearance: the glossary."""
+    found: dict[str, dict[str, MetricInfo]] = {}
+    for name, metric in metrics.items():
+        found.setdefault(metric.family, {})[name] = metric
+    return found

@@ -1,0 +1,236 @@
+"""The whole report as Markdown: for a pull request, a wiki, or a terminal.
+
+Means over snapshots and degree summaries are printed; figures of single snapshots stand in the JSON report.
+Every text is escaped: it shows as it is and starts nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from core.reports.markdown_evidence import curator_sections
+from core.reports.model import GuaranteePart, Provenance, PublicPart, Report, TranscriptSummary
+from core.reports.reproduction import command
+from core.reports.scores import Score, Scores
+from core.reports.statistics import MetricInfo, PublicStatistics
+from core.reports.text import escape, fenced, items, number, table
+
+CURATOR_BANNER = (
+    "> **Curator edition: confidential.** The comparison, the attacks, the tasks and the curators' scores "
+    "are functions of the private graph. No budget was paid for them: they stay with the dataset's curators."
+)
+PUBLIC_BANNER = (
+    "> **Public edition.** Nothing here reads the original graph beyond the operations that were paid for."
+)
+_STATUS = {
+    "pending": "The comparison with the original is not finished; ask again later.",
+    "failed": "The comparison with the original failed. The release and its guarantee stand.",
+    "erased": "The comparison with the original was erased with the dataset.",
+}
+
+
+def markdown(report: Report, *, evaluation: str | None = None) -> str:
+    """The report as GitHub-flavoured Markdown, UTF-8, with a line feed at its end. Deterministic.
+
+    ``evaluation``: where a curator's report has no curator part, why: pending, failed or erased.
+    """
+    public = report.public
+    lines = [f"# Release report: {escape(public.provenance.method_title)}", ""]
+    lines += [CURATOR_BANNER if report.curator else PUBLIC_BANNER, ""]
+    if report.curator is None and evaluation in _STATUS:
+        lines += [f"> {_STATUS[evaluation]}", ""]
+    lines += _glance(report)
+    lines += _guarantee(public.guarantee)
+    lines += _caveats(public)
+    lines += _charge(public)
+    lines += _transcript(public.transcript)
+    lines += _statistics(public.statistics)
+    if report.curator is not None:
+        lines += curator_sections(report.curator)
+        lines += scores("Curators' scores, from what was measured", report.curator.scores)
+    lines += scores("Scores", public.scores)
+    lines += _provenance(public.provenance)
+    lines += _reproduction(public)
+    lines += [f"Report schema {report.schema_version}."]
+    return "\n".join(lines) + "\n"
+
+
+def _glance(report: Report) -> list[str]:
+    public = report.public
+    given = public.guarantee
+    promise = "none" if given.epsilon is None else f"epsilon {given.epsilon}, delta {given.delta}"
+    window = f" of {given.window} snapshots" if given.window is not None else ""
+    rows: list[tuple[str, object]] = [
+        ("Guarantee", f"{promise} ({given.kind})"),
+        ("Protected unit", f"{given.unit.value}{window}"),
+        ("Protection", _ten(public.scores.protection)),
+        ("Utility", _ten(public.scores.utility)),
+    ]
+    if report.curator is not None:
+        rows.append(("Protection, as attacked (curators)", _ten(report.curator.scores.protection)))
+        rows.append(("Utility, as measured (curators)", _ten(report.curator.scores.utility)))
+    return ["## At a glance", "", *table(("", ""), rows)]
+
+
+def _ten(score: Score | None) -> str:
+    return "not scored" if score is None else f"{score.value:.1f} of 10"
+
+
+def _guarantee(given: GuaranteePart) -> list[str]:
+    lines = ["## Guarantee", "", escape(given.statement), ""]
+    lines += table(
+        ("", ""),
+        [
+            ("Kind", given.kind),
+            ("Epsilon", given.epsilon or "none"),
+            ("Delta", given.delta or "none"),
+            ("Unit", given.unit.value),
+            ("Window, snapshots", given.window),
+            ("How the method was checked", given.assurance),
+        ],
+    )
+    if given.reasons:
+        lines += ["Why nothing is guaranteed:", "", *items(given.reasons)]
+    if given.noise:
+        lines += ["How exact the noise is:", "", *items(given.noise)]
+    if given.claimed is not None:
+        claim = given.claimed
+        lines += [
+            f"Claimed by {escape(claim.source)}, not proven here and not a guarantee of this release: "
+            f"epsilon {escape(claim.epsilon or 'none')}, delta {escape(claim.delta or 'none')}.",
+            "",
+        ]
+    return lines
+
+
+def _caveats(public: PublicPart) -> list[str]:
+    rows = [(notice.code, notice.edge_type or "all", notice.text) for notice in public.caveats]
+    return ["## What the guarantee does not cover", "", *table(("Code", "Relation", "Meaning"), rows)]
+
+
+def _charge(public: PublicPart) -> list[str]:
+    charge = public.charge
+    if charge is None:
+        return []
+    rows: list[tuple[str, object]] = [
+        ("Account", charge.account_id),
+        ("Filter", charge.filter),
+        ("Epsilon charged", charge.charged_epsilon or "none"),
+        ("Epsilon left now", charge.remaining_epsilon or "none"),
+    ]
+    if charge.charged_at is not None:
+        rows.append(("Charged at", charge.charged_at))
+    return ["## What it cost", "", *table(("", ""), rows)]
+
+
+def _transcript(transcript: TranscriptSummary) -> list[str]:
+    rows = [
+        (
+            row.purpose,
+            row.mechanism,
+            row.edge_type,
+            row.operations,
+            "–" if row.nano_epsilon is None else f"{row.nano_epsilon / 1e9:.9g}",
+            "paid by its group" if row.within_group else "",
+        )
+        for row in transcript.by_purpose
+    ]
+    return [
+        "## What was asked of the private graph",
+        "",
+        f"{transcript.operations} recorded operations. The rows do not add up to the guarantee: disjoint "
+        "edges are paid for once.",
+        "",
+        *table(("Purpose", "Mechanism", "Relation", "Operations", "Epsilon, all steps", ""), rows),
+    ]
+
+
+def _statistics(statistics: PublicStatistics) -> list[str]:
+    lines = ["## The synthetic graph", ""]
+    lines += table(("Node type", "Nodes"), statistics.nodes.items())
+    if statistics.steps is not None:
+        lines += [
+            f"{statistics.steps} snapshots, of which {statistics.steps_evaluated} were read. Figures are "
+            "means over snapshots.",
+            "",
+        ]
+    kinds = statistics.edge_types
+    lines += table(
+        ("Relation", "From", "To", "Directed", "Copied as it is", "Edges"),
+        ((k.name, k.source, k.target, k.directed, k.copied, k.edges) for k in kinds),
+    )
+    names = list(dict.fromkeys(name for kind in kinds for name in kind.means))
+    lines += table(
+        ("Metric", *(kind.name for kind in kinds)),
+        (
+            (metric_title(statistics.metrics, name), *(kind.means.get(name) for kind in kinds))
+            for name in names
+        ),
+    )
+    lines += table(
+        ("Relation", "Degrees", "Mean", "Variance", "Median", "Largest", "Nodes without an edge"),
+        (
+            (kind.name, side.side, side.mean, side.variance, side.median, side.maximum, side.isolated)
+            for kind in kinds
+            for side in kind.degrees
+        ),
+    )
+    return lines + definitions(statistics.metrics, names)
+
+
+def metric_title(metrics: dict[str, MetricInfo], name: str) -> str:
+    """The metric's title, or its name where the report does not explain it."""
+    return metrics[name].title if name in metrics else name
+
+
+def definitions(metrics: dict[str, MetricInfo], names: Iterable[str]) -> list[str]:
+    """What the named metrics mean, a line each."""
+    rows = [(metrics[name].title, metrics[name].definition) for name in names if name in metrics]
+    return table(("Metric", "Definition"), rows)
+
+
+def scores(heading: str, found: Scores) -> list[str]:
+    """Both scores with formula and parts."""
+    lines = [f"## {heading}", ""]
+    for title, score in (("Protection", found.protection), ("Utility", found.utility)):
+        if score is None:
+            lines += [f"**{title}: not scored.** There was nothing that it could be computed from.", ""]
+            continue
+        lines += [f"**{title}: {number(round(score.value, 1))} of 10.** {escape(score.formula)}", ""]
+        lines += table(
+            ("Part", "Value", "Weight", "How"),
+            ((part.title, part.value, part.weight, part.explanation) for part in score.parts),
+        )
+    return lines
+
+
+def _provenance(provenance: Provenance) -> list[str]:
+    seed = "" if provenance.seed is None else f", seed {provenance.seed}"
+    lines = ["## Provenance", ""]
+    lines += table(
+        ("", ""),
+        [
+            ("Job", provenance.job_id),
+            ("Dataset", provenance.dataset_id),
+            ("Version of the dataset", provenance.dataset_version),
+            ("Method", provenance.method),
+            ("Graphveil", provenance.graphveil_version),
+            ("Digest of the plan", provenance.plan_digest),
+            ("Sampling draws from", provenance.randomness + seed),
+        ],
+    )
+    lines += table(
+        ("File", "Type", "Bytes", "SHA-256"),
+        ((file.name, file.media_type, file.size_bytes, file.sha256) for file in provenance.artifacts),
+    )
+    return lines + table(("Library", "Version"), provenance.libraries.items())
+
+
+def _reproduction(public: PublicPart) -> list[str]:
+    lines = ["## Ask for it again", "", *fenced(command(public), "sh")]
+    return [
+        *lines,
+        "A second release draws new noise, and is charged again. `graphveil plan` with the same arguments "
+        "shows the price and spends nothing.",
+        "",
+    ]

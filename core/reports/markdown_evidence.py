@@ -1,0 +1,176 @@
+"""The curators' sections of the Markdown report: comparison, attacks beside baselines, tasks."""
+
+from __future__ import annotations
+
+from core.reports.comparison import ComparedRow, Comparison, WholeComparison
+from core.reports.evidence import Attack, Attacks, AttackScore, CuratorPart, DegreeSignature, Interval, Task
+from core.reports.statistics import MetricInfo
+from core.reports.text import escape, items, number, table
+
+
+def curator_sections(part: CuratorPart) -> list[str]:
+    """Lines of every section that depends on the original graph, warnings first."""
+    lines: list[str] = []
+    if part.warnings:
+        rows = [(n.code, n.edge_type or "all", n.metric or "all", n.text) for n in part.warnings]
+        lines += ["## Warnings for curators", "", *table(("Code", "Relation", "Metric", "Meaning"), rows)]
+    return lines + _comparison(part.comparison) + _attacks(part.attacks) + _tasks(part.tasks)
+
+
+def _comparison(found: Comparison) -> list[str]:
+    lines = [
+        "## Comparison with the original (curators only)",
+        "",
+        f"Suite: {found.suite}. Snapshots compared: {found.steps_evaluated}; figures are their means.",
+        "",
+    ]
+    for kind in found.edge_types:
+        lines += [f"### Relation {escape(kind.name)}", "", *_row(kind.means, found.metrics)]
+    if found.overall is not None and len(found.edge_types) > 1:
+        lines += ["### Mean over relations", "", *_row(found.overall, found.metrics)]
+    if found.whole is not None:
+        lines += _whole(found.whole, found.metrics)
+    rows = [(info.title, info.family, info.definition) for info in found.metrics.values()]
+    return [
+        *lines,
+        "### What the metrics mean",
+        "",
+        *table(("Metric", "Family", "Definition"), rows),
+    ]
+
+
+def _title(metrics: dict[str, MetricInfo], name: str) -> str:
+    return metrics[name].title if name in metrics else name
+
+
+def _row(row: ComparedRow, metrics: dict[str, MetricInfo]) -> list[str]:
+    lines = table(
+        ("Metric", "Original", "Synthetic", "Absolute error", "Relative error"),
+        (
+            (
+                _title(metrics, name),
+                _measured(pair.original, pair.original_standard_error),
+                _measured(pair.synthetic, pair.synthetic_standard_error),
+                pair.absolute_error,
+                pair.relative_error,
+            )
+            for name, pair in row.scalars.items()
+        ),
+    )
+    return lines + _distances(row.distances, metrics)
+
+
+def _measured(value: float | None, error: float | None) -> str:
+    return number(value) if error is None else f"{number(value)} ± {error:.2g}"
+
+
+def _distances(found: dict[str, float | None], metrics: dict[str, MetricInfo]) -> list[str]:
+    return table(
+        ("Distance", "Value", "Closer is"),
+        (
+            (_title(metrics, name), value, (metrics[name].better if name in metrics else None) or "–")
+            for name, value in found.items()
+        ),
+    )
+
+
+def _whole(found: WholeComparison, metrics: dict[str, MetricInfo]) -> list[str]:
+    lines = ["### All relations as one graph", "", *_row(found.means, metrics)]
+    lines += _distances(found.sequences, metrics)
+    for kind in found.node_types:
+        lines += [f"### Node type {escape(kind.name)}", "", *_distances(kind.distances, metrics)]
+    paths = table(
+        ("Meta-path", "Original share", "Synthetic share"),
+        ((path.path, path.original, path.synthetic) for path in found.meta_paths),
+    )
+    return [*lines, *(["### Meta-paths", "", *paths] if paths else [])]
+
+
+def _attacks(found: Attacks) -> list[str]:
+    lines = [
+        "## Attacks (curators only)",
+        "",
+        "Each attack stands beside the same attack had the original been published. A weak attack is "
+        "evidence, not a guarantee.",
+        "",
+        *_signature(found.degree_signature),
+    ]
+    run = [attack for attack in found.inference if attack.not_run is None]
+    lines += table(
+        ("Attack", "On", "Targets", "AUC, release", "AUC, original", "TPR at 0.1 % FPR", "TPR at 1 % FPR"),
+        (_attack(attack) for attack in run),
+    )
+    if run:
+        lines += [
+            "In brackets: 95 % confidence intervals. An AUC of 0.5 is guessing. What attackers know:",
+            "",
+        ]
+        lines += items(dict.fromkeys(f"{attack.title}: {attack.knowledge}" for attack in run))
+    missing = [
+        f"{attack.title} on {attack.edge_type or 'features'}: {attack.not_run}"
+        for attack in found.inference
+        if attack.not_run is not None
+    ]
+    return [*lines, *(["Not run:", "", *items(missing)] if missing else [])]
+
+
+def _signature(found: DegreeSignature) -> list[str]:
+    rows: list[tuple[str, float, float | None]] = [
+        ("Known degree in one snapshot", found.per_step, found.reference_per_step),
+        ("Known degree in every snapshot", found.sequence, found.reference_sequence),
+    ]
+    rows += [
+        (f"Known degree, node type {name} only", share, found.reference_per_type.get(name))
+        for name, share in found.per_type.items()
+    ]
+    return table(("Degree signature: share of victims found", "Release", "Original"), rows)
+
+
+def _attack(attack: Attack) -> tuple[object, ...]:
+    release = attack.published
+    return (
+        attack.title,
+        attack.edge_type or "features",
+        f"{attack.positives} / {attack.negatives}",
+        _auc(release),
+        _auc(attack.reference),
+        _interval(release.tpr_at_fpr_1e3 if release else None),
+        _interval(release.tpr_at_fpr_1e2 if release else None),
+    )
+
+
+def _auc(score: AttackScore | None) -> str:
+    return _interval(score.auc if score else None)
+
+
+def _interval(found: Interval | None) -> str:
+    return "–" if found is None else f"{found.value:.3f} ({found.low:.3f} to {found.high:.3f})"
+
+
+def _tasks(found: tuple[Task, ...]) -> list[str]:
+    if not found:
+        return []
+    rows = (
+        (
+            task.title,
+            task.subject,
+            task.measure,
+            task.trained_on_original,
+            task.trained_on_synthetic,
+            task.baseline,
+            task.repetitions,
+        )
+        for task in found
+        if task.not_run is None
+    )
+    columns = ("Task", "On", "Measure", "Trained on original", "Trained on synthetic", "Guessing", "Runs")
+    missing = [f"{t.title} on {t.subject}: {t.not_run}" for t in found if t.not_run is not None]
+    return [
+        "## Tasks (curators only)",
+        "",
+        "Models are trained on either graph and tested on the original.",
+        "",
+        *table(columns, rows),
+        *items(dict.fromkeys(f"{task.title}: {task.definition}" for task in found)),
+        *(["Not run:", "", *items(missing)] if missing else []),
+    ]

@@ -1,0 +1,31 @@
+"""The command that asks for a release again: from public provenance and parameters only."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+from core.reports.model import PublicPart
+
+
+def command(public: PublicPart) -> str:
+    """A ``graphveil submit`` command line with every argument quoted for a POSIX shell.
+
+    It asks for the same method, parameters and relations at the price that was charged. A second release
+    draws new noise and is charged again. Where there was no guarantee, epsilon is left for the caller to say.
+    """
+    provenance, guarantee = public.provenance, public.guarantee
+    words = ["graphveil", "submit", provenance.dataset_id]
+    words += ["--epsilon", guarantee.epsilon or "EPSILON"]
+    if guarantee.delta not in (None, "0"):
+        words += ["--delta", str(guarantee.delta)]
+    words += ["--method", provenance.method]
+    for name, value in public.parameters.items():
+        if name == "edge_types" and isinstance(value, list):
+            for relation in value:
+                words += ["--edge-type", str(relation)]
+        elif value is not None:
+            words += ["--parameter", f"{name}={json.dumps(value, allow_nan=False)}"]
+    if provenance.seed is not None:
+        words += ["--seed", str(provenance.seed)]
+    return " ".join(shlex.quote(word) for word in words)

@@ -1,0 +1,175 @@
+"""The two figures from 0 to 10, protection and utility, each from parts that are printed beside it.
+
+A score is 10 times the weighted mean of its parts; 1 is best in every part. The public scores read the
+guarantee, the transcript and the synthetic graph only (the original has no say in them); the curators' scores
+read the measured comparison and the attacks too, and are functions of the private graph.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+
+from core.reports.comparison import Comparison
+from core.reports.evidence import Attacks, Task
+from core.reports.measured import measured_parts
+from core.reports.model import GuaranteePart, TranscriptSummary
+from core.reports.precision import precision_parts
+from core.reports.scores import Score, ScorePart, Scores
+from core.reports.statistics import PublicStatistics
+
+PROTECTION = (
+    "10 x (1 - A). A bounds the advantage (true-positive rate - false-positive rate) of any attacker who "
+    "wants to know whether one protected unit is in the original: A = (e^epsilon - 1 + 2 delta) / "
+    "(e^epsilon + 1); 1 where there is no guarantee."
+)
+MEASURED_PROTECTION = (
+    "10 x the weighted mean of the parts. The guarantee weighs 1: 1 - (e^epsilon - 1 + 2 delta) / "
+    "(e^epsilon + 1), or 0 without one. What the attacks found weighs 1 in all, so that a release without a "
+    "guarantee never scores above 5."
+)
+PRECISION = (
+    "10 x the mean of the parts. A part is the expected precision of a paid statistic, S / (S + N): N is the "
+    "expected noise that its epsilon buys, S its size in the synthetic graph. It does not look at the "
+    "original, and says nothing of what the method does not measure."
+)
+MEASURED_UTILITY = "10 x the mean of the parts; each compares a property of both graphs, and 1 is equality."
+# Below this distance from guessing, the original itself teaches a task too little to lose.
+SMALLEST_GAIN = 0.02
+
+
+def public_scores(
+    guarantee: GuaranteePart, transcript: TranscriptSummary, statistics: PublicStatistics
+) -> Scores:
+    """Both scores of the public edition, from published facts only.
+
+    Protection: 10 x (1 - bound on any attacker's advantage about one protected unit), 0 for kind none.
+    Utility: 10 x mean expected precision of the paid statistics (:mod:`core.reports.precision`); null where
+    no statistic of a known mechanism and size was paid for.
+    """
+    parts = tuple(precision_parts(guarantee, transcript, statistics))
+    return Scores(
+        utility=_score(PRECISION, parts) if parts else None,
+        protection=_score(PROTECTION, (_bound(guarantee),)),
+    )
+
+
+def curator_scores(
+    guarantee: GuaranteePart, comparison: Comparison, attacks: Attacks, tasks: Sequence[Task]
+) -> Scores:
+    """Both scores of the curators' edition; functions of the private graph.
+
+    Protection: the guarantee's bound (weight 1) and what the attacks found (weight 1 in all). Utility: the
+    mean of what was measured (:mod:`core.reports.measured`) and of the tasks; null where nothing was
+    comparable.
+    """
+    measured = [*measured_parts(comparison), *_tasks(tasks)]
+    found = [*_inference(attacks), _signature(attacks, comparison)]
+    shared = [part.model_copy(update={"weight": 1 / len(found)}) for part in found]
+    return Scores(
+        utility=_score(MEASURED_UTILITY, measured) if measured else None,
+        protection=_score(MEASURED_PROTECTION, [_bound(guarantee), *shared]),
+    )
+
+
+def _score(formula: str, parts: Sequence[ScorePart]) -> Score:
+    weight = math.fsum(part.weight for part in parts)
+    mean = math.fsum(part.weight * part.value for part in parts) / weight
+    return Score(value=min(10.0, 10 * mean), formula=formula, parts=tuple(parts))
+
+
+def advantage(guarantee: GuaranteePart) -> float:
+    """Bound on TPR - FPR of any test whether one protected unit is present; 1 without a guarantee.
+
+    (e^eps - 1 + 2 delta) / (e^eps + 1): the widest gap between the trade-off curve of (eps, delta)-DP and
+    guessing (Kairouz, Oh, Viswanath 2015). Written with tanh, so that no epsilon overflows.
+    """
+    if guarantee.kind == "none" or guarantee.epsilon is None:
+        return 1.0
+    epsilon, delta = float(Decimal(guarantee.epsilon)), float(Decimal(guarantee.delta or "0"))
+    falling = math.exp(-epsilon)
+    return min(1.0, math.tanh(epsilon / 2) + 2 * delta * falling / (1 + falling))
+
+
+def _bound(guarantee: GuaranteePart) -> ScorePart:
+    """1 - the bound on any attacker's advantage."""
+    bound = advantage(guarantee)
+    if guarantee.kind == "none":
+        said = "No guarantee: nothing bounds what an attacker learns."
+    else:
+        delta = "" if guarantee.delta in (None, "0") else f", delta {guarantee.delta}"
+        said = (
+            f"1 - A at epsilon {guarantee.epsilon}{delta}: in telling whether one unit ({guarantee.unit}) is "
+            f"present, an attacker's hits exceed the false alarms by at most {bound:.3%}."
+        )
+    return ScorePart(
+        name="guarantee", title="Guaranteed bound", value=1 - bound, weight=1.0, explanation=said
+    )
+
+
+def _inference(attacks: Attacks) -> Iterator[ScorePart]:
+    """1 - the worst |2 AUC - 1| among the attacks that were run: a point estimate, not an upper bound."""
+    scored = [
+        (abs(2 * a.published.auc.value - 1), a)
+        for a in attacks.inference
+        if a.published is not None and not a.control
+    ]
+    if not scored:
+        return
+    worst, attack = max(scored, key=lambda pair: pair[0])
+    assert attack.published is not None
+    where = f" on {attack.edge_type}" if attack.edge_type else ""
+    yield ScorePart(
+        name="inference",
+        title="Measured inference attacks",
+        value=max(0.0, 1 - worst),
+        weight=0.5,
+        explanation=f"1 - |2 AUC - 1| of the worst of {len(scored)} attacks: {attack.title}{where}, AUC "
+        f"{attack.published.auc.value:.3f} (0.5 is guessing). A point estimate.",
+    )
+
+
+def _signature(attacks: Attacks, comparison: Comparison) -> ScorePart:
+    """1 - the share of victims that a degree (or degree sequence) finds beyond guessing among all nodes."""
+    found = attacks.degree_signature
+    best, nodes = max(found.per_step, found.sequence), _nodes(comparison)
+    guess = 1 / nodes if nodes > 1 else 0.0
+    excess = max(0.0, best - guess) / (1 - guess)
+    return ScorePart(
+        name="degree_signature",
+        title="Measured degree signature",
+        value=1 - min(1.0, excess),
+        weight=0.5,
+        explanation="1 - excess over guessing: whoever knows a degree finds its node with probability "
+        f"{best:.3%}, whoever guesses with {guess:.3%}.",
+    )
+
+
+def _nodes(comparison: Comparison) -> int:
+    """Nodes that the comparison speaks of: those of its largest relation; 0 where it has no degrees."""
+    totals = [0.0]
+    for relation in comparison.edge_types:
+        sides = {side.side: math.fsum(b.original for b in side.bins) for side in relation.degrees}
+        apart = {"source", "target"} <= sides.keys()  # two node types; else both sides are the same nodes
+        totals.append(sum(sides.values()) if apart else max(sides.values(), default=0.0))
+    return round(max(totals))
+
+
+def _tasks(tasks: Sequence[Task]) -> Iterator[ScorePart]:
+    """The share of what the original teaches beyond guessing that the synthetic graph teaches too."""
+    kept = []
+    for task in tasks:
+        original, synthetic, guess = task.trained_on_original, task.trained_on_synthetic, task.baseline
+        if original is None or synthetic is None or guess is None or original - guess < SMALLEST_GAIN:
+            continue
+        kept.append(min(1.0, max(0.0, (synthetic - guess) / (original - guess))))
+    if kept:
+        yield ScorePart(
+            name="tasks",
+            title="Learning tasks",
+            value=math.fsum(kept) / len(kept),
+            weight=1.0,
+            explanation="(synthetic - guessing) / (original - guessing), tested on the original; mean of "
+            f"{len(kept)} tasks in which the original beats guessing.",
+        )

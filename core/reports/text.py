@@ -1,0 +1,77 @@
+"""Markdown pieces that stay what they are, whatever names and texts are put into them."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+# Everything that could start an emphasis, a link, code, a table cell, HTML or a formula.
+_SPECIAL = re.compile(r"([\\`*{}\[\]<>#|~$!^]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
+_BLOCK_START = re.compile(r"^([-+=]|\d+[.)](?=\s|$))")
+_AUTOLINK = re.compile(r"://|www\.", re.IGNORECASE)
+
+
+def plain(text: object) -> str:
+    """The text on one line: control characters, line breaks and half surrogates are spaces."""
+    return " ".join("".join(" " if _breaks(c) else c for c in str(text)).split())
+
+
+def _breaks(character: str) -> bool:
+    return unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+
+
+def escape(text: object) -> str:
+    """The text as Markdown that shows exactly this text, in a table cell, a list item or a paragraph."""
+    found = _SPECIAL.sub(r"\\\1", plain(text).replace("&", "&amp;"))
+    found = found.replace("\\<", "&lt;").replace("\\>", "&gt;").replace("\\|", "&#124;")
+    found = _AUTOLINK.sub(lambda match: match[0].replace(":", "&#58;").replace(".", "&#46;"), found)
+    return _BLOCK_START.sub(lambda match: match[0][:-1] + "\\" + match[0][-1], found)
+
+
+def number(value: float | int | None) -> str:
+    """Four significant digits; whole numbers whole; a dash for what is undefined."""
+    if value is None:
+        return "–"
+    if isinstance(value, int) or (value.is_integer() and abs(value) < 1e15):
+        return f"{int(value)}"
+    return f"{value:.4g}"
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
+    """Lines of a Markdown table and an empty line; nothing at all when there are no rows.
+
+    Floats and None are shown by :func:`number`; texts are escaped.
+    """
+    body = ["| " + " | ".join(_cell(value) for value in row) + " |" for row in rows]
+    if not body:
+        return []
+    head = "| " + " | ".join(escape(column) for column in columns) + " |"
+    return [head, "|" + " --- |" * len(columns), *body, ""]
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None or isinstance(value, int | float):
+        return number(value)
+    return escape(value)
+
+
+def items(texts: Iterable[object]) -> list[str]:
+    """Lines of a list and an empty line; nothing when there are no items."""
+    found = [f"- {escape(text)}" for text in texts]
+    return [*found, ""] if found else []
+
+
+def fenced(code: str, language: str = "") -> list[str]:
+    """Lines of a code block that no run of backticks inside can end."""
+    runs = [len(run) for run in re.findall(r"`+", code)]
+    fence = "`" * max(3, max(runs, default=0) + 1)
+    return [f"{fence}{language}", *code.splitlines(), fence, ""]
+
+
+def quoted(text: object) -> str:
+    """The text as a double-quoted YAML scalar, which is the JSON string of its one line."""
+    return json.dumps(plain(text), ensure_ascii=False)

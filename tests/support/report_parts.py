@@ -1,0 +1,259 @@
+"""Reports made of plain numbers, without a graph behind them: what tests of their forms start from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from core.reports.comparison import Comparison
+from core.reports.evidence import Attacks, CuratorPart, Task
+from core.reports.model import PublicPart, Report
+from core.reports.scoring import curator_scores, public_scores
+
+NANO = 10**9
+# Values of the original: none of them may ever stand in a public edition.
+ORIGINAL = 314.15926535
+METRICS = {
+    "edges": ("Edges", "edges", None),
+    "largest_component": ("Largest component", "components", None),
+    "transitivity": ("Transitivity", "clustering", None),
+    "density": ("Density", "edges", None),
+}
+DISTANCES = {"degree_total_variation": ("Degree total variation", "degree", "lower")}
+
+
+def described(metrics: dict[str, tuple[str, str, str | None]]) -> dict[str, Any]:
+    """What the metrics mean."""
+    return {
+        name: {"title": title, "definition": f"What {name} is.", "family": family, "better": better}
+        for name, (title, family, better) in metrics.items()
+    }
+
+
+def relation(name: str, steps: int | None, edges: int, **changes: Any) -> dict[str, Any]:
+    """One relation of a synthetic graph; every metric is a function of ``edges``."""
+    scalars: dict[str, float | None] = {
+        "edges": edges,
+        "largest_component": edges // 2,
+        "transitivity": 0.125 if edges else None,
+        "density": edges / 4950,
+    }
+    bins = [{"low": 0, "high": 0, "nodes": 100 - edges / 10}]
+    bins += [{"low": 1, "high": 1, "nodes": edges / 10}] if edges else []
+    return {
+        "name": name,
+        "source": "user",
+        "target": "user",
+        "directed": False,
+        "copied": False,
+        "edges": edges * (steps or 1),
+        "rows": [{"step": t, "scalars": scalars} for t in (range(steps) if steps else (None,))],
+        "means": scalars,
+        "degrees": [
+            {
+                "side": "degree",
+                "mean": edges / 50,
+                "variance": 1.5,
+                "median": 1.0,
+                "maximum": float(min(edges, 1)),
+                "isolated": 100 - edges / 10,
+                "bins": bins,
+            }
+        ],
+        **changes,
+    }
+
+
+def guarantee(**changes: Any) -> dict[str, Any]:
+    """Pure epsilon 1 for one edge."""
+    return {
+        "kind": "pure",
+        "epsilon": "1",
+        "delta": "0",
+        "unit": "edge",
+        "window": None,
+        "statement": "One edge changes a probability by a factor of at most exp(1).",
+        "assurance": "proven",
+        **changes,
+    }
+
+
+def purpose(
+    mechanism: str, nano_epsilon: int | None, edge_type: str = "knows", **changes: Any
+) -> dict[str, Any]:
+    """One row of the transcript."""
+    return {
+        "purpose": mechanism,
+        "mechanism": mechanism,
+        "edge_type": edge_type,
+        "operations": 1,
+        "nano_epsilon": nano_epsilon,
+        "within_group": False,
+        **changes,
+    }
+
+
+def public_part(
+    relations: list[dict[str, Any]],
+    *,
+    steps: int | None = None,
+    promise: dict[str, Any] | None = None,
+    purposes: list[dict[str, Any]] | None = None,
+    **changes: Any,
+) -> PublicPart:
+    """The public part of a release with these relations."""
+    rows = [purpose("discrete_laplace/edge_count", NANO // 10)] if purposes is None else purposes
+    content: dict[str, Any] = {
+        "guarantee": promise or guarantee(unit="event" if steps else "edge"),
+        "transcript": {
+            "operations": len(rows),
+            "by_purpose": rows,
+            "per_step_nano_epsilon": [NANO] * steps if steps else None,
+            "untimed_nano_epsilon": 0,
+        },
+        "parameters": {"count_share": 0.3, "edge_types": [r["name"] for r in relations if not r["copied"]]},
+        "scores": {"utility": None, "protection": None},
+        "statistics": {
+            "nodes": {"user": 100},
+            "steps": steps,
+            "steps_evaluated": steps or 1,
+            "metrics": described(METRICS),
+            "edge_types": relations,
+        },
+        "provenance": {
+            "job_id": "job_1",
+            "dataset_id": "ds_1",
+            "dataset_version": "ver_1",
+            "method": "psgraph",
+            "method_title": "PSGraph",
+            "graphveil_version": "0.1.0",
+            "plan_digest": "0" * 64,
+            "randomness": "operating system",
+            "artifacts": [
+                {"name": "edges.parquet", "media_type": "x/y", "size_bytes": 12345, "sha256": "a" * 64}
+            ],
+            "libraries": {"numpy": "2.0"},
+        },
+        "caveats": [{"code": "node_privacy_not_offered", "text": "Nodes are public."}],
+        **changes,
+    }
+    part = PublicPart.model_validate(content)
+    scores = public_scores(part.guarantee, part.transcript, part.statistics)
+    return part.model_copy(update={"scores": scores})
+
+
+def compared_row(step: int | None, public: dict[str, float | None]) -> dict[str, Any]:
+    """A row of a comparison whose original values are all ``ORIGINAL``, apart from the density."""
+    scalars: dict[str, Any] = {}
+    for name, value in public.items():
+        truth = 0.02 if name == "density" else ORIGINAL
+        error = None if value is None else abs(value - truth)
+        scalars[name] = {
+            "original": truth,
+            "synthetic": value,
+            "absolute_error": error,
+            "relative_error": None if error is None else error / truth,
+        }
+    return {"step": step, "scalars": scalars, "distances": {"degree_total_variation": 0.25}}
+
+
+def comparison(public: PublicPart, **changes: Any) -> Comparison:
+    """A comparison of every relation that was not copied."""
+    found = []
+    for of in public.statistics.edge_types:
+        if of.copied:
+            continue
+        bins = [
+            {"low": b.low, "high": b.high, "original": ORIGINAL, "synthetic": b.nodes}
+            for b in of.degrees[0].bins
+        ]
+        found.append(
+            {
+                "name": of.name,
+                "rows": [compared_row(row.step, row.scalars) for row in of.rows],
+                "means": compared_row(None, of.means),
+                "degrees": [{"side": "degree", "bins": bins}],
+            }
+        )
+    content = {
+        "suite": "standard",
+        "steps_evaluated": public.statistics.steps_evaluated,
+        "metrics": described(METRICS | DISTANCES),
+        "edge_types": found,
+        "overall": found[0]["means"] if found else None,
+    }
+    return Comparison.model_validate(content | changes)
+
+
+def attack(auc: float, **changes: Any) -> dict[str, Any]:
+    """An attack with this AUC on the release, and 0.95 on the original."""
+
+    def score(value: float) -> dict[str, Any]:
+        rate = {"value": 0.1, "low": 0.05, "high": 0.2}
+        around = {"value": value, "low": max(0.0, value - 0.02), "high": min(1.0, value + 0.02)}
+        return {"auc": around, "tpr_at_fpr_1e3": None, "tpr_at_fpr_1e2": rate}
+
+    return {
+        "name": "common_neighbours",
+        "title": "Common neighbours",
+        "knowledge": "Counts shared neighbours.",
+        "edge_type": "knows",
+        "positives": 1000,
+        "negatives": 1000,
+        "published": score(auc),
+        "reference": score(0.95),
+        **changes,
+    }
+
+
+def attacks(*inference: dict[str, Any], per_step: float = 0.02, sequence: float = 0.03) -> Attacks:
+    """A degree signature beside these attacks."""
+    return Attacks.model_validate(
+        {
+            "degree_signature": {
+                "steps": 1,
+                "per_step": per_step,
+                "sequence": sequence,
+                "reference_per_step": 0.5,
+                "reference_sequence": 0.75,
+                "per_type": {"user": per_step},
+                "reference_per_type": {"user": 0.5},
+            },
+            "inference": inference,
+        }
+    )
+
+
+def task(original: float | None, synthetic: float | None, **changes: Any) -> Task:
+    """Link prediction whose guessing scores 0.5."""
+    content = {
+        "name": "link_prediction",
+        "title": "Link prediction",
+        "definition": "AUC of a model.",
+        "subject": "knows",
+        "measure": "auc",
+        "trained_on_original": original,
+        "trained_on_synthetic": synthetic,
+        "baseline": 0.5,
+        "repetitions": 3,
+    }
+    return Task.model_validate(content | changes)
+
+
+def curator_part(
+    public: PublicPart,
+    compared: Comparison | None = None,
+    attacked: Attacks | None = None,
+    done: tuple[Task, ...] = (),
+    **changes: Any,
+) -> CuratorPart:
+    """The curators' part that belongs to ``public``."""
+    compared = compared or comparison(public)
+    attacked = attacked or attacks(attack(0.6))
+    scores = curator_scores(public.guarantee, compared, attacked, done)
+    content = {"suite": "standard", "comparison": compared, "attacks": attacked, "tasks": done}
+    return CuratorPart(**{**content, "scores": scores, **changes})
+
+
+def report(part: PublicPart, curator: CuratorPart | None = None) -> Report:
+    """Both parts as they are served."""
+    return Report(public=part, curator=curator)
