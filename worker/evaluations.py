@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from core.errors import InvalidInput, LeaseLost, NotFound, StorageError
 from core.logging import get_logger
 from core.workflows import evaluate
-from worker.aside import quietly, unseen
-from worker.folders import private_folder
+from worker.aside import quietly
+from worker.folders import private_folder, write_private
 from worker.process import WorkerProcess
 from worker.pulse import Pulse
 from worker.supervisor import Ending, Orders, no_reads, supervise
@@ -29,10 +30,12 @@ def run_evaluation(process: WorkerProcess, job_id: str, draining: Callable[[], b
         every_seconds=settings.heartbeat_seconds,
         lease_seconds=settings.lease_seconds,
     )
-    orders = Orders(record=no_reads, progress=unseen, draining=draining)
+    tell = partial(evaluate.advance_evaluation, services, work)
+    orders = Orders(record=no_reads, progress=tell, draining=draining)
     with private_folder(process.folder / f"evaluation-{job_id}-{work.attempt}") as folder, pulse:
         try:
             evaluate.fetch_evaluation(services, work, graph=folder / "graph", release=folder / "bundle")
+            write_private(folder / "spec.json", work.spec.model_dump_json().encode())
             ending = supervise("evaluate", folder, settings, pulse, orders)
             if ending is Ending.FINISHED:
                 evaluate.finish_evaluation(services, work, folder / "out" / evaluate.CURATOR_REPORT)

@@ -10,6 +10,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from api.client import render
 from api.client.console import ENDED_BADLY, answered_in_json, notes, out, pairs, service
+from api.client.forms import ReportForm
 from api.client.sdk import Graphveil
 from api.schemas.jobs import Event, Job
 
@@ -62,6 +63,9 @@ def submit(
     edge_type: EdgeType = None,
     format: Format = None,
     seed: Seed = None,
+    suite: Annotated[
+        str | None, typer.Option(help="How closely to evaluate it: quick, standard (default) or full.")
+    ] = None,
     label: Annotated[str | None, typer.Option(help="A name for people.")] = None,
     key: Annotated[str | None, typer.Option(help="Idempotency key; a fresh one when left out.")] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Stay until the job has ended.")] = False,
@@ -69,8 +73,7 @@ def submit(
 ) -> None:
     """Submit a job: its cost is reserved at once, and charged when the release is published."""
     request = _request(delta, method, parameter, edge_type, format, seed)
-    if label is not None:
-        request["label"] = label
+    request |= {name: value for name, value in (("suite", suite), ("label", label)) if value is not None}
     with service(context) as graphveil:
         job = graphveil.submit(dataset_id, epsilon=epsilon, idempotency_key=key, **request)
         if wait:
@@ -115,8 +118,28 @@ def cancel(context: typer.Context, job_id: JobId) -> None:
     _show(context, found)
 
 
-def report(context: typer.Context, job_id: JobId) -> None:
-    """Show a release's report: its guarantee, its cost, its statistics."""
+def report(
+    context: typer.Context,
+    job_id: JobId,
+    format: Annotated[ReportForm | None, typer.Option(help="A form to take it in, for files.")] = None,
+    file: Annotated[Path | None, typer.Option("--out", help="A file to write.", dir_okay=False)] = None,
+    say: Annotated[
+        list[str] | None,
+        typer.Option(help="name=value, what its publisher says in a card or in metadata; repeat."),
+    ] = None,
+) -> None:
+    """Show a release's report: its guarantee, its cost, its statistics. Or take it in another form."""
+    if format is None and (file is not None or say):
+        raise typer.BadParameter("say in which form", param_hint="--format")
+    if format is not None:
+        with service(context) as graphveil:
+            text = graphveil.report_as(job_id, format, **_said(say))
+            if file is None:
+                typer.echo(text, nl=not text.endswith("\n"))
+            else:
+                file.write_text(text, encoding="utf-8", newline="")
+                notes.print(f"{format} is in {file}", highlight=False, markup=False)
+        return
     with service(context) as graphveil:
         found = graphveil.report(job_id)
     if not answered_in_json(context, found):
@@ -144,6 +167,14 @@ def install(app: typer.Typer) -> None:
     """The commands are the app's."""
     for command in (methods, plan, submit, wait, job, jobs, cancel, report, download):
         app.command()(command)
+
+
+def _said(texts: list[str] | None) -> dict[str, str]:
+    """``name=value`` texts as they are: a title such as 2024 stays a text."""
+    said = dict(text.partition("=")[::2] for text in texts or [])
+    if not all(said) or any("=" not in text for text in texts or []):
+        raise typer.BadParameter("is not name=value", param_hint="--say")
+    return said
 
 
 def _request(

@@ -12,7 +12,7 @@ from api.client.console import out, table
 from api.client.render_report import report
 from api.schemas.budgets import Budget, Entry
 from api.schemas.datasets import Dataset
-from api.schemas.jobs import Job, Plan
+from api.schemas.jobs import Evaluation, Job, Plan
 from api.schemas.methods import Method
 
 __all__ = ["budget", "dataset", "datasets", "job", "jobs", "ledger", "methods", "plan", "report"]
@@ -142,8 +142,17 @@ def job(found: Job) -> None:
         f"epsilon {found.epsilon}, delta {found.delta}",
         highlight=False,
     )
+    if found.evaluation is not None:
+        out.print(f"evaluation ({found.suite}): {_evaluation(found.evaluation)}", highlight=False)
     if found.state == "published":
         out.print(f"[dim]graphveil report {found.id}; graphveil download {found.id}[/dim]", highlight=False)
+
+
+def _evaluation(found: Evaluation) -> str:
+    """Its state, and while it runs the stage and its steps."""
+    if found.state != "running" or found.stage is None:
+        return found.state
+    return f"{found.stage}, {found.done} of {found.total}"
 
 
 def jobs(found: Sequence[Job]) -> None:

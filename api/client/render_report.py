@@ -1,4 +1,4 @@
-"""A report on a terminal: the guarantee in words, the charge, the statistics, the comparison for curators."""
+"""A report on a terminal: the guarantee in words, scores, charge, statistics, and for curators more."""
 
 from __future__ import annotations
 
@@ -9,26 +9,14 @@ from rich.panel import Panel
 
 from api.client.console import out, table
 
-_SCALARS = (
-    ("edges", "edges"),
-    ("density", "density"),
-    ("triangles", "triangles"),
-    ("transitivity", "transitivity"),
-    ("mean_local_clustering", "mean local clustering"),
-    ("assortativity", "degree assortativity"),
-    ("modularity", "modularity"),
-    ("components", "components"),
-    ("largest_component_share", "largest component, share"),
-)
-
 
 def report(found: dict[str, Any]) -> None:
     """Both parts, as far as the caller was given them."""
     public = found["public"]
     _guarantee(public["guarantee"])
+    _scores("scores", public["scores"])
     _charge(public.get("charge"))
-    for notice in public.get("notices", []):
-        out.print(f"[yellow]note[/yellow] {escape(notice['text'])}")
+    _notices("note", public["caveats"])
     _statistics(public["statistics"])
     curator = found.get("curator")
     if curator is not None:
@@ -45,6 +33,15 @@ def _guarantee(guarantee: dict[str, Any]) -> None:
     out.print(Panel("\n".join(lines), title="guarantee", title_align="left", border_style=style))
 
 
+def _scores(title: str, scores: dict[str, Any]) -> None:
+    shown = (f"{name} {_score(scores.get(name))}" for name in ("protection", "utility"))
+    out.print(f"{title}: {', '.join(shown)}", highlight=False)
+
+
+def _score(score: dict[str, Any] | None) -> str:
+    return "not scored" if score is None else f"{score['value']:.1f} of 10"
+
+
 def _charge(charge: dict[str, Any] | None) -> None:
     if charge is None:
         return
@@ -53,16 +50,30 @@ def _charge(charge: dict[str, Any] | None) -> None:
     out.print(f"charged epsilon {cost} to {charge['account_id']}; {left} is left now", highlight=False)
 
 
+def _notices(word: str, notices: list[dict[str, Any]]) -> None:
+    for notice in notices:
+        where = ", ".join(escape(notice[key]) for key in ("edge_type", "metric") if notice.get(key))
+        about = f" ({where})" if where else ""
+        out.print(f"[yellow]{word}[/yellow]{about} {escape(notice['text'])}", highlight=False)
+
+
 def _number(value: float | None) -> str:
     if value is None:
         return "-"
     return f"{value:.0f}" if float(value).is_integer() else f"{value:.4g}"
 
 
+def _titles(metrics: dict[str, Any], names: list[str]) -> list[tuple[str, str]]:
+    """Names with their titles, each once, in the order of their first use."""
+    return [(name, escape(metrics.get(name, {}).get("title", name))) for name in dict.fromkeys(names)]
+
+
 def _statistics(statistics: dict[str, Any]) -> None:
-    made = table("the synthetic graph", "", *(escape(one["name"]) for one in statistics["edge_types"]))
-    for key, name in _SCALARS:
-        made.add_row(name, *(_number(one["means"].get(key)) for one in statistics["edge_types"]))
+    relations = statistics["edge_types"]
+    made = table("the synthetic graph", "", *(escape(one["name"]) for one in relations))
+    names = [name for one in relations for name in one["means"]]
+    for name, title in _titles(statistics["metrics"], names):
+        made.add_row(title, *(_number(one["means"].get(name)) for one in relations))
     nodes = ", ".join(f"{count} {escape(name)}" for name, count in statistics["nodes"].items())
     steps = f", {statistics['steps']} steps (means over steps)" if statistics.get("steps") else ""
     out.print(f"\nnodes: {nodes}{steps}", highlight=False)
@@ -74,15 +85,31 @@ def _curator(curator: dict[str, Any]) -> None:
     if curator.get("comparison") is None:
         out.print(f"\n[dim]comparison with the original: {curator.get('status', 'none')}[/dim]")
         return
+    out.print("")
+    _scores("as measured and attacked (curators only)", curator["scores"])
+    _notices("warning", curator["warnings"])
+    metrics = curator["comparison"]["metrics"]
     for relation in curator["comparison"]["edge_types"]:
         title = f"{escape(relation['name'])}: compared with the original (curators only)"
         made = table(title, "", "original", "synthetic", "relative error")
         means = relation["means"]
-        for key, name in _SCALARS:
-            row = means["scalars"].get(key)
-            if row:
-                values = (row["original"], row["synthetic"], row["relative_error"])
-                made.add_row(name, *(_number(value) for value in values))
-        for key, value in means["distances"].items():
-            made.add_row(key.replace("_", " "), "", "", _number(value))
+        for name, shown in _titles(metrics, list(means["scalars"])):
+            row = means["scalars"][name]
+            values = (row["original"], row["synthetic"], row["relative_error"])
+            made.add_row(shown, *(_number(value) for value in values))
+        for name, shown in _titles(metrics, list(means["distances"])):
+            made.add_row(shown, "", "", _number(means["distances"][name]))
         out.print(made)
+    _attacks(curator["attacks"]["inference"])
+
+
+def _attacks(attacks: list[dict[str, Any]]) -> None:
+    run = [attack for attack in attacks if attack.get("not_run") is None]
+    if not run:
+        return
+    made = table("attacks, AUC; 0.5 is guessing (curators only)", "", "on", "release", "original")
+    for attack in run:
+        scores = (attack.get("published"), attack.get("reference"))
+        shown = ("-" if score is None else f"{score['auc']['value']:.3f}" for score in scores)
+        made.add_row(escape(attack["title"]), escape(attack.get("edge_type") or "features"), *shown)
+    out.print(made)

@@ -11,7 +11,8 @@ from typing import Any, Self
 
 import httpx
 
-from api.client import files
+from api.client import files, forms
+from api.client.audits import AuditCalls
 from api.client.errors import ClientError, WaitTimeout
 from api.client.transport import Transport
 from api.schemas.budgets import Budget, Entry, LedgerPage
@@ -23,7 +24,7 @@ POLL_SECONDS = 2.0
 _SETTLED = frozenset({"ready", "rejected", "archived"})
 
 
-class Graphveil:
+class Graphveil(AuditCalls):
     """A connection to one service as one API key.
 
     Every method may raise ProblemError, when the service refuses or fails, and TransportError.
@@ -182,8 +183,8 @@ class Graphveil:
     ) -> Job:
         """A job is queued and its budget reserved, once, however often the request had to be repeated.
 
-        ``request``: method, delta, parameters, edge_types, formats, seed, label. The key is made here and
-        kept nowhere: give your own to make a repeat from another process safe.
+        ``request``: method, delta, parameters, edge_types, formats, seed, suite, label. The key is made here
+        and kept nowhere: give your own to make a repeat from another process safe.
         """
         body = {"dataset_id": dataset_id, "epsilon": epsilon, **request}
         headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4())}
@@ -241,10 +242,15 @@ class Graphveil:
 
     def report(self, job_id: str) -> dict[str, Any]:
         """The report of a published job; WaitTimeout while it still runs."""
-        answer = self._calls.request("GET", f"/jobs/{job_id}/report")
-        if answer.status_code == 202:
-            raise WaitTimeout(f"job {job_id} is {answer.json().get('state')}; there is no report yet")
-        return answer.json()
+        return self._report(job_id, "report", {}).json()
+
+    def report_as(self, job_id: str, form: str, **said: str) -> str:
+        """The report as text: json, html, markdown, card, dcat, croissant, openlineage or deployment.
+
+        ``said``: what only its publisher can say, for card and metadata: title, publisher, license and others
+        that the API documents. WaitTimeout while the job still runs; ClientError for an unknown form.
+        """
+        return self._report(job_id, forms.path_of(form, says=bool(said)), said).text
 
     def wait_report(self, job_id: str, *, timeout_seconds: float | None = None) -> dict[str, Any]:
         """The report of a published job once its comparison with the original is made, or has failed.
@@ -270,6 +276,12 @@ class Graphveil:
             raise ClientError(f"the release of {job_id} lists no file {name}")
         with self._calls.stream(f"/jobs/{job_id}/artifacts/{name}") as answer:
             return files.save(answer.iter_bytes(), Path(path), expected)
+
+    def _report(self, job_id: str, path: str, query: Mapping[str, str]) -> httpx.Response:
+        answer = self._calls.request("GET", f"/jobs/{job_id}/{path}", params=dict(query))
+        if answer.status_code == 202:
+            raise WaitTimeout(f"job {job_id} is {answer.json().get('state')}; there is no report yet")
+        return answer
 
     def _poll(
         self, path: str, settled: Callable[[httpx.Response], Any | None], timeout_seconds: float | None

@@ -1,45 +1,187 @@
-"""Reports and files of published jobs."""
+"""Reports, in every form, and files of published jobs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from api import conditional, openapi
 from api.deps import PortalDep, ServicesDep
+from api.negotiation import preferred
 from api.schemas.jobs import Artifacts, ReportPending
 from core import errors
-from core.workflows import job_queries
+from core.reports import card, markdown
+from core.reports.catalogues import forms
+from core.reports.catalogues.context import Context, Publication
+from core.workflows import release_queries
+from core.workflows.context import Services
+from core.workflows.release_queries import Edition
 
 router = APIRouter(prefix="/jobs/{job_id}", tags=["releases"])
 
+HTML, MARKDOWN = "text/html; charset=utf-8", "text/markdown; charset=utf-8"
+# The page is one file: it runs nothing, loads nothing and sends nothing.
+PAGE_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
 _CHUNKS = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+_TEXT = {"schema": {"type": "string"}}
+_OBJECT = {"schema": {"type": "object"}}
+_ETAG = {"ETag": {"schema": {"type": "string"}, "description": "SHA-256 of the answer."}}
+PublicationQuery = Annotated[Publication, Query()]
 
 
-@router.get(
-    "/report",
-    summary="Show a release's report",
-    response_model=dict[str, Any],
-    responses={
+def _answers(*media_types: str) -> dict[int | str, dict[str, Any]]:
+    """What a form of the report is answered with."""
+    shapes = {kind: _OBJECT if kind.endswith("json") else _TEXT for kind in media_types}
+    return {
+        200: {"content": shapes, "description": "The report in this form.", "headers": _ETAG},
         202: {
             "model": ReportPending,
             "description": "The job still runs.",
             "headers": {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds to wait."}},
         },
+        304: {"description": "The caller holds it already."},
         **openapi.refusals(errors.NotFound, errors.JobFailed),
-    },
+    }
+
+
+@router.get(
+    "/report",
+    summary="Show a release's report",
+    response_class=Response,
+    responses=_answers("application/json", "text/html", "text/markdown"),
 )
-def get_report(services: ServicesDep, principal: PortalDep, job_id: str) -> Any:
-    """The public part for everyone in the tenant; the comparison with the original for curators."""
+def get_report(services: ServicesDep, principal: PortalDep, request: Request, job_id: str) -> Response:
+    """The public part for everyone in the tenant; the comparison with the original for curators.
+
+    JSON, unless `Accept` prefers `text/html` or `text/markdown`.
+    """
+    found = _edition(services, principal, job_id)
+    if isinstance(found, Response):
+        return found
+    form = preferred(request.headers.get("accept", ""), ("application/json", "text/html", "text/markdown"))
+    vary = {"Vary": "Accept"}
+    if form == "text/html":
+        return _page(request, found, vary)
+    if form == "text/markdown":
+        return _markdown(request, found, vary)
+    return _json(request, release_queries.as_json(found), "application/json", vary)
+
+
+@router.get(
+    "/report.html",
+    summary="Show a release's report as a page",
+    response_class=Response,
+    responses=_answers("text/html"),
+)
+def get_page(services: ServicesDep, principal: PortalDep, request: Request, job_id: str) -> Response:
+    """The report as one self-contained HTML file, in the edition that the caller may see."""
+    found = _edition(services, principal, job_id)
+    return found if isinstance(found, Response) else _page(request, found)
+
+
+@router.get(
+    "/report.md",
+    summary="Show a release's report as Markdown",
+    response_class=Response,
+    responses=_answers("text/markdown"),
+)
+def get_markdown(services: ServicesDep, principal: PortalDep, request: Request, job_id: str) -> Response:
+    """The report as Markdown, in the edition that the caller may see."""
+    found = _edition(services, principal, job_id)
+    return found if isinstance(found, Response) else _markdown(request, found)
+
+
+@router.get(
+    "/card.md",
+    summary="Show a release's dataset card",
+    response_class=Response,
+    responses=_answers("text/markdown"),
+)
+def get_card(
+    services: ServicesDep, principal: PortalDep, request: Request, job_id: str, said: PublicationQuery
+) -> Response:
+    """Markdown with YAML front matter, as dataset hubs read it; from the public edition for every caller."""
+    found = _edition(services, principal, job_id)
+    if isinstance(found, Response):
+        return found
+    return _tagged(request, card.card(found.report.public, said).encode(), MARKDOWN)
+
+
+@router.get(
+    "/metadata/{form}",
+    summary="Show a release's metadata for catalogues",
+    response_class=Response,
+    responses=_answers("application/json", "application/ld+json"),
+)
+def get_metadata(
+    services: ServicesDep,
+    principal: PortalDep,
+    request: Request,
+    job_id: str,
+    form: forms.Form,
+    said: PublicationQuery,
+) -> Response:
+    """DCAT or Croissant (JSON-LD), an OpenLineage event, or an entry for the registry of DP deployments.
+
+    From the public edition for every caller. What only the publisher knows is taken from the query.
+    """
+    found = _edition(services, principal, job_id)
+    if isinstance(found, Response):
+        return found
+    context = Context(services.settings.public_url, found.released_on, said)
+    return _json(request, forms.metadata(form, found.report.public, context), forms.MEDIA_TYPES[form])
+
+
+def _edition(services: Services, principal: PortalDep, job_id: str) -> Edition | Response:
+    """What the caller may see of the report; 202 while the job runs."""
     try:
-        return job_queries.get_report(services, principal, job_id)
+        return release_queries.edition(services, principal, job_id)
     except errors.JobNotFinished as running:
         pending = ReportPending(job_id=job_id, state=running.members["state"])
         pause = {"Retry-After": str(services.settings.poll_after_seconds)}
         return JSONResponse(pending.model_dump(), 202, pause)
+
+
+def _page(request: Request, found: Edition, headers: Mapping[str, str] | None = None) -> Response:
+    from core.reports.html.render import render  # templates are compiled for those who ask for a page
+
+    policy = {"Content-Security-Policy": PAGE_POLICY, **(headers or {})}
+    return _tagged(request, render(found.report, evaluation=_unfinished(found)).encode(), HTML, policy)
+
+
+def _markdown(request: Request, found: Edition, headers: Mapping[str, str] | None = None) -> Response:
+    text = markdown.markdown(found.report, evaluation=_unfinished(found))
+    return _tagged(request, text.encode(), MARKDOWN, headers)
+
+
+def _unfinished(found: Edition) -> Literal["pending", "failed", "erased"] | None:
+    """Why a curator's report has no curator part; None where it has one, and for other callers."""
+    return None if found.comparison == "done" else found.comparison
+
+
+def _json(
+    request: Request, value: dict[str, Any], media_type: str, headers: Mapping[str, str] | None = None
+) -> Response:
+    return _tagged(request, json.dumps(value, allow_nan=False).encode(), media_type, headers)
+
+
+def _tagged(
+    request: Request, body: bytes, media_type: str, headers: Mapping[str, str] | None = None
+) -> Response:
+    """The bytes with a strong ETag; 304 when the caller holds them."""
+    tag = f'"{hashlib.sha256(body).hexdigest()}"'
+    shown = {"ETag": tag, "Cache-Control": conditional.REVALIDATE, **(headers or {})}
+    if conditional.holds(request, tag):
+        return conditional.not_modified(shown)
+    return Response(body, 200, shown, media_type=media_type)
 
 
 @router.get(
@@ -50,7 +192,7 @@ def get_report(services: ServicesDep, principal: PortalDep, job_id: str) -> Any:
 )
 def list_artifacts(services: ServicesDep, principal: PortalDep, job_id: str) -> Any:
     """Names, sizes and digests of the files that the caller may open."""
-    return {"items": job_queries.artifacts(services, principal, job_id)}
+    return {"items": release_queries.artifacts(services, principal, job_id)}
 
 
 @router.get(
@@ -71,7 +213,7 @@ def download(
     services: ServicesDep, principal: PortalDep, request: Request, job_id: str, name: str
 ) -> Response:
     """One file of a release, exactly as the charge that paid for it names it."""
-    artifact, chunks = job_queries.open_artifact(services, principal, job_id, name)
+    artifact, chunks = release_queries.open_artifact(services, principal, job_id, name)
     headers = {
         "ETag": f'"{artifact.sha256}"',
         "Cache-Control": "private, no-cache",

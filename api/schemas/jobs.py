@@ -18,6 +18,17 @@ STATES = (
 CURATORS = "Curators only; null for others."
 
 
+class Evaluation(Answer):
+    """How far the comparison with the original is. It never fails a release."""
+
+    state: str = Field(description="pending, running, done or failed.")
+    stage: str | None = Field(
+        description="load, compare, whole, shadow, attack or task; null before it starts."
+    )
+    done: int
+    total: int
+
+
 class Job(Answer):
     """One request for a release. Exact times and attempts are null for callers who are not curators."""
 
@@ -37,7 +48,8 @@ class Job(Answer):
     plan_digest: str = Field(description="SHA-256 of the privacy plan that was reserved.")
     state: str = Field(description=STATES)
     reason: str | None = Field(description="Why it ended so, from an enumerated list.")
-    evaluation: str | None = Field(description=f"State of the comparison with the original. {CURATORS}")
+    suite: str = Field(description="How closely it is compared with its original: quick, standard or full.")
+    evaluation: Evaluation | None = Field(description=f"The comparison with the original. {CURATORS}")
     requested_by: str = Field(description="The key that asked.")
     created_at: datetime
     cancel_requested_at: datetime | None

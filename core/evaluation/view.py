@@ -90,7 +90,7 @@ class UndirectedView:
         return nk.GraphFromCoo(pairs, n=self.node_count)
 
     def once(self, compute: Callable[[UndirectedView], T]) -> T:
-        """``compute(self)``, computed at the first call only: families share triangles, partitions, distances."""
+        """``compute(self)``, computed at the first call only: families share triangles and partitions."""
         if compute not in self._found:
             self._found[compute] = compute(self)
         return self._found[compute]

@@ -16,14 +16,19 @@ MAX_STEPS = 2**53
 def record(session: Session, job_id: str, *, stage: str, done: int, total: int, limit: int) -> bool:
     """The event is the job's next one. False, and nothing recorded, once the job has ``limit`` of them.
 
-    Raises InvalidInput for a stage that is no plain name: digits or free text could carry data.
+    Raises what :func:`check` does.
     """
-    if not STAGE.fullmatch(stage):
-        raise InvalidInput("A stage is a name of lower-case letters.", field="stage")
-    if not 0 <= done <= MAX_STEPS or not 0 <= total <= MAX_STEPS:
-        raise InvalidInput("Step counts lie between 0 and 2**53.", field="done")
+    check(stage, done, total)
     sequence = repository.count_events(session, job_id) + 1
     if sequence > limit:
         return False
     repository.add_event(session, job_id, sequence=sequence, stage=stage, done=done, total=total)
     return True
+
+
+def check(stage: str, done: int, total: int) -> None:
+    """The stage is a plain name: digits or free text could carry data. InvalidInput otherwise."""
+    if not STAGE.fullmatch(stage):
+        raise InvalidInput("A stage is a name of lower-case letters.", field="stage")
+    if not 0 <= done <= MAX_STEPS or not 0 <= total <= MAX_STEPS:
+        raise InvalidInput("Step counts lie between 0 and 2**53.", field="done")

@@ -127,7 +127,8 @@ class Artifact(CreatedAt, Base):
 class Evaluation(CreatedAt, Leased, Base):
     """The comparison of a published release with its original: leased work of its own, never fails a release.
 
-    ``id`` is the job's. ``state`` is one of pending, running, done, failed.
+    ``id`` is the job's. ``state`` is one of pending, running, done, failed. ``stage``, ``done`` and ``total``
+    say how far the present attempt is.
     """
 
     __tablename__ = "evaluations"
@@ -135,4 +136,7 @@ class Evaluation(CreatedAt, Leased, Base):
 
     id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
     state: Mapped[str] = mapped_column(String(16))
+    stage: Mapped[str | None] = mapped_column(String(64), default=None)
+    done: Mapped[int] = mapped_column(BigInteger, default=0)
+    total: Mapped[int] = mapped_column(BigInteger, default=0)
     finished_at: Mapped[datetime | None] = mapped_column(default=None)

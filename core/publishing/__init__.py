@@ -1,11 +1,6 @@
 """One job's pure pipeline: a stored graph and a spec in, a release bundle out.
 
-Both entry points run in a child process without credentials: they read and write folders, and report through
-the recorder and the progress callback they are given.
+``release.run_release``, ``evaluate.run_evaluation`` and ``audit.run_audit`` run in a child process without
+credentials: they read and write folders, and report through the callbacks they are given. ``spec`` holds what
+they are asked to do, without any of their imports.
 """
-
-from core.publishing.evaluate import run_evaluation
-from core.publishing.release import run_release
-from core.publishing.spec import ReleaseSpec
-
-__all__ = ["ReleaseSpec", "run_evaluation", "run_release"]

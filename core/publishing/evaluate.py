@@ -6,16 +6,22 @@ import json
 from pathlib import Path
 
 from core.evaluation import suite
+from core.evaluation.attacks.run import run_attacks
+from core.evaluation.tasks.run import run_tasks
 from core.generators.base import Progress
 from core.graphs.graph import Graph, NodeTable
 from core.graphs.schema import GraphSchema
 from core.graphs.store import read_graph
 from core.publishing import bundle
+from core.publishing.shadows import shadow_releases
+from core.publishing.spec import EvaluationSpec
 from core.reports.build import curator_part
 from core.reports.model import PublicPart
 
 
-def run_evaluation(*, graph_folder: Path, release_folder: Path, out: Path, progress: Progress) -> None:
+def run_evaluation(
+    *, graph_folder: Path, release_folder: Path, spec: EvaluationSpec, out: Path, progress: Progress
+) -> None:
     """``out/curator.json`` holds the curator part of the report.
 
     ``release_folder`` is what ``run_release`` wrote: ``release/`` and ``private/alignment.parquet``, which
@@ -30,15 +36,21 @@ def run_evaluation(*, graph_folder: Path, release_folder: Path, out: Path, progr
     progress("load", 1, 2)
     original = restricted(read_graph(graph_folder), synthetic.schema)
     progress("load", 2, 2)
-    comparison = suite.compare(original, synthetic, progress)
-    progress("attack", 0, 1)
-    part = curator_part(public, comparison, suite.attacks(original, synthetic))
-    progress("attack", 1, 1)
+    comparison = suite.compare(original, synthetic, spec.suite, progress)
+    progress("shadow", 0, 1)
+    shadows = shadow_releases(synthetic, spec)
+    progress("shadow", 1, 1)
+    attacks = run_attacks(original, synthetic, spec.suite, progress, shadows=shadows)
+    tasks = run_tasks(original, synthetic, spec.suite, progress)
+    part = curator_part(public, comparison, attacks, tasks)
     out.mkdir(parents=True, exist_ok=True)
     bundle.write_json(out / "curator.json", part.model_dump(mode="json"))
 
 
 def restricted(graph: Graph, schema: GraphSchema) -> Graph:
-    """The graph with the relations of ``schema`` only, no ids, no attributes: what a release can show."""
-    nodes = {name: NodeTable(table.count) for name, table in graph.nodes.items()}
-    return Graph.build(schema, nodes, {t.name: graph.edges[t.name] for t in schema.edge_types})
+    """The graph with the relations of ``schema`` only: what a release can show. Attributes stay for tasks."""
+    nodes = {name: NodeTable(table.count, None, table.attributes) for name, table in graph.nodes.items()}
+    attributed = graph.schema.model_copy(
+        update={"edge_types": schema.edge_types, "time": schema.time, "node_ids": schema.node_ids}
+    )
+    return Graph.build(attributed, nodes, {t.name: graph.edges[t.name] for t in schema.edge_types})

@@ -1,4 +1,4 @@
-"""What a release job is asked to do: everything that decides its plan, and nothing about the data."""
+"""What a release job and its evaluation are asked to do; nothing about the data."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from core.evaluation.metric import Suite
 from core.graphs.schema import MAX_STEPS, Derived, Name
 from core.privacy.units import Unit
 
@@ -51,3 +52,18 @@ class ReleaseSpec(BaseModel):
             if len(set(values)) != len(values):
                 raise ValueError(f"{name} names one thing twice")
         return self
+
+
+class EvaluationSpec(BaseModel):
+    """How a published release is compared with its original, and how it was made: attackers may know."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    suite: Suite
+    method: Annotated[str, Field(min_length=1, max_length=64)]
+    params: dict[str, Any] = Field(default_factory=dict)
+    unit: Unit
+    window: Annotated[int, Field(ge=1, le=MAX_STEPS)] | None = None
+    nano_epsilon: Annotated[int, Field(ge=1, le=_MAX_INT)]
+    delta_atto: Annotated[int, Field(ge=0, lt=ATTO)] = 0
+    edge_types: Annotated[tuple[Name, ...], Field(min_length=1, max_length=256)]

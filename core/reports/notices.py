@@ -61,8 +61,8 @@ def caveats(
         found.append(
             Notice(
                 code="few_nodes",
-                text=f"The graph has {nodes} nodes. Noise weighs more in a graph of fewer than {FEW_NODES}: its "
-                "figures say little about the original.",
+                text=f"The graph has {nodes} nodes. Noise weighs more in a graph of fewer than {FEW_NODES}; "
+                "its figures say little about the original.",
             )
         )
     found.extend(_DERIVED[part] for part in Derived if part in derived)
@@ -152,8 +152,24 @@ def warnings(guarantee: GuaranteePart, comparison: Comparison, attacks: Attacks)
         found.append(_large_epsilon(guarantee))
     for relation in comparison.edge_types:
         found.extend(_relation_warnings(relation))
-    found.extend(_succeeds(attack) for attack in attacks.inference if _found_links(attack))
+    found.extend(_successes(attacks))
     return tuple(found)
+
+
+def _successes(attacks: Attacks) -> Iterator[Notice]:
+    """One warning a relation, naming every attack that found something."""
+    by_relation: dict[str | None, list[str]] = {}
+    for attack in attacks.inference:
+        if _found_links(attack):
+            by_relation.setdefault(attack.edge_type, []).append(attack.title)
+    for edge_type, titles in by_relation.items():
+        yield Notice(
+            code="attack_succeeds",
+            text="Better than guessing, these attacks tell what is in the original from what is not: "
+            f"{', '.join(titles)}. Part of that is structure the release keeps on purpose, such as "
+            "communities, which no guarantee for single edges hides: look at the figures.",
+            edge_type=edge_type,
+        )
 
 
 def _found_links(attack: Attack) -> bool:
@@ -162,16 +178,6 @@ def _found_links(attack: Attack) -> bool:
         return False
     auc = attack.published.auc
     return auc.low > 0.5 + NOTABLE_ADVANTAGE or auc.high < 0.5 - NOTABLE_ADVANTAGE
-
-
-def _succeeds(attack: Attack) -> Notice:
-    return Notice(
-        code="attack_succeeds",
-        text=f"The attack {attack.title!r} tells what is in the original from what is not better than "
-        "guessing. Part of that is structure the release keeps on purpose, such as communities, which no "
-        "guarantee for single edges hides: look at the figures.",
-        edge_type=attack.edge_type,
-    )
 
 
 def _relation_warnings(relation: EdgeTypeComparison) -> Iterator[Notice]:

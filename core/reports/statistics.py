@@ -8,7 +8,6 @@ from pydantic import Field
 
 from core.reports.base import Count, ReportModel, Share
 
-
 MetricName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
 
 

@@ -7,15 +7,17 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from core.datasets import vault
 from core.db import leases
 from core.errors import InvalidInput
-from core.jobs import repository
+from core.jobs import events, repository
 from core.jobs.models import Artifact, ArtifactRole, Evaluation, Job, JobState
 from core.jobs.states import EvaluationState
 from core.outbox import service as outbox
 from core.outbox.models import Topic
+from core.publishing.spec import EvaluationSpec
 from core.storage.sealed import seal, unseal
 from core.workflows import settle
 from core.workflows.bundles import MAX_REPORT_BYTES
@@ -38,6 +40,7 @@ class EvaluationWork:
     worker: str
     dataset_id: str
     version_id: str
+    spec: EvaluationSpec
 
 
 def begin_evaluation(services: Services, job_id: str, worker: str) -> EvaluationWork | None:
@@ -59,7 +62,24 @@ def begin_evaluation(services: Services, job_id: str, worker: str) -> Evaluation
         job = session.get_one(Job, job_id)
         if job.state != JobState.PUBLISHED:
             raise InvalidInput("only a published release is evaluated")
-        return EvaluationWork(job_id, row.attempt, worker, job.dataset_id, job.version_id)
+        row.stage, row.done, row.total = None, 0, 0
+        spec = evaluation_spec(job.spec)
+        return EvaluationWork(job_id, row.attempt, worker, job.dataset_id, job.version_id, spec)
+
+
+def evaluation_spec(spec: dict[str, Any]) -> EvaluationSpec:
+    """What a job's stored spec says of its evaluation."""
+    release = spec["release"]
+    told = {name: release[name] for name in EvaluationSpec.model_fields if name in release}
+    return EvaluationSpec.model_validate(told | {"suite": spec["suite"]})
+
+
+def advance_evaluation(services: Services, work: EvaluationWork, stage: str, done: int, total: int) -> None:
+    """The curators can see how far the evaluation is. Raises LeaseLost, InvalidInput."""
+    events.check(stage, done, total)
+    with services.db.transaction() as session:
+        row = leases.hold(session, Evaluation, work.job_id, attempt=work.attempt)
+        row.stage, row.done, row.total = stage, done, total
 
 
 def heartbeat_evaluation(services: Services, work: EvaluationWork) -> bool:

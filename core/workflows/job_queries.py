@@ -48,6 +48,16 @@ class EventView:
 
 
 @dataclass(frozen=True)
+class EvaluationView:
+    """How far the comparison with the original is: its state, and the stage that it is in."""
+
+    state: str
+    stage: str | None
+    done: int
+    total: int
+
+
+@dataclass(frozen=True)
 class JobView:
     """A job as its caller may see it. Exact times and attempts are None for all but curators."""
 
@@ -68,7 +78,8 @@ class JobView:
     state: str
     reason: str | None
     progress: EventView | None
-    evaluation: str | None
+    suite: str
+    evaluation: EvaluationView | None
     requested_by: str
     created_at: datetime
     cancel_requested_at: datetime | None
@@ -192,7 +203,8 @@ def _view(principal: Principal, job: Job, evaluation: Evaluation | None, last: J
         state=job.state,
         reason=job.reason,
         progress=None if last is None else _event(principal, last),
-        evaluation=evaluation.state if evaluation is not None and exact else None,
+        suite=job.spec["suite"],
+        evaluation=_evaluation(evaluation) if evaluation is not None and exact else None,
         requested_by=job.requested_by,
         created_at=job.created_at,
         cancel_requested_at=job.cancel_requested_at,
@@ -201,6 +213,10 @@ def _view(principal: Principal, job: Job, evaluation: Evaluation | None, last: J
         finished_at=job.finished_at if exact else None,
         attempt=job.attempt if exact else None,
     )
+
+
+def _evaluation(row: Evaluation) -> EvaluationView:
+    return EvaluationView(row.state, row.stage, row.done, row.total)
 
 
 def _event(principal: Principal, row: JobEvent) -> EventView:

@@ -20,6 +20,7 @@ from sqlalchemy.orm import Session
 
 from core.datasets.models import Dataset, DatasetState, DatasetVersion
 from core.errors import DatasetNotReady, InvalidInput, KindNotAllowed, NotAccepted, NotFound, UnitMismatch
+from core.evaluation.metric import Suite
 from core.generators import registry
 from core.generators.base import Generator, PublicFacts
 from core.graphs import formats
@@ -65,6 +66,10 @@ class JobRequest(BaseModel):
     formats: Annotated[list[str], Field(max_length=16)] = Field(default_factory=lambda: [ALWAYS_WRITTEN])
     seed: Annotated[int, Field(ge=0, lt=2**63)] | None = Field(
         default=None, description="For datasets marked public only: a known seed voids the guarantee."
+    )
+    suite: Suite = Field(
+        default=Suite.STANDARD,
+        description="How closely the release is compared with its original, for the curators' report.",
     )
     label: Annotated[str, Field(max_length=128)] | None = None
 

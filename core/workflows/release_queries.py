@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import UTC, date
+from typing import Any, Literal
 
 from sqlalchemy.orm import Session
 
@@ -20,7 +20,8 @@ from core.jobs.states import EvaluationState
 from core.ledger import service as ledger
 from core.ledger.amounts import format_epsilon
 from core.ledger.models import EntryKind, Filter, LedgerEntry
-from core.reports.model import Charge, PublicPart
+from core.reports.evidence import CuratorPart
+from core.reports.model import SCHEMA_VERSION, Charge, PublicPart, Report
 from core.storage.sealed import unseal
 from core.workflows.bundles import MAX_REPORT_BYTES, REPORT
 from core.workflows.context import Services
@@ -28,7 +29,20 @@ from core.workflows.evaluate import CURATOR_REPORT
 from core.workflows.publish import seal_context
 
 RELEASED = frozenset({ArtifactRole.ARTIFACT, ArtifactRole.REPORT})
-SCHEMA_VERSION = "1.0"
+Status = Literal["pending", "done", "failed", "erased"]
+
+
+@dataclass(frozen=True)
+class Edition:
+    """A report as one caller may see it.
+
+    ``comparison`` is None for callers who are no curators, else pending, done, failed or erased; the report
+    has a curator part where it is done. ``released_on`` is a day in UTC: exact times can depend on the data.
+    """
+
+    report: Report
+    comparison: Status | None
+    released_on: date
 
 
 def artifacts(services: Services, principal: Principal, job_id: str) -> list[Artifact]:
@@ -59,11 +73,29 @@ def open_artifact(
 
 
 def get_report(services: Services, principal: Principal, job_id: str) -> dict[str, Any]:
-    """The report of a published job: the public part for all of the tenant, the rest for curators.
+    """The report of a published job as JSON: the public part for all of the tenant, the rest for curators.
 
     ``{"schema_version", "public", "curator"}``; the key ``curator`` is there for curators only, as
-    ``{"status": "pending" | "failed"}`` or ``{"status": "done", ...}``. Raises JobNotFinished, JobFailed.
+    ``{"status": "pending" | "failed" | "erased"}`` or ``{"status": "done", ...}``. Raises as :func:`edition`.
     """
+    return as_json(edition(services, principal, job_id))
+
+
+def as_json(found: Edition) -> dict[str, Any]:
+    """The edition as the JSON report shows it."""
+    report: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "public": found.report.public.model_dump(mode="json"),
+    }
+    if found.comparison is not None:
+        part = found.report.curator
+        shown = {} if part is None else part.model_dump(mode="json")
+        report["curator"] = {"status": found.comparison, **shown}
+    return report
+
+
+def edition(services: Services, principal: Principal, job_id: str) -> Edition:
+    """The report of a published job as far as the caller may see it. Raises JobNotFinished, JobFailed."""
     require(principal, Role.REQUESTER, Role.CURATOR)
     with services.db.transaction() as session:
         job = _published(session, services, principal, job_id)
@@ -73,14 +105,14 @@ def get_report(services: Services, principal: Principal, job_id: str) -> dict[st
         _require_charged(session, job, artifact)
         key = _key(services, session, job, artifact)
         charge = _charge(session, job, exact=Role.CURATOR in principal.roles)
+        released_on = _charge_entry(session, job).created_at.astimezone(UTC).date()
         comparison = _comparison(services, session, job) if Role.CURATOR in principal.roles else None
     # The store is read when no transaction is open: a slow one must not use up the database's connections.
     part = PublicPart.model_validate_json(_whole(services, artifact, key))
-    public = part.model_copy(update={"charge": charge}).model_dump(mode="json")
-    report: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "public": public}
-    if comparison is not None:
-        report["curator"] = _curator_part(services, comparison)
-    return report
+    public = part.model_copy(update={"charge": charge})
+    curator = None if comparison is None else _curator_part(services, comparison)
+    status = None if comparison is None else comparison.status
+    return Edition(Report(public=public, curator=curator), status, released_on)
 
 
 def _allowed(principal: Principal) -> frozenset[ArtifactRole]:
@@ -153,7 +185,7 @@ def _charge(session: Session, job: Job, *, exact: bool) -> Charge:
 class _Comparison:
     """The curators' part of a report: its status, and, when it is done, the file and what opens it."""
 
-    status: str
+    status: Status
     artifact: Artifact | None = None
     key: bytes | None = field(default=None, repr=False)
 
@@ -171,8 +203,7 @@ def _comparison(services: Services, session: Session, job: Job) -> _Comparison:
         return _Comparison("erased")
 
 
-def _curator_part(services: Services, comparison: _Comparison) -> dict[str, Any]:
+def _curator_part(services: Services, comparison: _Comparison) -> CuratorPart | None:
     if comparison.artifact is None:
-        return {"status": comparison.status}
-    content = json.loads(_whole(services, comparison.artifact, comparison.key))
-    return {"status": comparison.status, **content}
+        return None
+    return CuratorPart.model_validate_json(_whole(services, comparison.artifact, comparison.key))

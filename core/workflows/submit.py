@@ -133,6 +133,7 @@ def _new_job(
             "amounts": prepared.amounts,
             "kind": prepared.cost.kind,
             "label": request.label,
+            "suite": str(request.suite),
         },
         plan=plan,
         plan_digest=prepared.plan.digest(),

@@ -46,6 +46,8 @@ def main() -> None:
         release = _download(service, job)
         report = _evaluated_report(service, job)
         (release / "report.json").write_text(json.dumps(report, indent=2) + "\n")
+        (release / "report.html").write_text(service.report_as(job.id, "html"), encoding="utf-8")
+        (release / "card.md").write_text(service.report_as(job.id, "card"), encoding="utf-8")
         _show(report, service, dataset_id)
     console.print(f"\nThe stack is stopped; {time.monotonic() - began:.0f} s in all.")
     table = Table(title="What lies where", show_header=False, title_justify="left")

@@ -9,163 +9,37 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pydantic import ValidationError
 
 from core import errors
-from core.evaluation import suite
 from core.generators import registry
-from core.generators.base import GraphKinds, Parameters, PublicFacts
-from core.graphs.graph import EdgeTable, Graph, NodeTable
-from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeIds, NodeType, Protection, TimeGrid
+from core.graphs.graph import Graph, NodeTable
+from core.graphs.schema import EdgeType, GraphSchema, NodeIds, NodeType
 from core.graphs.store import read_graph, write_graph
 from core.privacy.events import Pure
 from core.privacy.meter import MemoryRecorder
-from core.privacy.plan import Allotment, GuaranteeKind, PrivacyPlan
+from core.privacy.plan import Allotment, PrivacyPlan
 from core.privacy.units import Unit
-from core.publishing import ReleaseSpec, bundle, release, run_evaluation, run_release
-from core.reports import build
-from core.reports.model import PublicPart, Report
+from core.publishing import bundle, release
+from core.publishing.release import run_release
+from core.publishing.spec import ReleaseSpec
+from core.reports.model import PublicPart
+from tests.support.publishing import (
+    NANO,
+    SECRET,
+    STEPS,
+    USERS,
+    Fixed,
+    graph,
+    public_of,
+    publish,
+    schema,
+    spec,
+)
 
-NANO = 10**9
-USERS, GROUPS, STEPS = 40, 5, 3
-SECRET = "withheld-diagnosis"
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def schema(node_ids: NodeIds = NodeIds.PSEUDONYMOUS) -> GraphSchema:
-    attributes = (
-        Attribute(name="region", protection=Protection.PUBLIC),
-        Attribute(name="diagnosis", protection=Protection.WITHHELD),
-        Attribute(name="income", protection=Protection.PROTECTED),
-    )
-    return GraphSchema(
-        node_types=(
-            NodeType(name="user", count=USERS, attributes=attributes),
-            NodeType(name="group", count=GROUPS),
-        ),
-        edge_types=(
-            EdgeType(name="talks", source="user", target="user", temporal=True, once=True),
-            EdgeType(name="knows", source="user", target="user"),
-            EdgeType(name="near", source="user", target="user", public=True),
-            EdgeType(name="joins", source="user", target="group"),
-        ),
-        time=TimeGrid(count=STEPS),
-        node_ids=node_ids,
-    )
-
-
-def graph(seed: int, node_ids: NodeIds = NodeIds.PSEUDONYMOUS) -> Graph:
-    """A random graph of every sort of relation; ``near`` and ``region`` are the same for all seeds."""
-    rng, fixed = np.random.default_rng(seed), np.random.default_rng(0)
-    people = NodeTable(
-        USERS,
-        pa.array([f"person-{i}@example.org" for i in range(USERS)]),
-        {
-            "region": pa.array([f"region-{i}" for i in range(USERS)]),
-            "diagnosis": pa.array([SECRET] * USERS),
-            "income": np.full(USERS, 123456789.25),
-        },
-    )
-    edges = {
-        "talks": EdgeTable(*rng.integers(0, USERS, (2, 150)), rng.integers(0, STEPS, 150)),
-        "knows": EdgeTable(*rng.integers(0, USERS, (2, 80))),
-        "near": EdgeTable(*fixed.integers(0, USERS, (2, 60))),
-        "joins": EdgeTable(rng.integers(0, USERS, 50), rng.integers(0, GROUPS, 50)),
-    }
-    return Graph.build(schema(node_ids), {"user": people, "group": NodeTable(GROUPS)}, edges)
-
-
-class Params(Parameters):
-    extra_reads: int = 0
-
-
-class Fixed:
-    """Pays for one edge count per cell, and gives out a graph that was fixed beforehand."""
-
-    name, title, summary, assurance = "fixed", "Fixed", "A test's generator.", "experimental"
-    Params = Params
-    accepts = GraphKinds(static=True, temporal=True, heterogeneous=True, bipartite=True)
-    units = frozenset(Unit)
-    kinds = frozenset({GuaranteeKind.PURE})
-
-    def __init__(self, sample: Graph, *, metered: bool = True) -> None:
-        self._sample, self._metered = sample, metered
-
-    def plan(self, params: Params, public: PublicFacts) -> PrivacyPlan:
-        cells = [(name, step) for name in public.edge_types for step in public.schema.steps_of(name)]
-        event = Pure(public.nano_epsilon, "laplace")
-        allotments = tuple(Allotment(name, step, event, "edge count") for name, step in cells)
-        return PrivacyPlan(self.name, public.unit, public.window, public.schema.steps, allotments)
-
-    def fit(self, private, plan, params, progress):
-        progress("fit", 0, 1)
-        for allotment in plan.allotments * (self._metered + params.extra_reads):
-            private.laplace(
-                "edge_count",
-                edge_type=allotment.edge_type,
-                step=allotment.step,
-                nano_epsilon=plan.cost().nano_epsilon,
-                purpose="edge count",
-            )
-        return self
-
-    def sample(self, rng, progress):
-        progress("sample", 0, 1)
-        return self._sample
-
-    def save(self, folder: Path) -> None:
-        folder.mkdir(parents=True)
-        (folder / "model.json").write_text("{}")
-
-    def load(self, folder: Path) -> Fixed:
-        return self
-
-
-def spec(generator: Any, of: GraphSchema, **changes: Any) -> ReleaseSpec:
-    values: dict[str, Any] = {
-        "job_id": "job-1",
-        "dataset_id": "dataset-1",
-        "dataset_version": "version-1",
-        "method": generator.name,
-        "unit": Unit.EVENT,
-        "nano_epsilon": NANO,
-        "edge_types": ("talks", "knows"),
-        "formats": ("csv", "graphml"),
-        **changes,
-    }
-    if "plan" not in values:
-        facts = PublicFacts(
-            of,
-            Unit(values["unit"]),
-            values.get("window"),
-            values["nano_epsilon"],
-            values.get("delta_atto", 0),
-            tuple(values["edge_types"]),
-        )
-        values["plan"] = generator.plan(generator.Params(**values.get("params", {})), facts).to_json()
-    return ReleaseSpec.model_validate(values)
-
-
-def publish(generator: Any, original: Graph, out: Path, **changes: Any) -> list[tuple[str, int, int]]:
-    write_graph(original, out / "original")
-    calls: list[tuple[str, int, int]] = []
-    release.publish(
-        generator,
-        out / "original",
-        spec(generator, original.schema, **changes),
-        out / "job",
-        MemoryRecorder(),
-        lambda *call: calls.append(call),
-    )
-    return calls
-
-
-def public_of(out: Path) -> dict[str, Any]:
-    return json.loads((out / "job" / "release" / "public.json").read_text())
 
 
 @pytest.fixture(scope="module")
@@ -400,73 +274,6 @@ def test_a_spec_that_contradicts_itself_is_refused(changes):
         spec(Fixed(graph(2)), schema(), **({"plan": {}} | changes))
 
 
-def test_evaluation_compares_node_by_node_and_stays_with_the_curators(released, tmp_path):
-    calls: list[tuple[str, int, int]] = []
-    run_evaluation(
-        graph_folder=released / "original",
-        release_folder=released / "job",
-        out=tmp_path,
-        progress=lambda *call: calls.append(call),
-    )
-    found = json.loads((tmp_path / "curator.json").read_text())
-    report = build.assemble(public_of(released), found)
-    assert Report.model_validate(report.model_dump(mode="json")) == report
-    assert [t["name"] for t in found["comparison"]["edge_types"]] == ["talks", "knows"]
-    # The figures are those of the graphs in their own order: the pseudonyms are undone.
-    cells = graph(1).cell("talks", 0), graph(2).cell("talks", 0)
-    expected = json.loads(json.dumps(suite.compare_cells(*cells)))
-    shown = found["comparison"]["edge_types"][0]["rows"][0]
-    assert shown["distances"] == pytest.approx(expected["distances"])
-    assert shown["scalars"]["triangles"] == expected["scalars"]["triangles"]
-    assert {stage for stage, _, _ in calls} == {"load", "compare", "attack"}
-
-
-def test_evaluation_of_a_perfect_copy_finds_no_difference(tmp_path):
-    publish(Fixed(graph(1)), graph(1), tmp_path)
-    run_evaluation(
-        graph_folder=tmp_path / "original",
-        release_folder=tmp_path / "job",
-        out=tmp_path,
-        progress=lambda *_: None,
-    )
-    found = json.loads((tmp_path / "curator.json").read_text())
-    distances = found["comparison"]["overall"]["distances"]
-    assert distances["degree_total_variation"] == 0.0
-    assert distances["top_eigenvector_overlap"] == 1.0
-    attack = found["attacks"]["degree_signature"]
-    assert attack["per_step"] == pytest.approx(attack["reference_per_step"])
-
-
-@pytest.mark.parametrize(("unit", "window"), [(Unit.EVENT, None), (Unit.W_EVENT, 2)])
-def test_psgraph_publishes_and_is_evaluated(tmp_path, unit, window):
-    generator = registry.get("psgraph")
-    original = graph(3)
-    write_graph(original, tmp_path / "original")
-    recorder = MemoryRecorder()
-    asked = spec(generator, original.schema, unit=unit, window=window, formats=("csv", "parquet"))
-    run_release(
-        graph_folder=tmp_path / "original",
-        spec=asked,
-        out=tmp_path / "job",
-        recorder=recorder,
-        progress=lambda *_: None,
-    )
-    part = PublicPart.model_validate(public_of(tmp_path))
-    assert recorder.entries
-    assert part.guarantee.kind == "pure"
-    assert float(part.guarantee.epsilon) <= 1
-    assert part.transcript.operations == len(recorder.entries)
-    again = generator.load(tmp_path / "job" / "private" / "model")
-    assert again is not None
-    run_evaluation(
-        graph_folder=tmp_path / "original",
-        release_folder=tmp_path / "job",
-        out=tmp_path,
-        progress=lambda *_: None,
-    )
-    build.assemble(part, json.loads((tmp_path / "curator.json").read_text()))
-
-
 def test_a_child_process_without_any_environment_can_publish(tmp_path):
     original = graph(4)
     write_graph(original, tmp_path / "original")
@@ -475,7 +282,8 @@ def test_a_child_process_without_any_environment_can_publish(tmp_path):
     program = (
         "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1])\n"
         "from core.privacy.meter import MemoryRecorder\n"
-        "from core.publishing import ReleaseSpec, run_release\n"
+        "from core.publishing.release import run_release\n"
+        "from core.publishing.spec import ReleaseSpec\n"
         "work = Path(sys.argv[2])\n"
         "spec = ReleaseSpec.model_validate_json((work / 'spec.json').read_bytes())\n"
         "run_release(graph_folder=work / 'original', spec=spec, out=work / 'job',\n"

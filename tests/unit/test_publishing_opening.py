@@ -17,7 +17,8 @@ from core.graphs.schema import GraphSchema
 from core.graphs.store import write_graph
 from core.privacy.meter import MemoryRecorder
 from core.privacy.units import Unit
-from core.publishing import ReleaseSpec, run_release
+from core.publishing.release import run_release
+from core.publishing.spec import ReleaseSpec
 
 NODES = 20
 SCHEMA = GraphSchema()

@@ -11,8 +11,8 @@ from core.evaluation.metric import Suite
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import Derived, EdgeType, GraphSchema
 from core.privacy.units import Unit
-from core.reports.evidence import Attack, Attacks
 from core.reports.comparison import Comparison
+from core.reports.evidence import Attack, Attacks
 from core.reports.model import GuaranteePart
 from core.reports.notices import caveats, warnings
 
@@ -102,7 +102,7 @@ def test_a_small_universe_is_said_to_be_small():
 
 
 def attacked(*attacks: Attack) -> Attacks:
-    signature = {name: 0.1 for name in ("per_step", "sequence", "reference_per_step", "reference_sequence")}
+    signature = dict.fromkeys(("per_step", "sequence", "reference_per_step", "reference_sequence"), 0.1)
     return Attacks.model_validate(
         {
             "degree_signature": {"steps": 1, "per_type": {}, "reference_per_type": {}, **signature},
