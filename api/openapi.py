@@ -25,6 +25,7 @@ TAGS = [
     {"name": "methods", "description": "What can be asked for."},
     {"name": "jobs", "description": "Ask for a synthetic graph and watch it come."},
     {"name": "releases", "description": "Reports and files of published jobs."},
+    {"name": "audits", "description": "Put a promise to the test on public canary graphs."},
     {"name": "service", "description": "Whether the service is well; what its problems mean."},
 ]
 

@@ -7,7 +7,7 @@ import time
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford base 32: no i, l, o, u
 
-DATASET, VERSION, JOB, ACCOUNT, ENTRY, RESERVATION, ARTIFACT, KEY = (
+DATASET, VERSION, JOB, ACCOUNT, ENTRY, RESERVATION, ARTIFACT, KEY, AUDIT = (
     "ds",
     "dv",
     "job",
@@ -16,6 +16,7 @@ DATASET, VERSION, JOB, ACCOUNT, ENTRY, RESERVATION, ARTIFACT, KEY = (
     "res",
     "art",
     "key",
+    "aud",
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from alembic import context
 from sqlalchemy import create_engine, pool
 
+import core.audits.models
 import core.datasets.models
 import core.identity.models
 import core.jobs.models

@@ -1,4 +1,4 @@
-"""``python -m worker.once run|ingest|evaluate ID``: one piece of work without a broker, then the end.
+"""``python -m worker.once run|ingest|evaluate|audit ID``: one piece of work without a broker, then the end.
 
 For schedulers that start one container a job. The exit code is 0 when the work was taken, 3 when it was not
 free.

@@ -1,4 +1,4 @@
-"""The child: ``python -m worker.sandbox release|ingest|evaluate FOLDER``, without credentials or connections.
+"""The child: ``python -m worker.sandbox KIND FOLDER``, without credentials or connections.
 
 It reads and writes ``FOLDER``, and speaks to its supervisor over two pipes. Before a release opens its graph,
 and before a metered operation draws, the supervisor has answered that its record is durable.
@@ -69,7 +69,8 @@ class Channel:
 
 def release(folder: Path, channel: Channel) -> None:
     """``folder/out`` holds the release bundle of ``folder/spec.json`` and ``folder/graph``."""
-    from core.publishing import ReleaseSpec, run_release
+    from core.publishing.release import run_release
+    from core.publishing.spec import ReleaseSpec
 
     spec = ReleaseSpec.model_validate_json((folder / "spec.json").read_bytes())
     run_release(
@@ -82,15 +83,26 @@ def release(folder: Path, channel: Channel) -> None:
 
 
 def evaluate(folder: Path, channel: Channel) -> None:
-    """``folder/out/curator.json`` compares ``folder/release`` with ``folder/graph``."""
-    from core.publishing import run_evaluation
+    """``folder/out/curator.json`` compares ``folder/bundle`` with ``folder/graph``."""
+    from core.publishing.evaluate import run_evaluation
+    from core.publishing.spec import EvaluationSpec
 
     run_evaluation(
         graph_folder=folder / "graph",
         release_folder=folder / "bundle",
+        spec=EvaluationSpec.model_validate_json((folder / "spec.json").read_bytes()),
         out=folder / "out",
         progress=channel.progress,
     )
+
+
+def audit(folder: Path, channel: Channel) -> None:
+    """``folder/out/audit.json`` holds the result of the audit that ``folder/spec.json`` describes."""
+    from core.privacy.audited import AuditSpec
+    from core.publishing.audit import run_audit
+
+    spec = AuditSpec.model_validate_json((folder / "spec.json").read_bytes())
+    run_audit(spec, folder / "out", channel.progress)
 
 
 def ingest(folder: Path, channel: Channel) -> None:
@@ -128,6 +140,7 @@ KINDS: dict[str, Callable[[Path, Channel], None]] = {
     "release": release,
     "ingest": ingest,
     "evaluate": evaluate,
+    "audit": audit,
 }
 
 

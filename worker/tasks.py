@@ -31,3 +31,9 @@ def ingest(version_id: str) -> None:
 def evaluate(job_id: str) -> None:
     """The release was compared with its original, or was not free."""
     take(this_process(), Topic.EVALUATE, job_id, draining)
+
+
+@app.task(name=task_name(Topic.AUDIT))
+def audit(audit_id: str) -> None:
+    """The audit was run, or was not free."""
+    take(this_process(), Topic.AUDIT, audit_id, draining)

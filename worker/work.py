@@ -9,6 +9,7 @@ import structlog
 from core.errors import InvalidInput
 from core.logging import get_logger
 from core.outbox.models import Topic
+from worker.audits import run_audit
 from worker.evaluations import run_evaluation
 from worker.ingests import run_ingest
 from worker.jobs import run_job
@@ -22,6 +23,7 @@ RUNNERS: dict[Topic, Callable[[WorkerProcess, str, Draining], bool]] = {
     Topic.INGEST: run_ingest,
     Topic.RUN: run_job,
     Topic.EVALUATE: run_evaluation,
+    Topic.AUDIT: run_audit,
 }
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from api.client import cli_datasets, cli_jobs
+from api.client import cli_audits, cli_datasets, cli_jobs
 from api.client.console import Session
 from api.client.sdk import Graphveil
 
@@ -40,6 +40,7 @@ def connect(
 
 cli_datasets.install(app)
 cli_jobs.install(app)
+cli_audits.install(app)
 
 
 def main() -> None:

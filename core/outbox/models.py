@@ -17,6 +17,7 @@ class Topic(StrEnum):
     INGEST = "ingest"
     RUN = "run"
     EVALUATE = "evaluate"
+    AUDIT = "audit"
 
 
 class OutboxMessage(CreatedAt, Base):

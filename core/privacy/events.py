@@ -232,7 +232,7 @@ def rdp(event: Event, orders: Sequence[float]) -> np.ndarray:
 
     A pure epsilon maps to min(eps, alpha eps^2 / 2) (Bun and Steinke 2016, Proposition 1.4; Mironov 2017).
     Branches of Parallel map to their maximum at each order: neighbours differ in one branch only, whichever
-    it is. Gaussian and Poisson-sampled Gaussian events are dp-accounting's.
+    it is. Gaussian and Poisson-sampled Gaussian events are dp-accounting's, the latter at integer orders.
     """
     import numpy as np
 
@@ -244,7 +244,7 @@ def rdp(event: Event, orders: Sequence[float]) -> np.ndarray:
         case GaussianEvent():
             return _accounted(event, orders, 1)
         case PoissonSampled(event=GaussianEvent()):
-            return _accounted(event, orders, 1)
+            return _sampled_gaussian(event, orders)
         case Pure() | PoissonSampled():
             epsilon = (pure_nano_epsilon(event) or 0) / NANO
             return np.minimum(epsilon, np.asarray(orders, dtype=float) * (epsilon * epsilon / 2))
@@ -290,6 +290,25 @@ def _accounted(event: Event, orders: Sequence[float], times: int) -> np.ndarray:
     accountant.compose(to_dp_event(event), times)
     # The accountant publishes no getter; its per-order sums are what a Rényi filter adds up.
     return np.asarray(accountant._rdp, dtype=float)
+
+
+def _sampled_gaussian(event: PoissonSampled, orders: Sequence[float]) -> np.ndarray:
+    """dp-accounting's bounds at integer orders, and the chord of (order - 1) * divergence between them.
+
+    That product is convex in the order and 0 at 1 (van Erven and Harremoes 2014, Theorem 11 and Corollary 2),
+    so the chord bounds it. The integer orders alone are what holds for discrete noise too
+    (:mod:`.gradients`).
+    """
+    import numpy as np
+
+    if event.rate == 1:
+        return _accounted(event.event, orders, 1)
+    grid = np.asarray(orders, dtype=float)
+    whole = sorted({int(order) for order in (*np.floor(grid), *np.ceil(grid)) if order > 1})
+    bounds = _accounted(event, whole, 1)
+    known = np.concatenate([[1.0], np.asarray(whole, dtype=float)])
+    products = np.concatenate([[0.0], (known[1:] - 1) * bounds])
+    return np.interp(grid, known, products) / (grid - 1)
 
 
 def to_json(event: Event) -> dict[str, Any]:

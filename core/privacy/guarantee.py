@@ -27,11 +27,14 @@ from core.privacy.plan import ATTO, GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 
 EXACT = (
-    "Laplace, Gaussian and exponential-mechanism draws are exact on integers, from operating-system entropy "
+    "Laplace, Gaussian, exponential-mechanism and randomised-response draws are exact on integers, from "
+    "operating-system entropy "
     "(ChaCha20 or OpenDP); no floating-point noise is added to a released value."
 )
 SAMPLED = (
-    "Poisson-sampled Gaussian steps are floating-point; their guarantee is that of the real-valued mechanism."
+    "Of DP-SGD steps, gradients are computed in floating point, in batches of one shape, and cut to "
+    "integers; "
+    "sampling coins, clipped sums and discrete Gaussian noise are exact on integers."
 )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -19,13 +19,25 @@ import numpy as np
 from core.errors import InvalidInput, MeterClosed, NotAccepted
 from core.graphs.schema import GraphSchema
 from core.privacy import mechanisms, queries
-from core.privacy.events import Event, GaussianEvent, Pure, Unprotected, positive_fraction
+from core.privacy.events import (
+    Event,
+    GaussianEvent,
+    Pure,
+    Unprotected,
+    check_nano_epsilon,
+    positive_fraction,
+)
 from core.privacy.meter import Meter
-from core.privacy.plan import WHOLE_GRAPH
+from core.privacy.plan import WHOLE_GRAPH, CellKey
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
+    import torch
+
     from core.graphs.graph import Cell, Graph
+    from core.privacy.dp_sgd import DpSgd
+    from core.privacy.gradients import DpSgdSession
+    from core.privacy.randomised_response import Flips
 
 
 class PrivateGraph:
@@ -87,6 +99,52 @@ class PrivateGraph:
         return self.cell(edge_type, step).gaussian(
             query, noise_multiplier=noise_multiplier, purpose=purpose, **public_args
         )
+
+    def randomised_response(
+        self,
+        *,
+        edge_type: str,
+        step: int | None,
+        nano_epsilon: int,
+        purpose: str,
+        flips: Flips | None = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """:meth:`PrivateCell.randomised_response` of the named cell."""
+        return self.cell(edge_type, step).randomised_response(
+            nano_epsilon=nano_epsilon, purpose=purpose, flips=flips
+        )
+
+    def dp_sgd(
+        self,
+        training: DpSgd,
+        *,
+        cells: Sequence[CellKey],
+        module: torch.nn.Module,
+        optimiser: torch.optim.Optimizer,
+        clip: float,
+        divisor: float,
+        purpose: str,
+    ) -> DpSgdSession:
+        """A training session over the edges of ``cells``, every cell charged for all of its steps.
+
+        Every cell pays ``training.event`` once, before an edge is read: an edge lies in one of them.
+        Sensitivity, proof: :class:`core.privacy.gradients.DpSgdSession`. Unit: EDGE and EVENT only, where one
+        unit is one edge of one cell; the others are refused.
+        """
+        from core.privacy.gradients import DpSgdSession
+
+        if self.unit not in (Unit.EDGE, Unit.EVENT):
+            raise NotAccepted("DP-SGD over edges protects single edges: unit edge or event", field="unit")
+        keys = [(edge_type, step) for edge_type, step in cells]
+        if not keys or len(set(keys)) != len(keys):
+            raise InvalidInput("cells are named once each, and there is at least one", field="cells")
+        for edge_type, step in keys:
+            self._shape(edge_type, step)
+        session = DpSgdSession(training, module, optimiser, clip=clip, divisor=divisor)
+        for edge_type, step in keys:
+            self._meter.charge(edge_type, step, training.event, purpose)
+        session._open([self._graph.cell(edge_type, step) for edge_type, step in keys])
+        return session
 
     def exponential_labels(
         self,
@@ -192,6 +250,51 @@ class PrivateCell:
         self._charge(GaussianEvent(sigma), purpose)
         values = question.measure(self._read()).astype(np.int64)
         return mechanisms.discrete_gaussian(values, squared, sigma)
+
+    def randomised_response(
+        self, *, nano_epsilon: int, purpose: str, flips: Flips | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(source, target) int64 of the cell with every slot flipped at random; sorted, canonical.
+
+        ``flips`` are public or already-paid probabilities that cost no more than ``nano_epsilon``; without
+        them p_add = p_drop = 1 / (1 + e^eps). What is charged is the epsilon of the actual probabilities.
+
+        Sensitivity, proof: :func:`core.privacy.randomised_response.flip`. Unit: one edge of the cell (times
+        the slots that a unit may have in it, each of which then pays its share). Not offered inside a
+        parallel group, where most of the cell's slots belong to the other branch.
+        """
+        from core.privacy.randomised_response import Flips, check_size, flip
+
+        if self._branch is not None:
+            raise NotAccepted("randomised response runs on a whole cell", field="edge_type")
+        check_nano_epsilon(nano_epsilon)
+        chosen = flips or Flips.symmetric(check_nano_epsilon(nano_epsilon // self._multiplicity))
+        cost = chosen.nano_epsilon * self._multiplicity
+        if cost > nano_epsilon:
+            raise InvalidInput("the flip probabilities cost more than nano_epsilon", field="flips")
+        check_size(self.shape, chosen)
+        self._charge(Pure(cost, "randomised_response"), purpose)
+        cell = self._read()
+        return flip(cell.source, cell.target, self.shape, chosen)
+
+    def largest_slots(self, *, keep: int, nano_epsilon: int, purpose: str) -> tuple[np.ndarray, np.ndarray]:
+        """(source, target) int64 of the ``keep`` slots of largest noisy value; sorted, canonical.
+
+        ``keep`` is public or already paid for, from 0 to the number of slots.
+
+        Sensitivity, proof: :func:`core.privacy.largest_slots.largest`. Unit: one edge of the cell (times the
+        slots that a unit may have in it, each of which then pays its share). Not offered inside a parallel
+        group, where most of the cell's slots belong to the other branch.
+        """
+        from core.privacy.largest_slots import check_keep, largest
+
+        if self._branch is not None:
+            raise NotAccepted("the largest slots are those of a whole cell", field="edge_type")
+        each = check_nano_epsilon(nano_epsilon) // self._multiplicity
+        check_keep(self.shape, keep, each)
+        self._charge(Pure(nano_epsilon, "discrete_laplace/largest_slots"), purpose)
+        cell = self._read()
+        return largest(cell.source, cell.target, self.shape, keep, each)
 
     def exponential_labels(
         self, *, nano_epsilon: int, labels: np.ndarray, order: np.ndarray, purpose: str

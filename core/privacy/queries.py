@@ -147,6 +147,31 @@ def group_matrix(
     return Question("group_matrix", k * k2, 1, 1, rectangle)
 
 
+def group_degrees(shape: Shape, *, labels: np.ndarray, groups: int | None = None) -> Question:
+    """The number of edges from every node to every group of nodes; O(m + n * number of groups).
+
+    Undirected relations inside one node type. ``labels`` (n,) in 0..k-1, result (n * k,): the row of node 0,
+    then that of node 1, and so on. ``groups`` fixes k where trailing groups may be empty.
+
+    Sensitivity: L1 = 2, L2^2 = 2. Unit: one edge. Proof: labels are fixed and edges have two different ends,
+    so an edge adds 1 to one entry of each end's row. A row by itself changes by 1.
+    """
+    if not shape.undirected:
+        raise NotAccepted(
+            "group degrees are asked of undirected relations inside one node type", field="labels"
+        )
+    groups_of, k = check_labels(labels, shape.source_count, groups, "labels")
+    size = shape.source_count * k
+
+    def rows(cell: Cell) -> np.ndarray:
+        u, v = cell.source.astype(np.int64), cell.target.astype(np.int64)
+        return np.bincount(u * k + groups_of[v], minlength=size) + np.bincount(
+            v * k + groups_of[u], minlength=size
+        )
+
+    return Question("group_degrees", size, 2, 2, rows)
+
+
 def check_labels(labels: Any, count: int, groups: int | None, field: str) -> tuple[np.ndarray, int]:
     """``labels`` as int64 of length ``count`` with values in 0..k-1, and k; InvalidInput otherwise.
 
@@ -166,4 +191,5 @@ QUERIES: Mapping[str, Callable[..., Question]] = {
     "edge_count": edge_count,
     "degrees": degrees,
     "group_matrix": group_matrix,
+    "group_degrees": group_degrees,
 }

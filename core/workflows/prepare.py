@@ -35,7 +35,7 @@ from core.privacy.units import Unit
 Amount = StrictStr | StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=False)]
 
 
-def _plain(values: dict[str, Any]) -> dict[str, Any]:
+def plain(values: dict[str, Any]) -> dict[str, Any]:
     """The values, if they can be stored: parsers of JSON let numbers and texts pass that are none."""
     try:
         json.dumps(values, allow_nan=False, ensure_ascii=False).encode()
@@ -57,7 +57,7 @@ class JobRequest(BaseModel):
     method: Annotated[str, Field(min_length=1, max_length=64)] = "psgraph"
     epsilon: Amount = Field(description="The epsilon of this release, from the dataset's budget.")
     delta: Amount = Field(default="0", description="The delta of this release; 0 asks for pure epsilon.")
-    parameters: Annotated[dict[str, Any], AfterValidator(_plain)] = Field(
+    parameters: Annotated[dict[str, Any], AfterValidator(plain)] = Field(
         default_factory=dict, description="As the method's JSON Schema says."
     )
     edge_types: Annotated[list[str], Field(min_length=1, max_length=256)] | None = Field(

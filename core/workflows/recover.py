@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from core.audits import repository as audits
 from core.datasets import repository as datasets
 from core.jobs import repository
 from core.jobs.models import JobState
@@ -18,6 +19,7 @@ from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.outbox.unheard import unheard
 from core.workflows import ingest, publish, settle
+from core.workflows.audits import hand_back_audit
 from core.workflows.context import Services
 from core.workflows.evaluate import hand_back_evaluation
 from core.workflows.sweeps import each
@@ -106,6 +108,13 @@ def recover_lost_evaluations(services: Services) -> int:
     return each(ids, lambda job_id: hand_back_evaluation(services, job_id), subject=str)
 
 
+def recover_lost_audits(services: Services) -> int:
+    """Audits whose worker is gone wait for another, or have failed."""
+    with services.db.transaction() as session:
+        ids = audits.lost_ids(session, services.settings.sweep_limit)
+    return each(ids, lambda audit_id: hand_back_audit(services, audit_id), subject=str)
+
+
 def delete_unclaimed_staging(services: Services) -> int:
     """Staged bytes that no living attempt will publish are gone; how many objects there were."""
     deleted = 0
@@ -135,6 +144,7 @@ def ring_again(services: Services) -> int:
             Topic.RUN: repository.queued_ids(session, limit),
             Topic.EVALUATE: repository.pending_evaluations(session, limit),
             Topic.INGEST: datasets.queued_ingests(session, limit),
+            Topic.AUDIT: audits.queued_ids(session, limit),
         }
         for topic, ids in waiting.items():
             for subject_id in unheard(session, topic, ids, older_than_seconds=horizon):
@@ -157,6 +167,7 @@ DUTIES: dict[str, Callable[[Services], int]] = {
     "recover_lost_ingests": recover_lost_ingests,
     "recover_uploads": recover_uploads,
     "recover_lost_evaluations": recover_lost_evaluations,
+    "recover_lost_audits": recover_lost_audits,
     "delete_unclaimed_staging": delete_unclaimed_staging,
     "ring_again": ring_again,
     "purge_messages": purge_messages,

@@ -34,6 +34,7 @@ def upgrade() -> None:
     _jobs()
     _job_records()
     _releases()
+    _audits()
     _outbox()
     _append_only()
 
@@ -305,10 +306,39 @@ def _releases() -> None:
         "evaluations",
         _reference("id", "jobs", primary_key=True),
         _text("state", 16),
+        _text("stage", 64, nullable=True),
+        sa.Column("done", sa.BigInteger(), nullable=False),
+        sa.Column("total", sa.BigInteger(), nullable=False),
         _time("finished_at"),
         _created_at(),
         *_leased(),
         sa.Index("ix_evaluations_state_lease", "state", "lease_expires_at"),
+    )
+
+
+def _audits() -> None:
+    op.create_table(
+        "audits",
+        _text("id", 64, primary_key=True),
+        _text("tenant", 64),
+        _text("method", 64),
+        _json("request"),
+        _json("spec"),
+        _text("state", 16),
+        _text("reason", 32, nullable=True),
+        _text("stage", 64, nullable=True),
+        sa.Column("done", sa.BigInteger(), server_default="0", nullable=False),
+        sa.Column("total", sa.BigInteger(), server_default="0", nullable=False),
+        _json("result", nullable=True),
+        _text("idempotency_key", 255),
+        _text("payload_hash", 64),
+        _text("requested_by", 128),
+        _time("finished_at"),
+        _created_at(),
+        *_leased(),
+        sa.UniqueConstraint("tenant", "idempotency_key"),
+        sa.Index("ix_audits_state_lease", "state", "lease_expires_at"),
+        sa.Index("ix_audits_tenant_created", "tenant", "created_at"),
     )
 
 

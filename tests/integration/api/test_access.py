@@ -27,9 +27,16 @@ EVERY_ROUTE = [
     ("GET", "/jobs/{job}"),
     ("POST", "/jobs/{job}/cancel"),
     ("GET", "/jobs/{job}/report"),
+    ("GET", "/jobs/{job}/report.html"),
+    ("GET", "/jobs/{job}/report.md"),
+    ("GET", "/jobs/{job}/card.md"),
+    ("GET", "/jobs/{job}/metadata/dcat"),
     ("GET", "/jobs/{job}/artifacts"),
     ("GET", "/jobs/{job}/artifacts/nodes.parquet"),
     ("GET", "/jobs/{job}/events"),
+    ("POST", "/audits"),
+    ("GET", "/audits"),
+    ("GET", "/audits/{job}"),
 ]
 
 

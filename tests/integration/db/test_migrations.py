@@ -8,6 +8,7 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import CheckConstraint, inspect, text
 from sqlalchemy.exc import DBAPIError
 
+import core.audits.models
 import core.datasets.models
 import core.identity.models
 import core.jobs.models

@@ -1,0 +1,90 @@
+"""The command that puts a promise to the test."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from api.client.console import ENDED_BADLY, answered_in_json, notes, out, pairs, service
+from api.client.sdk import Graphveil
+from api.schemas.audits import Audit
+
+_COLOURS = {"passed": "green", "failed": "red", "inconclusive": "yellow"}
+
+
+def audit(
+    context: typer.Context,
+    method: Annotated[str, typer.Argument(help="A mechanism or a synthesis method.", show_default=False)],
+    epsilon: Annotated[str, typer.Option(help="The promise to test, such as 1.")],
+    delta: Annotated[str, typer.Option(help="Its delta.")] = "0",
+    unit: Annotated[str, typer.Option(help="edge, event, w-event or pair.")] = "edge",
+    window: Annotated[int | None, typer.Option(help="Steps of a window; w-event only.", min=1)] = None,
+    runs: Annotated[int | None, typer.Option(help="Runs on each canary graph.", min=100)] = None,
+    parameter: Annotated[
+        list[str] | None, typer.Option("--parameter", "-p", help="name=value; repeat.")
+    ] = None,
+    wait: Annotated[bool, typer.Option(help="Stay until the audit has ended.")] = True,
+    timeout: Annotated[float | None, typer.Option(help="Seconds to wait at most.", min=0)] = None,
+) -> None:
+    """Audit a method on public canary graphs: a lower bound on its epsilon. Spends no budget."""
+    request: dict[str, Any] = {
+        "delta": delta,
+        "unit": unit,
+        "parameters": pairs(parameter),
+        "window": window,
+        "runs": runs,
+    }
+    asked = {name: value for name, value in request.items() if value is not None}
+    with service(context) as graphveil:
+        found = graphveil.audit(method, epsilon=epsilon, **asked)
+        if wait:
+            notes.print(f"Audit {found.id}", highlight=False)
+            found = _watched(graphveil, found.id, timeout)
+    if not answered_in_json(context, found):
+        show(found)
+    if wait and (found.result is None or found.result.verdict != "passed"):
+        raise typer.Exit(ENDED_BADLY)
+
+
+def show(found: Audit) -> None:
+    """The audit in a few lines."""
+    out.print(
+        f"[bold]{found.id}[/bold]  {escape(found.method)}, unit {found.unit}: {found.state}", highlight=False
+    )
+    if found.reason:
+        out.print(f"reason: {found.reason}", highlight=False)
+    if found.result is None:
+        return
+    result = found.result
+    colour = _COLOURS[result.verdict]
+    out.print(
+        f"[{colour}]{result.verdict}[/{colour}]: epsilon is at least {result.lower_bound}, "
+        f"promised {result.epsilon} "
+        f"(delta {result.delta}, {result.runs} runs, confidence {result.confidence})",
+        highlight=False,
+    )
+    caught = "was caught" if result.control.caught else "was not caught: passing would mean little"
+    out.print(f"With half the noise: at least {result.control.lower_bound}, which {caught}.", highlight=False)
+    out.print(f"[dim]told apart by: {escape(result.event)}[/dim]", highlight=False)
+
+
+def install(app: typer.Typer) -> None:
+    """The command is the app's."""
+    app.command()(audit)
+
+
+def _watched(graphveil: Graphveil, audit_id: str, timeout: float | None) -> Audit:
+    """The audit once it has ended; its runs are drawn meanwhile."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=notes, transient=True) as progress:
+        task = progress.add_task("queued", total=None)
+
+        def draw(audit: Audit) -> None:
+            step = audit.progress
+            if step is not None:
+                progress.update(task, description=step.stage, completed=step.done, total=step.total)
+
+        return graphveil.wait_audit(audit_id, timeout_seconds=timeout, on_progress=draw)

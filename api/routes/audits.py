@@ -1,0 +1,124 @@
+"""Audits: asked for, watched, read."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Query, Request, Response
+
+from api import conditional, openapi
+from api.audit_views import audit_view
+from api.deps import IdempotencyKey, ReaderDep, ServicesDep
+from api.schemas.audits import TERMINAL, Audit, Audits
+from core import errors
+from core.workflows import audits
+
+router = APIRouter(prefix="/audits", tags=["audits"])
+
+REPLAYED = "Idempotency-Replayed"
+_EXAMPLES = {
+    "a mechanism": {
+        "summary": "Laplace noise at epsilon 1",
+        "value": {"method": "laplace", "unit": "edge", "epsilon": "1"},
+    },
+    "a training": {
+        "summary": "DP-SGD, four steps on a quarter of the edges",
+        "value": {
+            "method": "dp_sgd",
+            "parameters": {"rate": 0.25, "steps": 4},
+            "unit": "event",
+            "epsilon": "2",
+            "delta": "0.01",
+            "runs": 10000,
+        },
+    },
+    "a method": {
+        "summary": "PSGraph on windows of two steps",
+        "value": {"method": "psgraph", "unit": "w-event", "window": 2, "epsilon": "2"},
+    },
+}
+
+
+@router.post(
+    "",
+    status_code=202,
+    response_model=Audit,
+    summary="Audit a method's promise",
+    responses={
+        202: {
+            "description": "The audit is queued.",
+            "headers": {
+                "Location": {"schema": {"type": "string"}, "description": "The audit."},
+                "Retry-After": {"schema": {"type": "integer"}, "description": "Seconds before a poll."},
+                REPLAYED: {
+                    "schema": {"type": "string", "enum": ["true"]},
+                    "description": "An earlier request with this key made the audit.",
+                },
+            },
+        },
+        **openapi.refusals(
+            errors.IdempotencyKeyMissing,
+            errors.Conflict,
+            errors.NotAccepted,
+            errors.UnknownMethod,
+            errors.IdempotencyKeyReused,
+        ),
+    },
+)
+def submit(
+    services: ServicesDep,
+    principal: ReaderDep,
+    request: Request,
+    response: Response,
+    body: Annotated[audits.AuditRequest, Body(openapi_examples=_EXAMPLES)],
+    key: IdempotencyKey = None,
+) -> Any:
+    """The method and a copy with half the noise will be run many times on public canary graphs.
+
+    No dataset is read and no budget is spent.
+    """
+    audit, replayed = audits.submit_audit(services, principal, body, key)
+    response.headers["Location"] = f"{request.url.path.rstrip('/')}/{audit.id}"
+    response.headers["Retry-After"] = str(services.settings.poll_after_seconds)
+    if replayed:
+        response.headers[REPLAYED] = "true"
+    return audit_view(audit)
+
+
+@router.get("", response_model=Audits, summary="List audits, newest first")
+def list_audits(
+    services: ServicesDep,
+    principal: ReaderDep,
+    cursor: Annotated[
+        str | None, Query(description="`next_cursor` of the page before.", max_length=512)
+    ] = None,
+    limit: Annotated[int | None, Query(ge=1, le=500, description="Audits on a page.")] = None,
+) -> Any:
+    """One page of the tenant's audits."""
+    page = audits.list_audits(services, principal, cursor, limit)
+    return {"items": [audit_view(audit) for audit in page.items], "next_cursor": page.next_cursor}
+
+
+@router.get(
+    "/{audit_id}",
+    response_model=Audit,
+    summary="Show an audit",
+    responses={
+        200: {
+            "headers": {
+                "ETag": {"schema": {"type": "string"}, "description": "Changes when the audit does."},
+                "Retry-After": {
+                    "schema": {"type": "integer"},
+                    "description": "Seconds before the next poll; absent once the audit has ended.",
+                },
+            }
+        },
+        304: {"description": "Nothing has changed since the answer with that ETag."},
+        **openapi.refusals(errors.NotFound),
+    },
+)
+def get_audit(services: ServicesDep, principal: ReaderDep, request: Request, audit_id: str) -> Response:
+    """The audit, its progress, and its result once it is done."""
+    view = audit_view(audits.get_audit(services, principal, audit_id))
+    pause = None if view["state"] in TERMINAL else services.settings.poll_after_seconds
+    return conditional.tagged(request, Audit, view, retry_after_seconds=pause)

@@ -1,0 +1,83 @@
+"""The only SQL on the table of audits. Loads and saves; decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy import func, select, text, tuple_
+from sqlalchemy.orm import Session
+
+from core.audits.models import OPEN, Audit, AuditState
+from core.db.base import ROW_LOCK
+
+
+def lock_tenant(session: Session, *, tenant: str) -> None:
+    """No other transaction asks for an audit of this tenant's until this one ends."""
+    session.execute(
+        text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))"), {"name": f"audit/{tenant}"}
+    )
+
+
+def by_key(session: Session, *, tenant: str, key: str) -> Audit | None:
+    return session.scalars(
+        select(Audit).where(Audit.tenant == tenant, Audit.idempotency_key == key)
+    ).one_or_none()
+
+
+def by_id(session: Session, audit_id: str) -> Audit | None:
+    return session.get(Audit, audit_id)
+
+
+def count_open(session: Session, *, tenant: str) -> int:
+    """The tenant's audits that are not finished."""
+    query = select(func.count()).where(Audit.tenant == tenant, Audit.state.in_(OPEN))
+    return session.execute(query).scalar_one()
+
+
+def page(
+    session: Session, *, tenant: str, before: tuple[datetime, str] | None, limit: int
+) -> Sequence[Audit]:
+    """Audits of a tenant, newest first, older than the pair (created_at, id)."""
+    query = (
+        select(Audit)
+        .where(Audit.tenant == tenant)
+        .order_by(Audit.created_at.desc(), Audit.id.desc())
+        .limit(limit)
+    )
+    if before is not None:
+        query = query.where(tuple_(Audit.created_at, Audit.id) < tuple_(*before))
+    return session.scalars(query).all()
+
+
+def lost_ids(session: Session, limit: int) -> Sequence[str]:
+    """Audits whose lease ran out while a worker should have held them, oldest first."""
+    query = (
+        select(Audit.id)
+        .where(Audit.state == AuditState.RUNNING, Audit.lease_expires_at < func.now())
+        .order_by(Audit.lease_expires_at)
+        .limit(limit)
+    )
+    return session.scalars(query).all()
+
+
+def lost(session: Session, audit_id: str) -> Audit | None:
+    """The audit, locked, if its lease has run out."""
+    query = (
+        select(Audit)
+        .where(Audit.id == audit_id, Audit.state == AuditState.RUNNING, Audit.lease_expires_at < func.now())
+        .with_for_update(**ROW_LOCK)
+        .execution_options(populate_existing=True)
+    )
+    return session.scalars(query).one_or_none()
+
+
+def queued_ids(session: Session, limit: int) -> Sequence[str]:
+    """Audits that wait for a worker, oldest first."""
+    query = select(Audit.id).where(Audit.state == AuditState.QUEUED).order_by(Audit.created_at).limit(limit)
+    return session.scalars(query).all()
+
+
+def database_now(session: Session) -> datetime:
+    """PostgreSQL's clock."""
+    return session.execute(select(func.now())).scalar_one()

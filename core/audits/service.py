@@ -1,0 +1,68 @@
+"""What happens to an audit, step by step."""
+
+from __future__ import annotations
+
+import re
+
+from sqlalchemy.orm import Session
+
+from core.audits import repository
+from core.audits.models import Audit, AuditReason, AuditState
+from core.audits.result import AuditResult
+from core.errors import IdempotencyKeyReused, InvalidInput, NotFound
+
+STAGE = re.compile(r"[a-z][a-z_ -]{0,63}")
+MAX_STEPS = 2**53
+
+
+def get(session: Session, *, tenant: str, audit_id: str) -> Audit:
+    """The tenant's audit; NotFound when there is none, or when it is another tenant's."""
+    audit = repository.by_id(session, audit_id)
+    if audit is None or audit.tenant != tenant:
+        raise NotFound("There is no such audit.", id=audit_id)
+    return audit
+
+
+def earlier(session: Session, *, tenant: str, key: str, digest: str) -> Audit | None:
+    """The audit that this key made earlier, or None; IdempotencyKeyReused for other content."""
+    audit = repository.by_key(session, tenant=tenant, key=key)
+    if audit is not None and audit.payload_hash != digest:
+        raise IdempotencyKeyReused(
+            "This Idempotency-Key was used for another request; use a new key.", field="Idempotency-Key"
+        )
+    return audit
+
+
+def started(audit: Audit) -> None:
+    """Nothing of an earlier attempt's progress is left."""
+    audit.stage, audit.done, audit.total = None, 0, 0
+
+
+def advanced(audit: Audit, *, stage: str, done: int, total: int) -> None:
+    """How far the audit is. InvalidInput for a stage that is no plain name, or counts out of range."""
+    if not STAGE.fullmatch(stage) or not 0 <= done <= total <= MAX_STEPS:
+        raise InvalidInput("Progress is a stage of lower-case letters and two counts.", field="stage")
+    audit.stage, audit.done, audit.total = stage, done, total
+
+
+def finished(session: Session, audit: Audit, result: AuditResult) -> None:
+    """The audit has a result."""
+    audit.state, audit.result = AuditState.DONE, result.model_dump(mode="json")
+    _end(session, audit)
+
+
+def failed(session: Session, audit: Audit, reason: AuditReason) -> None:
+    """The audit has ended without a result."""
+    audit.state, audit.reason = AuditState.FAILED, reason
+    _end(session, audit)
+
+
+def requeue(audit: Audit) -> None:
+    """The audit waits for another worker."""
+    audit.state = AuditState.QUEUED
+    audit.leased_by = audit.lease_expires_at = None
+
+
+def _end(session: Session, audit: Audit) -> None:
+    audit.finished_at = repository.database_now(session)
+    audit.leased_by = audit.lease_expires_at = None

@@ -1,0 +1,209 @@
+"""DP-SGD over edges: one edge is one example, and what leaves a step is one noisy sum of clipped gradients.
+
+Sampling coins, clipped gradients, their sum and the noise are integers; only the gradients themselves are
+floating-point. What a training costs is planned in :mod:`core.privacy.dp_sgd`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from core.errors import InvalidInput, MeterClosed
+from core.privacy import entropy, samplers
+from core.privacy.dp_sgd import DpSgd
+from core.privacy.mechanisms import MAX_SIGMA
+
+if TYPE_CHECKING:
+    import torch
+
+    from core.graphs.graph import Cell
+
+MAX_RADIUS = 2**20
+"""The clipping norm in grid steps, at most."""
+
+CHUNK_VALUES = 2**24
+"""Gradient values held at once, about: 64 MiB of float32."""
+
+MAX_CHUNK = 512
+MAX_PARAMETERS = 2**27
+_WORD = 2**64
+
+Loss = Callable[..., Any]
+"""``loss(call, *example) -> scalar``; ``call(...)`` is the module at the parameters of the moment."""
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """The edges that a step drew: ``cell`` counts into the session's cells, ``source`` and ``target`` are
+    ends.
+
+    int64, of one length. Raw data: it stays inside the callback that receives it.
+    """
+
+    cell: np.ndarray
+    source: np.ndarray
+    target: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+Examples = Callable[[Sampled], Sequence[Any]]
+"""Tensors with a row for each edge: row i a function of edge i and of public or paid-for values."""
+
+
+class DpSgdSession:
+    """A training of ``module`` for a planned number of steps. Made by ``PrivateGraph.dp_sgd``, which has
+    paid.
+
+    Sensitivity: each edge's gradient is scaled to the clipping norm C, then cut towards zero onto a grid of
+    C / R: an integer vector of L2 norm at most R, checked in integers; what is not finite or still too long
+    becomes zero. One edge more changes the integer sum by one such vector, where it was sampled.
+    Unit: one edge of one of the cells.
+    Proof: a step releases sum + discrete Gaussian noise of scale sigma R (rounded up), the edges sampled
+    by independent coins of probability q (rounded down). At an integer order a the divergence of the mixture
+    from the unsampled law is a sum of C(a, k) (1-q)^(a-k) q^k E[(ratio)^k] with positive terms, and
+    E[(ratio)^k] <= exp(k (k-1) / (2 sigma^2)) for the discrete Gaussian as for the continuous one (Canonne,
+    Kamath, Steinke 2020, Proposition 5): at most what the accountant adds up for PoissonSampled(q,
+    Gaussian(sigma)). The other direction is no larger, since x -> shift - x exchanges the two laws
+    (Mironov, Talwar, Zhang 2019, Theorem 5); the other edges' coins are common to both worlds
+    (quasi-convexity); other orders are chords of the integer ones. Steps compose adaptively. Public
+    examples, the divisor and the optimiser are post-processing.
+
+    Assurance: the noise and the sum are exact. Assumed: that a row's gradient, computed in floating point
+    inside batches of one fixed shape, does not depend on the other rows.
+    """
+
+    def __init__(
+        self,
+        training: DpSgd,
+        module: torch.nn.Module,
+        optimiser: torch.optim.Optimizer,
+        *,
+        clip: float,
+        divisor: float,
+    ) -> None:
+        """Arguments checked; no data yet. ``clip`` and ``divisor`` are public or already paid for."""
+        for value, name in ((clip, "clip"), (divisor, "divisor")):
+            if not (isinstance(value, int | float) and math.isfinite(value) and value > 0):
+                raise InvalidInput(f"{name} is a positive number", field=name)
+        self._module, self._optimiser = module, optimiser
+        self._clip, self._divisor = float(clip), float(divisor)
+        self._trained = {name: p for name, p in module.named_parameters() if p.requires_grad}
+        self._size = sum(p.numel() for p in self._trained.values())
+        if not 1 <= self._size <= MAX_PARAMETERS:
+            raise InvalidInput(f"a module has 1 to {MAX_PARAMETERS} trainable values", field="module")
+        held = {id(p) for group in optimiser.param_groups for p in group["params"]}
+        if held != {id(p) for p in self._trained.values()}:
+            raise InvalidInput("the optimiser holds the module's trainable parameters", field="optimiser")
+        sigma = training.noise_multiplier
+        self._radius = min(MAX_RADIUS, int(MAX_SIGMA / sigma))
+        self._scale = math.ceil(sigma * self._radius)
+        self._threshold = np.uint64(min(_WORD - 1, int(training.rate * _WORD)))
+        self._all = training.rate == 1
+        self._chunk = max(1, min(MAX_CHUNK, CHUNK_VALUES // self._size))
+        self.remaining = training.steps
+        self._edges: Sampled | None = None
+
+    def _open(self, cells: Sequence[Cell]) -> None:
+        """The session may sample from these cells: they have paid."""
+        counts = [cell.count for cell in cells]
+        self._edges = Sampled(
+            np.repeat(np.arange(len(cells)), counts),
+            np.concatenate([cell.source for cell in cells]).astype(np.int64),
+            np.concatenate([cell.target for cell in cells]).astype(np.int64),
+        )
+
+    def step(self, loss: Loss, examples: Examples, public: Sequence[Any] | None = None) -> None:
+        """The parameters have moved by one noisy gradient; one of the planned steps is used up.
+
+        ``public`` are examples that no edge of the cells went into, drawn from the schema or from what is
+        paid for (negatives, say): they pass the same clip and divisor and cost nothing. Raises MeterClosed
+        after the planned number of steps. O(examples * parameters), in chunks.
+        """
+        if self.remaining < 1 or self._edges is None:
+            raise MeterClosed("the planned steps of this training are over")
+        self.remaining -= 1  # first: a step that fails half-way may have read
+        rng = entropy.noise_generator()
+        batch = self._drawn(rng)
+        total = self._sum(loss, examples(batch), len(batch)) if len(batch) else None
+        if public is not None:
+            extra = self._sum(loss, public, len(public[0]))
+            total = extra if total is None else total + extra
+        start = np.zeros(self._size, np.int64) if total is None else total.cpu().numpy()
+        self._apply(samplers.add_discrete_gaussian_wide(rng, start, self._scale))
+        if self.remaining == 0:
+            self._edges = None
+
+    def _drawn(self, rng: entropy.Generator) -> Sampled:
+        edges = self._edges
+        assert edges is not None
+        if self._all:
+            return edges
+        kept = np.flatnonzero(rng.integers(0, _WORD, size=len(edges), dtype=np.uint64) < self._threshold)
+        return Sampled(edges.cell[kept], edges.source[kept], edges.target[kept])
+
+    def _sum(self, loss: Loss, batch: Sequence[Any], count: int) -> torch.Tensor:
+        """The integer sum of the clipped gradients; int64 (parameters,)."""
+        import torch
+
+        tensors = [torch.as_tensor(part) for part in batch]
+        if not tensors or any(part.shape[:1] != (count,) for part in tensors):
+            raise InvalidInput("examples are tensors with one row for each edge", field="examples")
+        gradients = self._per_example(loss, len(tensors))
+        values = {name: p.detach() for name, p in self._trained.items()}
+        device = next(iter(values.values())).device
+        total = torch.zeros(self._size, dtype=torch.int64, device=device)
+        for first in range(0, count, self._chunk):
+            rows = [part[first : first + self._chunk].to(device) for part in tensors]
+            filled = len(rows[0])
+            if filled < self._chunk:  # every batch has one shape, so that kernels do not change with its size
+                rows = [torch.cat([r, r[-1:].expand(self._chunk - filled, *r.shape[1:])]) for r in rows]
+            found = gradients(values, *rows)
+            flat = torch.cat([found[name].reshape(self._chunk, -1) for name in values], dim=1)
+            total += self._on_grid(flat[:filled]).sum(0)
+        return total
+
+    def _per_example(self, loss: Loss, parts: int) -> Callable[..., dict[str, torch.Tensor]]:
+        from torch.func import functional_call, grad, vmap
+
+        module = self._module
+        fixed = {
+            name: value.detach()
+            for name, value in (*module.named_parameters(), *module.named_buffers())
+            if name not in self._trained
+        }
+
+        def one(values: dict[str, torch.Tensor], *example: torch.Tensor) -> torch.Tensor:
+            return loss(lambda *a, **k: functional_call(module, {**fixed, **values}, a, k), *example)
+
+        return vmap(grad(one), in_dims=(None, *([0] * parts)), randomness="different")
+
+    def _on_grid(self, flat: torch.Tensor) -> torch.Tensor:
+        """Every row on the integer grid, its L2 norm at most the radius; rows that cannot be are zero."""
+        import torch
+
+        wide = flat.to(torch.float64)
+        norms = wide.square().sum(1, keepdim=True).sqrt()
+        scale = self._radius / torch.clamp(norms, min=self._clip)
+        points = torch.nan_to_num(torch.trunc(wide * scale), nan=0.0, posinf=0.0, neginf=0.0)
+        points = points.clamp(-self._radius, self._radius).to(torch.int64)
+        fits = (points.square().sum(1, keepdim=True) <= self._radius**2) & torch.isfinite(norms)
+        return points * fits
+
+    def _apply(self, noisy: np.ndarray) -> None:
+        import torch
+
+        step = torch.from_numpy(noisy.astype(np.float64) * (self._clip / self._radius / self._divisor))
+        first = 0
+        for parameter in self._trained.values():
+            piece = step[first : first + parameter.numel()].reshape(parameter.shape)
+            parameter.grad = piece.to(parameter)
+            first += parameter.numel()
+        self._optimiser.step()
+        self._optimiser.zero_grad(set_to_none=True)

@@ -1,0 +1,231 @@
+"""How each audited method runs once on a canary graph, and which numbers of its output are looked at.
+
+A basic mechanism runs through the metered session, as it does inside a generator. A generator is fitted; what
+is looked at is its metered output where that is known, and a sampled graph otherwise: a function of the
+output, so that it can only tell less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from core.errors import InvalidInput
+from core.generators import registry
+from core.generators.base import Generator, no_progress
+from core.graphs.graph import EdgeTable, Graph
+from core.graphs.schema import GraphSchema
+from core.privacy.audited import EDGE, MECHANISMS, AuditSpec, canary_steps, training_of
+from core.privacy.entropy import noise_generator
+from core.privacy.events import pure_nano_epsilon
+from core.privacy.meter import MemoryRecorder, Meter
+from core.privacy.plan import Allotment, PrivacyPlan
+from core.privacy.private_graph import PrivateCell, PrivateGraph
+from core.privacy.units import Unit
+
+BACKGROUND = ((2, 3), (2, 4), (3, 4), (4, 5))
+"""Edges that both neighbours have, in every step; away from the canary."""
+
+Once = Callable[[Graph, PrivacyPlan], np.ndarray]
+
+
+@dataclass(frozen=True)
+class AuditTarget:
+    """``once(graph, plan)`` is one run under a fresh meter of ``plan``: a vector of finite numbers."""
+
+    plan: PrivacyPlan
+    control: PrivacyPlan
+    graph: Graph
+    neighbour: Graph
+    once: Once
+
+
+def target_of(spec: AuditSpec) -> AuditTarget:
+    """What ``spec`` asks for, ready to run. Raises UnknownMethod, InvalidInput."""
+    plan, control = PrivacyPlan.from_json(spec.plan), PrivacyPlan.from_json(spec.control)
+    graph, neighbour = worlds(spec.graph_schema, plan.unit)
+    if spec.method in MECHANISMS:
+        params: Any = MECHANISMS[spec.method].Params.model_validate(spec.params)
+        once = _RUNNERS[spec.method](params)
+    else:
+        generator = registry.get(spec.method)
+        once = _generated(generator, generator.Params.model_validate(spec.params))
+    return AuditTarget(plan, control, graph, neighbour, once)
+
+
+def worlds(schema: GraphSchema, unit: Unit) -> tuple[Graph, Graph]:
+    """The canary graph and its neighbour without the canary."""
+    relation = schema.edge_type(EDGE)
+    canary = (0, 1) if relation.homogeneous else (0, 0)
+    held = canary_steps(unit, schema)
+    rows = [(step, *pair) for step in schema.steps_of(EDGE) for pair in BACKGROUND]
+    graphs = []
+    for more in ([(step, *canary) for step in held], []):
+        step, source, target = zip(*rows, *more, strict=True)
+        table = EdgeTable(np.array(source), np.array(target), np.array(step) if relation.temporal else None)
+        graphs.append(Graph.build(schema, {}, {EDGE: table}))
+    return graphs[0], graphs[1]
+
+
+def _each_cell(read: Callable[[PrivateCell, Allotment], tuple[list[float], float]]) -> Once:
+    """The numbers of every cell, one cell after another, and last the sum of what each says of the canary."""
+
+    def once(graph: Graph, plan: PrivacyPlan) -> np.ndarray:
+        private = PrivateGraph(graph, Meter(plan, MemoryRecorder()))
+        found = [read(private.cell(a.edge_type, a.step), a) for a in plan.allotments]
+        values = [value for part, _ in found for value in part]
+        return np.array([*values, sum(evidence for _, evidence in found)], dtype=np.float64)
+
+    return once
+
+
+def _laplace(params: Any) -> Once:
+    """Evidence is clipped: beyond the two true values Laplace noise tells no more than at them."""
+
+    def read(cell: PrivateCell, allotment: Allotment) -> tuple[list[float], float]:
+        nano = pure_nano_epsilon(allotment.event) or 0
+        seen = _seen(cell.laplace(params.query, nano_epsilon=nano, purpose="audit"), params.query)
+        return seen, sum(min(max(value, 0.0), 1.0) for value in seen)
+
+    return _each_cell(read)
+
+
+def _gaussian(params: Any) -> Once:
+    def read(cell: PrivateCell, allotment: Allotment) -> tuple[list[float], float]:
+        sigma: Any = allotment.event
+        values = cell.gaussian(params.query, noise_multiplier=sigma.noise_multiplier, purpose="audit")
+        seen = _seen(values, params.query)
+        return seen, sum(seen)
+
+    return _each_cell(read)
+
+
+def _seen(values: np.ndarray, query: str) -> list[float]:
+    """The numbers that the canary moves from 0 to 1: the count above the background's, its ends' degrees."""
+    if query == "edge_count":
+        return [float(values[0]) - len(BACKGROUND)]
+    return [float(value) for value in values[:2]]
+
+
+def _response(params: Any) -> Once:
+    from core.privacy.randomised_response import Flips, slot_count
+
+    def read(cell: PrivateCell, allotment: Allotment) -> tuple[list[float], float]:
+        nano = pure_nano_epsilon(allotment.event) or 0
+        flips = None
+        if params.form == "balanced":
+            flips = Flips.balanced(nano, len(BACKGROUND), slot_count(cell.shape))
+        source, target = cell.randomised_response(nano_epsilon=nano, purpose="audit", flips=flips)
+        canary = float(((source == 0) & (target == 1)).any())
+        return [canary, float(len(source))], canary
+
+    return _each_cell(read)
+
+
+def _training(params: Any) -> Once:
+    """A canary edge whose gradient is a unit vector, none for the others: every iterate's projection on it.
+
+    Besides the projections: their likelihood ratio under the planned noise and under half of it.
+    """
+
+    def once(graph: Graph, plan: PrivacyPlan) -> np.ndarray:
+        training = training_of(plan.allotments[0].event)
+        moves = canary_path(graph, plan)
+        return _evidence(moves, float(training.rate), float(training.noise_multiplier))
+
+    return once
+
+
+def canary_path(graph: Graph, plan: PrivacyPlan) -> np.ndarray:
+    """How far every step of the plan's training moves along the canary's gradient; float64 (steps,)."""
+    import torch
+
+    module = torch.nn.Linear(2, 1, bias=False, dtype=torch.float64)
+    with torch.no_grad():
+        module.weight.zero_()
+    session = PrivateGraph(graph, Meter(plan, MemoryRecorder())).dp_sgd(
+        training_of(plan.allotments[0].event),
+        cells=[(a.edge_type, a.step) for a in plan.allotments],
+        module=module,
+        optimiser=torch.optim.SGD(module.parameters(), lr=1.0),
+        clip=1.0,
+        divisor=1.0,
+        purpose="audit",
+    )
+    path = [0.0]
+    while session.remaining:
+        session.step(_rise, _canary_gradients)
+        path.append(float(module.weight[0, 0].detach()))
+    return np.diff(path)
+
+
+def _rise(call: Callable[[Any], Any], direction: Any) -> Any:
+    return -call(direction).sum()
+
+
+def _canary_gradients(edges: Any) -> tuple[Any]:
+    import torch
+
+    directions = np.zeros((len(edges), 2))
+    directions[(edges.source == 0) & (edges.target == 1), 0] = 1.0
+    return (torch.from_numpy(directions),)
+
+
+def _evidence(moves: np.ndarray, rate: float, sigma: float) -> np.ndarray:
+    ratios = [
+        np.log1p(rate * np.expm1(np.clip((2 * moves - 1) / (2 * s * s), -500, 500))).sum() if rate < 1
+        else moves.sum()
+        for s in (sigma, 2 * sigma, sigma / 2)
+    ]  # fmt: skip
+    return np.array([moves.sum(), moves.max(), *ratios])
+
+
+def _generated(generator: Generator, params: Any) -> Once:
+    """One fit, and its metered output or a drawn graph."""
+    read = _METERED.get(generator.name, _drawn)
+
+    def once(graph: Graph, plan: PrivacyPlan) -> np.ndarray:
+        private = PrivateGraph(graph, Meter(plan, MemoryRecorder()))
+        return read(generator.fit(private, plan, params, no_progress))
+
+    return once
+
+
+def _drawn(model: Any) -> np.ndarray:
+    """Of a drawn graph, step by step: its edges, the canary, the degrees of the canary's ends."""
+    graph = model.sample(noise_generator(), no_progress)
+    values: list[float] = []
+    for cell in graph.cells():
+        if cell.edge_type.name != EDGE:
+            continue
+        other = 1 if cell.edge_type.homogeneous else 0
+        canary = (cell.source == 0) & (cell.target == other)
+        ends = ((cell.source == 0).sum(), (cell.target == other).sum())
+        values += [float(cell.count), float(canary.any()), *map(float, ends)]
+    return np.array(values)
+
+
+def _psgraph(model: Any) -> np.ndarray:
+    """The noisy count above the background's and the noisy degrees of the canary's ends, step by step.
+
+    Clipped to 0..1, between which the canary moves them: what lies further out tells no more about it.
+    """
+    cells = [[m.edges - len(BACKGROUND), *(m.d_in + m.d_out)[:2]] for m in model.cells.values()]
+    values = np.clip(np.rint(np.concatenate(cells)), 0, 1)
+    return np.append(values, values.sum())
+
+
+_RUNNERS: Mapping[str, Callable[[Any], Once]] = {
+    "laplace": _laplace,
+    "gaussian": _gaussian,
+    "randomised_response": _response,
+    "dp_sgd": _training,
+}
+_METERED: Mapping[str, Callable[[Any], np.ndarray]] = {"psgraph": _psgraph}
+"""Generators whose fitted model shows what was paid for; the others are audited by what they draw."""
+
+if set(_RUNNERS) != set(MECHANISMS):
+    raise InvalidInput("every mechanism that can be asked for can be run", field="method")

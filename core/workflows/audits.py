@@ -1,0 +1,226 @@
+"""Audits: asked for, run under a lease, read. They touch no dataset and cost no budget."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from core import ids
+from core.audits import repository, service
+from core.audits.models import Audit, AuditReason, AuditState
+from core.audits.result import AuditResult
+from core.db import leases
+from core.errors import Conflict, InvalidInput
+from core.identity.models import Role
+from core.identity.service import Principal, require
+from core.jobs import idempotency
+from core.outbox import service as outbox
+from core.outbox.models import Topic
+from core.privacy.audited import AuditSpec
+from core.privacy.plan import PrivacyPlan
+from core.workflows import settle
+from core.workflows.audit_plans import AuditRequest, planned
+from core.workflows.context import Services
+
+__all__ = ["AuditRequest"]
+
+MAX_RESULT_BYTES = 2**20
+MAX_PAGE = 500
+_ROLES = (Role.REQUESTER, Role.CURATOR, Role.AUDITOR)
+
+
+@dataclass(frozen=True)
+class AuditPage:
+    """Some audits, newest first, and the opaque cursor of the next page (None on the last)."""
+
+    items: Sequence[Audit]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True)
+class AuditWork:
+    """An audit under one attempt, the fencing token of everything that is done for it."""
+
+    audit_id: str
+    attempt: int
+    spec: dict[str, Any]
+
+
+def submit_audit(
+    services: Services, principal: Principal, request: AuditRequest, idempotency_key: str | None
+) -> tuple[Audit, bool]:
+    """The audit is queued; True when an earlier call with this key did it.
+
+    Raises IdempotencyKeyMissing, IdempotencyKeyReused, what :func:`planned` raises, and Conflict while the
+    tenant has as many unfinished audits as the settings allow.
+    """
+    require(principal, *_ROLES)
+    key = idempotency.checked_key(idempotency_key)
+    content = request.model_dump(mode="json")
+    digest = idempotency.payload_hash(content)
+    with services.db.transaction() as session:
+        repository.lock_tenant(session, tenant=principal.tenant)
+        earlier = service.earlier(session, tenant=principal.tenant, key=key, digest=digest)
+        if earlier is not None:
+            return earlier, True
+        spec = planned(request, services.settings)
+        limit = services.settings.max_open_audits
+        if repository.count_open(session, tenant=principal.tenant) >= limit:
+            raise Conflict(f"{limit} audits are unfinished; wait until one has ended.")
+        audit = Audit(
+            id=ids.new_id(ids.AUDIT),
+            tenant=principal.tenant,
+            method=spec.method,
+            request=content,
+            spec=spec.model_dump(mode="json"),
+            state=AuditState.QUEUED,
+            idempotency_key=key,
+            payload_hash=digest,
+            requested_by=principal.key_id,
+            done=0,
+            total=0,
+        )
+        session.add(audit)
+        session.flush()
+        outbox.ring(session, Topic.AUDIT, audit.id)
+        session.refresh(audit)
+        return audit, False
+
+
+def get_audit(services: Services, principal: Principal, audit_id: str) -> Audit:
+    """The tenant's audit; NotFound otherwise."""
+    require(principal, *_ROLES)
+    with services.db.transaction() as session:
+        return service.get(session, tenant=principal.tenant, audit_id=audit_id)
+
+
+def list_audits(
+    services: Services, principal: Principal, cursor: str | None = None, limit: int | None = None
+) -> AuditPage:
+    """One page of the tenant's audits, newest first. InvalidInput: bad cursor or limit."""
+    require(principal, *_ROLES)
+    size = services.settings.page_size if limit is None else limit
+    if not 1 <= size <= MAX_PAGE:
+        raise InvalidInput(f"A page holds 1 to {MAX_PAGE} audits.", field="limit")
+    before = _parse_cursor(cursor) if cursor is not None else None
+    with services.db.transaction() as session:
+        rows = repository.page(session, tenant=principal.tenant, before=before, limit=size + 1)
+    more = _cursor(rows[size - 1]) if len(rows) > size else None
+    return AuditPage(rows[:size], more)
+
+
+def begin_audit(services: Services, audit_id: str, worker: str) -> AuditWork | None:
+    """The audit runs under this worker's lease; None if it is not free."""
+    settings = services.settings
+    with services.db.transaction() as session:
+        row = leases.claim(
+            session,
+            Audit,
+            audit_id,
+            worker=worker,
+            lease_seconds=settings.lease_seconds,
+            claimable=(AuditState.QUEUED,),
+            running=AuditState.RUNNING,
+            max_attempts=settings.max_attempts,
+        )
+        if row is None:
+            return None
+        service.started(row)
+        return AuditWork(audit_id, row.attempt, row.spec)
+
+
+def heartbeat_audit(services: Services, work: AuditWork) -> bool:
+    """The lease is extended; never cancelled. LeaseLost."""
+    with services.db.transaction() as session:
+        leases.heartbeat(
+            session,
+            Audit,
+            work.audit_id,
+            attempt=work.attempt,
+            lease_seconds=services.settings.lease_seconds,
+        )
+    return False
+
+
+def record_progress(services: Services, work: AuditWork, *, stage: str, done: int, total: int) -> None:
+    """Callers see how far the audit is. LeaseLost, InvalidInput."""
+    with services.db.transaction() as session:
+        row = leases.hold(session, Audit, work.audit_id, attempt=work.attempt)
+        service.advanced(row, stage=stage, done=done, total=total)
+
+
+def finish_audit(services: Services, work: AuditWork, report: Path) -> None:
+    """The result can be read. LeaseLost; InvalidInput for a file that is no result of this audit."""
+    result = _checked(report, work)
+    with services.db.transaction() as session:
+        row = leases.hold(session, Audit, work.audit_id, attempt=work.attempt)
+        service.finished(session, row, result)
+
+
+def fail_audit(services: Services, work: AuditWork, reason: AuditReason) -> None:
+    """The audit has ended without a result. LeaseLost."""
+    with services.db.transaction() as session:
+        row = leases.hold(session, Audit, work.audit_id, attempt=work.attempt)
+        service.failed(session, row, reason)
+
+
+def hand_back_audit(services: Services, audit_id: str, *, attempt: int | None = None) -> None:
+    """The audit waits for another worker, or has failed when no attempt is left.
+
+    With ``attempt``: given back by its holder (raises LeaseLost); without: taken when its lease ran out.
+    """
+    with services.db.transaction() as session:
+        if attempt is not None:
+            row = leases.hold(session, Audit, audit_id, attempt=attempt)
+        else:
+            found = repository.lost(session, audit_id)
+            if found is None:
+                return
+            row = found
+        if row.attempt >= services.settings.max_attempts:
+            service.failed(session, row, AuditReason.WORKER_LOST)
+        else:
+            service.requeue(row)
+            outbox.ring(session, Topic.AUDIT, audit_id, not_before_seconds=settle.retry_pause(row.attempt))
+
+
+def _checked(report: Path, work: AuditWork) -> AuditResult:
+    """The child's result, if it is of this audit and agrees with itself and with the plan."""
+    if report.is_symlink() or report.stat().st_size > MAX_RESULT_BYTES:
+        raise InvalidInput("the child left no result that could be read")
+    try:
+        result = AuditResult.model_validate_json(report.read_bytes())
+    except ValidationError:
+        raise InvalidInput("the child left no result of a known kind") from None
+    spec = AuditSpec.model_validate(work.spec)
+    plan = PrivacyPlan.from_json(spec.plan)
+    cost = plan.cost()
+    asked = (spec.method, spec.params, spec.runs, str(plan.unit), plan.window)
+    told = (result.method, result.parameters, result.runs, result.unit, result.window)
+    if asked != told or (cost.nano_epsilon, cost.delta_atto) != (result.nano_epsilon, result.delta_atto):
+        raise InvalidInput("the child's result is of another audit")
+    return result
+
+
+def _cursor(audit: Audit) -> str:
+    text = json.dumps([audit.created_at.isoformat(), audit.id])
+    return base64.urlsafe_b64encode(text.encode()).decode()
+
+
+def _parse_cursor(cursor: str) -> tuple[datetime, str]:
+    try:
+        created_at, audit_id = json.loads(base64.urlsafe_b64decode(cursor.encode("ascii")))
+        moment = datetime.fromisoformat(created_at)
+        if moment.tzinfo is None or not isinstance(audit_id, str):
+            raise ValueError("not a cursor")
+    except (ValueError, TypeError, binascii.Error) as error:
+        raise InvalidInput("The cursor is not one that this service gave out.", field="cursor") from error
+    return moment, audit_id

@@ -1,0 +1,282 @@
+"""DP-SGD over edges: the planned noise, the metered session, the clipping grid, the noise itself."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import torch
+
+from core.errors import InvalidInput, MeterClosed, NotAccepted, PlanExceeded
+from core.graphs.graph import EdgeTable, Graph, NodeTable
+from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.privacy import accountant, samplers
+from core.privacy.dp_sgd import GRAIN, DpSgd, noise_multiplier
+from core.privacy.events import NANO, GaussianEvent, PoissonSampled, Pure, Repeated, rdp, to_dp_event
+from core.privacy.guarantee import guarantee_of
+from core.privacy.meter import MemoryRecorder, Meter
+from core.privacy.plan import Allotment, PrivacyPlan
+from core.privacy.private_graph import PrivateGraph
+from core.privacy.units import Unit
+
+DELTA = 10**13
+TRAINING = DpSgd(Fraction(1, 2), Fraction(2), 3)
+
+
+def cost(event, *besides):
+    curve = accountant.cell_curve((*besides, event), accountant.ORDERS)
+    return accountant.nano_epsilon(list(map(float, curve)), DELTA)
+
+
+@pytest.mark.parametrize(
+    ("rate", "steps", "besides"), [(0.1, 50, ()), (1, 1, ()), (0.1, 50, (Pure(NANO // 2, "x"),))]
+)
+def test_the_solved_noise_is_the_least_that_keeps_to_the_promise(rate, steps, besides):
+    sigma = noise_multiplier(NANO, DELTA, rate, steps, besides)
+    assert sigma * GRAIN == int(sigma * GRAIN)
+    assert cost(DpSgd(rate, sigma, steps).event, *besides) <= NANO
+    assert cost(DpSgd(rate, sigma - Fraction(1, GRAIN), steps).event, *besides) > NANO
+
+
+def test_a_promise_that_no_noise_keeps_is_refused():
+    with pytest.raises(NotAccepted):
+        noise_multiplier(1000, DELTA, 1, 1000)
+
+
+def test_sampled_gaussian_bounds_are_dp_accountings_and_never_below_them():
+    import dp_accounting
+    from dp_accounting.rdp import RdpAccountant
+
+    event = PoissonSampled(Fraction(1, 100), GaussianEvent(Fraction(3, 2)))
+    orders = [o for o in accountant.ORDERS if o <= 64]
+    theirs = RdpAccountant(orders, dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE)
+    theirs.compose(to_dp_event(event))
+    ours = rdp(event, orders)
+    whole = np.array([order == int(order) for order in orders])
+    assert ours[whole] == pytest.approx(theirs._rdp[whole], rel=1e-12)
+    assert (ours[~whole] >= theirs._rdp[~whole]).all()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"rate": 0},
+        {"rate": 1.5},
+        {"noise_multiplier": 0.01},
+        {"noise_multiplier": 5000},
+        {"steps": 0},
+        {"steps": 2.0},
+    ],
+)
+def test_trainings_outside_the_bounds_are_refused(values):
+    with pytest.raises(InvalidInput):
+        DpSgd(**({"rate": Fraction(1, 2), "noise_multiplier": Fraction(1), "steps": 1} | values))
+
+
+class Vector(torch.nn.Module):
+    """One parameter for each node; the gradient of an edge is what the loss makes of its ends."""
+
+    def __init__(self, size=6):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.zeros(size))
+
+    def forward(self, direction):
+        return self.weight @ direction
+
+
+def rise(call, direction):
+    return -call(direction)
+
+
+def ends(scale=1.0):
+    def examples(edges):
+        return (scale * torch.eye(6)[torch.from_numpy(edges.source)],)
+
+    return examples
+
+
+def session(
+    training=TRAINING, *, unit=Unit.EDGE, allotted=None, cells=None, clip=1.0, module=None, pairs=None
+):
+    temporal = unit.temporal
+    schema = GraphSchema(
+        node_types=(NodeType(count=6),),
+        edge_types=(EdgeType(temporal=temporal),),
+        time=TimeGrid(count=2) if temporal else None,
+    )
+    source, target = np.array(pairs or [(0, 1), (1, 2), (2, 3)]).T
+    table = EdgeTable(source, target, np.arange(len(source)) % 2 if temporal else None)
+    graph = Graph.build(schema, {"node": NodeTable(6)}, {"edge": table})
+    steps = schema.steps_of("edge")
+    event = allotted or training.event
+    plan = PrivacyPlan(
+        "t", unit, None, schema.steps, tuple(Allotment("edge", s, event, "x") for s in steps), DELTA
+    )
+    meter = Meter(plan, MemoryRecorder())
+    module = module or Vector()
+    opened = PrivateGraph(graph, meter).dp_sgd(
+        training,
+        cells=cells or [("edge", s) for s in steps],
+        module=module,
+        optimiser=torch.optim.SGD(module.parameters(), lr=1.0),
+        clip=clip,
+        divisor=1.0,
+        purpose="train",
+    )
+    return opened, module, meter, plan
+
+
+@pytest.fixture
+def silent(monkeypatch):
+    """No noise: what is left is the sum of clipped gradients."""
+    monkeypatch.setattr(samplers, "add_discrete_gaussian_wide", lambda rng, values, sigma: values)
+
+
+def test_every_cell_pays_before_the_first_step_and_the_guarantee_follows():
+    opened, _, meter, plan = session(unit=Unit.EVENT)
+    assert [(e.edge_type, e.step, e.event) for e in meter.transcript] == [
+        ("edge", 0, TRAINING.event),
+        ("edge", 1, TRAINING.event),
+    ]
+    for _ in range(3):
+        opened.step(rise, ends())
+    with pytest.raises(MeterClosed):
+        opened.step(rise, ends())
+    assert len(meter.transcript) == 2
+    assert guarantee_of(plan, meter.transcript, DELTA).nano_epsilon == cost(TRAINING.event)
+
+
+def test_an_overrun_is_refused():
+    with pytest.raises(PlanExceeded):
+        session(allotted=Repeated(PoissonSampled(Fraction(1, 2), GaussianEvent(Fraction(2))), 2))
+
+
+@pytest.mark.parametrize("unit", [Unit.PAIR])
+def test_other_units_are_refused(unit):
+    with pytest.raises(NotAccepted):
+        session(unit=unit)
+
+
+def test_bad_arguments_are_refused_before_anything_is_charged():
+    for changed in ({"cells": [("edge", None)] * 2}, {"clip": 0.0}, {"clip": float("nan")}):
+        with pytest.raises(InvalidInput):
+            session(**changed)
+    frozen = Vector()
+    frozen.weight.requires_grad_(False)
+    with pytest.raises((InvalidInput, ValueError)):
+        session(module=frozen)
+
+
+def test_the_sum_of_clipped_gradients_is_what_moves_the_parameters(silent):
+    every = DpSgd(1, Fraction(2), 2)
+    opened, module, _, _ = session(every)
+    opened.step(rise, ends(0.5))
+    assert module.weight.tolist() == pytest.approx([0.5, 0.5, 0.5, 0, 0, 0], abs=1e-5)
+    opened.step(rise, ends(100.0), public=(torch.eye(6)[[5, 5]] * 0.25,))
+    assert module.weight.tolist() == pytest.approx([1.5, 1.5, 1.5, 0, 0, 0.5], abs=1e-5)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), 1e300])
+def test_a_gradient_that_cannot_be_clipped_counts_as_none(silent, bad):
+    opened, module, _, _ = session(DpSgd(1, Fraction(2), 1))
+
+    def examples(edges):
+        rows = torch.eye(6)[torch.from_numpy(edges.source)].double()
+        rows[0, 0] = bad
+        return (rows.float() if bad != 1e300 else rows.clamp(max=3e38).float(),)
+
+    opened.step(rise, examples)
+    first, *others = module.weight.tolist()
+    assert first == pytest.approx(0.0 if bad != 1e300 else 1.0, abs=1e-5)
+    assert others == pytest.approx([1, 1, 0, 0, 0], abs=1e-5)
+
+
+def test_no_gradient_is_longer_than_the_radius():
+    opened, _, _, _ = session()
+    rows = torch.randn(2_000, 6, generator=torch.Generator().manual_seed(0))
+    rows *= torch.logspace(-8, 8, 2_000)[:, None]
+    points = opened._on_grid(rows)
+    norms = points.square().sum(1)
+    assert (norms <= opened._radius**2).all()
+    long = rows.norm(dim=1) > 1
+    assert (norms[long] >= (opened._radius - 6) ** 2).all()
+
+
+def test_one_example_moves_the_sum_by_itself_alone():
+    """A row's gradient must not depend on the rows beside it, to the last bit."""
+    torch.manual_seed(0)
+    module = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1))
+    opened, _, _, _ = session(module=module)
+    rows = torch.randn(37, 8)
+
+    def loss(call, row):
+        return torch.nn.functional.softplus(-call(row)).squeeze()
+
+    whole = opened._sum(loss, (rows,), 37)
+    for left_out in (0, 17, 36):
+        kept = torch.cat([rows[:left_out], rows[left_out + 1 :]])
+        alone = opened._sum(loss, (rows[left_out : left_out + 1],), 1)
+        assert torch.equal(whole - opened._sum(loss, (kept,), 36), alone)
+
+
+def test_sampling_keeps_the_rate_and_noise_has_the_stated_scale():
+    training = DpSgd(Fraction(1, 4), Fraction(1), 4_000)
+    opened, module, _, _ = session(training)
+    moves, last = [], torch.zeros(6)
+    for _ in range(4_000):
+        opened.step(rise, ends())
+        moves.append((module.weight.detach() - last).numpy())
+        last = module.weight.detach().clone()
+    found = np.array(moves)
+    assert found[:, 4].std() == pytest.approx(1.0, abs=0.06)  # no edge leaves node 4: noise alone
+    assert found[:, 0].mean() == pytest.approx(0.25, abs=0.1)
+    assert np.abs(found[:, 4].mean()) < 0.1
+
+
+def test_builders_return_a_row_for_each_edge():
+    opened, _, _, _ = session(DpSgd(1, Fraction(1), 1))
+    with pytest.raises(InvalidInput, match="one row"):
+        opened.step(rise, lambda edges: (torch.zeros(1, 6),))
+    with pytest.raises(MeterClosed):  # the step that failed is used up
+        opened.step(rise, ends())
+
+
+def test_a_planted_partition_is_learnt():
+    """Enough epsilon, and the embedding tells linked pairs from others."""
+    n = 60
+    rng = np.random.default_rng(0)
+    half = np.arange(n) % 2
+    a, b = rng.integers(0, n, (2, 4_000))
+    same = (half[a] == half[b]) & (a != b)
+    schema = GraphSchema(node_types=(NodeType(count=n),), edge_types=(EdgeType(),))
+    graph = Graph.build(schema, {"node": NodeTable(n)}, {"edge": EdgeTable(a[same], b[same])})
+    training = DpSgd.within(8 * NANO, DELTA, Fraction(1, 4), 40)
+    plan = PrivacyPlan("t", Unit.EDGE, None, 1, (Allotment("edge", None, training.event, "x"),), DELTA)
+    torch.manual_seed(0)
+    module = torch.nn.Embedding(n, 4)
+    opened = PrivateGraph(graph, Meter(plan, MemoryRecorder())).dp_sgd(
+        training,
+        cells=[("edge", None)],
+        module=module,
+        optimiser=torch.optim.Adam(module.parameters(), lr=0.1),
+        clip=1.0,
+        divisor=100.0,
+        purpose="train",
+    )
+
+    def loss(call, u, v, label):
+        return torch.nn.functional.binary_cross_entropy_with_logits((call(u) * call(v)).sum(), label)
+
+    def linked(edges):
+        return torch.from_numpy(edges.source), torch.from_numpy(edges.target), torch.ones(len(edges))
+
+    while opened.remaining:
+        u, v = torch.from_numpy(rng.integers(0, n, (2, 150)))
+        opened.step(loss, linked, public=(u, v, torch.zeros(150)))
+    score = module.weight.detach().numpy() @ module.weight.detach().numpy().T
+    upper = np.triu_indices(n, 1)
+    alike = (half[:, None] == half)[upper]
+    ranks = score[upper].argsort().argsort()
+    auc = (ranks[alike].mean() - (alike.sum() - 1) / 2) / (~alike).sum()
+    assert auc > 0.7
