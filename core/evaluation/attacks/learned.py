@@ -1,0 +1,134 @@
+"""Link inference by models that are trained on the release: node2vec, graph auto-encoder, SEAL.
+
+PPGSL's attackers (section V-A2): they know the release and who is who in it, and nothing of the targets. Each
+learns from the release's own links and as many pairs without a link. Embeddings are shared: cosine and SVM
+of one seed train one model a graph.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.evaluation.learning.limits import unlearnable
+from core.evaluation.metric import Suite
+from core.evaluation.view import UndirectedView
+
+if TYPE_CHECKING:
+    from core.evaluation.learning.gcn import Features
+
+MAX_TARGETS = 20_000
+# Each target has a subgraph of its own.
+MAX_SEAL_TARGETS = 4_000
+
+_KNOWS = "Knows which released node is which person; "
+_COSINE = "ranks pairs by the cosine of their embeddings."
+_SVM = (
+    "ranks pairs by a linear support vector machine on products of embeddings, trained on the release's "
+    "links and as many other pairs."
+)
+_NODE2VEC = "learns node2vec embeddings of the release (walks of 40 nodes, 64 dimensions); "
+_GAE = "trains a graph auto-encoder on the release (two convolutions, 64 dimensions); "
+
+
+@dataclass(frozen=True)
+class Node2VecAttack:
+    """node2vec embeddings of the release; ``classified`` says whether an SVM or the cosine ranks pairs."""
+
+    name: str
+    title: str
+    knowledge: str
+    classified: bool
+    suite: Suite = Suite.FULL
+    max_targets: int = MAX_TARGETS
+
+    def applies(self, view: UndirectedView) -> str | None:
+        return unlearnable(view)
+
+    def score(
+        self, published: UndirectedView, source: np.ndarray, target: np.ndarray, seed: int
+    ) -> np.ndarray:
+        from core.evaluation.learning.node2vec import Node2Vec
+
+        return _ranked(published, published.once(Node2Vec(seed)), source, target, self.classified, seed)
+
+
+@dataclass(frozen=True)
+class AutoencoderAttack:
+    """Embeddings of a graph auto-encoder trained on the release, with node features where they are known."""
+
+    name: str
+    title: str
+    knowledge: str
+    classified: bool
+    features: Features | None = None
+    suite: Suite = Suite.FULL
+    max_targets: int = MAX_TARGETS
+
+    def applies(self, view: UndirectedView) -> str | None:
+        return unlearnable(view)
+
+    def score(
+        self, published: UndirectedView, source: np.ndarray, target: np.ndarray, seed: int
+    ) -> np.ndarray:
+        from core.evaluation.learning.gcn import Autoencoder
+
+        embedding = published.once(Autoencoder(seed, self.features))
+        return _ranked(published, embedding, source, target, self.classified, seed)
+
+
+@dataclass(frozen=True)
+class SealAttack:
+    """SEAL: a network that reads the subgraph around a pair, the pair's own link cut from it."""
+
+    name: str = "seal"
+    title: str = "SEAL"
+    knowledge: str = (
+        _KNOWS + "trains a network to tell the neighbourhoods of linked pairs of the release from those of "
+        "other pairs (one hop, at most 60 nodes, 2 000 pairs of each kind); the pair's own link is not "
+        "looked at."
+    )
+    suite: Suite = Suite.FULL
+    max_targets: int = MAX_SEAL_TARGETS
+
+    def applies(self, view: UndirectedView) -> str | None:
+        return unlearnable(view)
+
+    def score(
+        self, published: UndirectedView, source: np.ndarray, target: np.ndarray, seed: int
+    ) -> np.ndarray:
+        from core.evaluation.learning.seal import Seal
+
+        return Seal(seed).score(published, source, target)
+
+
+def _ranked(
+    view: UndirectedView,
+    embedding: np.ndarray,
+    source: np.ndarray,
+    target: np.ndarray,
+    by_machine: bool,
+    seed: int,
+) -> np.ndarray:
+    from core.evaluation.learning.pairs import classified, cosine
+
+    if by_machine:
+        return classified(view, embedding, source, target, seed)
+    return cosine(embedding, source, target)
+
+
+def scorers(features: Features | None = None) -> tuple[Node2VecAttack | AutoencoderAttack | SealAttack, ...]:
+    """The five learned attackers; auto-encoders read ``features``, one row a node, where they are given."""
+    gae = _KNOWS + _GAE if features is None else _KNOWS + "knows node features; " + _GAE
+    return (
+        Node2VecAttack("node2vec_cosine", "node2vec, cosine", _KNOWS + _NODE2VEC + _COSINE, False),
+        Node2VecAttack("node2vec_svm", "node2vec, support vectors", _KNOWS + _NODE2VEC + _SVM, True),
+        AutoencoderAttack("gae_cosine", "Graph auto-encoder, cosine", gae + _COSINE, False, features),
+        AutoencoderAttack("gae_svm", "Graph auto-encoder, support vectors", gae + _SVM, True, features),
+        SealAttack(),
+    )
+
+
+SCORERS = scorers()

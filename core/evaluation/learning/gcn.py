@@ -1,0 +1,153 @@
+"""Graph convolutions: a two-layer encoder, trained to rebuild links or to tell classes apart.
+
+A layer is P X W + b, with the propagation P of :mod:`core.evaluation.learning.tensors` (Kipf and Welling,
+"Semi-supervised classification with graph convolutional networks", 2017, Eq. 2). Without features X is the
+identity, so that the first W is a table of one learned row a node, as in Kipf and Welling, "Variational graph
+auto-encoders" (2016): a model of one graph's nodes, which knows nothing but the structure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional
+
+from core.evaluation.attacks.negatives import uniform
+from core.evaluation.learning.devices import seeded
+from core.evaluation.learning.tensors import csr_tensor, feature_tensor, propagation
+from core.evaluation.view import UndirectedView
+from core.privacy.entropy import public_generator
+
+HIDDEN = 128
+EMBEDDING = 64
+LEARNING_RATE = 0.01
+# A table of one row a node learns more slowly than weights that all nodes share.
+EPOCHS_WITH_FEATURES = 100
+EPOCHS_WITHOUT = 200
+LINKS_AN_EPOCH = 65_536
+CLASSIFIER_HIDDEN = 64
+CLASSIFIER_EPOCHS = 200
+DROPOUT = 0.5
+WEIGHT_DECAY = 5e-4
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """(n, d) float32 node features, compared by identity."""
+
+    values: np.ndarray
+
+
+class Encoder(nn.Module):
+    """Two convolutions with a ReLU between; ``width`` None: no features, one learned row a node."""
+
+    def __init__(self, nodes: int, width: int | None, hidden: int, out: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.first = nn.Parameter(torch.empty(nodes if width is None else width, hidden))
+        self.shift = nn.Parameter(torch.zeros(hidden))
+        self.second = nn.Linear(hidden, out)
+        self.dropout = dropout
+        nn.init.xavier_uniform_(self.first)
+        nn.init.xavier_uniform_(self.second.weight)
+        nn.init.zeros_(self.second.bias)
+
+    def forward(self, step: torch.Tensor, features: torch.Tensor | None) -> torch.Tensor:
+        """(n, out) from the (n, n) propagation and the (n, d) features."""
+        projected = self.first if features is None else features @ self.first
+        hidden = functional.relu(torch.sparse.mm(step, projected) + self.shift)
+        hidden = functional.dropout(hidden, self.dropout, self.training)
+        return torch.sparse.mm(step, self.second(hidden))
+
+
+@dataclass(frozen=True)
+class Autoencoder:
+    """A graph auto-encoder's embedding as a function of a view, for :meth:`UndirectedView.once`.
+
+    Equal settings and the same ``features`` object give one embedding, however many ask for it.
+    """
+
+    seed: int
+    features: Features | None = None
+
+    def __call__(self, view: UndirectedView) -> np.ndarray:
+        """(n, EMBEDDING) float32: rows whose cosines tell links from uniform non-links.
+
+        Each epoch takes all links (at most LINKS_AN_EPOCH drawn ones) and as many fresh non-links; the loss
+        is the cross-entropy of the logistic of the cosines, as in PPGSL (section V-A6): inner products, as in
+        the GAE, learn degrees too and rank worse. The number of epochs is fixed, nothing is held out.
+        O(epochs * HIDDEN * (m + non-zeros of the features)).
+        """
+        rng = public_generator(self.seed)
+        given = None if self.features is None else self.features.values
+        width = None if given is None else given.shape[1]
+        with seeded(self.seed) as place:
+            step = csr_tensor(propagation(view), place)
+            inputs = None if given is None else feature_tensor(given, place)
+            model = Encoder(view.node_count, width, HIDDEN, EMBEDDING).to(place)
+            optimiser = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
+            links = np.stack([view.u, view.v])
+            for _ in range(EPOCHS_WITHOUT if given is None else EPOCHS_WITH_FEATURES):
+                shown = links
+                if view.edge_count > LINKS_AN_EPOCH:
+                    shown = links[:, rng.choice(view.edge_count, LINKS_AN_EPOCH, replace=False)]
+                pairs = np.concatenate([shown, np.stack(uniform(view, shown.shape[1], rng))], axis=1)
+                u, v = torch.from_numpy(pairs).to(place)
+                label = (torch.arange(len(u), device=place) < shown.shape[1]).float()
+                optimiser.zero_grad()
+                rows = functional.normalize(model(step, inputs), dim=1)
+                loss = functional.binary_cross_entropy_with_logits((rows[u] * rows[v]).sum(1), label)
+                loss.backward()
+                optimiser.step()
+            with torch.no_grad():
+                return model(step, inputs).cpu().numpy()
+
+
+def trained_classifier(
+    view: UndirectedView, features: Features | None, label: np.ndarray, known: np.ndarray, seed: int
+) -> Classifier:
+    """A two-layer GCN that has learned the labels of the nodes ``known`` from one structure.
+
+    ``label`` is int64 0..classes-1 with -1 for none; ``known`` are node indices with a label. Semi-supervised
+    as in Kipf and Welling (2017): dropout 0.5, weight decay 5e-4 on the first layer, a fixed number of
+    epochs. O(epochs * CLASSIFIER_HIDDEN * (m + non-zeros of the features)).
+    """
+    given = None if features is None else features.values
+    with seeded(seed) as place:
+        step = csr_tensor(propagation(view), place)
+        inputs = None if given is None else feature_tensor(given, place)
+        width = None if given is None else given.shape[1]
+        classes = int(label.max()) + 1
+        model = Encoder(view.node_count, width, CLASSIFIER_HIDDEN, classes, DROPOUT).to(place)
+        optimiser = torch.optim.Adam(
+            [
+                {"params": [model.first, model.shift], "weight_decay": WEIGHT_DECAY},
+                {"params": model.second.parameters(), "weight_decay": 0.0},
+            ],
+            lr=LEARNING_RATE,
+        )
+        where = torch.from_numpy(known).to(place)
+        wanted = torch.from_numpy(label[known]).to(place)
+        for _ in range(CLASSIFIER_EPOCHS):
+            optimiser.zero_grad()
+            loss = functional.cross_entropy(model(step, inputs)[where], wanted)
+            loss.backward()
+            optimiser.step()
+    return Classifier(model.eval(), inputs, place)
+
+
+@dataclass(frozen=True)
+class Classifier:
+    """A trained GCN, its features and where it runs."""
+
+    model: Encoder
+    features: torch.Tensor | None
+    place: torch.device
+
+    def predict(self, view: UndirectedView) -> np.ndarray:
+        """The class of every node, int64, when messages pass along the links of ``view``."""
+        with torch.no_grad():
+            scores = self.model(csr_tensor(propagation(view), self.place), self.features)
+            return scores.argmax(dim=1).cpu().numpy()

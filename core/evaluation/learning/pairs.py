@@ -1,0 +1,64 @@
+"""Pairs of nodes: links to learn from beside non-links, and scores from embeddings."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.evaluation.attacks.negatives import uniform
+from core.evaluation.attacks.pairs import contains, pair_keys
+from core.evaluation.learning.limits import room
+from core.evaluation.view import UndirectedView
+from core.privacy.entropy import Generator, public_generator
+
+TRAINING_PAIRS = 20_000
+
+
+def without(view: UndirectedView, u: np.ndarray, v: np.ndarray) -> UndirectedView:
+    """The view without the pairs (u, v), those of them that it links; sides and nodes stay. O(m log m)."""
+    barred = np.sort(pair_keys(view.node_count, u, v))
+    kept = ~contains(barred, pair_keys(view.node_count, view.u, view.v))
+    links = view.u[kept], view.v[kept]
+    sides: dict[str, np.ndarray] = {}  # of a relation, not of a part of its links
+    return UndirectedView(
+        view.node_count, *links, view.bipartite, view.source_count, len(links[0]), room(view), sides
+    )
+
+
+def training_pairs(
+    view: UndirectedView, limit: int, rng: Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """``(u, v, label)``: at most ``limit`` links, drawn without replacement, and as many non-links; shuffled.
+
+    Fewer non-links where the graph has no more.
+    """
+    chosen = rng.permutation(view.edge_count)[:limit]
+    u, v = uniform(view, len(chosen), rng)
+    label = np.arange(len(chosen) + len(u)) < len(chosen)
+    order = rng.permutation(len(label))
+    return np.append(view.u[chosen], u)[order], np.append(view.v[chosen], v)[order], label[order]
+
+
+def cosine(embedding: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Cosine similarity of each pair's rows, float64; 0 where a row is zero. O(n d + k d)."""
+    norms = np.linalg.norm(embedding, axis=1)
+    unit = embedding / np.where(norms > 0, norms, 1)[:, None]
+    return np.einsum("ij,ij->i", unit[u], unit[v]).astype(np.float64)
+
+
+def classified(
+    view: UndirectedView, embedding: np.ndarray, u: np.ndarray, v: np.ndarray, seed: int
+) -> np.ndarray:
+    """Each pair's signed distance from the hyperplane of a linear SVM on Hadamard products, float64.
+
+    The machine learns the view's own links (at most TRAINING_PAIRS) from as many non-links. Products, not
+    the concatenation that PPGSL (section V-A2) names: a linear function of two rows laid end to end is a sum
+    of one term a node, and cannot see whether the rows are alike.
+    """
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.svm import LinearSVC
+
+    first, second, label = training_pairs(view, TRAINING_PAIRS, public_generator(seed))
+    machine = make_pipeline(StandardScaler(), LinearSVC(random_state=seed, dual=False))
+    machine.fit(embedding[first] * embedding[second], label)
+    return machine.decision_function(embedding[u] * embedding[v]).astype(np.float64)

@@ -1,0 +1,107 @@
+"""Node classification: how well a GCN that learns from either structure tells the original's labels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from core.evaluation.learning.limits import FEWEST_LINKS, repetitions, too_large
+from core.evaluation.tasks.subjects import Labels
+from core.evaluation.view import UndirectedView
+from core.privacy.entropy import public_generator
+
+if TYPE_CHECKING:
+    from core.evaluation.learning.gcn import Features
+
+SEED = 20_170_424
+TRAINING_SHARE = 0.3
+MEASURES = ("micro_f1", "macro_f1")
+
+_COMMON = (
+    "A two-layer GCN (public node features, or one learned row a node) learns the labels of "
+    f"{TRAINING_SHARE:.0%} of the labelled nodes, drawn at random; F1 on the others, mean over repetitions. "
+)
+DEFINITIONS = {
+    "node_classification": _COMMON + "It is trained and applied on the same structure (PPGSL, V-A3).",
+    "node_classification_transfer": (
+        _COMMON + "It is trained on either structure and applied on the original's: "
+        "train on synthetic, test on real. The original's links carry known labels to their neighbours "
+        "whatever was learned from, so that even a poor structure scores well: read it beside the other task."
+    ),
+}
+TITLES = {
+    "node_classification": "Node classification",
+    "node_classification_transfer": "Node classification, tested on the original",
+}
+
+
+def node_classification(
+    original: UndirectedView, synthetic: UndirectedView, features: Features | None, labels: Labels
+) -> list[dict[str, Any]]:
+    """Task entries: both tasks, micro and macro F1 each; features and labels are the original's in all runs.
+
+    Deterministic; equal graphs get equal figures. Time: two GCNs a repetition (see ``repetitions``).
+    """
+    reason = labels.not_run or too_large(original) or too_large(synthetic)
+    if reason is None and min(original.edge_count, synthetic.edge_count) < FEWEST_LINKS:
+        reason = f"A graph has fewer than {FEWEST_LINKS} links: there is too little to learn from."
+    means, repeated = None, repetitions(original)
+    if reason is None:
+        runs = [run(original, synthetic, features, labels.classes, SEED + turn) for turn in range(repeated)]
+        means = np.mean(runs, axis=0)
+    entries = []
+    for task, name in enumerate(DEFINITIONS):
+        for column, measure in enumerate(MEASURES):
+            figures = [None] * 3 if means is None else [*means[task, :, column].tolist(), means[2, 0, column]]
+            entries.append(
+                {
+                    "name": name,
+                    "title": TITLES[name],
+                    "definition": DEFINITIONS[name],
+                    "subject": labels.name,
+                    "measure": measure,
+                    "trained_on_original": figures[0],
+                    "trained_on_synthetic": figures[1],
+                    "baseline": None if figures[2] is None else float(figures[2]),
+                    "repetitions": repeated,
+                    "not_run": reason,
+                }
+            )
+    return entries
+
+
+def run(
+    original: UndirectedView,
+    synthetic: UndirectedView,
+    features: Features | None,
+    classes: np.ndarray,
+    seed: int,
+) -> np.ndarray:
+    """(3, 2, 2) float64 of one split: tasks and baseline; original and synthetic; micro and macro F1.
+
+    The baseline names the most frequent class of the training nodes.
+    """
+    from core.evaluation.learning.gcn import trained_classifier
+
+    nodes = public_generator(seed).permutation(np.flatnonzero(classes >= 0))
+    cut = int(TRAINING_SHARE * len(nodes))
+    known, tested = nodes[:cut], nodes[cut:]
+    found = np.empty((3, 2, 2))
+    for column, structure in enumerate((original, synthetic)):
+        model = trained_classifier(structure, features, classes, known, seed)
+        found[0, column] = f1(classes[tested], model.predict(structure)[tested])
+        found[1, column] = f1(classes[tested], model.predict(original)[tested])
+    majority = np.bincount(classes[known]).argmax()
+    found[2] = f1(classes[tested], np.full(len(tested), majority))
+    return found
+
+
+def f1(truth: np.ndarray, predicted: np.ndarray) -> tuple[float, float]:
+    """Micro F1 (the accuracy, with one class a node) and macro F1, the mean over the classes that occur."""
+    from sklearn.metrics import f1_score
+
+    return (
+        float(f1_score(truth, predicted, average="micro")),
+        float(f1_score(truth, predicted, average="macro", zero_division=0)),
+    )

@@ -1,0 +1,130 @@
+"""What tasks are about: the graph as one structure, its public features, its labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from core.evaluation.view import UndirectedView
+from core.graphs.graph import Graph
+from core.graphs.schema import AttributeKind, GraphSchema, Protection
+
+if TYPE_CHECKING:
+    from core.evaluation.learning.gcn import Features
+
+FEWEST_CLASSES, MOST_CLASSES = 2, 50
+FEWEST_LABELLED = 30
+# Fewer columns say less of a node than its links do: a row learned for each node serves better.
+FEWEST_FEATURES, MOST_FEATURES = 16, 5_000
+
+
+@dataclass(frozen=True)
+class Labels:
+    """A label of one node type: its name, and of every node of the whole graph its class, or -1."""
+
+    name: str
+    classes: np.ndarray
+    not_run: str | None
+
+
+def whole(graph: Graph, relations: tuple[str, ...]) -> UndirectedView:
+    """All node types end to end in declared order, joined by the named relations of all steps. O(m log m)."""
+    first = offsets(graph)
+    ends: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
+    for name in relations:
+        declared, table = graph.schema.edge_type(name), graph.edges[name]
+        ends[0].append(table.source.astype(np.int64) + first[declared.source])
+        ends[1].append(table.target.astype(np.int64) + first[declared.target])
+    none = np.empty(0, dtype=np.int64)
+    u, v = (np.concatenate([none, *side]) for side in ends)
+    return UndirectedView.of_pairs(sum(table.count for table in graph.nodes.values()), u, v)
+
+
+def offsets(graph: Graph) -> dict[str, int]:
+    """The first node of each type, where all types stand end to end."""
+    first, found = 0, {}
+    for name, table in graph.nodes.items():
+        found[name] = first
+        first += table.count
+    return found
+
+
+def public_features(graph: Graph, node_types: tuple[str, ...]) -> Features | None:
+    """The public numbers and vectors of the one node type, (n, d) float32; None where none is.
+
+    None too for several node types, whose columns differ, and with fewer than FEWEST_FEATURES or more than
+    MOST_FEATURES columns. Missing numbers become the column's mean; number columns are standardised; a vector
+    is scaled to length 1, so that bags of words and dense vectors train alike.
+    """
+    from core.evaluation.learning.gcn import Features
+
+    if len(set(node_types)) != 1:
+        return None
+    table, columns = graph.nodes[node_types[0]], []
+    for attribute in graph.schema.node_type(node_types[0]).attributes:
+        if attribute.protection is not Protection.PUBLIC or attribute.name not in table.attributes:
+            continue
+        values = table.attributes[attribute.name]
+        if attribute.kind is AttributeKind.VECTOR:
+            columns.append(unit_rows(np.asarray(values, dtype=np.float32)))
+        elif attribute.kind is AttributeKind.NUMBER:
+            columns.append(_standardised(np.asarray(values, dtype=np.float64))[:, None])
+    if not FEWEST_FEATURES <= sum(column.shape[1] for column in columns) <= MOST_FEATURES:
+        return None
+    return Features(np.concatenate(columns, axis=1))
+
+
+def unit_rows(values: np.ndarray) -> np.ndarray:
+    """The rows scaled to length 1; rows of zeros stay."""
+    lengths = np.linalg.norm(values, axis=1, keepdims=True)
+    return values / np.where(lengths > 0, lengths, 1)
+
+
+def _standardised(values: np.ndarray) -> np.ndarray:
+    known = values[np.isfinite(values)]
+    if not len(known):
+        return np.zeros(len(values), dtype=np.float32)
+    spread = known.std() or 1.0
+    return (np.where(np.isfinite(values), values - known.mean(), 0.0) / spread).astype(np.float32)
+
+
+def labels_of(graph: Graph) -> list[Labels]:
+    """Every category that the schema declares a label, over the nodes of the whole graph."""
+    first = offsets(graph)
+    total = sum(table.count for table in graph.nodes.values())
+    found = []
+    for kind, name, qualified in _declared(graph.schema):
+        column = graph.nodes[kind].attributes.get(name)
+        if not isinstance(column, pa.Array | pa.ChunkedArray):
+            continue
+        values = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        encoded = values if pa.types.is_dictionary(values.type) else pc.dictionary_encode(values)
+        codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+        present, counts = np.unique(codes[codes >= 0], return_counts=True)
+        classes = np.full(total, -1, dtype=np.int64)
+        dense = np.where(codes >= 0, np.searchsorted(present, codes), -1)
+        classes[first[kind] : first[kind] + len(codes)] = dense
+        found.append(Labels(qualified, classes, _unfit(len(present), int(counts.sum()))))
+    return found
+
+
+def _declared(schema: GraphSchema) -> list[tuple[str, str, str]]:
+    """Node type, attribute and printed name of every label."""
+    return [
+        (kind.name, attribute.name, f"{kind.name}.{attribute.name}")
+        for kind in schema.node_types
+        for attribute in kind.attributes
+        if attribute.label and attribute.kind is AttributeKind.CATEGORY
+    ]
+
+
+def _unfit(classes: int, labelled: int) -> str | None:
+    if not FEWEST_CLASSES <= classes <= MOST_CLASSES:
+        return f"The label does not have {FEWEST_CLASSES} to {MOST_CLASSES} classes."
+    if labelled < FEWEST_LABELLED:
+        return f"Fewer than {FEWEST_LABELLED} nodes have a label."
+    return None
