@@ -48,7 +48,7 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.psgraph_scale
 	$(BIN)/python -m benchmarks.ingest --ids integer --folder .data/bench/integer
 	$(BIN)/python -m benchmarks.ingest --ids string --folder .data/bench/string
-	$(BIN)/python -m benchmarks.evaluation --random 200000 2000000
+	$(BIN)/python -m benchmarks.suites --random 200000 2000000 --suite standard
 
 clean:
 	rm -rf $(VENV) .data build *.egg-info
