@@ -1,4 +1,4 @@
-"""``python docs/build.py``: generator pages, the settings page and the report's schema."""
+"""``python docs/build.py``: pages of generators, metrics and settings, and the report's schema."""
 
 from __future__ import annotations
 
@@ -6,9 +6,15 @@ import inspect
 import sys
 from pathlib import Path
 
+import numpy as np
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from core.evaluation import catalogue
+from core.evaluation.attacks.run import learned_scorers, link_attacks
+from core.evaluation.metric import Metric
+from core.evaluation.view import UndirectedView
+from core.evaluation.whole.compare import WHOLE
 from core.generators.base import Generator
 from core.generators.registry import generators
 from core.reports.build import write_json_schema
@@ -20,7 +26,7 @@ DOCS = Path(__file__).resolve().parent
 def pages() -> dict[Path, str]:
     """Every generated page, by its path."""
     found = {DOCS / "generators" / f"{name}.md": _generator(g) for name, g in generators().items()}
-    return {**found, DOCS / "settings.md": _settings()}
+    return {**found, DOCS / "metrics.md": _metrics(), DOCS / "settings.md": _settings()}
 
 
 def _generator(generator: Generator) -> str:
@@ -35,6 +41,36 @@ def _generator(generator: Generator) -> str:
         f"## Parameters\n\n{_table(generator.Params)}\n"
         f"## How the plan is made\n\n{inspect.getdoc(generator.plan)}\n"
     )
+
+
+def _metrics() -> str:
+    """Every metric by family, then every attack on links."""
+    families: dict[str, list[Metric]] = {}
+    for metric in (*catalogue.SCALARS, *catalogue.DISTANCES, *WHOLE):
+        families.setdefault(metric.family, []).append(metric)
+    parts = [
+        "# Metrics and attacks\n\nWhat a report measures, by family. A suite computes its own metrics and "
+        "those of the suites before it: `quick`, `standard`, `full`. Closeness: which way a distance between "
+        "two graphs is better; a metric of one graph is printed for both. See [evaluation](evaluation.md)."
+    ]
+    for family, metrics in families.items():
+        rows = ["| metric | suite | definition | closeness |", "|---|---|---|---|"]
+        for m in metrics:
+            closer = m.better or "(one graph)"
+            rows.append(f"| `{m.name}` | {m.suite} | {_cell(m.definition)} | {closer} |")
+        parts.append(f"## {family.replace('_', ' ').capitalize()}\n\n" + "\n".join(rows))
+    rows = ["| attack | suite | what the attacker knows and does |", "|---|---|---|"]
+    attacks = [attack.against_release for attack in link_attacks(_NO_LINKS, (), learned_scorers())]
+    rows += [f"| `{a.name}` | {a.suite} | {_cell(a.knowledge)} |" for a in attacks]
+    parts.append("## Attacks on links\n\n" + "\n".join(rows))
+    return "\n\n".join(parts) + "\n"
+
+
+_NO_LINKS = UndirectedView.of_pairs(2, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 def _settings() -> str:
