@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
 from core.reports.comparison import Comparison
-from core.reports.evidence import Attacks, Task
+from core.reports.evidence import Attacks, AttackScore, Task
 from core.reports.measured import measured_parts
 from core.reports.model import GuaranteePart, TranscriptSummary
 from core.reports.precision import precision_parts
@@ -111,9 +111,10 @@ def _bound(guarantee: GuaranteePart) -> ScorePart:
 
 
 def _inference(attacks: Attacks) -> Iterator[ScorePart]:
-    """1 - the worst |2 AUC - 1| among the attacks that were run: a point estimate, not an upper bound."""
+    """1 - the worst advantage among the attacks that were run: a point estimate, not an upper bound."""
+    controls = _controls(attacks)
     scored = [
-        (abs(2 * a.published.auc.value - 1), a)
+        (_beyond(a.published, controls.get(a.edge_type, 0.0)), a)
         for a in attacks.inference
         if a.published is not None and not a.control
     ]
@@ -122,14 +123,31 @@ def _inference(attacks: Attacks) -> Iterator[ScorePart]:
     worst, attack = max(scored, key=lambda pair: pair[0])
     assert attack.published is not None
     where = f" on {attack.edge_type}" if attack.edge_type else ""
+    control = controls.get(attack.edge_type, 0.0)
+    less = f", less the {control:.3f} that degrees alone reach on these targets" if control else ""
     yield ScorePart(
         name="inference",
         title="Measured inference attacks",
-        value=max(0.0, 1 - worst),
+        value=1 - worst,
         weight=0.5,
         explanation=f"1 - |2 AUC - 1| of the worst of {len(scored)} attacks: {attack.title}{where}, AUC "
-        f"{attack.published.auc.value:.3f} (0.5 is guessing). A point estimate.",
+        f"{attack.published.auc.value:.3f} (0.5 is guessing){less}. A point estimate.",
     )
+
+
+def _controls(attacks: Attacks) -> dict[str | None, float]:
+    """What the choice of targets gives away, per relation: the control's |2 AUC - 1|."""
+    return {
+        a.edge_type: abs(2 * a.published.auc.value - 1)
+        for a in attacks.inference
+        if a.control and a.published is not None
+    }
+
+
+def _beyond(score: AttackScore, control: float) -> float:
+    """|2 AUC - 1| beyond the control's, as a share of what is left; in [0, 1]."""
+    advantage = abs(2 * score.auc.value - 1)
+    return min(1.0, max(0.0, (advantage - control) / (1 - control))) if control < 1 else 0.0
 
 
 def _signature(attacks: Attacks, comparison: Comparison) -> ScorePart:
@@ -162,6 +180,8 @@ def _tasks(tasks: Sequence[Task]) -> Iterator[ScorePart]:
     """The share of what the original teaches beyond guessing that the synthetic graph teaches too."""
     kept = []
     for task in tasks:
+        if task.name in WEAK_TASKS:
+            continue
         original, synthetic, guess = task.trained_on_original, task.trained_on_synthetic, task.baseline
         if original is None or synthetic is None or guess is None or original - guess < SMALLEST_GAIN:
             continue

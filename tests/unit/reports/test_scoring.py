@@ -266,3 +266,18 @@ def test_an_attack_at_guessing_costs_nothing_and_a_perfect_one_everything():
     for auc, kept in ((0.5, 1.0), (1.0, 0.0), (0.0, 0.0)):
         score = curator_scores(part.guarantee, comparison(part), attacks(attack(auc)), ()).protection
         assert values(score)["inference"] == pytest.approx(kept)
+
+
+def test_what_the_targets_give_away_counts_neither_for_nor_against_a_release():
+    part = public_part([relation("knows", None, 100)])
+    control = attack(0.7, control=True)
+    for auc, kept in ((0.7, 1.0), (0.85, 0.5), (0.6, 1.0), (1.0, 0.0)):
+        score = curator_scores(part.guarantee, comparison(part), attacks(attack(auc), control), ()).protection
+        assert values(score)["inference"] == pytest.approx(kept)
+
+
+def test_a_task_that_tells_structures_hardly_apart_does_not_count():
+    part = public_part([relation("knows", None, 100)])
+    weak = task(0.9, 0.4).model_copy(update={"name": "node_classification_transfer"})
+    score = curator_scores(part.guarantee, comparison(part, overall=None), attacks(), (task(0.9, 0.9), weak))
+    assert values(score.utility) == pytest.approx({"tasks": 1.0})
