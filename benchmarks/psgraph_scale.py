@@ -1,7 +1,8 @@
-"""CPU seconds and peak memory of a whole PSGraph release (fit and sample), by size of graph.
+"""CPU seconds and peak memory of a whole release (fit and sample), by size of graph; PSGraph's by default.
 
     python -m benchmarks.psgraph_scale                 all sizes, each in its own process
     python -m benchmarks.psgraph_scale 200000 2000000  one size
+    python -m benchmarks.psgraph_scale --method tmf 1000000 20000000
 
 Graphs are generated: power-law degrees, planted communities. CPU time is user and system time of all threads,
 beyond imports and the compilation of kernels (a small graph goes first). Peak memory is that of the whole
@@ -31,7 +32,7 @@ def write(nodes: int, edges: int, folder: str) -> None:
     write_graph(community_graph(nodes, edges), Path(folder))
 
 
-def release(folder: str) -> tuple[int, float, float]:
+def release(method: str, folder: str) -> tuple[int, float, float]:
     """Edges drawn, and the CPU seconds of fit and of sample."""
     from core.generators.base import PublicFacts, no_progress
     from core.generators.registry import get
@@ -42,7 +43,7 @@ def release(folder: str) -> tuple[int, float, float]:
     from core.privacy.units import Unit
 
     graph = read_graph(Path(folder))
-    generator = get("psgraph")
+    generator = get(method)
     started = time.process_time()
     params = generator.Params()
     plan = generator.plan(params, PublicFacts(graph.schema, Unit.EDGE, None, NANO_EPSILON, 0, ("edge",)))
@@ -52,11 +53,11 @@ def release(folder: str) -> tuple[int, float, float]:
     return sampled.edges["edge"].count, fitted - started, time.process_time() - fitted
 
 
-def measure(small: str, folder: str) -> None:
+def measure(method: str, small: str, folder: str) -> None:
     """One line of JSON for the graph in ``folder``, after a warm-up on ``small``."""
-    release(small)
+    release(method, small)
     idle_megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    edges, fit, sample = release(folder)
+    edges, fit, sample = release(method, folder)
     peak_megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     assert "torch" not in sys.modules
     print(
@@ -78,7 +79,7 @@ def child(*arguments: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def main(sizes: tuple[tuple[int, int], ...]) -> None:
+def main(sizes: tuple[tuple[int, int], ...], method: str = "psgraph") -> None:
     print(
         f"{'nodes':>9}{'edges':>11}{'drawn':>11}{'fit s':>8}{'sample s':>9}{'CPU s':>8}{'peak MB':>9}  bars"
     )
@@ -88,9 +89,11 @@ def main(sizes: tuple[tuple[int, int], ...]) -> None:
         for nodes, edges in sizes:
             stored = str(Path(folder) / f"{nodes}-{edges}")
             child("write", str(nodes), str(edges), stored)
-            found = json.loads(child("measure", small, stored))
+            found = json.loads(child("measure", method, small, stored))
             total = found["fit_cpu_seconds"] + found["sample_cpu_seconds"]
-            bar_seconds, bar_megabytes = BARS.get(nodes, (None, None))
+            bar_seconds, bar_megabytes = (
+                BARS.get(nodes, (None, None)) if method == "psgraph" else (None, None)
+            )
             print(
                 f"{nodes:>9}{edges:>11}{found['drawn_edges']:>11}{found['fit_cpu_seconds']:>8.2f}"
                 f"{found['sample_cpu_seconds']:>9.2f}{total:>8.2f}{found['peak_megabytes']:>9}"
@@ -103,8 +106,10 @@ if __name__ == "__main__":
     match sys.argv[1:]:
         case ["write", nodes, edges, folder]:
             write(int(nodes), int(edges), folder)
-        case ["measure", small, folder]:
-            measure(small, folder)
+        case ["measure", method, small, folder]:
+            measure(method, small, folder)
+        case ["--method", method, nodes, edges]:
+            main(((int(nodes), int(edges)),), method)
         case [nodes, edges]:
             main(((int(nodes), int(edges)),))
         case []:

@@ -1,7 +1,8 @@
-"""Utility of PSGraph on a real graph or stream: mean and spread over runs, next to the bars.
+"""Utility of PSGraph, or another method, on a real graph or stream: mean and spread over runs, and the bars.
 
     python -m benchmarks.psgraph_utility Facebook.txt
     python -m benchmarks.psgraph_utility CollegeMsg.txt --width-days 28 --window 5
+    python -m benchmarks.psgraph_utility Facebook.txt --method privgraph
 
 Node numbers are shuffled at load. Static graphs: unit edge. Streams: unit w-event, every figure the mean over
 snapshots. Parameters are given as ``--set name=value``. The bars stand for Facebook (SNAP ego-Facebook) at
@@ -45,9 +46,9 @@ METRICS: dict[str, tuple[tuple[str, ...], float | None, float | None]] = {
 }
 
 
-def one_run(graph: Graph, facts: PublicFacts, params: Any) -> tuple[dict[str, Any], float]:
+def one_run(method: str, graph: Graph, facts: PublicFacts, params: Any) -> tuple[dict[str, Any], float]:
     """The comparison of one release, and the CPU seconds that the release took."""
-    generator = get("psgraph")
+    generator = get(method)
     started = time.process_time()
     plan = generator.plan(params, facts)
     session = PrivateGraph(graph, Meter(plan, MemoryRecorder()))
@@ -67,6 +68,7 @@ def value(row: Any, path: tuple[str, ...]) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("path", type=Path)
+    parser.add_argument("--method", default="psgraph")
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--width-days", type=int, help="makes a stream of windows of this many days")
@@ -76,13 +78,12 @@ def main() -> None:
     stream = args.width_days is not None
     graph = load_stream(args.path, args.width_days * DAY_SECONDS) if stream else load_static(args.path)
     given = dict(pair.split("=", 1) for pair in args.set)
-    params = get("psgraph").Params.model_validate(given)
+    params = get(args.method).Params.model_validate(given)
     unit, window = (Unit.W_EVENT, args.window) if stream else (Unit.EDGE, None)
     facts = PublicFacts(graph.schema, unit, window, int(args.epsilon * 1e9), 0, ("edge",))
-    rows, seconds = zip(*(one_run(graph, facts, params) for _ in range(args.runs)), strict=True)
-    print(
-        f"{args.path.name}: {graph.nodes['node'].count} nodes, {graph.schema.steps} steps, {args.runs} runs"
-    )
+    rows, seconds = zip(*(one_run(args.method, graph, facts, params) for _ in range(args.runs)), strict=True)
+    size = f"{graph.nodes['node'].count} nodes, {graph.schema.steps} steps"
+    print(f"{args.method}, {args.path.name}: {size}, {args.runs} runs")
     print(json.dumps(params.model_dump(mode="json")))
     print(f"{'metric':<22}{'mean':>9}{'sd':>9}{'bar':>9}")
     for name, (path, static_bar, stream_bar) in METRICS.items():

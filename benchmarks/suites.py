@@ -125,7 +125,9 @@ def main() -> None:
         return
     print(f"{'suite':<10}" + "".join(f"{part:>10}" for part in (*PARTS, "sum s", "MB")), flush=True)
     for suite in Suite:
-        subprocess.run([sys.executable, "-m", "benchmarks.suites", *sys.argv[1:], "--suite", suite], check=True)
+        subprocess.run(
+            [sys.executable, "-m", "benchmarks.suites", *sys.argv[1:], "--suite", suite], check=True
+        )
 
 
 if __name__ == "__main__":

@@ -106,6 +106,18 @@ def degrees(shape: Shape, *, side: str = "both") -> Question:
     return Question("degrees", count, 1, 1, lambda cell: np.bincount(getattr(cell, side), minlength=count))
 
 
+def sorted_degrees(shape: Shape) -> Question:
+    """The degrees of a relation inside one node type in ascending order, shape (n,); O(n log n + m).
+
+    Says how many nodes have which degree, not which nodes they are.
+
+    Sensitivity: L1 = 2, L2^2 = 2. Unit: one edge. Proof: those of ``degrees``; sorting brings two vectors no
+    farther apart in either norm (rearrangement inequality). Source: Hay, Rastogi, Miklau, Suciu, VLDB 2010.
+    """
+    unsorted = degrees(shape).measure
+    return Question("sorted_degrees", shape.source_count, 2, 2, lambda cell: np.sort(unsorted(cell)))
+
+
 def group_matrix(
     shape: Shape,
     *,
@@ -172,6 +184,32 @@ def group_degrees(shape: Shape, *, labels: np.ndarray, groups: int | None = None
     return Question("group_degrees", size, 2, 2, rows)
 
 
+def pair_classes(
+    shape: Shape, *, labels: np.ndarray, table: np.ndarray, classes: int | None = None
+) -> Question:
+    """The number of edges in every class of pairs of labels; O(m + number of labels squared).
+
+    Inside one node type; direction is ignored. ``labels`` (n,) in 0..k-1; ``table`` (k, k), symmetric, gives
+    the class of every two labels. ``classes`` fixes their number where trailing ones may be empty.
+
+    Sensitivity: L1 = L2 = 1. Unit: one edge. Proof: labels and table are fixed, so an edge falls into one
+    class.
+    """
+    if not shape.edge_type.homogeneous:
+        raise NotAccepted("pair classes are asked of relations inside one node type", field="table")
+    array = np.asarray(table)
+    if array.ndim != 2 or array.shape[0] != array.shape[1] or not np.array_equal(array, array.T):
+        raise InvalidInput("table is square and symmetric", field="table")
+    flat, count = check_labels(array.ravel(), array.size, classes, "table")
+    k = array.shape[0]
+    rows, _ = check_labels(labels, shape.source_count, k, "labels")
+
+    def measure(cell: Cell) -> np.ndarray:
+        return np.bincount(flat[rows[cell.source] * k + rows[cell.target]], minlength=count)
+
+    return Question("pair_classes", count, 1, 1, measure)
+
+
 def check_labels(labels: Any, count: int, groups: int | None, field: str) -> tuple[np.ndarray, int]:
     """``labels`` as int64 of length ``count`` with values in 0..k-1, and k; InvalidInput otherwise.
 
@@ -190,6 +228,8 @@ def check_labels(labels: Any, count: int, groups: int | None, field: str) -> tup
 QUERIES: Mapping[str, Callable[..., Question]] = {
     "edge_count": edge_count,
     "degrees": degrees,
+    "sorted_degrees": sorted_degrees,
     "group_matrix": group_matrix,
     "group_degrees": group_degrees,
+    "pair_classes": pair_classes,
 }

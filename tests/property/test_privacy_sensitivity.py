@@ -14,6 +14,11 @@ from core.privacy.queries import QUERIES, Shape, ask
 UNDIRECTED = EdgeType()
 DIRECTED = EdgeType(directed=True)
 BIPARTITE = EdgeType(source="a", target="b", directed=True)
+UNDIRECTED_ONLY = {
+    UNDIRECTED: set(),
+    DIRECTED: {"group_degrees"},
+    BIPARTITE: {"group_degrees", "sorted_degrees", "pair_classes"},
+}
 SLOTS = {
     UNDIRECTED: lambda n, k: list(itertools.combinations(range(n), 2)),
     DIRECTED: lambda n, k: list(itertools.permutations(range(n), 2)),
@@ -34,7 +39,13 @@ def questions(relation, n, k, draw_labels):
     found += [ask("degrees", shape, {"side": side}) for side in sides[relation]]
     extra = {"target_labels": draw_labels(k)} if relation is BIPARTITE else {}
     found.append(ask("group_matrix", shape, {"labels": draw_labels(n), **extra}))
-    assert {q.name for q in found} == set(QUERIES), "a query without a sensitivity test"
+    if relation is not BIPARTITE:
+        found.append(ask("sorted_degrees", shape, {}))
+        table = np.add.outer(np.arange(6), np.arange(6)) % 4
+        found.append(ask("pair_classes", shape, {"labels": draw_labels(n), "table": table}))
+    if relation is UNDIRECTED:
+        found.append(ask("group_degrees", shape, {"labels": draw_labels(n)}))
+    assert {q.name for q in found} == set(QUERIES) - UNDIRECTED_ONLY[relation], "no sensitivity test"
     return found
 
 

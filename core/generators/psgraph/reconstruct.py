@@ -88,8 +88,16 @@ def reconstruct(
     enumerated (weighted sampling without replacement by exponential keys, Efraimidis and Spirakis 2006), the
     others drawn in rounds with rejection of repeats: the same law. O(m log m + n log n + k^2).
     """
-    nodes, communities = len(labels), int(labels.max(initial=-1)) + 1
+    communities = int(labels.max(initial=-1)) + 1
     inner, outer = Layout.of(labels, communities, d_in), Layout.of(labels, communities, d_out)
+    return draw_blocks(inner, outer, blocks, len(labels), rng)
+
+
+def draw_blocks(inner: Layout, outer: Layout, blocks: Blocks, nodes: int, rng: Rng) -> np.ndarray:
+    """What :func:`reconstruct` says, for layouts made elsewhere. No two blocks may share a pair of nodes.
+
+    ``inner`` draws both ends of the blocks (i, i), ``outer`` those of the others.
+    """
     room = capacity(inner.sizes, outer.sizes, blocks)
     wanted = np.minimum(blocks.edges, room)
     dense = wanted * DENSE > room

@@ -53,6 +53,17 @@ def test_group_matrix_between_two_node_types():
     assert question.measure(cell(BIPARTITE, [(0, 0), (2, 0), (2, 1)])).tolist() == [0, 1, 1, 1, 0, 0]
 
 
+def test_group_degrees_are_rows_of_nodes():
+    question = ask("group_degrees", HOMOGENEOUS, {"labels": [0, 1, 1, 0, 1], "groups": 3})
+    rows = question.measure(EDGES).reshape(5, 3)
+    expected = np.zeros((5, 3), dtype=int)
+    for u, v in zip(EDGES.source, EDGES.target, strict=True):
+        expected[u, [0, 1, 1, 0, 1][v]] += 1
+        expected[v, [0, 1, 1, 0, 1][u]] += 1
+    assert rows.tolist() == expected.tolist()
+    assert rows.sum(axis=1).tolist() == ask("degrees", HOMOGENEOUS, {}).measure(EDGES).tolist()
+
+
 @pytest.mark.parametrize("shape", [HOMOGENEOUS, DIRECTED, BIPARTITE])
 def test_an_empty_cell_has_full_shape(shape):
     side = "both" if shape.edge_type.homogeneous else "target"
@@ -76,6 +87,10 @@ def test_an_empty_cell_has_full_shape(shape):
         ("group_matrix", HOMOGENEOUS, {"labels": [0, 0, 0, 0, 10**6]}, InvalidInput),
         ("group_matrix", HOMOGENEOUS, {"labels": [0] * 5, "target_labels": [0] * 5}, NotAccepted),
         ("group_matrix", BIPARTITE, {"labels": [0] * 3}, InvalidInput),
+        ("group_degrees", DIRECTED, {"labels": [0] * 4}, NotAccepted),
+        ("group_degrees", BIPARTITE, {"labels": [0] * 3}, NotAccepted),
+        ("group_degrees", HOMOGENEOUS, {"labels": [0, 1]}, InvalidInput),
+        ("group_degrees", HOMOGENEOUS, {"labels": [0] * 5, "groups": 2**24}, InvalidInput),
     ],
 )
 def test_refusals_need_no_data(name, shape, arguments, error):

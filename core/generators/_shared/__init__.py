@@ -1,0 +1,1 @@
+"""Parts that several generators use. The registry passes over names that begin with an underscore."""

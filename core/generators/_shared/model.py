@@ -1,0 +1,104 @@
+"""The fitted model of a per-cell method: named noisy columns of every cell, and how to draw from them.
+
+A folder holds ``model.json`` (method, schema, universe sizes, parameters, cells and their column lengths) and
+one Parquet file per column, cell after cell.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from core.generators.base import Parameters, Progress
+from core.graphs.graph import EdgeTable, Graph, NodeTable
+from core.graphs.schema import GraphSchema
+from core.privacy.entropy import Generator as Rng
+
+if TYPE_CHECKING:
+    from core.generators._shared.percell import Columns, Draw
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class CellsModel:
+    """Paid-for output only. ``cells`` maps (relation, step) to its columns; ``nodes`` are the universes."""
+
+    method: str
+    schema: GraphSchema
+    nodes: Mapping[str, int]
+    params: Parameters
+    cells: dict[tuple[str, int | None], Columns]
+    draw: Draw
+
+    def sample(self, rng: Rng, progress: Progress) -> Graph:
+        """One synthetic graph over the same universe, nodes aligned by index and without ids.
+
+        The same ``rng`` state gives the same graph.
+        """
+        parts: dict[str, list[tuple[int | None, np.ndarray]]] = {}
+        for done, ((edge_type, step), columns) in enumerate(self.cells.items()):
+            progress("sample", done, len(self.cells))
+            size = self.nodes[self.schema.edge_type(edge_type).source]
+            parts.setdefault(edge_type, []).append((step, self.draw(columns, size, self.params, rng)))
+        edges = {name: self._table(name, drawn) for name, drawn in parts.items()}
+        progress("sample", len(self.cells), len(self.cells))
+        nodes = {name: NodeTable(count) for name, count in self.nodes.items()}
+        return Graph.build(self.schema, nodes, edges)
+
+    def _table(self, edge_type: str, drawn: list[tuple[int | None, np.ndarray]]) -> EdgeTable:
+        nodes = self.nodes[self.schema.edge_type(edge_type).source]
+        index = np.int32 if nodes <= np.iinfo(np.int32).max else np.int64
+        low, high = np.divmod(np.concatenate([keys for _, keys in drawn]), nodes)
+        source, target = low.astype(index), high.astype(index)
+        if drawn[0][0] is None:
+            return EdgeTable(source, target)
+        steps = [np.full(len(keys), step, dtype=np.int32) for step, keys in drawn]
+        return EdgeTable(source, target, np.concatenate(steps))
+
+    def save(self, folder: Path) -> None:
+        """``folder`` holds the model; :func:`load_cells` gives back an equal one."""
+        folder.mkdir(parents=True, exist_ok=True)
+        names = list(next(iter(self.cells.values())))
+        for name in names:
+            column = np.concatenate([columns[name] for columns in self.cells.values()])
+            pq.write_table(pa.table({name: column}), folder / f"{name}.parquet", compression="zstd")
+        text = {
+            "format": FORMAT,
+            "method": self.method,
+            "schema": self.schema.model_dump(mode="json"),
+            "nodes": dict(self.nodes),
+            "params": self.params.model_dump(mode="json"),
+            "cells": [
+                {"edge_type": name, "step": step, "rows": {k: len(v) for k, v in columns.items()}}
+                for (name, step), columns in self.cells.items()
+            ],
+        }
+        (folder / "model.json").write_text(json.dumps(text, indent=1) + "\n", encoding="utf-8")
+
+
+def load_cells(folder: Path, method: str, params: type[Parameters], draw: Draw) -> CellsModel:
+    """The model that :meth:`CellsModel.save` wrote; ValueError where its files contradict one another."""
+    text = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+    if text.get("format") != FORMAT or text.get("method") != method:
+        raise ValueError(f"not a stored model of {method} in a format that can be read")
+    rows = text["cells"]
+    cells: dict[tuple[str, int | None], dict[str, np.ndarray]] = {
+        (row["edge_type"], row["step"]): {} for row in rows
+    }
+    for name in rows[0]["rows"]:
+        column = pq.read_table(folder / f"{name}.parquet").column(name).to_numpy()
+        ends = np.cumsum([row["rows"][name] for row in rows])
+        if ends[-1] != len(column):
+            raise ValueError("a stored model holds another number of rows than it says")
+        for part, values in zip(cells.values(), np.split(column, ends[:-1]), strict=True):
+            part[name] = values
+    schema = GraphSchema.model_validate(text["schema"])
+    return CellsModel(method, schema, text["nodes"], params.model_validate(text["params"]), dict(cells), draw)

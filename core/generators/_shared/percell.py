@@ -1,0 +1,138 @@
+"""The frame of a generator that treats every cell (relation and step) alike and by itself.
+
+A method names two functions: one that pays for a cell's noisy columns, and one that draws a cell's edges from
+them. Plan, loop, model and files are the same for all such methods.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from core import errors
+from core.generators.base import (
+    Assurance,
+    GraphKinds,
+    Parameters,
+    Progress,
+    PublicFacts,
+    require_accepted,
+)
+from core.generators.psgraph.budget import SMALLEST_STEP_NANO_EPSILON, step_nano_epsilon
+from core.privacy.events import Pure, pure_nano_epsilon
+from core.privacy.plan import Allotment, GuaranteeKind, PrivacyPlan
+from core.privacy.units import Unit
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from core.generators._shared.model import CellsModel
+    from core.privacy.entropy import Generator as Rng
+    from core.privacy.private_graph import PrivateCell, PrivateGraph
+
+    Columns = Mapping[str, np.ndarray]
+    Fit = Callable[[PrivateCell, int, int, Any, Rng], Columns]
+    Draw = Callable[[Columns, int, Any, Rng], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """``fit(cell, nodes, nano_epsilon, params, rng)`` gives noisy columns at that cost at most;
+    ``draw(columns, nodes, params, rng)`` gives sorted keys ``low * nodes + high`` of a simple graph."""
+
+    fit: Fit
+    draw: Draw
+
+
+def cell_nano_epsilon(public: PublicFacts) -> int:
+    """What one cell may spend, in nano-epsilon, rounded down.
+
+    EDGE, EVENT: everything, as cells hold disjoint edges. W_EVENT: an equal part for each step of a window
+    (and one for relations without time). PAIR: an equal part for each cell, as a pair may be in all of them.
+    Raises ``errors.NotAccepted`` where too little is left to divide.
+    """
+    if public.unit is not Unit.PAIR:
+        return step_nano_epsilon(public)
+    share = public.nano_epsilon // sum(len(public.schema.steps_of(name)) for name in public.edge_types)
+    if share < SMALLEST_STEP_NANO_EPSILON:
+        raise errors.NotAccepted("epsilon per step is too small to be divided", field="epsilon")
+    return share
+
+
+def cell_plan(method: str, public: PublicFacts, mechanism: str, purpose: str) -> PrivacyPlan:
+    """One pure allotment of :func:`cell_nano_epsilon` for every cell of the protected relations."""
+    share = cell_nano_epsilon(public)
+    return PrivacyPlan(
+        method=method,
+        unit=public.unit,
+        window=public.window if public.unit is Unit.W_EVENT else None,
+        steps=public.schema.steps,
+        allotments=tuple(
+            Allotment(name, step, Pure(share, mechanism), purpose)
+            for name in public.edge_types
+            for step in public.schema.steps_of(name)
+        ),
+    )
+
+
+def divide(total: int, *shares: float) -> tuple[int, ...]:
+    """``total`` cut into the named shares and the rest: integers of at least 1 that sum to ``total``.
+
+    ``shares`` sum to less than 1; ``total`` is far above their number, as every
+    cell's share is.
+    """
+    parts = [max(1, int(total * share)) for share in shares]
+    return (*parts, total - sum(parts))
+
+
+class PerCell(ABC):
+    """Base of such generators: undirected relations inside one node type, with and without time."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    summary: ClassVar[str]
+    mechanism: ClassVar[str]
+    Params: ClassVar[type[Parameters]]
+    assurance: Assurance = "proven"
+    accepts = GraphKinds(static=True, temporal=True, heterogeneous=True)
+    units = frozenset(Unit)
+    kinds = frozenset({GuaranteeKind.PURE})
+
+    @abstractmethod
+    def parts(self) -> Parts:
+        """The method's two functions; imports what they need."""
+
+    def plan(self, params: Any, public: PublicFacts) -> PrivacyPlan:
+        """Every cell (relation and step) is granted the same epsilon; nothing else is read.
+
+        EDGE and EVENT: cells hold disjoint edges, each may spend everything. W_EVENT: epsilon/w per step.
+        PAIR: epsilon divided by the number of cells. Rounded down to nano-epsilon.
+        """
+        require_accepted(self, public)
+        return cell_plan(self.name, public, self.mechanism, f"{self.name} step")
+
+    def fit(self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> CellsModel:
+        """The fitted model, at the plan's cost at most; every cell by itself."""
+        from core.generators._shared.model import CellsModel
+        from core.privacy.entropy import noise_generator
+
+        parts, rng = self.parts(), noise_generator()
+        cells: dict[tuple[str, int | None], Columns] = {}
+        for done, allotment in enumerate(plan.allotments):
+            progress("fit", done, len(plan.allotments))
+            name, step = allotment.edge_type, allotment.step
+            nodes = graph.node_count(graph.schema.edge_type(name).source)
+            budget = pure_nano_epsilon(allotment.event) or 0
+            cells[name, step] = parts.fit(graph.cell(name, step), nodes, budget, params, rng)
+        progress("fit", len(plan.allotments), len(plan.allotments))
+        counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
+        return CellsModel(self.name, graph.schema, counts, params, cells, parts.draw)
+
+    def load(self, folder: Path) -> CellsModel:
+        """The model that its ``save`` wrote."""
+        from core.generators._shared.model import load_cells
+
+        return load_cells(folder, self.name, self.Params, self.parts().draw)

@@ -1,0 +1,75 @@
+"""DGG's two functions: the noisy degrees of a cell, and a graph with affinity blocks from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.generators._cells.fit import noisy_count
+from core.generators._shared.degrees import integers, to_total
+from core.generators._shared.matching import matched, one_block
+from core.generators._shared.percell import divide
+from core.privacy.entropy import Generator as Rng
+
+if TYPE_CHECKING:
+    from core.generators.dgg import DGGParams
+    from core.privacy.private_graph import PrivateCell
+
+
+def fit(
+    cell: PrivateCell, nodes: int, nano_epsilon: int, params: DGGParams, rng: Rng
+) -> Mapping[str, np.ndarray]:
+    """``degree``: float64 (n,), in 0..n-1, summing to twice the noisy number of edges. O(n log n + m).
+
+    Cost: ``nano_epsilon``. Sensitivities: edge_count 1, degrees 2 in L1.
+    """
+    count, rest = divide(nano_epsilon, params.count_share)
+    edges = noisy_count(cell, count)
+    noisy = cell.laplace("degrees", nano_epsilon=rest, purpose="degrees")
+    return {"degree": to_total(noisy, 2 * edges)}
+
+
+def draw(columns: Mapping[str, np.ndarray], nodes: int, params: DGGParams, rng: Rng) -> np.ndarray:
+    """Sorted keys of one graph: block edges first, then the matching of what the degrees leave.
+
+    The blocks hold about as many pairs as the graph has edges, so listing them is linear. O(m log m).
+    """
+    degrees = integers(columns["degree"], rng)
+    inner = _block_edges(degrees, params.clustering ** (1 / 3), rng)
+    low, high = np.divmod(inner, nodes)
+    left = degrees - np.bincount(low, minlength=nodes) - np.bincount(high, minlength=nodes)
+    labels = np.zeros(nodes, dtype=np.int64)
+    outer = matched(left, labels, one_block(int(left.sum())), rng, taken=inner)
+    return np.sort(np.concatenate([inner, outer]))
+
+
+def affinity_blocks(degrees: np.ndarray, rng: Rng) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes of degree 2 and more in ascending order of degree, ties at random, and where each block starts.
+
+    A block whose smallest degree is d holds d + 1 nodes; the last one may hold fewer. O(n log n).
+    """
+    order = np.lexsort((rng.random(len(degrees)), degrees))
+    order = order[np.searchsorted(degrees[order], 2) :]
+    starts, ranked, place = [], degrees[order].tolist(), 0
+    while place < len(ranked):
+        starts.append(place)
+        place += ranked[place] + 1
+    return order, np.array(starts, dtype=np.int64)
+
+
+def _block_edges(degrees: np.ndarray, density: float, rng: Rng) -> np.ndarray:
+    """Sorted keys inside the affinity blocks, each pair with probability ``density``."""
+    nodes = len(degrees)
+    order, starts = affinity_blocks(degrees, rng)
+    if density <= 0 or not len(starts):
+        return np.empty(0, dtype=np.int64)
+    sizes = np.diff(starts, append=len(order))
+    # Member i of a block is paired with the i members before it: rows of 0, 1, 2, ... pairs.
+    member = np.arange(len(order)) - np.repeat(starts, sizes)
+    row = np.repeat(np.arange(len(order)), member)
+    rank = np.arange(len(row)) - np.repeat(np.cumsum(member) - member, member)
+    kept = rng.random(len(row)) < density
+    u, v = order[row[kept]], order[(row - member[row] + rank)[kept]]
+    return np.sort(np.minimum(u, v) * np.int64(nodes) + np.maximum(u, v))

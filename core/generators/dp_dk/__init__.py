@@ -1,0 +1,80 @@
+"""dK-1 and dK-2 under edge privacy: a graph from its degree sequence, or from edges by degree of both ends.
+
+Order 1 reads, per cell, the number of edges (L1 sensitivity 1) and the sorted degree sequence (L1 sensitivity
+2). The sequence is as long as the public universe, so that its length says nothing about the largest degree.
+Isotonic regression makes it ascending again (Hay et al., VLDB 2010), which removes most of the noise; the
+degrees then go to nodes at random, as dK-1 does not know them, and ends are matched at random.
+
+Order 2 reads the number of edges, every node's degree (L1 sensitivity 2), and the number of edges between
+every two degree classes. A node's class is that of its noisy degree, between public thresholds in a
+geometric row up to n - 1: the classes are an earlier output, the same for both neighbours, so an edge falls
+into one pair of classes and the matrix has L1 sensitivity 1, whatever the largest degree. The exact joint
+degree matrix does not: one edge moves both of its ends to other rows, with all their edges, which is a
+sensitivity of 4 d_max + 1 (Sala et al., IMC 2011), and neither a d_max nor a local or smooth bound computed
+from the data is used here. Drawn graphs meet degrees and class totals together, and nodes keep their degrees.
+
+Proof: the reads of a cell compose in sequence and their shares sum to the cell's epsilon; everything else is
+a function of noisy numbers, the public universe and parameters. Pure epsilon per cell; how cells add up under
+each unit is said below.
+
+Sources: Mahadevan et al., SIGCOMM 2006 (dK series); Wang and Wu, Transactions on Data Privacy 6(2), 2013
+(private dK-1 and dK-2); Sala et al., IMC 2011. Deviations: the sorted sequence for their degree histogram
+(sensitivity 4), classes of noisy degrees for single degrees, which also leaves epsilon pure where a smooth
+bound needs a delta. A published program makes its histogram as long as the largest true degree, which gives
+that degree away, and counts each of its empty cells as noise to be cut at zero, which adds edges.
+"""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from core.generators._shared.percell import Parts, PerCell
+from core.generators.base import Parameters
+
+
+class DKParams(Parameters):
+    """What a caller may set. All of it is public and enters the report."""
+
+    order: int = Field(
+        default=2,
+        ge=1,
+        le=2,
+        description="1: the degree sequence alone. 2: degrees and edges between degree classes.",
+    )
+    count_share: float = Field(
+        default=0.05, gt=0, le=0.5, description="Share of a cell's epsilon for its number of edges."
+    )
+    matrix_share: float = Field(
+        default=0.1,
+        gt=0,
+        le=0.45,
+        description="Order 2: share of a cell's epsilon for the edges between degree classes.",
+    )
+    class_ratio: float = Field(
+        default=1.5,
+        ge=1.1,
+        le=10,
+        description="Order 2: public ratio of consecutive thresholds between degree classes.",
+    )
+
+
+class DK(PerCell):
+    """Sorted degrees with isotonic regression, or degrees with a matrix over noisy degree classes."""
+
+    name = "dp_dk"
+    title = "dK-1 and dK-2"
+    summary = (
+        "Noisy degree sequence (order 1), or noisy degrees and edge counts between classes of noisy degree "
+        "(order 2), per snapshot. Pure epsilon under every unit."
+    )
+    mechanism = "laplace"
+    Params = DKParams
+
+    def parts(self) -> Parts:
+        """Paying for degrees and their pairs, and matching ends by them."""
+        from core.generators.dp_dk.draw import draw, fit
+
+        return Parts(fit, draw)
+
+
+GENERATOR = DK()

@@ -1,0 +1,151 @@
+"""EdgeRand: every possible edge is flipped or kept at random, independently of all others.
+
+Randomised response on all pairs of nodes. The symmetric form flips present and absent edges with the same
+probability 1 / (1 + e^epsilon), as published; at small epsilon almost every edge of its output is false, and
+it has as many as that share of all pairs. The balanced form first pays for a noisy number of edges, and then
+lets about as many edges appear as vanish, so that the density is kept.
+
+What is read: the number of edges (balanced form), sensitivity 1; every pair once, by a coin.
+Proof: slots are flipped independently and neighbours differ in one slot, so the cost of the flips is
+max(ln((1 - p_drop) / p_add), ln((1 - p_add) / p_drop)), computed from the probabilities that are used. In the
+balanced form these depend on the noisy number of edges, which is paid for: both costs add up. Guarantee: pure
+epsilon, unit: one edge of one cell; a stream or a pair divides epsilon over its steps.
+
+Differs from published programs: the flips are drawn by their number and their places, so that no pair is
+walked which does not appear; the density that balances them is noisy, never the exact one; the number of
+edges is held within 1 and the number of pairs, and above half of the pairs the symmetric form is used.
+Source: Wu et al., "LinkTeller" (IEEE S&P 2022), EdgeRand; balanced flips: THEPUFF (Eq. 4).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
+
+from core import errors
+from core.generators._cells.plan import slots, slots_of_unit
+from core.generators._shared.percell import cell_plan, divide
+from core.generators.base import (
+    Assurance,
+    Generator,
+    GraphKinds,
+    Parameters,
+    Progress,
+    PublicFacts,
+    require_accepted,
+)
+from core.graphs.schema import GraphSchema
+from core.privacy.events import NANO, pure_nano_epsilon
+from core.privacy.plan import GuaranteeKind, PrivacyPlan
+from core.privacy.units import Unit
+
+if TYPE_CHECKING:
+    from core.generators._cells.model import DrawnModel, Ends
+    from core.privacy.private_graph import PrivateCell, PrivateGraph
+
+MOST_EDGES = 50_000_000
+"""Most edges that the symmetric form is expected to add, over all cells; 800 MB of ends."""
+
+
+class EdgeRandParams(Parameters):
+    """What a caller may set. All of it is public and enters the report."""
+
+    form: Literal["balanced", "symmetric"] = Field(
+        default="balanced",
+        description=(
+            "As many edges appear as vanish, about a noisy number of edges; or one probability for both, as "
+            "published, which gives very dense graphs at small epsilon."
+        ),
+    )
+    count_share: float = Field(
+        default=0.1,
+        gt=0,
+        le=0.5,
+        description="Share of epsilon for the number of edges; the balanced form alone spends it.",
+    )
+
+
+class EdgeRand:
+    """Randomised response on every cell."""
+
+    name = "edgerand"
+    title = "EdgeRand"
+    summary = (
+        "Randomised response on every possible edge, balanced about a noisy number of edges or symmetric as "
+        "published. Pure epsilon under every unit."
+    )
+    assurance: Assurance = "proven"
+    Params = EdgeRandParams
+    accepts = GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True)
+    units = frozenset(Unit)
+    kinds = frozenset({GuaranteeKind.PURE})
+
+    def plan(self, params: EdgeRandParams, public: PublicFacts) -> PrivacyPlan:
+        """Every cell is granted its whole share of epsilon.
+
+        EDGE and EVENT: all of it, as cells hold disjoint edges. W_EVENT: epsilon / w for a step. PAIR:
+        epsilon divided by the number of cells. The symmetric form is refused where it would add more than 50
+        million edges; how many it adds is public.
+        """
+        require_accepted(self, public)
+        plan = cell_plan(self.name, public, "laplace and randomised response", "edgerand cell")
+        if params.form == "symmetric":
+            declared = {kind.name: kind.count for kind in public.schema.node_types}
+            _require_affordable(plan, public.schema, declared)
+        return plan
+
+    def fit(
+        self, graph: PrivateGraph, plan: PrivacyPlan, params: EdgeRandParams, progress: Progress
+    ) -> DrawnModel:
+        """The perturbed graph, at the plan's cost at most. O(edges in and out)."""
+        from core.generators._cells.fit import draw_cells, noisy_count
+        from core.privacy.randomised_response import Flips, slot_count
+
+        def symmetric(cell: PrivateCell, nano_epsilon: int) -> Ends:
+            return cell.randomised_response(nano_epsilon=nano_epsilon, purpose="symmetric flips")
+
+        def balanced(cell: PrivateCell, nano_epsilon: int) -> Ends:
+            count, rest = divide(nano_epsilon, params.count_share)
+            edges = noisy_count(cell, count)
+            each = rest // slots_of_unit(plan.unit, cell.shape.edge_type)
+            flips = Flips.balanced(each, edges, slot_count(cell.shape))
+            return cell.randomised_response(nano_epsilon=rest, purpose="balanced flips", flips=flips)
+
+        if params.form == "symmetric":
+            # A universe whose size the schema leaves open is public all the same; nothing has been read yet.
+            counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
+            _require_affordable(plan, graph.schema, counts)
+        return draw_cells(graph, plan, progress, symmetric if params.form == "symmetric" else balanced)
+
+    def load(self, folder: Path) -> DrawnModel:
+        """The model that its ``save`` wrote."""
+        from core.generators._cells.model import load_model
+
+        return load_model(folder)
+
+
+def _require_affordable(plan: PrivacyPlan, schema: GraphSchema, counts: Mapping[str, int | None]) -> None:
+    """NotAccepted when symmetric flips would add more than MOST_EDGES. Public facts only.
+
+    ``counts``: sizes of the node universes; relations over one of unknown size are not counted.
+    """
+    expected = 0.0
+    for allotment in plan.allotments:
+        relation = schema.edge_type(allotment.edge_type)
+        sources, targets = counts[relation.source], counts[relation.target]
+        if sources is not None and targets is not None:
+            each = (pure_nano_epsilon(allotment.event) or 0) // slots_of_unit(plan.unit, relation)
+            expected += slots(relation, sources, targets) / (1 + math.exp(min(each / NANO, 700)))
+    if expected > MOST_EDGES:
+        raise errors.NotAccepted(
+            f"the symmetric form would add about {expected:.3g} edges at this epsilon, and at most "
+            f"{MOST_EDGES} are made; form=balanced keeps the number of edges",
+            field="form",
+        )
+
+
+GENERATOR: Generator = EdgeRand()

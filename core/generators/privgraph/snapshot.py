@@ -1,0 +1,76 @@
+"""One snapshot of PrivGraph: what it pays for, and how a graph is drawn from that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.generators._shared.degrees import integers
+from core.generators._shared.percell import divide
+from core.generators.psgraph.partition import private_partition, upper_triangle
+from core.generators.psgraph.perturb import norm_sub, norm_sub_groups
+from core.generators.psgraph.reconstruct import Blocks, reconstruct
+from core.privacy.entropy import Generator as Rng
+
+if TYPE_CHECKING:
+    from core.generators._shared.percell import Columns
+    from core.generators.privgraph import PrivGraphParams
+    from core.privacy.private_graph import PrivateCell
+
+
+def fit(cell: PrivateCell, nodes: int, nano_epsilon: int, params: PrivGraphParams, rng: Rng) -> Columns:
+    """Partition, degrees inside communities and edge counts between them, at ``nano_epsilon`` in all.
+
+    Columns: ``labels`` int32 (n,) communities 0..k-1; ``inside`` float32 (n,) degrees; ``row``, ``column``
+    int32 and ``edges`` float64, the pairs of communities that have edges. None is negative. ``rng`` makes
+    choices that are independent of the graph. O(n + m + S^2 + k^2) for S super-nodes.
+    """
+    initialise, adjust, rest = divide(nano_epsilon, params.initialise_share, params.adjust_share)
+    labels = private_partition(
+        cell,
+        nodes,
+        initial_nano_epsilon=initialise,
+        adjust_nano_epsilon=adjust,
+        super_node_size=params.super_node_size,
+        max_super_nodes=params.max_super_nodes,
+        rng=rng,
+    )
+    count = int(labels.max()) + 1
+    with cell.parallel(nano_epsilon=rest, labels=labels) as (within, across):
+        degrees = within.laplace("degrees", nano_epsilon=rest, purpose="degrees inside communities")
+        matrix = across.laplace(
+            "group_matrix",
+            nano_epsilon=rest,
+            purpose="edges between communities",
+            labels=labels,
+            groups=count,
+        )
+    row, column = upper_triangle(count)
+    off = row < column  # the diagonal holds no edge of this branch, only noise
+    between = norm_sub(matrix[off])
+    kept = between > 0
+    return {
+        "labels": labels.astype(np.int32),
+        "inside": norm_sub_groups(degrees, labels, count).astype(np.float32),
+        "row": row[off][kept],
+        "column": column[off][kept],
+        "edges": between[kept],
+    }
+
+
+def draw(columns: Columns, nodes: int, params: PrivGraphParams, rng: Rng) -> np.ndarray:
+    """Sorted keys ``low * nodes + high``: every block receives its noisy number of distinct pairs.
+
+    Ends are drawn by degree inside a community and uniformly between two. O(m log m + n log n + k^2).
+    """
+    labels = columns["labels"].astype(np.int64)
+    inside = columns["inside"].astype(np.float64)
+    diagonal = np.arange(int(labels.max()) + 1)
+    mass = np.concatenate([np.bincount(labels, weights=inside) / 2, columns["edges"]])
+    blocks = Blocks(
+        np.concatenate([diagonal, columns["row"]]),
+        np.concatenate([diagonal, columns["column"]]),
+        integers(mass, rng),
+    )
+    return reconstruct(labels, inside, np.ones(nodes), blocks, rng)

@@ -1,0 +1,145 @@
+"""TmF (top-m filter): the cells of a noisy adjacency matrix that exceed a threshold, in linear time.
+
+As published: pay for a noisy number of edges m~; add Laplace noise of scale 1 / epsilon1 to every cell of the
+adjacency matrix; keep the cells above a threshold at which m~ of them are expected to pass. With N pairs, a
+present cell passes with probability p and an absent one with q, where m~ p + (N - m~) q = m~:
+
+    threshold = ln(N / (2 m~) + (e^epsilon1 - 1) / 2) / epsilon1     where epsilon1 <= ln(N / m~ - 1)
+    threshold = 1/2 + ln(N / m~ - 1) / (2 epsilon1)                  otherwise
+
+The noise itself is never made: a cell passes or not, which is randomised response with p_drop = 1 - p and
+p_add = q. In the first case that is exactly EdgeRand's balanced form.
+
+What is read: the number of edges, sensitivity 1; every pair once, by a coin.
+Proof: a noisy cell costs epsilon1, since neighbours differ in one cell, by 1; whether it passes a threshold
+that is already paid for is post-processing. The printed cost is that of the probabilities that are used, both
+rounded up. Total: epsilon = count + epsilon1. Guarantee: pure epsilon, unit: one edge of one cell; a stream
+or a pair divides epsilon over its steps.
+
+Differs from the published program (PGB): its two threshold formulas stand in each other's branch, and it then
+fills up to exactly m~ edges, which its epsilon does not cover (at epsilon 1 the log ratio of a present to an
+absent edge was measured at 2 to 4). Here the absent cells that pass are binomial in number, never filled up,
+and uniform over absent pairs only. Beyond half of all pairs the formulas are applied to the complement graph.
+Source: Nguyen, Imine, Rusinowitch, "Differentially Private Publication of Social Graphs at Linear Cost"
+(ASONAM 2015).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from core.generators._cells.plan import slots_of_unit
+from core.generators._shared.percell import cell_plan, divide
+from core.generators.base import (
+    Assurance,
+    Generator,
+    GraphKinds,
+    Parameters,
+    Progress,
+    PublicFacts,
+    require_accepted,
+)
+from core.privacy.plan import GuaranteeKind, PrivacyPlan
+from core.privacy.units import Unit
+
+if TYPE_CHECKING:
+    from core.generators._cells.model import DrawnModel, Ends
+    from core.privacy.private_graph import PrivateCell, PrivateGraph
+    from core.privacy.randomised_response import Flips
+
+
+class TmFParams(Parameters):
+    """What a caller may set. All of it is public and enters the report."""
+
+    count_share: float = Field(
+        default=0.1,
+        gt=0,
+        le=0.5,
+        description="Share of epsilon for the number of edges (one half in the published program).",
+    )
+
+
+class TmF:
+    """The filter on every cell."""
+
+    name = "tmf"
+    title = "TmF"
+    summary = (
+        "Noisy number of edges, then the cells of a noisy adjacency matrix above the threshold that it sets. "
+        "Pure epsilon under every unit."
+    )
+    assurance: Assurance = "proven"
+    Params = TmFParams
+    accepts = GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True)
+    units = frozenset(Unit)
+    kinds = frozenset({GuaranteeKind.PURE})
+
+    def plan(self, params: TmFParams, public: PublicFacts) -> PrivacyPlan:
+        """Every cell is granted its whole share of epsilon; the count gets ``count_share`` of it.
+
+        EDGE and EVENT: all of it, as cells hold disjoint edges. W_EVENT: epsilon / w for a step. PAIR:
+        epsilon divided by the number of cells.
+        """
+        require_accepted(self, public)
+        return cell_plan(self.name, public, "laplace and randomised response", "tmf cell")
+
+    def fit(
+        self, graph: PrivateGraph, plan: PrivacyPlan, params: TmFParams, progress: Progress
+    ) -> DrawnModel:
+        """The filtered graph, at the plan's cost at most. O(edges in and out)."""
+        from core.generators._cells.fit import draw_cells, noisy_count
+        from core.privacy.randomised_response import slot_count
+
+        def filtered(cell: PrivateCell, nano_epsilon: int) -> Ends:
+            count, rest = divide(nano_epsilon, params.count_share)
+            edges = noisy_count(cell, count)
+            each = rest // slots_of_unit(plan.unit, cell.shape.edge_type)
+            flips = threshold_flips(each, edges, slot_count(cell.shape))
+            return cell.randomised_response(nano_epsilon=rest, purpose="cells above threshold", flips=flips)
+
+        return draw_cells(graph, plan, progress, filtered)
+
+    def load(self, folder: Path) -> DrawnModel:
+        """The model that its ``save`` wrote."""
+        from core.generators._cells.model import load_model
+
+        return load_model(folder)
+
+
+def threshold_flips(nano_epsilon: int, edges: int, slots: int) -> Flips:
+    """The probabilities with which cells fail and pass TmF's threshold, both rounded up; see the module.
+
+    ``edges`` is public or paid for, and held within 1..slots - 1. Costs at most ``nano_epsilon``: the true
+    ratios are at most e^epsilon1, and rounding up makes both smaller.
+    """
+    from core.privacy.randomised_response import Flips
+
+    edges = min(max(edges, 1), max(slots - 1, 1))
+    if 2 * edges > slots:
+        # The noise is symmetric: filtering the complement at its own threshold swaps the two errors.
+        mirrored = _sparse_flips(nano_epsilon, max(slots - edges, 1), slots)
+        return Flips(add=mirrored.drop, drop=mirrored.add)
+    return _sparse_flips(nano_epsilon, edges, slots)
+
+
+def _sparse_flips(nano_epsilon: int, edges: int, slots: int) -> Flips:
+    """For at most half of the slots taken: the threshold is at least 1/2."""
+    from decimal import Decimal, localcontext
+
+    from core.privacy.events import NANO
+    from core.privacy.randomised_response import WORD, Flips
+
+    with localcontext(prec=60):
+        epsilon, ratio = Decimal(nano_epsilon) / NANO, Decimal(max(slots - edges, edges)) / edges
+        if epsilon <= ratio.ln():
+            return Flips.balanced(nano_epsilon, edges, slots)
+        # p_drop = e^(-eps (1 - t)) / 2 and p_add = e^(-eps t) / 2 at t = 1/2 + ln(ratio) / (2 eps)
+        half = (-epsilon / 2).exp() / 2
+        drop, add = (int(half * factor * WORD) + 1 for factor in (ratio.sqrt(), 1 / ratio.sqrt()))
+    return Flips(min(add, WORD // 2), min(drop, WORD // 2))
+
+
+GENERATOR: Generator = TmF()

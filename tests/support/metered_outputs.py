@@ -1,0 +1,58 @@
+"""Audits of whole generators: every number that the meter lets out, on two neighbouring graphs.
+
+A fitted model, and each graph drawn from it, is a function of these numbers, of public facts and of
+independent randomness, so it can only tell less. The graphs have two nodes, with or without their edge.
+"""
+
+import numpy as np
+
+from core.generators.base import PublicFacts, no_progress
+from core.graphs.graph import EdgeTable, Graph, NodeTable
+from core.graphs.schema import EdgeType, GraphSchema, NodeType
+from core.privacy import mechanisms
+from core.privacy.audit import audit_epsilon, repeated
+from core.privacy.guarantee import guarantee_of
+from core.privacy.meter import MemoryRecorder, Meter
+from core.privacy.private_graph import PrivateGraph
+from core.privacy.units import Unit
+
+# The noise has no seed: a false alarm must stay rare over years of runs. Catching needs no such care.
+SOUND, CAUGHT = 1 - 1e-6, 0.999
+
+
+def static_graph(nodes: int, pairs) -> Graph:
+    """A static graph of one undirected relation over ``nodes`` nodes."""
+    ends = np.asarray(list(pairs), dtype=np.int64).reshape(-1, 2)
+    schema = GraphSchema(node_types=(NodeType(count=nodes),), edge_types=(EdgeType(),))
+    return Graph.build(schema, {"node": NodeTable(nodes)}, {"edge": EdgeTable(ends[:, 0], ends[:, 1])})
+
+
+def fit_static(generator, params, graph: Graph, epsilon: float):
+    """The fitted model under unit edge, and the meter that saw it."""
+    facts = PublicFacts(graph.schema, Unit.EDGE, None, int(epsilon * 1e9), 0, ("edge",))
+    plan = generator.plan(params, facts)
+    meter = Meter(plan, MemoryRecorder())
+    model = generator.fit(PrivateGraph(graph, meter), plan, params, no_progress)
+    assert guarantee_of(plan, meter.transcript, 0).epsilon <= epsilon
+    return model, meter
+
+
+def measured(monkeypatch, generator, params, epsilon, *, runs, confidence, broken=False) -> float:
+    """A lower bound on the epsilon of everything that a fit is told; ``broken`` halves all Laplace noise."""
+    told: list[np.ndarray] = []
+    true = mechanisms.discrete_laplace
+
+    def listened(values, l1_sensitivity, nano_epsilon, **options):
+        told.append(true(values, l1_sensitivity, nano_epsilon * (2 if broken else 1), **options))
+        return told[-1]
+
+    monkeypatch.setattr(mechanisms, "discrete_laplace", listened)
+
+    def run(graph: Graph) -> np.ndarray:
+        told.clear()
+        fit_static(generator, params, graph, epsilon)
+        # An edge moves each number from 0 to 1; what lies beyond tells no more about it.
+        return np.clip(np.concatenate(told), 0, 1)
+
+    pair = static_graph(2, [(0, 1)]), static_graph(2, [])
+    return audit_epsilon(repeated(run), *pair, runs=runs, confidence=confidence).lower_bound
