@@ -79,10 +79,10 @@ class Settings(BaseSettings):
         default=1_000_000, ge=1, description="Most metered operations of one job."
     )
     max_audit_runs: int = Field(
-        default=1_000_000, ge=100, description="Most runs on each canary graph of one audit."
+        default=200_000, ge=100, description="Most runs on each canary graph of one audit."
     )
-    max_open_audits: int = Field(default=10, ge=1, description="Most unfinished audits of one tenant.")
-    audit_wall_seconds: float = Field(default=3600.0, gt=0, description="How long one audit may run.")
+    max_open_audits: int = Field(default=2, ge=1, description="Most unfinished audits of one tenant.")
+    audit_wall_seconds: float = Field(default=900.0, gt=0, description="How long one audit may run.")
     max_release_files: int = Field(default=64, ge=4, le=1_000, description="Most files of one release.")
     max_release_bytes: int = Field(default=40 * 2**30, ge=1, description="Largest release.")
     sweep_limit: int = Field(

@@ -112,9 +112,16 @@ class _Watch:
                 "total": int(total),
                 **rest,
             } if not rest:
-                self._orders.progress(stage, done, total)
+                self._tell(stage, done, total)
             case _:
                 raise PrivacyViolation("the child sent a message of no known kind")
+
+    def _tell(self, stage: str, done: int, total: int) -> None:
+        """Somebody can see it; or nobody, when the database does not answer: hours of work are worth more."""
+        try:
+            self._orders.progress(stage, done, total)
+        except (DBAPIError, NoConnection) as error:
+            log.warning("progress_dropped", error=type(error).__name__)
 
     def _overstepped(self) -> Ending | None:
         now = time.monotonic()

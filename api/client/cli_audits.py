@@ -1,14 +1,16 @@
-"""The command that puts a promise to the test."""
+"""The commands that put a promise to the test, and show what was found."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import islice
 from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from api.client.console import ENDED_BADLY, answered_in_json, notes, out, pairs, service
+from api.client.console import ENDED_BADLY, answered_in_json, notes, out, pairs, service, table
 from api.client.sdk import Graphveil
 from api.schemas.audits import Audit
 
@@ -49,6 +51,34 @@ def audit(
         raise typer.Exit(ENDED_BADLY)
 
 
+def audits(
+    context: typer.Context,
+    audit_id: Annotated[str | None, typer.Argument(help="One audit, aud_...; all when left out.")] = None,
+    limit: Annotated[int, typer.Option(help="At most so many.", min=1)] = 50,
+) -> None:
+    """List audits, newest first, or show one."""
+    if audit_id is not None:
+        with service(context) as graphveil:
+            one = graphveil.show_audit(audit_id)
+        if not answered_in_json(context, one):
+            show(one)
+        return
+    with service(context) as graphveil:
+        found = list(islice(graphveil.audits(), limit))
+    if not answered_in_json(context, found):
+        _listed(found)
+
+
+def _listed(found: Sequence[Audit]) -> None:
+    """A line for each."""
+    made = table(None, "id", "created", "method", "epsilon", "unit", "state", "outcome")
+    for one in found:
+        outcome = one.result.verdict if one.result is not None else one.reason or ""
+        created = one.created_at.strftime("%Y-%m-%d %H:%M")
+        made.add_row(one.id, created, escape(one.method), one.epsilon, one.unit, one.state, outcome)
+    out.print(made)
+
+
 def show(found: Audit) -> None:
     """The audit in a few lines."""
     out.print(
@@ -72,8 +102,9 @@ def show(found: Audit) -> None:
 
 
 def install(app: typer.Typer) -> None:
-    """The command is the app's."""
+    """The commands are the app's."""
     app.command()(audit)
+    app.command()(audits)
 
 
 def _watched(graphveil: Graphveil, audit_id: str, timeout: float | None) -> Audit:

@@ -60,10 +60,11 @@ def service(context: typer.Context) -> Iterator[Graphveil]:
 def show_problem(problem: ProblemError) -> None:
     """The problem, its fields and who can mend it: at most a screen."""
     notes.print(f"[bold red]{escape(problem.title)}[/bold red] ({problem.status}, {problem.slug})")
-    if problem.detail:
+    errors = problem.members.get("errors", [])[:10]
+    if problem.detail and problem.detail not in [error["message"] for error in errors]:
         notes.print(escape(problem.detail))
-    for error in problem.members.get("errors", [])[:10]:
-        mend = f" {escape(error['how_to_mend'])}" if error.get("how_to_mend") else ""
+    for error in errors:
+        mend = "" if error["message"] == problem.detail else f" {escape(error.get('how_to_mend') or '')}"
         notes.print(f"  [bold]{escape(error['field'])}[/bold]: {escape(error['message'])}{mend}")
     extras = {k: v for k, v in problem.members.items() if k not in ("errors", "findings") and v is not None}
     for name, value in list(extras.items())[:10]:
@@ -120,8 +121,8 @@ def pairs(texts: list[str] | None) -> dict[str, Any]:
 
 
 def table(title: str | None, *columns: str) -> Table:
-    """A plain table."""
+    """A plain table; ids stay whole, to be copied."""
     made = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
     for column in columns:
-        made.add_column(column, overflow="fold")
+        made.add_column(column, overflow="fold", no_wrap=column == "id")
     return made

@@ -60,7 +60,8 @@ def _notices(word: str, notices: list[dict[str, Any]]) -> None:
 def _number(value: float | None) -> str:
     if value is None:
         return "-"
-    return f"{value:.0f}" if float(value).is_integer() else f"{value:.4g}"
+    whole = float(value).is_integer() or abs(value) >= 1_000
+    return f"{value:.0f}" if whole else f"{value:.4g}"
 
 
 def _titles(metrics: dict[str, Any], names: list[str]) -> list[tuple[str, str]]:

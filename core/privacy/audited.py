@@ -179,11 +179,14 @@ MECHANISMS: Mapping[str, Mechanism] = MappingProxyType(
 """The basic mechanisms by name. Every registered generator can be audited too."""
 
 _QUICK = {"laplace": 4_000, "randomised_response": 4_000, "gaussian": 20_000}
-_SLOW, _MOST_SLOW, _MOST = 8_000, 40_000, 1_000_000
+_SLOW, _MOST_SLOW, _MOST = 4_000, 10_000, 200_000
 
 
 def default_runs(method: str, epsilon: float) -> int:
-    """Runs at which the half-noise copy is caught, where that is affordable: they grow with e^epsilon."""
+    """Runs at which the half-noise copy is caught, where that is affordable: they grow with e^epsilon.
+
+    Audits share their workers with paid releases: the most that is made takes some minutes.
+    """
     wanted = math.ceil(200 * math.exp(min(epsilon, 20.0)))
     if method in _QUICK:
         return min(max(_QUICK[method], wanted), _MOST)

@@ -7,7 +7,8 @@ floating-point. What a training costs is planned in :mod:`core.privacy.dp_sgd`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -73,7 +74,8 @@ class DpSgdSession:
     Gaussian(sigma)). The other direction is no larger, since x -> shift - x exchanges the two laws
     (Mironov, Talwar, Zhang 2019, Theorem 5); the other edges' coins are common to both worlds
     (quasi-convexity); other orders are chords of the integer ones. Steps compose adaptively. Public
-    examples, the divisor and the optimiser are post-processing.
+    examples, the divisor and the optimiser are post-processing. What torch draws in a step (dropout) has a
+    seed of the operating system: one law for an edge, whatever rows stand beside it.
 
     Assurance: the noise and the sum are exact. Assumed: that a row's gradient, computed in floating point
     inside batches of one fixed shape, does not depend on the other rows.
@@ -131,14 +133,29 @@ class DpSgdSession:
         self.remaining -= 1  # first: a step that fails half-way may have read
         rng = entropy.noise_generator()
         batch = self._drawn(rng)
-        total = self._sum(loss, examples(batch), len(batch)) if len(batch) else None
-        if public is not None:
-            extra = self._sum(loss, public, len(public[0]))
-            total = extra if total is None else total + extra
+        with self._unseeded(rng):
+            total = self._sum(loss, examples(batch), len(batch)) if len(batch) else None
+            if public is not None:
+                extra = self._sum(loss, public, len(public[0]))
+                total = extra if total is None else total + extra
         start = np.zeros(self._size, np.int64) if total is None else total.cpu().numpy()
         self._apply(samplers.add_discrete_gaussian_wide(rng, start, self._scale))
         if self.remaining == 0:
             self._edges = None
+
+    @contextmanager
+    def _unseeded(self, rng: entropy.Generator) -> Iterator[None]:
+        """Inside, torch draws from a seed that nobody knows; afterwards its generators are as they were.
+
+        Dropout masks go by a row's place in the batch. Independent of the data they are common to both
+        worlds, edge by edge; known in advance, one edge more would move the masks of all rows after it.
+        """
+        import torch
+
+        device = next(iter(self._trained.values())).device
+        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+            torch.manual_seed(int(rng.integers(0, 2**63)))
+            yield
 
     def _drawn(self, rng: entropy.Generator) -> Sampled:
         edges = self._edges

@@ -111,7 +111,8 @@ def _seen(values: np.ndarray, query: str) -> list[float]:
 
 
 def _response(params: Any) -> Once:
-    from core.privacy.randomised_response import Flips, slot_count
+    from core.privacy.queries import slot_count
+    from core.privacy.randomised_response import Flips
 
     def read(cell: PrivateCell, allotment: Allotment) -> tuple[list[float], float]:
         nano = pure_nano_epsilon(allotment.event) or 0

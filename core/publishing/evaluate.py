@@ -42,7 +42,7 @@ def run_evaluation(
     progress("shadow", 1, 1)
     attacks = run_attacks(original, synthetic, spec.suite, progress, shadows=shadows)
     tasks = run_tasks(original, synthetic, spec.suite, progress)
-    part = curator_part(public, comparison, attacks, tasks)
+    part = curator_part(public, comparison, attacks, tasks, reduced_from=spec.reduced_from)
     out.mkdir(parents=True, exist_ok=True)
     bundle.write_json(out / "curator.json", part.model_dump(mode="json"))
 

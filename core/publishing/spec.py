@@ -67,3 +67,12 @@ class EvaluationSpec(BaseModel):
     nano_epsilon: Annotated[int, Field(ge=1, le=_MAX_INT)]
     delta_atto: Annotated[int, Field(ge=0, lt=ATTO)] = 0
     edge_types: Annotated[tuple[Name, ...], Field(min_length=1, max_length=256)]
+    reduced_from: Suite | None = Field(
+        default=None, description="The suite that was asked for, where it was too much; None: this one."
+    )
+
+    def reduced(self) -> EvaluationSpec | None:
+        """The cheapest suite in place of this one, and a note of it; None for the cheapest itself."""
+        if self.suite is Suite.QUICK:
+            return None
+        return self.model_copy(update={"suite": Suite.QUICK, "reduced_from": self.suite})

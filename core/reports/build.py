@@ -205,8 +205,13 @@ def curator_part(
     comparison: Mapping[str, Any],
     attacks: Mapping[str, Any],
     tasks: Sequence[Mapping[str, Any]] = (),
+    *,
+    reduced_from: str | None = None,
 ) -> CuratorPart:
-    """The curators' part, from the evaluation's dictionaries, with the scores and warnings they call for."""
+    """The curators' part, from the evaluation's dictionaries, with the scores and warnings they call for.
+
+    ``reduced_from``: the suite that was asked for, where a cheaper one had to do.
+    """
     compared = Comparison.model_validate(comparison)
     attacked = Attacks.model_validate(attacks)
     done = tuple(Task.model_validate(task) for task in tasks)
@@ -216,7 +221,7 @@ def curator_part(
         attacks=attacked,
         tasks=done,
         scores=curator_scores(public.guarantee, compared, attacked, done),
-        warnings=warnings(public.guarantee, compared, attacked),
+        warnings=warnings(public.guarantee, compared, attacked, reduced_from),
     )
 
 

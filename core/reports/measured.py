@@ -21,10 +21,11 @@ _SEQUENCES = (
 def measured_parts(comparison: Comparison) -> Iterator[ScorePart]:
     """A part for every property that is defined on both graphs; means over snapshots and relations.
 
-    degree, paths: 1 - total variation. density: 1 - relative error, at least 0. clustering: 1 - |error of
-    transitivity| / larger value (equal where both are 0). assortativity: 1 - |error| / 2. communities:
-    1 - |error of modularity|. components: 1 - |error of the largest component's share|. hubs: overlap of the
-    most central nodes. meta-paths: 1 - total variation of their shares.
+    degree, paths: 1 - total variation. density: 1 - |error| / original value, at least 0 (mean error by mean
+    value: one empty snapshot must not decide). clustering: 1 - |error of transitivity| / larger value (equal
+    where both are 0). assortativity: 1 - |error| / 2. communities: 1 - |error of modularity|. components:
+    1 - |error of the largest component's share|. hubs: overlap of the most central nodes. meta-paths: 1 -
+    total variation of their shares.
     """
     row = comparison.overall
     if row is not None:
@@ -43,9 +44,10 @@ def _from_row(row: ComparedRow) -> Iterator[ScorePart]:
         if distance is not None:
             yield _part(name, title, 1 - distance, f"1 - {said}: {distance:.3g}.")
     density = row.scalars.get("density")
-    if density is not None and density.relative_error is not None:
-        error = min(1.0, density.relative_error)
-        yield _part("density", "Density", 1 - error, f"1 - relative error of the density: {error:.3g}.")
+    if density is not None and density.absolute_error is not None:
+        error = _of_original(density)
+        said = f"1 - |error of the density| / original value: {error:.3g}."
+        yield _part("density", "Density", 1 - error, said)
     clustering = row.scalars.get("transitivity")
     if clustering is not None and clustering.absolute_error is not None:
         error = _of_larger(clustering)
@@ -71,6 +73,11 @@ def _scaled(
         error = compared.absolute_error
         said = f"1 - |error of the {called}|{f' / {width}' if width > 1 else ''}: {error:.3g}."
         yield _part(name, title, 1 - error / width, said)
+
+
+def _of_original(compared: Compared) -> float:
+    error, value = compared.absolute_error or 0.0, abs(compared.original or 0.0)
+    return min(1.0, error / value) if value > 0 else float(error > 0)
 
 
 def _of_larger(compared: Compared) -> float:

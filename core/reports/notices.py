@@ -145,9 +145,13 @@ def _large_epsilon(guarantee: GuaranteePart) -> Notice:
     )
 
 
-def warnings(guarantee: GuaranteePart, comparison: Comparison, attacks: Attacks) -> tuple[Notice, ...]:
+def warnings(
+    guarantee: GuaranteePart, comparison: Comparison, attacks: Attacks, reduced_from: str | None = None
+) -> tuple[Notice, ...]:
     """What curators must know when they read the comparison. Depends on the original: never published."""
     found = []
+    if reduced_from is not None:
+        found.append(_reduced(reduced_from, comparison.suite))
     if guarantee.epsilon is not None and Decimal(guarantee.epsilon) > LARGE_EPSILON:
         found.append(_large_epsilon(guarantee))
     for relation in comparison.edge_types:
@@ -156,28 +160,45 @@ def warnings(guarantee: GuaranteePart, comparison: Comparison, attacks: Attacks)
     return tuple(found)
 
 
+def _reduced(asked: str, suite: str) -> Notice:
+    return Notice(
+        code="suite_reduced",
+        text=f"The suite {asked} was asked for and did not end well: it took more time or memory than a "
+        f"comparison may, or failed. These are the figures of the suite {suite}.",
+    )
+
+
 def _successes(attacks: Attacks) -> Iterator[Notice]:
     """One warning a relation, naming every attack that found something."""
     by_relation: dict[str | None, list[str]] = {}
+    given = {
+        control.edge_type: abs(control.published.auc.value - 0.5)
+        for control in attacks.inference
+        if control.control and control.published is not None
+    }
     for attack in attacks.inference:
-        if _found_links(attack):
+        if _found_links(attack, given.get(attack.edge_type, 0.0)):
             by_relation.setdefault(attack.edge_type, []).append(attack.title)
     for edge_type, titles in by_relation.items():
         yield Notice(
             code="attack_succeeds",
-            text="Better than guessing, these attacks tell what is in the original from what is not: "
-            f"{', '.join(titles)}. Part of that is structure the release keeps on purpose, such as "
-            "communities, which no guarantee for single edges hides: look at the figures.",
+            text="Better than guessing, and than degrees alone, these attacks tell what is in the original "
+            f"from what is not: {', '.join(titles)}. Part of that is structure the release keeps on purpose, "
+            "such as communities, which no guarantee for single edges hides: look at the figures.",
             edge_type=edge_type,
         )
 
 
-def _found_links(attack: Attack) -> bool:
-    """Better than guessing beyond doubt, in either direction, and by more than a little."""
+def _found_links(attack: Attack, given: float) -> bool:
+    """Better than guessing beyond doubt, in either direction, by more than a little and more than ``given``.
+
+    ``given``: how far from 0.5 the control comes: the choice of targets gives that away, not the release.
+    """
     if attack.published is None or attack.control:
         return False
     auc = attack.published.auc
-    return auc.low > 0.5 + NOTABLE_ADVANTAGE or auc.high < 0.5 - NOTABLE_ADVANTAGE
+    margin = max(NOTABLE_ADVANTAGE, given)
+    return auc.low > 0.5 + margin or auc.high < 0.5 - margin
 
 
 def _relation_warnings(relation: EdgeTypeComparison) -> Iterator[Notice]:

@@ -145,9 +145,9 @@ def _controls(attacks: Attacks) -> dict[str | None, float]:
 
 
 def _beyond(score: AttackScore, control: float) -> float:
-    """|2 AUC - 1| beyond the control's, as a share of what is left; in [0, 1]."""
+    """|2 AUC - 1| beyond the control's, as a share of what is left, in [0, 1]; all of it at control 1."""
     advantage = abs(2 * score.auc.value - 1)
-    return min(1.0, max(0.0, (advantage - control) / (1 - control))) if control < 1 else 0.0
+    return min(1.0, max(0.0, (advantage - control) / (1 - control))) if control < 1 else advantage
 
 
 def _signature(attacks: Attacks, comparison: Comparison) -> ScorePart:

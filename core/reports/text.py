@@ -31,12 +31,12 @@ def escape(text: object) -> str:
 
 
 def number(value: float | int | None) -> str:
-    """Four significant digits; whole numbers whole; a dash for what is undefined."""
+    """Four significant digits, more before the point; whole numbers whole; a dash for what is undefined."""
     if value is None:
         return "–"
     if isinstance(value, int) or (value.is_integer() and abs(value) < 1e15):
         return f"{int(value)}"
-    return f"{value:.4g}"
+    return f"{value:.0f}" if 1_000 <= abs(value) < 1e15 else f"{value:.4g}"
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:

@@ -31,7 +31,11 @@ TARGET_SEED = 20_170_615
 SCORE_SEED = 20_170_616
 
 _TOO_SMALL = f"The relation has fewer than {FEWEST_LINKS} links."
-_TOO_DENSE = "Nearly all pairs of the relation are links: there is nothing to tell them from."
+FEWEST_NEGATIVES = 20
+_NO_NEGATIVES = (
+    f"The relation has fewer than {FEWEST_NEGATIVES} pairs without a link whose ends have a link's degrees: "
+    "there is nothing to tell links from."
+)
 
 
 @dataclass(frozen=True)
@@ -49,8 +53,9 @@ def run_attacks(
 
     Nodes of both graphs are aligned by index. ``shadows`` are pairs (graph an attacker holds, its release by
     the method), for the likelihood ratio. Progress counts attacks x relations under the stage ``attack``.
-    Deterministic. Time: at most 20 000 targets an attack, fewer where degrees are very great, each reading
-    its ends' neighbourhoods, beside the degree signature; learned attacks state their own limits.
+    Deterministic for given shadows, whose noise is the operating system's. Time: at most 20 000 targets an
+    attack, fewer where degrees are very great, each reading its ends' neighbourhoods, beside the degree
+    signature; learned attacks state their own limits.
     """
     relations = protected_relations(original, synthetic)
     learned = learned_scorers() if suite.includes(Suite.FULL) else ()
@@ -144,8 +149,8 @@ def measured(
     reason = None
     if truth.edge_count < FEWEST_LINKS:
         reason = _TOO_SMALL
-    elif not targets.negatives:
-        reason = _TOO_DENSE
+    elif targets.negatives < FEWEST_NEGATIVES:
+        reason = _NO_NEGATIVES
     else:
         reason = scorer.applies(truth) or scorer.applies(release)
     entry = {

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from core.evaluation.learning.devices import seeded
+from core.evaluation.learning.devices import one_thread, seeded
 from core.evaluation.learning.subgraphs import MAX_LABEL, Subgraphs
 from core.evaluation.learning.tensors import csr_tensor
 from core.privacy.entropy import public_generator
@@ -112,6 +112,6 @@ def trained(graphs: Subgraphs, label: np.ndarray, seed: int) -> Dgcnn:
 def scores(model: Dgcnn, graphs: Subgraphs) -> np.ndarray:
     """One logit a subgraph, float64: higher where a link is likelier."""
     place = next(model.parameters()).device
-    with torch.no_grad():
+    with one_thread(), torch.no_grad():
         found = [model(*batch).cpu() for batch in batches(graphs, place)]
     return torch.cat(found).double().numpy() if found else np.empty(0)

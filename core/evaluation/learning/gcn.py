@@ -16,7 +16,7 @@ from torch import nn
 from torch.nn import functional
 
 from core.evaluation.attacks.negatives import uniform
-from core.evaluation.learning.devices import seeded
+from core.evaluation.learning.devices import one_thread, seeded
 from core.evaluation.learning.tensors import csr_tensor, feature_tensor, propagation
 from core.evaluation.view import UndirectedView
 from core.privacy.entropy import public_generator
@@ -98,7 +98,9 @@ class Autoencoder:
                 label = (torch.arange(len(u), device=place) < shown.shape[1]).float()
                 optimiser.zero_grad()
                 rows = functional.normalize(model(step, inputs), dim=1)
-                loss = functional.binary_cross_entropy_with_logits((rows[u] * rows[v]).sum(1), label)
+                # Not rows[u]: its gradient adds up in whatever order the threads arrive.
+                cosines = (rows.index_select(0, u) * rows.index_select(0, v)).sum(1)
+                loss = functional.binary_cross_entropy_with_logits(cosines, label)
                 loss.backward()
                 optimiser.step()
             with torch.no_grad():
@@ -148,6 +150,6 @@ class Classifier:
 
     def predict(self, view: UndirectedView) -> np.ndarray:
         """The class of every node, int64, when messages pass along the links of ``view``."""
-        with torch.no_grad():
+        with one_thread(), torch.no_grad():
             scores = self.model(csr_tensor(propagation(view), self.place), self.features)
             return scores.argmax(dim=1).cpu().numpy()

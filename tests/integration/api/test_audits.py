@@ -205,9 +205,15 @@ def test_the_command_asks_and_shows(address: str, tenant: Tenant):
         assert found.state == "done"
         assert found.result is not None
         assert [each.id for each in sdk.audits()] == [audit_id]
-    from api.client.cli_audits import show
-
-    show(found)
+    listed = CliRunner().invoke(cli.app, ["audits"], env=environment | {"COLUMNS": "160"})
+    assert listed.exit_code == 0, listed.output
+    assert "randomised_response" in listed.stdout
+    assert "done" in listed.stdout
+    shown = CliRunner().invoke(cli.app, ["audits", audit_id], env=environment)
+    assert shown.exit_code == 0, shown.output
+    assert f"{found.result.verdict}: epsilon is at least" in " ".join(shown.stdout.split())
+    as_json = CliRunner().invoke(cli.app, ["--json", "audits", audit_id], env=environment)
+    assert json.loads(as_json.stdout) == found.model_dump(mode="json")
 
 
 def test_the_document_shows_an_example(http: TestClient):

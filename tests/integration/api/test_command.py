@@ -78,7 +78,7 @@ def test_a_job_from_plan_to_download(
     house_command("wait", submitted["id"], code=1)
     assert "published" in house_command("wait", published_job).stdout
     report = house_command("report", published_job).stdout
-    for words in ("guarantee", "charged epsilon 1", "density", "compared with the original"):
+    for words in ("guarantee", "charged epsilon 1", "Density", "compared with the original"):
         assert words in report
     saved = house_command("download", published_job, "--to", str(tmp_path)).stdout.split()
     assert str(tmp_path / "nodes.parquet") in saved

@@ -152,3 +152,11 @@ def test_the_catalogue_imports_no_heavy_library():
     script = f"import core.evaluation.catalogue, sys; print(sorted({heavy!r} & set(sys.modules)))"
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+def test_the_suite_quick_partitions_no_graph_that_would_take_minutes(monkeypatch):
+    view = UndirectedView.of_pairs(4, np.array([0, 1, 2]), np.array([1, 2, 3]))
+    assert communities.scalars(view, Suite.QUICK)["modularity"] is not None
+    monkeypatch.setattr(communities, "QUICK_EDGES", 2)
+    assert communities.scalars(view, Suite.QUICK) == {"modularity": None, "communities": None}
+    assert communities.scalars(view, Suite.STANDARD)["modularity"] is not None

@@ -220,6 +220,20 @@ def test_one_example_moves_the_sum_by_itself_alone():
         assert torch.equal(whole - opened._sum(loss, (kept,), 36), alone)
 
 
+def test_dropout_is_drawn_from_the_operating_system_whatever_seed_the_caller_set(silent):
+    """Masks go by place in the batch: were they known, one edge more would move all rows after it."""
+    moved = []
+    for _ in range(2):
+        torch.manual_seed(0)
+        module = torch.nn.Sequential(torch.nn.Dropout(0.5), torch.nn.Linear(64, 1, bias=False))
+        opened, _, _, _ = session(DpSgd(1, Fraction(2), 1), module=module)
+        before, state = module[1].weight.detach().clone(), torch.random.get_rng_state()
+        opened.step(lambda call, row: -call(row).squeeze(), lambda edges: (torch.ones(len(edges), 64),))
+        assert torch.equal(torch.random.get_rng_state(), state)
+        moved.append(module[1].weight.detach() - before)
+    assert not torch.equal(*moved)
+
+
 def test_sampling_keeps_the_rate_and_noise_has_the_stated_scale():
     training = DpSgd(Fraction(1, 4), Fraction(1), 4_000)
     opened, module, _, _ = session(training)

@@ -77,13 +77,16 @@ def test_no_code_ends_its_own_block(code: str):
 
 
 def test_numbers_are_short_and_whole_ones_whole():
-    assert [number(v) for v in (None, 3, 3.0, 0.123456, 1e-9, -2.5)] == [
+    assert [number(v) for v in (None, 3, 3.0, 0.123456, 1e-9, -2.5, 96_753.4, -1_614_000.5, 2.5e15)] == [
         "–",
         "3",
         "3",
         "0.1235",
         "1e-09",
         "-2.5",
+        "96753",
+        "-1614000",
+        "2.5e+15",
     ]
 
 

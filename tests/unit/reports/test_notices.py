@@ -163,3 +163,13 @@ def test_an_attack_that_succeeds_beyond_doubt_is_warned_of(low, high, warned):
     graph = nx.disjoint_union(nx.complete_graph(12), nx.star_graph(12))
     found = warnings(guarantee(), compared(graph, graph), attacked(attack(low, high)))
     assert [(n.code, n.edge_type) for n in found] == [("attack_succeeds", "edge")] * warned
+
+
+@pytest.mark.parametrize(("control", "warned"), [(0.5, True), (0.6, True), (0.65, False), (0.35, False)])
+def test_what_degrees_alone_reach_on_the_targets_is_no_success(control, warned):
+    graph = nx.disjoint_union(nx.complete_graph(12), nx.star_graph(12))
+    degrees = attack(control - 0.02, control + 0.02).model_copy(
+        update={"name": "preferential_attachment", "control": True}
+    )
+    found = warnings(guarantee(), compared(graph, graph), attacked(degrees, attack(0.64, 0.68)))
+    assert [n.code for n in found] == ["attack_succeeds"] * warned

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.evaluation import steps
+from core.evaluation.utility import relative
 from core.reports.model import GuaranteePart
 from core.reports.scores import Score
 from core.reports.scoring import advantage, curator_scores
@@ -202,6 +204,14 @@ def test_every_measured_part_follows_its_formula():
             "hubs": 0.6,
         }
     )
+
+
+def test_one_empty_snapshot_does_not_spoil_the_density_of_all_others():
+    rows = [
+        {"scalars": {"density": relative.scalar(a, b)}, "distances": {}}
+        for a, b in ((0.0, 0.001), *[(0.1, 0.1)] * 9)
+    ]
+    assert measured(scalars=steps.mean_row(rows)["scalars"])["density"] == pytest.approx(1 - 0.0001 / 0.09)
 
 
 def test_undefined_parts_are_left_out_and_hopeless_ones_stay_at_zero():

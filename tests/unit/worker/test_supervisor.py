@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from sqlalchemy.exc import OperationalError, StatementError
 
-from core.errors import LeaseLost
+from core.errors import InvalidInput, LeaseLost
 from core.settings import Settings
 from worker import child as child_module
 from worker.pulse import Pulse
@@ -37,6 +37,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[
         *,
         beat: Callable[[], bool] = lambda: False,
         record: Callable[[dict[str, Any]], None] | None = None,
+        progress: Callable[[str, int, int], None] | None = None,
         opening: Callable[[], None] = no_reads,
         draining: Callable[[], bool] = lambda: False,
         **limits: float,
@@ -48,7 +49,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[
         seen: list[Any] = []
         orders = Orders(
             record=record or seen.append,
-            progress=lambda stage, done, total: seen.append((stage, done, total)),
+            progress=progress or (lambda *step: seen.append(step)),
             draining=draining,
             opening=opening,
         )
@@ -170,6 +171,25 @@ def test_a_read_that_could_not_be_recorded_is_never_answered(
     assert run(program, record=record)[0] is Ending.LOST
     drew = tmp_path / "drew"
     assert not drew.exists() or drew.read_text() == "b''"
+
+
+def test_progress_that_a_database_does_not_take_costs_no_work(run: Run) -> None:
+    def progress(stage: str, done: int, total: int) -> None:
+        raise OperationalError("UPDATE", {}, Exception("down"))
+
+    assert run(METER + PROGRESS, progress=progress)[0] is Ending.FINISHED
+
+
+@pytest.mark.parametrize(
+    ("error", "ending"), [(LeaseLost("gone"), Ending.LOST), (InvalidInput("digits"), Ending.VIOLATION)]
+)
+def test_progress_under_a_lost_lease_or_with_free_text_ends_the_work(
+    error: Exception, ending: Ending, run: Run
+) -> None:
+    def progress(stage: str, done: int, total: int) -> None:
+        raise error
+
+    assert run(METER + PROGRESS + "time.sleep(60)", progress=progress)[0] is ending
 
 
 OPEN = """

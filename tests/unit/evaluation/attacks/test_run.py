@@ -136,7 +136,7 @@ def test_without_shadows_the_likelihood_ratio_is_not_run(original, other):
 def test_small_and_complete_relations_are_left_alone():
     few = graph_of(30, (np.arange(10), np.arange(10) + 10))
     full = graph_of(12, np.triu_indices(12, 1))
-    for graph, reason in ((few, "fewer than 20"), (full, "Nearly all")):
+    for graph, reason in ((few, "fewer than 20"), (full, "fewer than 20 pairs")):
         for row in by_name(run_attacks(graph, graph, Suite.QUICK, quiet)).values():
             assert reason in row["not_run"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
 
 from core.evaluation.learning import dgcnn, gin
@@ -105,3 +106,18 @@ def test_a_gin_batch_is_block_diagonal_and_pools_each_graph_alone():
     with torch.no_grad():
         alone = [model(gin.Batch.of([view], CPU)) for view in views]
         assert torch.allclose(model(batch), torch.cat(alone), atol=1e-5)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_embeddings_do_not_depend_on_the_number_of_threads(threads: int):
+    view = graph(3, 140, 900)
+    features = Features(np.random.default_rng(2).random((140, 16), dtype=np.float32))
+    expected = Autoencoder(4, features)(view)
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        found = Autoencoder(4, features)(view)
+        assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+    assert np.array_equal(found, expected)

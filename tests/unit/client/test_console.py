@@ -1,0 +1,46 @@
+"""A refusal on a terminal: everything once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from api.client import console
+from api.client.errors import ProblemError
+
+
+def refusal(detail: str, message: str, mend: str) -> dict[str, Any]:
+    return {
+        "type": "/problems/not-accepted",
+        "title": "The method does not take this",
+        "status": 422,
+        "detail": detail,
+        "request_id": "req_1",
+        "actionable_by": "caller",
+        "errors": [{"field": "delta", "message": message, "how_to_mend": mend}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("body", "shown", "not_shown"),
+    [
+        (
+            refusal("a delta is needed", "a delta is needed", "See the detail."),
+            ["delta: a delta is needed"],
+            ["See the detail"],
+        ),
+        (
+            refusal("No documented shape.", "Field required", "Add this field."),
+            ["No documented shape.", "delta: Field required Add this field."],
+            [],
+        ),
+    ],
+)
+def test_a_finding_that_is_the_detail_is_told_once(
+    body: dict[str, Any], shown: list[str], not_shown: list[str]
+) -> None:
+    with console.notes.capture() as capture:
+        console.show_problem(ProblemError(422, body))
+    text = " ".join(capture.get().split())
+    assert [text.count(line) for line in (*shown, *not_shown)] == [1] * len(shown) + [0] * len(not_shown)
