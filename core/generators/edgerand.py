@@ -21,30 +21,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
 from core import errors
-from core.generators._cells.plan import slots, slots_of_unit
-from core.generators._shared.percell import cell_plan, divide
-from core.generators.base import (
-    Assurance,
-    Generator,
-    GraphKinds,
-    Parameters,
-    Progress,
-    PublicFacts,
-    require_accepted,
-)
+from core.generators._shared.percell import Parts, PerCell, drawn_edges, same_edges
+from core.generators._shared.plan import divide
+from core.generators.base import GraphKinds, Parameters, Progress, PublicFacts
 from core.graphs.schema import GraphSchema
 from core.privacy.events import NANO, pure_nano_epsilon
-from core.privacy.plan import GuaranteeKind, PrivacyPlan
-from core.privacy.units import Unit
+from core.privacy.plan import PrivacyPlan
+from core.privacy.units import edges_of_unit
 
 if TYPE_CHECKING:
-    from core.generators._cells.model import DrawnModel, Ends
+    from core.generators._shared.model import CellsModel
+    from core.generators._shared.percell import Columns
+    from core.privacy.entropy import Generator as Rng
     from core.privacy.private_graph import PrivateCell, PrivateGraph
 
 MOST_EDGES = 50_000_000
@@ -69,7 +62,7 @@ class EdgeRandParams(Parameters):
     )
 
 
-class EdgeRand:
+class EdgeRand(PerCell):
     """Randomised response on every cell."""
 
     name = "edgerand"
@@ -78,21 +71,17 @@ class EdgeRand:
         "Randomised response on every possible edge, balanced about a noisy number of edges or symmetric as "
         "published. Pure epsilon under every unit."
     )
-    assurance: Assurance = "proven"
+    mechanism = "laplace and randomised response"
     Params = EdgeRandParams
     accepts = GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True)
-    units = frozenset(Unit)
-    kinds = frozenset({GuaranteeKind.PURE})
 
     def plan(self, params: EdgeRandParams, public: PublicFacts) -> PrivacyPlan:
-        """Every cell is granted its whole share of epsilon.
+        """Every cell is granted its whole share of epsilon, as :class:`PerCell` has it.
 
-        EDGE and EVENT: all of it, as cells hold disjoint edges. W_EVENT: epsilon / w for a step. PAIR:
-        epsilon divided by the number of cells. The symmetric form is refused where it would add more than 50
-        million edges; how many it adds is public.
+        The symmetric form is refused where it would add more than 50 million edges; how many it adds is
+        public.
         """
-        require_accepted(self, public)
-        plan = cell_plan(self.name, public, "laplace and randomised response", "edgerand cell")
+        plan = super().plan(params, public)
         if params.form == "symmetric":
             declared = {kind.name: kind.count for kind in public.schema.node_types}
             _require_affordable(plan, public.schema, declared)
@@ -100,32 +89,33 @@ class EdgeRand:
 
     def fit(
         self, graph: PrivateGraph, plan: PrivacyPlan, params: EdgeRandParams, progress: Progress
-    ) -> DrawnModel:
+    ) -> CellsModel:
         """The perturbed graph, at the plan's cost at most. O(edges in and out)."""
-        from core.generators._cells.fit import draw_cells, noisy_count
-        from core.privacy.randomised_response import Flips, slot_count
-
-        def symmetric(cell: PrivateCell, nano_epsilon: int) -> Ends:
-            return cell.randomised_response(nano_epsilon=nano_epsilon, purpose="symmetric flips")
-
-        def balanced(cell: PrivateCell, nano_epsilon: int) -> Ends:
-            count, rest = divide(nano_epsilon, params.count_share)
-            edges = noisy_count(cell, count)
-            each = rest // slots_of_unit(plan.unit, cell.shape.edge_type)
-            flips = Flips.balanced(each, edges, slot_count(cell.shape))
-            return cell.randomised_response(nano_epsilon=rest, purpose="balanced flips", flips=flips)
-
         if params.form == "symmetric":
             # A universe whose size the schema leaves open is public all the same; nothing has been read yet.
             counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
             _require_affordable(plan, graph.schema, counts)
-        return draw_cells(graph, plan, progress, symmetric if params.form == "symmetric" else balanced)
+        return super().fit(graph, plan, params, progress)
 
-    def load(self, folder: Path) -> DrawnModel:
-        """The model that its ``save`` wrote."""
-        from core.generators._cells.model import load_model
+    def parts(self) -> Parts:
+        """Flipping at fit; nothing is left to draw."""
+        return Parts(_flipped, same_edges)
 
-        return load_model(folder)
+
+def _flipped(cell: PrivateCell, nodes: int, nano_epsilon: int, params: EdgeRandParams, rng: Rng) -> Columns:
+    """``key`` int64, the flipped cell's sorted edges. Costs ``nano_epsilon`` at most."""
+    if params.form == "symmetric":
+        ends = cell.randomised_response(nano_epsilon=nano_epsilon, purpose="symmetric flips")
+        return drawn_edges(cell, ends)
+    from core.generators._shared.counts import noisy_count
+    from core.privacy.queries import slot_count
+    from core.privacy.randomised_response import Flips
+
+    count, rest = divide(nano_epsilon, params.count_share)
+    edges = noisy_count(cell, count)
+    flips = Flips.balanced(rest // cell.multiplicity, edges, slot_count(cell.shape))
+    ends = cell.randomised_response(nano_epsilon=rest, purpose="balanced flips", flips=flips)
+    return drawn_edges(cell, ends)
 
 
 def _require_affordable(plan: PrivacyPlan, schema: GraphSchema, counts: Mapping[str, int | None]) -> None:
@@ -133,13 +123,16 @@ def _require_affordable(plan: PrivacyPlan, schema: GraphSchema, counts: Mapping[
 
     ``counts``: sizes of the node universes; relations over one of unknown size are not counted.
     """
+    from core.privacy.queries import Shape, slot_count
+
     expected = 0.0
     for allotment in plan.allotments:
         relation = schema.edge_type(allotment.edge_type)
         sources, targets = counts[relation.source], counts[relation.target]
         if sources is not None and targets is not None:
-            each = (pure_nano_epsilon(allotment.event) or 0) // slots_of_unit(plan.unit, relation)
-            expected += slots(relation, sources, targets) / (1 + math.exp(min(each / NANO, 700)))
+            each = (pure_nano_epsilon(allotment.event) or 0) // edges_of_unit(plan.unit, relation)
+            slots = slot_count(Shape(relation, sources, targets))
+            expected += slots / (1 + math.exp(min(each / NANO, 700)))
     if expected > MOST_EDGES:
         raise errors.NotAccepted(
             f"the symmetric form would add about {expected:.3g} edges at this epsilon, and at most "
@@ -148,4 +141,4 @@ def _require_affordable(plan: PrivacyPlan, schema: GraphSchema, counts: Mapping[
         )
 
 
-GENERATOR: Generator = EdgeRand()
+GENERATOR = EdgeRand()

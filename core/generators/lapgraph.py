@@ -18,27 +18,18 @@ Source: Wu et al., "LinkTeller" (IEEE S&P 2022), LapGraph.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from core.generators._shared.percell import cell_plan, divide
-from core.generators.base import (
-    Assurance,
-    Generator,
-    GraphKinds,
-    Parameters,
-    Progress,
-    PublicFacts,
-    require_accepted,
-)
-from core.privacy.plan import GuaranteeKind, PrivacyPlan
-from core.privacy.units import Unit
+from core.generators._shared.percell import Parts, PerCell, drawn_edges, same_edges
+from core.generators._shared.plan import divide
+from core.generators.base import GraphKinds, Parameters
 
 if TYPE_CHECKING:
-    from core.generators._cells.model import DrawnModel, Ends
-    from core.privacy.private_graph import PrivateCell, PrivateGraph
+    from core.generators._shared.percell import Columns
+    from core.privacy.entropy import Generator as Rng
+    from core.privacy.private_graph import PrivateCell
 
 
 class LapGraphParams(Parameters):
@@ -52,7 +43,7 @@ class LapGraphParams(Parameters):
     )
 
 
-class LapGraph:
+class LapGraph(PerCell):
     """The largest noisy slots of every cell."""
 
     name = "lapgraph"
@@ -61,39 +52,23 @@ class LapGraph:
         "Noisy number of edges, then as many cells of a noisy adjacency matrix, the largest ones. Pure "
         "epsilon under every unit."
     )
-    assurance: Assurance = "proven"
+    mechanism = "laplace"
     Params = LapGraphParams
     accepts = GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True)
-    units = frozenset(Unit)
-    kinds = frozenset({GuaranteeKind.PURE})
 
-    def plan(self, params: LapGraphParams, public: PublicFacts) -> PrivacyPlan:
-        """Every cell is granted its whole share of epsilon; the count gets ``count_share`` of it.
-
-        EDGE and EVENT: all of it, as cells hold disjoint edges. W_EVENT: epsilon / w for a step. PAIR:
-        epsilon divided by the number of cells.
-        """
-        require_accepted(self, public)
-        return cell_plan(self.name, public, "laplace", "lapgraph cell")
-
-    def fit(
-        self, graph: PrivateGraph, plan: PrivacyPlan, params: LapGraphParams, progress: Progress
-    ) -> DrawnModel:
-        """The noisy graph, at the plan's cost at most. O(m log m)."""
-        from core.generators._cells.fit import draw_cells, noisy_count
-
-        def noisy(cell: PrivateCell, nano_epsilon: int) -> Ends:
-            count, rest = divide(nano_epsilon, params.count_share)
-            edges = noisy_count(cell, count)
-            return cell.largest_slots(keep=edges, nano_epsilon=rest, purpose="largest noisy cells")
-
-        return draw_cells(graph, plan, progress, noisy)
-
-    def load(self, folder: Path) -> DrawnModel:
-        """The model that its ``save`` wrote."""
-        from core.generators._cells.model import load_model
-
-        return load_model(folder)
+    def parts(self) -> Parts:
+        """Choosing at fit; nothing is left to draw."""
+        return Parts(_largest, same_edges)
 
 
-GENERATOR: Generator = LapGraph()
+def _largest(cell: PrivateCell, nodes: int, nano_epsilon: int, params: LapGraphParams, rng: Rng) -> Columns:
+    """``key`` int64, the sorted cells of largest noisy value. Costs ``nano_epsilon``."""
+    from core.generators._shared.counts import noisy_count
+
+    count, rest = divide(nano_epsilon, params.count_share)
+    edges = noisy_count(cell, count)
+    ends = cell.largest_slots(keep=edges, nano_epsilon=rest, purpose="largest noisy cells")
+    return drawn_edges(cell, ends)
+
+
+GENERATOR = LapGraph()

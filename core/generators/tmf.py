@@ -26,28 +26,18 @@ Source: Nguyen, Imine, Rusinowitch, "Differentially Private Publication of Socia
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from core.generators._cells.plan import slots_of_unit
-from core.generators._shared.percell import cell_plan, divide
-from core.generators.base import (
-    Assurance,
-    Generator,
-    GraphKinds,
-    Parameters,
-    Progress,
-    PublicFacts,
-    require_accepted,
-)
-from core.privacy.plan import GuaranteeKind, PrivacyPlan
-from core.privacy.units import Unit
+from core.generators._shared.percell import Parts, PerCell, drawn_edges, same_edges
+from core.generators._shared.plan import divide
+from core.generators.base import GraphKinds, Parameters
 
 if TYPE_CHECKING:
-    from core.generators._cells.model import DrawnModel, Ends
-    from core.privacy.private_graph import PrivateCell, PrivateGraph
+    from core.generators._shared.percell import Columns
+    from core.privacy.entropy import Generator as Rng
+    from core.privacy.private_graph import PrivateCell
     from core.privacy.randomised_response import Flips
 
 
@@ -62,7 +52,7 @@ class TmFParams(Parameters):
     )
 
 
-class TmF:
+class TmF(PerCell):
     """The filter on every cell."""
 
     name = "tmf"
@@ -71,42 +61,25 @@ class TmF:
         "Noisy number of edges, then the cells of a noisy adjacency matrix above the threshold that it sets. "
         "Pure epsilon under every unit."
     )
-    assurance: Assurance = "proven"
+    mechanism = "laplace and randomised response"
     Params = TmFParams
     accepts = GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True)
-    units = frozenset(Unit)
-    kinds = frozenset({GuaranteeKind.PURE})
 
-    def plan(self, params: TmFParams, public: PublicFacts) -> PrivacyPlan:
-        """Every cell is granted its whole share of epsilon; the count gets ``count_share`` of it.
+    def parts(self) -> Parts:
+        """Filtering at fit; nothing is left to draw."""
+        return Parts(_filtered, same_edges)
 
-        EDGE and EVENT: all of it, as cells hold disjoint edges. W_EVENT: epsilon / w for a step. PAIR:
-        epsilon divided by the number of cells.
-        """
-        require_accepted(self, public)
-        return cell_plan(self.name, public, "laplace and randomised response", "tmf cell")
 
-    def fit(
-        self, graph: PrivateGraph, plan: PrivacyPlan, params: TmFParams, progress: Progress
-    ) -> DrawnModel:
-        """The filtered graph, at the plan's cost at most. O(edges in and out)."""
-        from core.generators._cells.fit import draw_cells, noisy_count
-        from core.privacy.randomised_response import slot_count
+def _filtered(cell: PrivateCell, nodes: int, nano_epsilon: int, params: TmFParams, rng: Rng) -> Columns:
+    """``key`` int64, the sorted cells that pass the filter. Costs ``nano_epsilon`` at most."""
+    from core.generators._shared.counts import noisy_count
+    from core.privacy.queries import slot_count
 
-        def filtered(cell: PrivateCell, nano_epsilon: int) -> Ends:
-            count, rest = divide(nano_epsilon, params.count_share)
-            edges = noisy_count(cell, count)
-            each = rest // slots_of_unit(plan.unit, cell.shape.edge_type)
-            flips = threshold_flips(each, edges, slot_count(cell.shape))
-            return cell.randomised_response(nano_epsilon=rest, purpose="cells above threshold", flips=flips)
-
-        return draw_cells(graph, plan, progress, filtered)
-
-    def load(self, folder: Path) -> DrawnModel:
-        """The model that its ``save`` wrote."""
-        from core.generators._cells.model import load_model
-
-        return load_model(folder)
+    count, rest = divide(nano_epsilon, params.count_share)
+    edges = noisy_count(cell, count)
+    flips = threshold_flips(rest // cell.multiplicity, edges, slot_count(cell.shape))
+    ends = cell.randomised_response(nano_epsilon=rest, purpose="cells above threshold", flips=flips)
+    return drawn_edges(cell, ends)
 
 
 def threshold_flips(nano_epsilon: int, edges: int, slots: int) -> Flips:
@@ -142,4 +115,4 @@ def _sparse_flips(nano_epsilon: int, edges: int, slots: int) -> Flips:
     return Flips(min(add, WORD // 2), min(drop, WORD // 2))
 
 
-GENERATOR: Generator = TmF()
+GENERATOR = TmF()

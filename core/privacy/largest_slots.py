@@ -18,8 +18,8 @@ from core.errors import InvalidInput
 from core.privacy import entropy, samplers
 from core.privacy.entropy import Generator
 from core.privacy.events import NANO, check_nano_epsilon
-from core.privacy.queries import Shape
-from core.privacy.randomised_response import WORD, Flips, check_size, flip, slot_count
+from core.privacy.queries import Shape, slot_count
+from core.privacy.randomised_response import WORD, Flips, check_size, flip
 
 RESOLUTION = 2**20
 """One edge in steps of the noise's grid: ties between slots are rare."""
@@ -59,11 +59,10 @@ def largest(
     Sensitivity: one edge moves one value by RESOLUTION. Unit: one edge of the cell.
     Proof: all noisy values together cost epsilon - 1e-9 (discrete Laplace); a choice among them, and cutting
     them at a threshold that depends on ``keep`` and the shape alone, is post-processing. Where not every slot
-    is drawn, an absent one passes the threshold t >= 1 with probability q' = q rounded up to 2^-64, q < 0.26,
-    and its value beyond t is exact. Below t the probabilities of an absent slot's values shrink by at most
-    2^-63, which the spared 1e-9 covers; the other ratio only shrinks. Above t they grow by q'/q < 2; there
-    they are at most max(e^-epsilon, e^epsilon (2 q)^2) < 0.3 e^epsilon times those of a present slot, since
-    exp(-epsilon t / RESOLUTION) <= 2 q.
+    is drawn, an absent one passes the threshold with a probability between q and q (1 + 2^-63), q < 0.26
+    being the exact one, and its value beyond the threshold is exact. So each of its outcomes (a value that
+    passes, or none) has its exact probability times a factor in 1 +- 2^-63, which the spared 1e-9 covers in
+    both directions.
     Number: each slot passes with probability q at least, present or not, so the number of candidates is at
     least binomial with mean keep + 10 sqrt(keep) + 100.
     """
@@ -99,26 +98,29 @@ def _passing(
     taken: np.ndarray, shape: Shape, scale: Fraction, candidates: int, rng: Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """Keys and noisy values of all slots whose value reaches a threshold; ``candidates`` or more expected."""
-    threshold, q = threshold_for(shape, scale, candidates)
+    threshold, add, drop = threshold_for(shape, scale, candidates)
     edges = np.full(len(taken), RESOLUTION, dtype=np.int64)
     edges = samplers.add_discrete_laplace(rng, edges, scale.numerator, scale.denominator)
     high = edges >= threshold
     # Coins on all slots; those of present edges are thrown away, which leaves the others as they are.
     nothing = np.empty(0, dtype=np.int64)
-    s, t = flip(nothing, nothing, shape, Flips(q, 1), rng=rng)
+    s, t = flip(nothing, nothing, shape, Flips(add, 1), rng=rng)
     absent = s * shape.target_count + t
     if len(taken):
         place = np.minimum(np.searchsorted(taken, absent), len(taken) - 1)
         absent = absent[taken[place] != absent]
+    absent = absent[rng.integers(0, WORD, size=len(absent), dtype=np.uint64) >= np.uint64(drop)]
     beyond = _geometric(rng, len(absent), scale.numerator, scale.denominator)
     return np.concatenate([taken[high], absent]), np.concatenate([edges[high], threshold + beyond])
 
 
-def threshold_for(shape: Shape, scale: Fraction, candidates: int) -> tuple[int, int]:
-    """The value that noise alone reaches with probability ``candidates / slots`` or a little more, and that
-    probability in units of 2^-64, rounded up.
+def threshold_for(shape: Shape, scale: Fraction, candidates: int) -> tuple[int, int, int]:
+    """The value that noise alone reaches with probability q = ``candidates / slots`` or a little more, and
+    two coins in units of 2^-64: a slot passes when ``add`` succeeds and ``drop`` fails.
 
-    P(Z >= t) = a^t / (1 + a) with a = exp(-1 / scale). Raises InvalidInput when too many slots would pass.
+    P(Z >= t) = a^t / (1 + a) with a = exp(-1 / scale). ``add`` is q rounded up, which at 2^50 slots is far
+    from q itself; ``drop`` takes the excess away. Together they make q at least, q (1 + 2^-63) at most.
+    Raises InvalidInput when too many slots would pass.
     """
     with localcontext(prec=60):
         rate = Decimal(scale.denominator) / scale.numerator
@@ -126,8 +128,9 @@ def threshold_for(shape: Shape, scale: Fraction, candidates: int) -> tuple[int, 
         threshold = int(-(room * candidates / slot_count(shape)).ln() / rate)
         q = (-rate * threshold).exp() / room * WORD * (1 + Decimal("1e-50"))
         flips = Flips(int(q.to_integral_value(ROUND_CEILING)), 1)
+        drop = int((flips.add - q) / flips.add * WORD)
     check_size(shape, flips)
-    return threshold, flips.add
+    return threshold, flips.add, drop
 
 
 @njit(cache=True)

@@ -29,7 +29,7 @@ from core.privacy.events import (
 )
 from core.privacy.meter import Meter
 from core.privacy.plan import WHOLE_GRAPH, CellKey
-from core.privacy.units import Unit
+from core.privacy.units import Unit, edges_of_unit
 
 if TYPE_CHECKING:
     import torch
@@ -215,10 +215,9 @@ class PrivateCell:
         self._read = read
 
     @property
-    def _multiplicity(self) -> int:
-        """Edges that one unit may have in one cell: 2 where a pair may be linked both ways."""
-        both_ways = self.shape.edge_type.homogeneous and self.shape.edge_type.directed
-        return 2 if self._meter.plan.unit is Unit.PAIR and both_ways else 1
+    def multiplicity(self) -> int:
+        """The edges that one unit may have in this cell. Public."""
+        return edges_of_unit(self._meter.plan.unit, self.shape.edge_type)
 
     def laplace(self, query: str, *, nano_epsilon: int, purpose: str, **public_args: Any) -> np.ndarray:
         """The query's values plus discrete Laplace noise of scale sensitivity / epsilon; int64.
@@ -231,7 +230,7 @@ class PrivateCell:
         question = queries.ask(query, self.shape, public_args)
         self._charge(Pure(nano_epsilon, f"discrete_laplace/{query}"), purpose)
         values = question.measure(self._read()).astype(np.int64)
-        return mechanisms.discrete_laplace(values, question.l1_sensitivity * self._multiplicity, nano_epsilon)
+        return mechanisms.discrete_laplace(values, question.l1_sensitivity * self.multiplicity, nano_epsilon)
 
     def gaussian(
         self, query: str, *, noise_multiplier: Fraction | float, purpose: str, **public_args: Any
@@ -245,7 +244,7 @@ class PrivateCell:
         """
         question = queries.ask(query, self.shape, public_args)
         sigma = positive_fraction(noise_multiplier, "noise_multiplier")
-        squared = question.l2_squared * self._multiplicity**2
+        squared = question.l2_squared * self.multiplicity**2
         mechanisms.check_gaussian(squared, sigma)
         self._charge(GaussianEvent(sigma), purpose)
         values = question.measure(self._read()).astype(np.int64)
@@ -268,8 +267,8 @@ class PrivateCell:
         if self._branch is not None:
             raise NotAccepted("randomised response runs on a whole cell", field="edge_type")
         check_nano_epsilon(nano_epsilon)
-        chosen = flips or Flips.symmetric(check_nano_epsilon(nano_epsilon // self._multiplicity))
-        cost = chosen.nano_epsilon * self._multiplicity
+        chosen = flips or Flips.symmetric(check_nano_epsilon(nano_epsilon // self.multiplicity))
+        cost = chosen.nano_epsilon * self.multiplicity
         if cost > nano_epsilon:
             raise InvalidInput("the flip probabilities cost more than nano_epsilon", field="flips")
         check_size(self.shape, chosen)
@@ -290,7 +289,7 @@ class PrivateCell:
 
         if self._branch is not None:
             raise NotAccepted("the largest slots are those of a whole cell", field="edge_type")
-        each = check_nano_epsilon(nano_epsilon) // self._multiplicity
+        each = check_nano_epsilon(nano_epsilon) // self.multiplicity
         check_keep(self.shape, keep, each)
         self._charge(Pure(nano_epsilon, "discrete_laplace/largest_slots"), purpose)
         cell = self._read()

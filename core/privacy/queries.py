@@ -38,6 +38,14 @@ class Shape:
         return self.edge_type.homogeneous and not self.edge_type.directed
 
 
+def slot_count(shape: Shape) -> int:
+    """The number of edges that a cell of that shape could have; no self-loops. Public."""
+    n, other = shape.source_count, shape.target_count
+    if not shape.edge_type.homogeneous:
+        return n * other
+    return n * (n - 1) // 2 if shape.undirected else n * (n - 1)
+
+
 @dataclass(frozen=True)
 class Question:
     """A query with checked arguments: ``measure(cell)`` returns ``size`` int64 values.

@@ -20,7 +20,7 @@ from core.errors import InvalidInput
 from core.privacy import entropy
 from core.privacy.entropy import Generator
 from core.privacy.events import NANO, check_nano_epsilon
-from core.privacy.queries import Shape
+from core.privacy.queries import Shape, slot_count
 from core.privacy.samplers import below
 
 WORD = 2**64
@@ -96,14 +96,6 @@ def _exp(nano_epsilon: int) -> Decimal:
 def _over_word(share: Decimal) -> int:
     """``share`` in units of 2^-64, rounded up past any error of the decimals."""
     return int((share * WORD * (1 + Decimal("1e-50"))).to_integral_value(ROUND_CEILING))
-
-
-def slot_count(shape: Shape) -> int:
-    """The number of edges that a cell of that shape could have; no self-loops. Public."""
-    n, other = shape.source_count, shape.target_count
-    if not shape.edge_type.homogeneous:
-        return n * other
-    return n * (n - 1) // 2 if shape.undirected else n * (n - 1)
 
 
 def check_size(shape: Shape, flips: Flips) -> None:

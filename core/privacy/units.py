@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from core.graphs.schema import EdgeType
 
 
 class Unit(StrEnum):
@@ -23,3 +27,8 @@ class Unit(StrEnum):
     def temporal(self) -> bool:
         """True when the unit speaks of timestamps."""
         return self is not Unit.EDGE
+
+
+def edges_of_unit(unit: Unit, relation: EdgeType) -> int:
+    """The edges that one unit may have in one cell: 2 where a pair may be linked both ways, else 1."""
+    return 2 if unit is Unit.PAIR and relation.homogeneous and relation.directed else 1

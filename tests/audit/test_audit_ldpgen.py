@@ -76,7 +76,7 @@ def measured(fitted, runs: int, confidence: float = SOUND) -> float:
 
 
 def test_one_snapshot(fitted):
-    assert measured(fitted, 400) <= EPSILON
+    assert measured(fitted, 250) <= EPSILON
 
 
 def test_noise_for_one_end_alone_is_caught(fitted, monkeypatch):

@@ -64,7 +64,7 @@ def measured(runs: int, confidence: float = SOUND) -> float:
 
 
 def test_one_snapshot():
-    assert measured(500) <= EPSILON
+    assert measured(200) <= EPSILON
 
 
 def test_one_snapshot_with_half_the_noise_is_caught(half_noise):

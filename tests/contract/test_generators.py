@@ -14,7 +14,7 @@ from core.generators.base import FittedModel, PublicFacts, no_progress
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.privacy.entropy import public_generator
-from core.privacy.events import rdp
+from core.privacy.events import Pure, rdp
 from core.privacy.guarantee import guarantee_of
 from core.privacy.meter import MemoryRecorder, Meter, require_metered
 from core.privacy.plan import GuaranteeKind, PrivacyPlan
@@ -44,6 +44,7 @@ GENERATOR_NAMES = (
     "fit",
     "load",
 )
+MECHANISMS = ("laplace", "exponential", "randomised response")
 SHAPES = ("empty", "single", "complete", "random")
 
 
@@ -131,6 +132,17 @@ def test_fit_is_metered_within_its_plan(generator, unit, shape):
     assert not meter.closed
     guarantee = guarantee_of(plan, meter.transcript, 0 if plan.kind is GuaranteeKind.PURE else DELTA_ATTO)
     assert guarantee.kind in generator.kinds
+
+
+@pytest.mark.parametrize(("generator", "unit"), CASES)
+def test_the_plan_names_every_mechanism_that_a_fit_uses(generator, unit):
+    _, plan, meter = fit(generator, unit)
+
+    def named(events) -> set[str]:
+        texts = [event.mechanism.replace("_", " ") for event in events if isinstance(event, Pure)]
+        return {word for word in MECHANISMS if any(word in text for text in texts)}
+
+    assert named(entry.event for entry in meter.transcript) <= named(each.event for each in plan.allotments)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -40,19 +40,24 @@ def fit_static(generator, params, graph: Graph, epsilon: float):
 def measured(monkeypatch, generator, params, epsilon, *, runs, confidence, broken=False) -> float:
     """A lower bound on the epsilon of everything that a fit is told; ``broken`` halves all Laplace noise."""
     told: list[np.ndarray] = []
+    weights: list[np.ndarray] = []
     true = mechanisms.discrete_laplace
 
     def listened(values, l1_sensitivity, nano_epsilon, **options):
         told.append(true(values, l1_sensitivity, nano_epsilon * (2 if broken else 1), **options))
+        weights.append(np.full(len(values), nano_epsilon / l1_sensitivity))
         return told[-1]
 
     monkeypatch.setattr(mechanisms, "discrete_laplace", listened)
 
     def run(graph: Graph) -> np.ndarray:
         told.clear()
+        weights.clear()
         fit_static(generator, params, graph, epsilon)
-        # An edge moves each number from 0 to 1; what lies beyond tells no more about it.
-        return np.clip(np.concatenate(told), 0, 1)
+        # An edge moves a number from 0 to 1; what lies beyond tells no more about it.
+        bits = np.clip(np.concatenate(told), 0, 1)
+        # Where it moves all of them, this sum is what tells most: each bit by its log ratio.
+        return np.array([bits @ np.concatenate(weights) / 1e9, *bits])
 
     pair = static_graph(2, [(0, 1)]), static_graph(2, [])
     return audit_epsilon(repeated(run), *pair, runs=runs, confidence=confidence).lower_bound

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from core.generators._shared.pairs import pack
 from core.generators.psgraph.reconstruct import Blocks
 from core.privacy.entropy import Generator as Rng
 
@@ -53,7 +54,7 @@ def matched(
         if not len(left) or not len(state.left):
             break
         left, right, block = state.swap(left, right, block, rng)
-    return np.sort(_pack(state.left, state.right, nodes))
+    return np.sort(pack(state.left, state.right, nodes))
 
 
 def one_block(ends: int) -> Blocks:
@@ -136,18 +137,18 @@ class _State:
         # In one round a placed edge serves one swap, and an open pair makes one.
         for part in (edge, owner):
             chosen = chosen[np.unique(part[chosen], return_index=True)[1]]
-        new = np.stack([_pack(u, y, self.nodes), _pack(x, v, self.nodes)], axis=1)[chosen]
+        new = np.stack([pack(u, y, self.nodes), pack(x, v, self.nodes)], axis=1)[chosen]
         first = np.zeros(new.size, dtype=bool)
         first[np.unique(new, return_index=True)[1]] = True
         chosen = chosen[first.reshape(-1, 2).all(axis=1)]
         owner, turned, place, edge = owner[chosen], turned[chosen], place[chosen], edge[chosen]
         u, v, x, y = u[chosen], v[chosen], x[chosen], y[chosen]
-        gone = _pack(x, y, self.nodes)
+        gone = pack(x, y, self.nodes)
         self.keys = np.delete(self.keys, np.searchsorted(self.keys, gone))
         on_left = place < len(self.left)
         self.left[edge[on_left]] = u[on_left]
         self.right[edge[~on_left]] = u[~on_left]
-        self._merge(_pack(u, y, self.nodes))
+        self._merge(pack(u, y, self.nodes))
         self._place(np.where(turned, v, x), np.where(turned, x, v), block[owner])
         open_pairs = np.ones(len(left), dtype=bool)
         open_pairs[owner] = False
@@ -162,14 +163,14 @@ class _State:
 
     def _fits(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """True where the pair is no loop, not placed yet, and the first of its kind here."""
-        keys = _pack(left, right, self.nodes)
+        keys = pack(left, right, self.nodes)
         fits = np.zeros(len(keys), dtype=bool)
         fits[np.unique(keys, return_index=True)[1]] = True
         return fits & self._free(left, right)
 
     def _free(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """True where the pair is no loop and not placed yet."""
-        keys = _pack(left, right, self.nodes)
+        keys = pack(left, right, self.nodes)
         place = np.minimum(np.searchsorted(self.keys, keys), max(len(self.keys) - 1, 0))
         known = self.keys[place] == keys if len(self.keys) else np.zeros(len(keys), dtype=bool)
         return (left != right) & ~known
@@ -178,12 +179,8 @@ class _State:
         self.left = np.concatenate([self.left, left])
         self.right = np.concatenate([self.right, right])
         self.block = np.concatenate([self.block, block])
-        self._merge(_pack(left, right, self.nodes))
+        self._merge(pack(left, right, self.nodes))
 
     def _merge(self, fresh: np.ndarray) -> None:
         self.keys = np.concatenate([self.keys, np.sort(fresh)])
         self.keys.sort(kind="stable")  # two sorted runs: merged in linear time
-
-
-def _pack(u: np.ndarray, v: np.ndarray, nodes: int) -> np.ndarray:
-    return np.minimum(u, v) * np.int64(nodes) + np.maximum(u, v)

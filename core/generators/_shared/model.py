@@ -48,20 +48,11 @@ class CellsModel:
             progress("sample", done, len(self.cells))
             size = self.nodes[self.schema.edge_type(edge_type).source]
             parts.setdefault(edge_type, []).append((step, self.draw(columns, size, self.params, rng)))
-        edges = {name: self._table(name, drawn) for name, drawn in parts.items()}
+        targets = {name: self.nodes[self.schema.edge_type(name).target] for name in parts}
+        edges = {name: edge_table(drawn, targets[name]) for name, drawn in parts.items()}
         progress("sample", len(self.cells), len(self.cells))
         nodes = {name: NodeTable(count) for name, count in self.nodes.items()}
         return Graph.build(self.schema, nodes, edges)
-
-    def _table(self, edge_type: str, drawn: list[tuple[int | None, np.ndarray]]) -> EdgeTable:
-        nodes = self.nodes[self.schema.edge_type(edge_type).source]
-        index = np.int32 if nodes <= np.iinfo(np.int32).max else np.int64
-        low, high = np.divmod(np.concatenate([keys for _, keys in drawn]), nodes)
-        source, target = low.astype(index), high.astype(index)
-        if drawn[0][0] is None:
-            return EdgeTable(source, target)
-        steps = [np.full(len(keys), step, dtype=np.int32) for step, keys in drawn]
-        return EdgeTable(source, target, np.concatenate(steps))
 
     def save(self, folder: Path) -> None:
         """``folder`` holds the model; :func:`load_cells` gives back an equal one."""
@@ -82,6 +73,15 @@ class CellsModel:
             ],
         }
         (folder / "model.json").write_text(json.dumps(text, indent=1) + "\n", encoding="utf-8")
+
+
+def edge_table(drawn: list[tuple[int | None, np.ndarray]], targets: int) -> EdgeTable:
+    """One relation's edges, from keys ``source * targets + target`` of its steps, or of its only cell."""
+    source, target = np.divmod(np.concatenate([keys for _, keys in drawn]), targets)
+    if drawn[0][0] is None:
+        return EdgeTable(source, target)
+    steps = [np.full(len(keys), step, dtype=np.int32) for step, keys in drawn]
+    return EdgeTable(source, target, np.concatenate(steps))
 
 
 def load_cells(folder: Path, method: str, params: type[Parameters], draw: Draw) -> CellsModel:

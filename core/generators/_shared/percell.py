@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from core import errors
+from core.generators._shared.plan import cell_plan
 from core.generators.base import (
     Assurance,
     GraphKinds,
@@ -21,9 +21,8 @@ from core.generators.base import (
     PublicFacts,
     require_accepted,
 )
-from core.generators.psgraph.budget import SMALLEST_STEP_NANO_EPSILON, step_nano_epsilon
-from core.privacy.events import Pure, pure_nano_epsilon
-from core.privacy.plan import Allotment, GuaranteeKind, PrivacyPlan
+from core.privacy.events import pure_nano_epsilon
+from core.privacy.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
@@ -41,55 +40,26 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Parts:
     """``fit(cell, nodes, nano_epsilon, params, rng)`` gives noisy columns at that cost at most;
-    ``draw(columns, nodes, params, rng)`` gives sorted keys ``low * nodes + high`` of a simple graph."""
+    ``draw(columns, nodes, params, rng)`` gives sorted keys ``source * targets + target`` of a simple graph,
+    ``low * nodes + high`` where the relation is undirected. ``nodes``: the size of the source universe."""
 
     fit: Fit
     draw: Draw
 
 
-def cell_nano_epsilon(public: PublicFacts) -> int:
-    """What one cell may spend, in nano-epsilon, rounded down.
-
-    EDGE, EVENT: everything, as cells hold disjoint edges. W_EVENT: an equal part for each step of a window
-    (and one for relations without time). PAIR: an equal part for each cell, as a pair may be in all of them.
-    Raises ``errors.NotAccepted`` where too little is left to divide.
-    """
-    if public.unit is not Unit.PAIR:
-        return step_nano_epsilon(public)
-    share = public.nano_epsilon // sum(len(public.schema.steps_of(name)) for name in public.edge_types)
-    if share < SMALLEST_STEP_NANO_EPSILON:
-        raise errors.NotAccepted("epsilon per step is too small to be divided", field="epsilon")
-    return share
+def drawn_edges(cell: PrivateCell, ends: tuple[np.ndarray, np.ndarray]) -> Columns:
+    """The columns of a method whose fit draws the edges themselves: their sorted keys, int64."""
+    source, target = ends
+    return {"key": source * cell.shape.target_count + target}
 
 
-def cell_plan(method: str, public: PublicFacts, mechanism: str, purpose: str) -> PrivacyPlan:
-    """One pure allotment of :func:`cell_nano_epsilon` for every cell of the protected relations."""
-    share = cell_nano_epsilon(public)
-    return PrivacyPlan(
-        method=method,
-        unit=public.unit,
-        window=public.window if public.unit is Unit.W_EVENT else None,
-        steps=public.schema.steps,
-        allotments=tuple(
-            Allotment(name, step, Pure(share, mechanism), purpose)
-            for name in public.edge_types
-            for step in public.schema.steps_of(name)
-        ),
-    )
-
-
-def divide(total: int, *shares: float) -> tuple[int, ...]:
-    """``total`` cut into the named shares and the rest: integers of at least 1 that sum to ``total``.
-
-    ``shares`` sum to less than 1; ``total`` is far above their number, as every
-    cell's share is.
-    """
-    parts = [max(1, int(total * share)) for share in shares]
-    return (*parts, total - sum(parts))
+def same_edges(columns: Columns, nodes: int, params: Any, rng: Rng) -> np.ndarray:
+    """The keys of :func:`drawn_edges`: all randomness was spent at fit, so every draw is the same graph."""
+    return columns["key"]
 
 
 class PerCell(ABC):
-    """Base of such generators: undirected relations inside one node type, with and without time."""
+    """Base of such generators; unless they say otherwise, for undirected relations inside one node type."""
 
     name: ClassVar[str]
     title: ClassVar[str]

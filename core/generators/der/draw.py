@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.generators._shared.counts import integers
+from core.generators._shared.pairs import distinct, pack
 from core.generators.der import DERParams
 from core.generators.der.regions import rooms, starts
 from core.generators.psgraph.step import fill
@@ -20,39 +22,11 @@ def draw(columns: Columns, nodes: int, params: DERParams, rng: Rng) -> np.ndarra
     level, row, column = (columns[name].astype(np.int64) for name in ("level", "row", "column"))
     room = rooms(level, row, column, nodes)
     mass = fill(columns["mass"].astype(np.float64), room, int(columns["edges"][0]))
-    ladder = np.floor(np.cumsum(mass) + rng.random() + 1e-9).astype(np.int64)
-    wanted = np.minimum(np.diff(ladder, prepend=0), room)
+    wanted = np.minimum(integers(mass, rng), room)
     region, rank = distinct(wanted, room, rng)
     order = columns["order"].astype(np.int64)
     a, b = pair_at(rank, region, level, row, column, nodes)
-    u, v = order[a], order[b]
-    return np.sort(np.minimum(u, v) * nodes + np.maximum(u, v))
-
-
-def distinct(wanted: np.ndarray, room: np.ndarray, rng: Rng) -> tuple[np.ndarray, np.ndarray]:
-    """``wanted[i]`` distinct uniform ranks below ``room[i]`` for every region: (region, rank), by region.
-
-    In regions more than half full, the ranks that are left out are drawn. O(wanted log wanted).
-    """
-    crowded = 2 * wanted > room
-    few = np.where(crowded, room - wanted, wanted)
-    offset = np.cumsum(room) - room
-    found = np.empty(0, dtype=np.int64)
-    missing = few.copy()
-    while missing.any():  # a rank is free with probability one half at least: about log2(m) rounds
-        region = np.repeat(np.arange(len(room)), missing)
-        fresh = offset[region] + rng.integers(0, room[region])
-        found = np.unique(np.concatenate([found, fresh]))
-        region = np.searchsorted(offset + room, found, side="right")
-        missing = few - np.bincount(region, minlength=len(room))
-    region = np.searchsorted(offset + room, found, side="right")
-    sparse = found[~crowded[region]]
-    full = np.flatnonzero(crowded)
-    size = room[full]
-    every = np.arange(size.sum()) + np.repeat(offset[full] - (np.cumsum(size) - size), size)
-    keys = np.sort(np.concatenate([sparse, np.setdiff1d(every, found, assume_unique=True)]))
-    region = np.searchsorted(offset + room, keys, side="right")
-    return region, keys - offset[region]
+    return np.sort(pack(order[a], order[b], nodes))
 
 
 def pair_at(

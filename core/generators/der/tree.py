@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.generators._shared.percell import divide
+from core.generators._shared.plan import divide
 from core.generators.der import DERParams
 from core.generators.der.regions import children, place, rooms
 from core.generators.psgraph.perturb import norm_sub_groups

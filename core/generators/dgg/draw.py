@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.generators._cells.fit import noisy_count
-from core.generators._shared.degrees import integers, to_total
+from core.generators._shared.counts import integers, noisy_count, to_total
 from core.generators._shared.matching import matched, one_block
-from core.generators._shared.percell import divide
+from core.generators._shared.pairs import pack
+from core.generators._shared.plan import divide
 from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:
@@ -72,4 +72,4 @@ def _block_edges(degrees: np.ndarray, density: float, rng: Rng) -> np.ndarray:
     rank = np.arange(len(row)) - np.repeat(np.cumsum(member) - member, member)
     kept = rng.random(len(row)) < density
     u, v = order[row[kept]], order[(row - member[row] + rank)[kept]]
-    return np.sort(np.minimum(u, v) * np.int64(nodes) + np.maximum(u, v))
+    return np.sort(pack(u, v, nodes))

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.generators._cells.fit import noisy_count
-from core.generators._shared.degrees import integers, to_total
+from core.generators._shared.counts import integers, noisy_count, to_total
 from core.generators._shared.matching import matched, one_block
-from core.generators._shared.percell import divide
+from core.generators._shared.plan import divide
 from core.generators.psgraph.partition import upper_triangle
 from core.generators.psgraph.reconstruct import Blocks, capacity
 from core.privacy.entropy import Generator as Rng

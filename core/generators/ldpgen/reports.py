@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.generators._shared.degrees import integers
-from core.generators._shared.percell import divide
+from core.generators._shared.counts import integers
+from core.generators._shared.plan import divide
 from core.generators.psgraph.partition import compact, super_nodes, upper_triangle
 from core.generators.psgraph.perturb import norm_sub, norm_sub_groups
 from core.generators.psgraph.reconstruct import Blocks, Layout, draw_blocks
@@ -61,6 +61,8 @@ def group(vectors: np.ndarray, most: int, rng: Rng) -> np.ndarray:
 
     points = vectors.astype(np.float64)
     count = min(most, len(np.unique(points, axis=0)))
+    if count == 1:
+        return np.zeros(len(points), dtype=np.int64)
     means = KMeans(count, n_init=STARTS, max_iter=ITERATIONS, random_state=int(rng.integers(2**31)))
     return compact(means.fit_predict(points))
 

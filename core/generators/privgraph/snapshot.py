@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.generators._shared.degrees import integers
-from core.generators._shared.percell import divide
+from core.generators._shared.counts import integers
+from core.generators._shared.plan import divide
 from core.generators.psgraph.partition import private_partition, upper_triangle
 from core.generators.psgraph.perturb import norm_sub, norm_sub_groups
 from core.generators.psgraph.reconstruct import Blocks, reconstruct

@@ -64,7 +64,7 @@ class PrivHRG(PerCell):
         "Hierarchical random graph: a dendrogram over groups fitted to noisy counts, and noisy edge counts "
         "for its nodes, per snapshot. Pure epsilon under every unit."
     )
-    mechanism = "laplace"
+    mechanism = "laplace and exponential"
     Params = PrivHRGParams
 
     def parts(self) -> Parts:

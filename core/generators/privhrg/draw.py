@@ -7,19 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.generators._shared.degrees import integers, to_total
-from core.generators._shared.percell import divide
+from core.generators._shared.counts import integers, to_total
+from core.generators._shared.pairs import distinct, pack, triangle
+from core.generators._shared.plan import divide
 from core.generators.privhrg.chain import fitted
 from core.generators.psgraph.partition import compact, super_nodes, upper_triangle
 from core.generators.psgraph.perturb import norm_sub
-from core.generators.psgraph.reconstruct import _triangle
 from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:
     from core.generators.privhrg import PrivHRGParams
     from core.privacy.private_graph import PrivateCell
-
-ROUNDS = 64  # each round places at least half of what is left, on average
 
 
 def fit(
@@ -73,13 +71,13 @@ def draw(columns: Mapping[str, np.ndarray], nodes: int, params: PrivHRGParams, r
     """Sorted keys of one graph: each dendrogram node's edges, uniform over its pairs. O(m log m)."""
     start, middle, stop = columns["start"], columns["middle"], columns["stop"]
     room = _pairs(start, middle, stop)
-    rank, block = _distinct(np.minimum(integers(columns["edges"], rng), room), room, rng)
+    block, rank = distinct(np.minimum(integers(columns["edges"], rng), room), room, rng)
     width = np.maximum(stop - middle, 1)[block]
     inner = (middle == start)[block]
-    high, low = _triangle(rank, width)
+    high, low = triangle(rank, width)
     u = columns["order"][start[block] + np.where(inner, low, rank // width)]
     v = columns["order"][np.where(inner, start[block] + high, middle[block] + rank % width)]
-    return np.sort(np.minimum(u, v) * np.int64(nodes) + np.maximum(u, v))
+    return np.sort(pack(u, v, nodes))
 
 
 def layout(children: np.ndarray, leaves: int) -> tuple[np.ndarray, np.ndarray]:
@@ -128,27 +126,3 @@ def _weights(noisy: np.ndarray, leaves: int) -> np.ndarray:
 def _pairs(start: np.ndarray, middle: np.ndarray, stop: np.ndarray) -> np.ndarray:
     size = stop - start
     return np.where(middle == start, size * (size - 1) // 2, (middle - start) * (stop - middle))
-
-
-def _distinct(wanted: np.ndarray, room: np.ndarray, rng: Rng) -> tuple[np.ndarray, np.ndarray]:
-    """``wanted[b]`` distinct uniform ranks below ``room[b]`` for every b: (rank, b). O(total log total)."""
-    offset = np.cumsum(room) - room
-    dense = 2 * wanted > room
-    # More than half of a block: the ranks that stay out are drawn instead.
-    drawn = np.where(dense, room - wanted, wanted)
-    keys, left = np.empty(0, dtype=np.int64), drawn.copy()
-    for _ in range(ROUNDS):
-        if not left.any():
-            break
-        block = np.repeat(np.arange(len(room)), left)
-        fresh = offset[block] + (rng.random(len(block)) * room[block]).astype(np.int64)
-        keys = np.union1d(keys, fresh)
-        left = drawn - np.bincount(np.searchsorted(offset + room, keys, side="right"), minlength=len(room))
-    block = np.searchsorted(offset + room, keys, side="right")
-    sparse = ~dense[block]
-    full = np.flatnonzero(dense)
-    listed = np.repeat(full, room[full])
-    ranks = np.arange(len(listed)) - np.repeat(np.cumsum(room[full]) - room[full], room[full])
-    stays = ~np.isin(offset[listed] + ranks, keys)
-    rank = np.concatenate([keys[sparse] - offset[block[sparse]], ranks[stays]])
-    return rank, np.concatenate([block[sparse], listed[stays]])

@@ -17,10 +17,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from core.generators._shared.plan import cell_plan
 from core.generators.base import Assurance, Generator, GraphKinds, Progress, PublicFacts, require_accepted
-from core.generators.psgraph.budget import PSGraphParams, divide, step_nano_epsilon
-from core.privacy.events import Pure, pure_nano_epsilon
-from core.privacy.plan import Allotment, GuaranteeKind, PrivacyPlan
+from core.generators.psgraph.budget import PSGraphParams, divide
+from core.privacy.events import pure_nano_epsilon
+from core.privacy.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
@@ -51,20 +52,7 @@ class PSGraph:
         rounded down to nano-epsilon. Relations run apart: one edge is in one of them.
         """
         require_accepted(self, public)
-        share = step_nano_epsilon(public)
-        allotments = tuple(
-            Allotment(name, step, Pure(share, "laplace and exponential"), "psgraph step")
-            for name in public.edge_types
-            for step in public.schema.steps_of(name)
-        )
-        window = public.window if public.unit is Unit.W_EVENT else None
-        return PrivacyPlan(
-            method=self.name,
-            unit=public.unit,
-            window=window,
-            steps=public.schema.steps,
-            allotments=allotments,
-        )
+        return cell_plan(self.name, public, "laplace and exponential", "psgraph step")
 
     def fit(
         self, graph: PrivateGraph, plan: PrivacyPlan, params: PSGraphParams, progress: Progress

@@ -1,4 +1,4 @@
-"""How PSGraph divides epsilon: over the steps of a stream, and inside one step. Public facts only."""
+"""PSGraph's parameters, and how it divides epsilon inside one step. Public facts only."""
 
 from __future__ import annotations
 
@@ -7,12 +7,8 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from core import errors
-from core.generators.base import Parameters, PublicFacts
-from core.privacy.units import Unit
-
-NANO = 1_000_000_000
-SMALLEST_STEP_NANO_EPSILON = 1_000  # below a millionth of epsilon per step every share rounds to nothing
+from core.generators.base import Parameters
+from core.privacy.events import NANO
 
 
 class PSGraphParams(Parameters):
@@ -109,24 +105,6 @@ class StepBudget:
     def perturb(self, repartition: bool) -> int:
         """What the perturbation gets in this branch."""
         return self.rest - (self.initialise + self.adjust if repartition else 0)
-
-
-def step_nano_epsilon(public: PublicFacts) -> int:
-    """The epsilon of one cell (relation and step), in nano-epsilon.
-
-    EDGE and EVENT: all of it, as cells hold disjoint edges. W_EVENT: an equal part for each step of a window,
-    and one more part for relations without time where both sorts occur, since those count in every window.
-    Raises ``errors.NotAccepted`` when too little is left to divide.
-    """
-    parts = 1
-    if public.unit is Unit.W_EVENT:
-        temporal = [public.schema.edge_type(name).temporal for name in public.edge_types]
-        steps = min(public.window or 1, public.schema.steps) if any(temporal) else 0
-        parts = steps + (0 if all(temporal) else 1)
-    share = public.nano_epsilon // parts
-    if share < SMALLEST_STEP_NANO_EPSILON:
-        raise errors.NotAccepted("epsilon per step is too small to be divided", field="epsilon")
-    return share
 
 
 def divide(params: PSGraphParams, total: int) -> StepBudget:

@@ -16,11 +16,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from core.generators._shared.model import edge_table
 from core.generators.base import Progress
 from core.generators.psgraph.budget import PSGraphParams
 from core.generators.psgraph.reconstruct import Blocks
 from core.generators.psgraph.step import StepModel, draw
-from core.graphs.graph import EdgeTable, Graph, NodeTable
+from core.graphs.graph import Graph, NodeTable
 from core.graphs.schema import GraphSchema
 from core.privacy.entropy import Generator as Rng
 
@@ -49,21 +50,11 @@ class PSGraphModel:
         for done, ((edge_type, step), model) in enumerate(self.cells.items()):
             progress("sample", done, len(self.cells))
             parts.setdefault(edge_type, []).append((step, draw(model, self.params, rng)))
-        edges = {name: self._table(name, drawn) for name, drawn in parts.items()}
+        sizes = {name: self.nodes[self.schema.edge_type(name).target] for name in parts}
+        edges = {name: edge_table(drawn, sizes[name]) for name, drawn in parts.items()}
         progress("sample", len(self.cells), len(self.cells))
         nodes = {name: NodeTable(count) for name, count in self.nodes.items()}
         return Graph.build(self.schema, nodes, edges)
-
-    def _table(self, edge_type: str, drawn: list[tuple[int | None, np.ndarray]]) -> EdgeTable:
-        nodes = self.nodes[self.schema.edge_type(edge_type).source]
-        index = np.int32 if nodes <= np.iinfo(np.int32).max else np.int64
-        ends = [np.divmod(keys, nodes) for _, keys in drawn]
-        source = np.concatenate([low.astype(index) for low, _ in ends])
-        target = np.concatenate([high.astype(index) for _, high in ends])
-        if drawn[0][0] is None:
-            return EdgeTable(source, target)
-        steps = [np.full(len(keys), step, dtype=np.int32) for step, keys in drawn]
-        return EdgeTable(source, target, np.concatenate(steps))
 
     def save(self, folder: Path) -> None:
         """``folder`` holds the model; :func:`load_model` gives back an equal one."""

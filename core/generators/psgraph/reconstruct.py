@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from core.generators._shared.pairs import pack, rectangle, triangle
 from core.privacy.entropy import Generator as Rng
 
 ROUNDS = 40
@@ -132,10 +133,6 @@ def _select(blocks: Blocks, mask: np.ndarray) -> Blocks:
     return Blocks(blocks.row[mask], blocks.column[mask], blocks.edges[mask])
 
 
-def _pack(u: np.ndarray, v: np.ndarray, nodes: int) -> np.ndarray:
-    return np.minimum(u, v) * np.int64(nodes) + np.maximum(u, v)
-
-
 def _draw_rounds(
     inner: Layout,
     outer: Layout,
@@ -176,7 +173,7 @@ def _draw_once(
     for layout, mask in ((inner, diagonal), (outer, ~diagonal)):
         u = layout.draw(blocks.row[block[mask]], rng)
         v = layout.draw(blocks.column[block[mask]], rng)
-        keys[mask] = _pack(u, v, nodes)
+        keys[mask] = pack(u, v, nodes)
         proper[mask] = u != v
     return keys[proper], block[proper]
 
@@ -224,11 +221,11 @@ def _enumerate(
     diagonal = (blocks.row == blocks.column)[block]
     keys = np.empty(len(block), dtype=np.int64)
     weight = np.empty(len(block))
-    for layout, mask, decode in ((inner, diagonal, _triangle), (outer, ~diagonal, _rectangle)):
+    for layout, mask, decode in ((inner, diagonal, triangle), (outer, ~diagonal, rectangle)):
         i, j = blocks.row[block[mask]], blocks.column[block[mask]]
         a, b = decode(rank[mask], layout.sizes[j])
         u, v = layout.start[i] + a, layout.start[j] + b
-        keys[mask] = _pack(layout.order[u], layout.order[v], nodes)
+        keys[mask] = pack(layout.order[u], layout.order[v], nodes)
         weight[mask] = layout.weight[u] * layout.weight[v]
     if taken is not None and len(taken):
         place = np.minimum(np.searchsorted(taken, keys), len(taken) - 1)
@@ -239,15 +236,3 @@ def _enumerate(
     sizes = np.bincount(block, minlength=len(counts))
     rank = np.arange(len(block)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     return keys[order[rank < counts[block[order]]]]
-
-
-def _rectangle(rank: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return rank // np.maximum(columns, 1), rank % np.maximum(columns, 1)
-
-
-def _triangle(rank: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs a > b >= 0 in the order (1,0), (2,0), (2,1), ...: a is the triangular root of the rank."""
-    a = ((1 + np.sqrt(1 + 8 * rank.astype(np.float64))) // 2).astype(np.int64)
-    a -= (a * (a - 1) // 2 > rank).astype(np.int64)
-    a += (a * (a + 1) // 2 <= rank).astype(np.int64)
-    return a, rank - a * (a - 1) // 2

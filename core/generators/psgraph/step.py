@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.generators._shared.counts import integers
 from core.generators.psgraph.budget import PSGraphParams, StepBudget
 from core.generators.psgraph.partition import private_partition, upper_triangle
 from core.generators.psgraph.perturb import Estimate, combine, norm_sub, norm_sub_groups
@@ -162,7 +163,7 @@ def _targets(
     column = np.concatenate([diagonal, model.between.column])
     mass = np.concatenate([inner, model.between.edges])
     if params.totals == "as_published":
-        return Blocks(row, column, _round(mass, rng)), d_in, d_out
+        return Blocks(row, column, integers(mass, rng)), d_in, d_out
     room = capacity(
         Layout.of(labels, communities, d_in).sizes,
         Layout.of(labels, communities, d_out).sizes,
@@ -174,7 +175,7 @@ def _targets(
     wanted += np.bincount(column[communities:], weights=mass[communities:], minlength=communities)
     outer = np.bincount(labels, weights=d_out, minlength=communities)
     scale_out = np.divide(wanted, outer, out=np.zeros(communities), where=outer > 0)
-    return Blocks(row, column, _round(mass, rng)), d_in * scale_in[labels], d_out * scale_out[labels]
+    return Blocks(row, column, integers(mass, rng)), d_in * scale_in[labels], d_out * scale_out[labels]
 
 
 def fill(mass: np.ndarray, room: np.ndarray, total: int) -> np.ndarray:
@@ -194,9 +195,3 @@ def fill(mass: np.ndarray, room: np.ndarray, total: int) -> np.ndarray:
         share = np.where(free, mass, 0.0)
         result = np.minimum(result + share * (left / share.sum()), room)
     return result
-
-
-def _round(mass: np.ndarray, rng: Rng) -> np.ndarray:
-    """Integers of expectation ``mass`` whose sum is that of ``mass`` within one: systematic sampling."""
-    ladder = np.floor(np.cumsum(mass) + rng.random() + 1e-9).astype(np.int64)
-    return np.diff(ladder, prepend=0)

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from core.generators._shared.pairs import distinct
 from core.generators.der import GENERATOR, DERParams
-from core.generators.der.draw import distinct, pair_at
+from core.generators.der.draw import pair_at
 from core.generators.der.regions import children, place, rooms, starts
 from core.generators.der.tree import _agree, _explore, depth_of
 from core.graphs.schema import EdgeType

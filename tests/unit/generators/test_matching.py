@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.generators._shared.degrees import integers, to_total
+from core.generators._shared.counts import integers, to_total
 from core.generators._shared.matching import matched, one_block
 from core.generators.psgraph.reconstruct import Blocks
 

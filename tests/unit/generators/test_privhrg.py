@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from core.generators.base import no_progress
 from core.generators.privhrg import GENERATOR, PrivHRGParams, chain
 from core.generators.privhrg.chain import balanced, fitted
-from core.generators.privhrg.draw import _distinct, ancestors, draw, layout
+from core.generators.privhrg.draw import ancestors, draw, layout
 from core.privacy import mechanisms
 from core.privacy.entropy import public_generator
 from core.privacy.events import pure_nano_epsilon
@@ -124,17 +124,6 @@ def test_communities_come_back():
     across = [sum(half[u] != half[v] for u, v in each.edges()) for each in (graph, drawn)]
     # Unrelated halves would have half of all 1800 edges across.
     assert across[1] < 600
-
-
-def test_edges_are_uniform_over_a_node_s_pairs(rng):
-    rank, block = _distinct(np.array([3, 0, 40, 9]), np.array([10, 0, 45, 9]), rng)
-    assert np.bincount(block, minlength=4).tolist() == [3, 0, 40, 9]
-    assert len(np.unique(block * 100 + rank)) == 52
-    assert (rank < np.array([10, 0, 45, 9])[block]).all()
-    hits = np.zeros(10)
-    for _ in range(3_000):
-        hits[_distinct(np.array([3]), np.array([10]), rng)[0]] += 1
-    assert np.abs(hits / 900 - 1).max() < 0.2
 
 
 def test_a_leaf_and_a_rectangle_are_drawn_inside_their_spans():

@@ -4,9 +4,10 @@ import pytest
 from pydantic import ValidationError
 
 from core import errors
+from core.generators._shared.plan import step_nano_epsilon
 from core.generators.base import PublicFacts
 from core.generators.psgraph import GENERATOR
-from core.generators.psgraph.budget import PSGraphParams, divide, step_nano_epsilon
+from core.generators.psgraph.budget import PSGraphParams, divide
 from core.graphs.schema import EdgeType, GraphSchema, TimeGrid
 from core.privacy.units import Unit
 

@@ -1,6 +1,7 @@
 """The largest noisy slots: the same law with and without the matrix, the metered session, the bounds."""
 
 import math
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -106,7 +107,7 @@ def test_without_noise_the_edges_come_out(shape):
 @pytest.mark.parametrize(("nodes", "candidates"), [(60, 200), (10**6, 10**7), (2 * 10**8, 150)])
 def test_the_threshold_lets_the_candidates_pass(nano, nodes, candidates):
     shape = Shape(EdgeType(), nodes, nodes)
-    threshold, q = threshold_for(shape, Fraction(RESOLUTION * NANO, nano - 1), candidates)
+    threshold, q, _ = threshold_for(shape, Fraction(RESOLUTION * NANO, nano - 1), candidates)
     slots = nodes * (nodes - 1) // 2
     assert threshold >= 1
     assert q / WORD >= candidates / slots
@@ -114,6 +115,31 @@ def test_the_threshold_lets_the_candidates_pass(nano, nodes, candidates):
     step = (nano - 1) / (RESOLUTION * NANO)
     tail = math.exp(-step * threshold) / (1 + math.exp(-step))
     assert q / WORD == pytest.approx(tail, rel=1e-4)
+
+
+@pytest.mark.parametrize("nano", [2, 1_000, NANO, 900 * NANO])
+@pytest.mark.parametrize("nodes", [60, 10**6, 2 * 10**8, 2**31])
+def test_an_absent_slot_passes_with_its_exact_probability(nano, nodes):
+    """To 2^-63 of it, or the rounding alone would tell an absent edge from a present one at small epsilon."""
+    scale = Fraction(RESOLUTION * NANO, nano - 1)
+    threshold, add, drop = threshold_for(Shape(EdgeType(), nodes, nodes), scale, 150)
+    with localcontext(prec=60):
+        step = (-Decimal(scale.denominator) / scale.numerator).exp()
+        exact = step**threshold / (1 + step)
+        used = Decimal(add) / WORD * (1 - Decimal(drop) / WORD)
+        assert 0 <= used / exact - 1 <= Decimal(2) ** -63
+
+
+def test_what_rounding_adds_to_the_threshold_s_coin_is_dropped_again(monkeypatch):
+    """A coin of three times q, two thirds of which are taken back: as many candidates as before."""
+    threshold, add, _ = threshold_for(UNDIRECTED, Fraction(RESOLUTION), 160)
+    monkeypatch.setattr(largest_slots, "threshold_for", lambda *_: (threshold, 3 * add, WORD * 2 // 3))
+    nothing, rng = np.empty(0, dtype=np.int64), np.random.default_rng(8)
+    found = [
+        len(largest_slots._passing(nothing, UNDIRECTED, Fraction(RESOLUTION), 160, rng)[0])
+        for _ in range(400)
+    ]
+    assert np.mean(found) == pytest.approx(780 * add / WORD, abs=5 * math.sqrt(160 / 400))
 
 
 def test_the_geometric_draws_follow_their_law():

@@ -17,7 +17,7 @@ from core.privacy.events import NANO, Pure
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.plan import Allotment, PrivacyPlan
 from core.privacy.private_graph import PrivateGraph
-from core.privacy.queries import Shape
+from core.privacy.queries import Shape, slot_count
 from core.privacy.randomised_response import (
     WORD,
     Flips,
@@ -27,7 +27,6 @@ from core.privacy.randomised_response import (
     _slots,
     check_size,
     flip,
-    slot_count,
 )
 from core.privacy.units import Unit
 

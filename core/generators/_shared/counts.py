@@ -1,12 +1,30 @@
-"""Noisy degree vectors made consistent, and whole numbers from them. All of it is post-processing."""
+"""Noisy numbers: the one that many methods pay for first, and what makes vectors consistent and whole.
+
+All but :func:`noisy_count` is post-processing.
+"""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from core.privacy.entropy import Generator as Rng
+from core.privacy.queries import slot_count
+
+if TYPE_CHECKING:
+    from core.privacy.private_graph import PrivateCell
 
 BISECTIONS = 64  # past the last bit of any shift
+
+
+def noisy_count(cell: PrivateCell, nano_epsilon: int) -> int:
+    """The cell's number of edges with discrete Laplace noise, held within 0..slots.
+
+    Sensitivity: 1. Unit: one edge of the cell. Costs ``nano_epsilon``; the limits are public.
+    """
+    noisy = cell.laplace("edge_count", nano_epsilon=nano_epsilon, purpose="edge count")
+    return int(np.clip(noisy[0], 0, slot_count(cell.shape)))
 
 
 def to_total(values: np.ndarray, total: int, most: np.ndarray | int | None = None) -> np.ndarray:

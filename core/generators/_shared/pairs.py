@@ -1,0 +1,54 @@
+"""Pairs of nodes as integers: keys, the place of a pair in its block, and distinct places at random."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.privacy.entropy import Generator as Rng
+
+
+def pack(u: np.ndarray, v: np.ndarray, nodes: int) -> np.ndarray:
+    """The keys ``low * nodes + high`` of undirected pairs; int64."""
+    return np.minimum(u, v) * np.int64(nodes) + np.maximum(u, v)
+
+
+def rectangle(rank: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The pair (row, column) of every place in a rectangle, row by row."""
+    return rank // np.maximum(columns, 1), rank % np.maximum(columns, 1)
+
+
+def triangle(rank: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs a > b >= 0 in the order (1,0), (2,0), (2,1), ...: a is the triangular root of the rank.
+
+    ``size`` is not needed; it stands for the sides that :func:`rectangle` needs.
+    """
+    a = ((1 + np.sqrt(1 + 8 * rank.astype(np.float64))) // 2).astype(np.int64)
+    a -= (a * (a - 1) // 2 > rank).astype(np.int64)
+    a += (a * (a + 1) // 2 <= rank).astype(np.int64)
+    return a, rank - a * (a - 1) // 2
+
+
+def distinct(wanted: np.ndarray, room: np.ndarray, rng: Rng) -> tuple[np.ndarray, np.ndarray]:
+    """``wanted[i]`` distinct uniform ranks below ``room[i]`` for every block: (block, rank), by block.
+
+    In blocks more than half full, the ranks that are left out are drawn. O(wanted log wanted).
+    """
+    crowded = 2 * wanted > room
+    few = np.where(crowded, room - wanted, wanted)
+    offset = np.cumsum(room) - room
+    found = np.empty(0, dtype=np.int64)
+    missing = few.copy()
+    while missing.any():  # a rank is free with probability one half at least: about log2(m) rounds
+        block = np.repeat(np.arange(len(room)), missing)
+        fresh = offset[block] + rng.integers(0, room[block])
+        found = np.unique(np.concatenate([found, fresh]))
+        block = np.searchsorted(offset + room, found, side="right")
+        missing = few - np.bincount(block, minlength=len(room))
+    block = np.searchsorted(offset + room, found, side="right")
+    sparse = found[~crowded[block]]
+    full = np.flatnonzero(crowded)
+    size = room[full]
+    every = np.arange(size.sum()) + np.repeat(offset[full] - (np.cumsum(size) - size), size)
+    keys = np.sort(np.concatenate([sparse, np.setdiff1d(every, found, assume_unique=True)]))
+    block = np.searchsorted(offset + room, keys, side="right")
+    return block, keys - offset[block]

@@ -1,0 +1,69 @@
+"""How epsilon is divided: over the cells of a graph, and inside one cell. Public facts only."""
+
+from __future__ import annotations
+
+from core import errors
+from core.generators.base import PublicFacts
+from core.privacy.events import Pure
+from core.privacy.plan import Allotment, PrivacyPlan
+from core.privacy.units import Unit
+
+SMALLEST_STEP_NANO_EPSILON = 1_000  # below a millionth of epsilon per step every share rounds to nothing
+
+
+def step_nano_epsilon(public: PublicFacts) -> int:
+    """The epsilon of one cell (relation and step), in nano-epsilon.
+
+    EDGE and EVENT: all of it, as cells hold disjoint edges. W_EVENT: an equal part for each step of a window,
+    and one more part for relations without time where both sorts occur, since those count in every window.
+    Raises ``errors.NotAccepted`` when too little is left to divide.
+    """
+    parts = 1
+    if public.unit is Unit.W_EVENT:
+        temporal = [public.schema.edge_type(name).temporal for name in public.edge_types]
+        steps = min(public.window or 1, public.schema.steps) if any(temporal) else 0
+        parts = steps + (0 if all(temporal) else 1)
+    share = public.nano_epsilon // parts
+    if share < SMALLEST_STEP_NANO_EPSILON:
+        raise errors.NotAccepted("epsilon per step is too small to be divided", field="epsilon")
+    return share
+
+
+def cell_nano_epsilon(public: PublicFacts) -> int:
+    """What one cell may spend, in nano-epsilon, rounded down.
+
+    EDGE, EVENT: everything, as cells hold disjoint edges. W_EVENT: an equal part for each step of a window
+    (and one for relations without time). PAIR: an equal part for each cell, as a pair may be in all of them.
+    Raises ``errors.NotAccepted`` where too little is left to divide.
+    """
+    if public.unit is not Unit.PAIR:
+        return step_nano_epsilon(public)
+    share = public.nano_epsilon // sum(len(public.schema.steps_of(name)) for name in public.edge_types)
+    if share < SMALLEST_STEP_NANO_EPSILON:
+        raise errors.NotAccepted("epsilon per step is too small to be divided", field="epsilon")
+    return share
+
+
+def cell_plan(method: str, public: PublicFacts, mechanism: str, purpose: str) -> PrivacyPlan:
+    """One pure allotment of :func:`cell_nano_epsilon` for every cell of the protected relations."""
+    share = cell_nano_epsilon(public)
+    return PrivacyPlan(
+        method=method,
+        unit=public.unit,
+        window=public.window if public.unit is Unit.W_EVENT else None,
+        steps=public.schema.steps,
+        allotments=tuple(
+            Allotment(name, step, Pure(share, mechanism), purpose)
+            for name in public.edge_types
+            for step in public.schema.steps_of(name)
+        ),
+    )
+
+
+def divide(total: int, *shares: float) -> tuple[int, ...]:
+    """``total`` cut into the named shares and the rest: integers of at least 1 that sum to ``total``.
+
+    ``shares`` sum to less than 1; ``total`` is far above their number, as every cell's share is.
+    """
+    parts = [max(1, int(total * share)) for share in shares]
+    return (*parts, total - sum(parts))
