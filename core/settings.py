@@ -81,7 +81,7 @@ class Settings(BaseSettings):
     max_audit_runs: int = Field(
         default=200_000, ge=100, description="Most runs on each canary graph of one audit."
     )
-    max_open_audits: int = Field(default=2, ge=1, description="Most unfinished audits of one tenant.")
+    max_open_audits: int = Field(default=3, ge=1, description="Most unfinished audits of one tenant.")
     audit_wall_seconds: float = Field(default=900.0, gt=0, description="How long one audit may run.")
     max_release_files: int = Field(default=64, ge=4, le=1_000, description="Most files of one release.")
     max_release_bytes: int = Field(default=40 * 2**30, ge=1, description="Largest release.")
