@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +22,7 @@ from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.privacy.audited import AuditSpec
 from core.privacy.plan import PrivacyPlan
-from core.workflows import settle
+from core.workflows import paging, settle
 from core.workflows.audit_plans import AuditRequest, planned
 from core.workflows.context import Services
 
@@ -110,10 +106,10 @@ def list_audits(
     size = services.settings.page_size if limit is None else limit
     if not 1 <= size <= MAX_PAGE:
         raise InvalidInput(f"A page holds 1 to {MAX_PAGE} audits.", field="limit")
-    before = _parse_cursor(cursor) if cursor is not None else None
+    before = paging.position(cursor) if cursor is not None else None
     with services.db.transaction() as session:
         rows = repository.page(session, tenant=principal.tenant, before=before, limit=size + 1)
-    more = _cursor(rows[size - 1]) if len(rows) > size else None
+    more = paging.cursor(rows[size - 1]) if len(rows) > size else None
     return AuditPage(rows[:size], more)
 
 
@@ -208,19 +204,3 @@ def _checked(report: Path, work: AuditWork) -> AuditResult:
     if asked != told or (cost.nano_epsilon, cost.delta_atto) != (result.nano_epsilon, result.delta_atto):
         raise InvalidInput("the child's result is of another audit")
     return result
-
-
-def _cursor(audit: Audit) -> str:
-    text = json.dumps([audit.created_at.isoformat(), audit.id])
-    return base64.urlsafe_b64encode(text.encode()).decode()
-
-
-def _parse_cursor(cursor: str) -> tuple[datetime, str]:
-    try:
-        created_at, audit_id = json.loads(base64.urlsafe_b64decode(cursor.encode("ascii")))
-        moment = datetime.fromisoformat(created_at)
-        if moment.tzinfo is None or not isinstance(audit_id, str):
-            raise ValueError("not a cursor")
-    except (ValueError, TypeError, binascii.Error) as error:
-        raise InvalidInput("The cursor is not one that this service gave out.", field="cursor") from error
-    return moment, audit_id

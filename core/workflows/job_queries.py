@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,6 +17,7 @@ from core.jobs import repository
 from core.jobs import service as jobs
 from core.jobs.models import Evaluation, Job, JobEvent, JobState
 from core.ledger.amounts import format_delta, format_epsilon
+from core.workflows import paging
 from core.workflows.context import Services
 from core.workflows.release_queries import artifacts, get_report, open_artifact
 
@@ -139,10 +137,10 @@ def list_jobs(
             tenant=principal.tenant,
             state=state,
             dataset_id=dataset_id,
-            before=_parse_cursor(cursor) if cursor is not None else None,
+            before=paging.position(cursor) if cursor is not None else None,
             limit=size + 1,
         )
-        more = _cursor(rows[size - 1]) if len(rows) > size else None
+        more = paging.cursor(rows[size - 1]) if len(rows) > size else None
         return Page(views(session, principal, rows[:size]), more)
 
 
@@ -229,19 +227,3 @@ def _run_time(job: Job) -> str | None:
         return None
     seconds = (job.finished_at - job.started_at).total_seconds()
     return next((name for bound, name in RUN_TIMES if seconds < bound), "6 hours or more")
-
-
-def _cursor(job: Job) -> str:
-    text = json.dumps([job.created_at.isoformat(), job.id])
-    return base64.urlsafe_b64encode(text.encode()).decode()
-
-
-def _parse_cursor(cursor: str) -> tuple[datetime, str]:
-    try:
-        created_at, job_id = json.loads(base64.urlsafe_b64decode(cursor.encode("ascii")))
-        moment = datetime.fromisoformat(created_at)
-        if moment.tzinfo is None or not isinstance(job_id, str):
-            raise ValueError("not a cursor")
-    except (ValueError, TypeError, binascii.Error) as error:
-        raise InvalidInput("The cursor is not one that this service gave out.", field="cursor") from error
-    return moment, job_id

@@ -1,4 +1,4 @@
-"""Triangles through every node: the kernel."""
+"""Triangles through every node: the kernel, and the orientation that triangle kernels walk."""
 
 from __future__ import annotations
 
@@ -7,12 +7,8 @@ import numpy as np
 
 
 @nb.njit(cache=True, nogil=True)
-def through(node_count, u, v, rank):
-    """Triangles through every node, int64, by rank; ``rank`` numbers the nodes by rising degree.
-
-    Edges point from the lower rank to the higher, so no node has more than sqrt(2 m) out-neighbours; every
-    triangle is met once, at its lowest node. O(m * arboricity).
-    """
+def oriented(node_count, u, v, rank):
+    """(start, out): edges from lower rank x to higher, x's in out[start[x]:start[x + 1]]. O(n + m)."""
     start = np.zeros(node_count + 2, dtype=np.int64)
     for e in range(len(u)):
         start[min(rank[u[e]], rank[v[e]]) + 2] += 1
@@ -25,6 +21,17 @@ def through(node_count, u, v, rank):
             low, high = high, low
         out[start[low + 1]] = high
         start[low + 1] += 1
+    return start, out
+
+
+@nb.njit(cache=True, nogil=True)
+def through(node_count, u, v, rank):
+    """Triangles through every node, int64, by rank; ``rank`` numbers the nodes by rising degree.
+
+    Edges point from the lower rank to the higher, so no node has more than sqrt(2 m) out-neighbours; every
+    triangle is met once, at its lowest node. O(m * arboricity).
+    """
+    start, out = oriented(node_count, u, v, rank)
     found = np.zeros(node_count, dtype=np.int64)
     owner = np.full(node_count, -1, dtype=np.int32)
     for a in range(node_count):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
+from core.evaluation.utility._triangles import oriented
+
 
 @nb.njit(cache=True, nogil=True)
 def by_types(node_count, u, v, rank, kind, kinds):
@@ -13,21 +15,10 @@ def by_types(node_count, u, v, rank, kind, kinds):
     ``rank`` numbers the nodes by rising degree and ``kind`` is a node's type. Edges point from the lower rank
     to the higher; every triangle is met once, at its lowest corner. O(m * arboricity).
     """
-    start = np.zeros(node_count + 2, dtype=np.int64)
-    for e in range(len(u)):
-        start[min(rank[u[e]], rank[v[e]]) + 2] += 1
-    for i in range(2, node_count + 2):
-        start[i] += start[i - 1]
-    out = np.empty(len(u), dtype=np.int32)
+    start, out = oriented(node_count, u, v, rank)
     kind_of_rank = np.empty(node_count, dtype=np.int64)
     for i in range(node_count):
         kind_of_rank[rank[i]] = kind[i]
-    for e in range(len(u)):
-        low, high = rank[u[e]], rank[v[e]]
-        if low > high:
-            low, high = high, low
-        out[start[low + 1]] = high
-        start[low + 1] += 1
     found = np.zeros((kinds, kinds, kinds), dtype=np.int64)
     owner = np.full(node_count, -1, dtype=np.int32)
     for x in range(node_count):
