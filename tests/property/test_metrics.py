@@ -37,6 +37,12 @@ def statistics(cell: Cell) -> dict:
     return scalars_of(UndirectedView.of(cell), Suite.QUICK)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def compiled():
+    """Kernels are compiled before any clock of Hypothesis runs."""
+    scalars_of(UndirectedView.of(cell_of(nx.complete_graph(4))), Suite.QUICK)
+
+
 @given(graphs())
 def test_clustering_and_triangles_equal_networkx(graph):
     found = statistics(cell_of(graph))
