@@ -7,7 +7,7 @@ import time
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford base 32: no i, l, o, u
 
-DATASET, VERSION, JOB, ACCOUNT, ENTRY, RESERVATION, ARTIFACT, KEY, AUDIT = (
+DATASET, VERSION, JOB, ACCOUNT, ENTRY, RESERVATION, ARTIFACT, KEY, AUDIT, STREAM = (
     "ds",
     "dv",
     "job",
@@ -17,6 +17,7 @@ DATASET, VERSION, JOB, ACCOUNT, ENTRY, RESERVATION, ARTIFACT, KEY, AUDIT = (
     "art",
     "key",
     "aud",
+    "st",
 )
 
 

@@ -36,7 +36,11 @@ class Parameters(BaseModel):
 
 @dataclass(frozen=True)
 class PublicFacts:
-    """All that a plan may depend on. ``edge_types``: the protected relations to synthesise."""
+    """All that a plan may depend on. ``edge_types``: the protected relations to synthesise.
+
+    ``tick`` is given for one snapshot of a live stream: the schema's grid then has one step, which is step
+    ``tick`` of the stream, and windows reach past the grid on both sides.
+    """
 
     schema: GraphSchema
     unit: Unit
@@ -44,6 +48,7 @@ class PublicFacts:
     nano_epsilon: int
     delta_atto: int
     edge_types: tuple[str, ...]
+    tick: int | None = None
 
 
 @dataclass(frozen=True)
@@ -73,6 +78,14 @@ class FittedModel(Protocol):
     """A fitted private model. It holds paid-for output only, so that drawing from it costs nothing."""
 
     def sample(self, rng: Rng, progress: Progress) -> Graph: ...
+
+    def save(self, folder: Path) -> None:
+        """Write Parquet, JSON or safetensors into ``folder``; never pickle."""
+        ...
+
+
+class StreamState(Protocol):
+    """What one snapshot of a live stream hands to the next: outputs already paid for, nothing else."""
 
     def save(self, folder: Path) -> None:
         """Write Parquet, JSON or safetensors into ``folder``; never pickle."""
@@ -119,6 +132,21 @@ class Generator(Protocol):
     def load(self, folder: Path) -> FittedModel: ...
 
 
+@runtime_checkable
+class StreamGenerator(Generator, Protocol):
+    """A method that can publish a live stream, one snapshot at a time, under w-event privacy."""
+
+    def step(
+        self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, state: Path | None, progress: Progress
+    ) -> tuple[FittedModel, StreamState | None]:
+        """The model of one snapshot, and what the next one may know; None where that is nothing.
+
+        ``graph`` and ``plan`` have one step, of stream step ``plan.first_step``. ``state`` is the folder that
+        the last published snapshot's state was saved to; None for the first. Snapshots may be missing.
+        """
+        ...
+
+
 def require_accepted(generator: Generator, public: PublicFacts) -> None:
     """Every protected relation, the unit and the budget are of a sort that ``generator`` declares to take.
 
@@ -133,6 +161,8 @@ def require_accepted(generator: Generator, public: PublicFacts) -> None:
         )
     if public.unit is Unit.W_EVENT and (public.window is None or public.window < 1):
         raise errors.NotAccepted("the unit w-event needs a window of at least one step", field="window")
+    if public.tick is not None:
+        _require_stream(generator, public)
     if public.nano_epsilon < 1:
         raise errors.NotAccepted("epsilon must be positive", field="epsilon")
     if not public.edge_types:
@@ -143,6 +173,15 @@ def require_accepted(generator: Generator, public: PublicFacts) -> None:
         raise errors.NotAccepted(f"{generator.name} takes graphs of one node type", field="schema.node_types")
     for name in public.edge_types:
         _require_relation(generator, public, name)
+
+
+def _require_stream(generator: Generator, public: PublicFacts) -> None:
+    if not isinstance(generator, StreamGenerator):
+        raise errors.NotAccepted(f"{generator.name} does not publish live streams", field="method")
+    if public.unit is not Unit.W_EVENT:
+        raise errors.NotAccepted("a live stream is published under unit w-event", field="unit")
+    if public.schema.steps != 1 or not all(public.schema.edge_type(n).temporal for n in public.edge_types):
+        raise errors.NotAccepted("a snapshot of a stream has one step and timed relations", field="schema")
 
 
 def _require_relation(generator: Generator, public: PublicFacts, name: str) -> None:

@@ -95,7 +95,8 @@ class PrivacyPlan:
 
     ``window`` is given for unit W_EVENT and for no other. ``steps`` is the length of the public time grid
     (1 without time). ``delta_atto`` (unit 1e-18) is the delta at which an approximate plan is converted; 0
-    for pure.
+    for pure. ``first_step`` is the account's number of the plan's step 0: a snapshot of a live stream is a
+    graph of one step, which the account counts among the stream's.
     Raises InvalidInput when there is no allotment, or one lies outside the grid or does not fit the unit.
     """
 
@@ -105,6 +106,7 @@ class PrivacyPlan:
     steps: int
     allotments: tuple[Allotment, ...]
     delta_atto: int = field(default=0)
+    first_step: int = field(default=0)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "unit", Unit(self.unit))
@@ -115,6 +117,8 @@ class PrivacyPlan:
             raise InvalidInput(f"steps is an integer in [1, {MAX_STEPS}]", field="steps")
         if type(self.delta_atto) is not int or not 0 <= self.delta_atto <= MAX_DELTA_ATTO:
             raise InvalidInput(f"delta_atto is an integer in [0, {MAX_DELTA_ATTO}]", field="delta_atto")
+        if type(self.first_step) is not int or not 0 <= self.first_step <= MAX_STEPS - self.steps:
+            raise InvalidInput(f"the plan's steps end before {MAX_STEPS}", field="first_step")
         self._check_window()
         if not 1 <= len(self.allotments) <= MAX_ALLOTMENTS:
             raise InvalidInput(f"a plan has 1 to {MAX_ALLOTMENTS} allotments", field="allotments")
@@ -193,7 +197,8 @@ class PrivacyPlan:
     def spend(self, filter: str, orders: Sequence[int | float] = ()) -> dict[str, int]:
         """The amounts to reserve, by budget dimension; all integers, rounded up.
 
-        ``basic``: {"epsilon": nano, "delta": atto}; under W_EVENT {"untimed", "step/0", ..., "delta"}.
+        ``basic``: {"epsilon": nano, "delta": atto}; under W_EVENT {"untimed", "step/0", ..., "delta"}, steps
+        numbered as the account numbers them.
         ``renyi``: {"rdp/<order>": nano} at each of ``orders``. Raises NotAccepted where no finite amount
         exists: an unprotected plan, an approximate plan without delta, w-event outside pure basic.
         """
@@ -213,7 +218,7 @@ class PrivacyPlan:
             raise NotAccepted("an approximate plan names its delta", field="delta_atto")
         if self.unit is not Unit.W_EVENT:
             return {"epsilon": cost.nano_epsilon, "delta": cost.delta_atto}
-        steps = {f"step/{t}": nano for t, nano in enumerate(cost.per_step or ())}
+        steps = {f"step/{self.first_step + t}": nano for t, nano in enumerate(cost.per_step or ())}
         return {"untimed": cost.untimed, **steps, "delta": 0}
 
     def digest(self) -> str:
@@ -229,6 +234,7 @@ class PrivacyPlan:
             "window": self.window,
             "steps": self.steps,
             "delta_atto": self.delta_atto,
+            "first_step": self.first_step,
             "allotments": [
                 {"edge_type": a.edge_type, "step": a.step, "event": to_json(a.event), "purpose": a.purpose}
                 for a in self.allotments
@@ -245,11 +251,12 @@ class PrivacyPlan:
                 "window": window,
                 "steps": steps,
                 "delta_atto": delta,
+                "first_step": first,
                 "allotments": [*rows],
                 **rest,
             } if not rest and unit in set(Unit):
                 allotments = tuple(_allotment(row) for row in rows)
-                return cls(method, Unit(unit), window, steps, allotments, delta)
+                return cls(method, Unit(unit), window, steps, allotments, delta, first)
         raise InvalidInput("not a privacy plan", field="plan")
 
 

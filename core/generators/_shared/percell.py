@@ -101,6 +101,12 @@ class PerCell(ABC):
         counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
         return CellsModel(self.name, graph.schema, counts, params, cells, parts.draw)
 
+    def step(
+        self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, state: Path | None, progress: Progress
+    ) -> tuple[CellsModel, None]:
+        """The model of one snapshot of a live stream; nothing is carried from one to the next."""
+        return self.fit(graph, plan, params, progress), None
+
     def load(self, folder: Path) -> CellsModel:
         """The model that its ``save`` wrote."""
         from core.generators._shared.model import load_cells

@@ -16,12 +16,15 @@ def step_nano_epsilon(public: PublicFacts) -> int:
 
     EDGE and EVENT: all of it, as cells hold disjoint edges. W_EVENT: an equal part for each step of a window,
     and one more part for relations without time where both sorts occur, since those count in every window.
+    A window of a live stream always has all of its steps; one of a finished grid, those of the grid at most.
     Raises ``errors.NotAccepted`` when too little is left to divide.
     """
     parts = 1
     if public.unit is Unit.W_EVENT:
         temporal = [public.schema.edge_type(name).temporal for name in public.edge_types]
-        steps = min(public.window or 1, public.schema.steps) if any(temporal) else 0
+        window = public.window or 1
+        reach = window if public.tick is not None else min(window, public.schema.steps)
+        steps = reach if any(temporal) else 0
         parts = steps + (0 if all(temporal) else 1)
     share = public.nano_epsilon // parts
     if share < SMALLEST_STEP_NANO_EPSILON:
@@ -57,6 +60,7 @@ def cell_plan(method: str, public: PublicFacts, mechanism: str, purpose: str) ->
             for name in public.edge_types
             for step in public.schema.steps_of(name)
         ),
+        first_step=public.tick or 0,
     )
 
 
