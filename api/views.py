@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from core.ledger.amounts import format_delta, format_epsilon
 from core.ledger.models import LedgerEntry
+from core.ledger.service import EntryPage
 from core.ledger.statement import AccountStatement
 from core.workflows.submit import DryRun
 
@@ -16,10 +16,9 @@ def budget_view(statement: AccountStatement) -> dict[str, Any]:
     return statement.to_json()
 
 
-def ledger_view(entries: Sequence[LedgerEntry], limit: int) -> dict[str, Any]:
-    """One page; it names the next when it is full."""
-    items = [_entry(entry) for entry in entries]
-    return {"items": items, "next_after": entries[-1].sequence if len(entries) == limit else None}
+def ledger_view(page: EntryPage) -> dict[str, Any]:
+    """One page; it names the next where there is one."""
+    return {"items": [_entry(entry) for entry in page.entries], "next_after": page.next_after}
 
 
 def plan_view(dry_run: DryRun) -> dict[str, Any]:
@@ -29,6 +28,7 @@ def plan_view(dry_run: DryRun) -> dict[str, Any]:
     unbounded = cost.kind == "none"
     return {
         "method": dry_run.method,
+        "chosen_because": None if dry_run.choice is None else dry_run.choice.reason,
         "parameters": dry_run.parameters,
         "unit": dry_run.unit,
         "window": dry_run.window,
@@ -42,6 +42,7 @@ def plan_view(dry_run: DryRun) -> dict[str, Any]:
         "allotments": dry_run.allotments,
         "plan_digest": dry_run.plan_digest,
         "budget_after": budget_view(dry_run.statement_after),
+        "warnings": list(dry_run.warnings),
     }
 
 

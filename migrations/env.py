@@ -10,7 +10,8 @@ import core.datasets.models
 import core.identity.models
 import core.jobs.models
 import core.ledger.models
-import core.outbox.models  # noqa: F401  (imported so that Base.metadata knows every table)
+import core.outbox.models
+import core.streams.models  # noqa: F401  (imported so that Base.metadata knows every table)
 from core.db.base import Base
 from core.settings import get_settings
 

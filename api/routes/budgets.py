@@ -11,6 +11,7 @@ from api.deps import CuratorDep, LedgerDep, ReaderDep, ServicesDep
 from api.schemas.budgets import Budget, LedgerPage, Unblock
 from api.views import budget_view, ledger_view
 from core import errors
+from core.ledger.amounts import MAX_STEP
 from core.workflows import dataset_queries
 from core.workflows.unblock import unblock_account
 
@@ -19,6 +20,11 @@ UnblockBody = Annotated[
     Body(openapi_examples={"looked into": {"value": {"reason": "two worker hosts were replaced"}}}),
 ]
 
+FirstStep = Annotated[
+    int | None, Query(ge=0, le=MAX_STEP, description="Spend by step from here on; streams only.")
+]
+LastStep = Annotated[int | None, Query(ge=0, le=MAX_STEP, description="Spend by step up to here.")]
+
 router = APIRouter(prefix="/datasets/{dataset_id}", tags=["budgets"])
 
 
@@ -26,11 +32,24 @@ router = APIRouter(prefix="/datasets/{dataset_id}", tags=["budgets"])
     "/budget",
     response_model=Budget,
     summary="Show the dataset's budget",
-    responses=openapi.refusals(errors.NotFound),
+    responses=openapi.refusals(errors.NotFound, errors.InvalidInput),
 )
-def get_budget(services: ServicesDep, principal: ReaderDep, dataset_id: str) -> Any:
-    """Charged, reserved and remaining of the account that the dataset draws on, now."""
-    return budget_view(dataset_queries.budget(services, principal, dataset_id))
+def get_budget(
+    services: ServicesDep,
+    principal: ReaderDep,
+    dataset_id: str,
+    first_step: FirstStep = None,
+    last_step: LastStep = None,
+) -> Any:
+    """Charged, reserved and remaining of the account that the dataset draws on, now.
+
+    A stream's spend by step is told for the fullest window and the latest steps, 1000 steps at most; or, with
+    `first_step` or `last_step`, for the first 1000 from there.
+    """
+    steps = None
+    if first_step is not None or last_step is not None:
+        steps = (first_step or 0, MAX_STEP if last_step is None else last_step)
+    return budget_view(dataset_queries.budget(services, principal, dataset_id, steps))
 
 
 @router.post(
@@ -57,5 +76,8 @@ def list_entries(
     after: Annotated[int, Query(ge=0, le=2**63 - 1, description="Only entries after this number.")] = 0,
     limit: Annotated[int, Query(ge=1, le=500, description="Entries on a page.")] = 100,
 ) -> Any:
-    """Immutable, hash-chained entries, oldest first, for curators and auditors."""
-    return ledger_view(dataset_queries.ledger(services, principal, dataset_id, after, limit), limit)
+    """Immutable, hash-chained entries, oldest first, for curators and auditors.
+
+    A page ends early where its entries name very many amounts; go on while `next_after` is given.
+    """
+    return ledger_view(dataset_queries.ledger(services, principal, dataset_id, after, limit))

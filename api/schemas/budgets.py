@@ -20,11 +20,14 @@ class Amount(Answer):
 
 
 class StepSpend(Answer):
-    """Spend by step of a w-event account, for the steps that carry any; columns of equal length."""
+    """Spend by step of a w-event account; columns of equal length, 1000 steps at most."""
 
     steps: list[int]
     charged_nano_epsilon: list[int]
     reserved_nano_epsilon: list[int]
+    complete: bool = Field(
+        description="False where steps with spend are left out: ask for them with first_step."
+    )
 
 
 class Budget(Answer):

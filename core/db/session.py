@@ -10,14 +10,15 @@ from sqlalchemy.orm import Session, sessionmaker
 
 # What a connection is given unless the address says otherwise. A server that went away without a word is
 # noticed within half a minute, not after the operating system's quarter of an hour; and a process that stops
-# in the middle of a transaction cannot keep an account locked for longer than a minute.
+# in the middle of a transaction cannot keep an account locked for longer than a minute. Statements are short:
+# compiling one would take longer than running it.
 CONNECTION = {
     "connect_timeout": "10",
     "keepalives_idle": "10",
     "keepalives_interval": "5",
     "keepalives_count": "3",
     "tcp_user_timeout": "30000",
-    "options": "-c idle_in_transaction_session_timeout=60000",
+    "options": "-c idle_in_transaction_session_timeout=60000 -c jit=off",
 }
 
 

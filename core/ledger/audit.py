@@ -61,6 +61,31 @@ ORDER BY reservation_id
 """)
 
 
+# Every window of a stream, summed from its steps by the database itself, beside the sum that its row keeps.
+_WINDOWS = """
+WITH windows AS (
+    SELECT step, window_committed,
+        sum(charged + reserved)
+            OVER (ORDER BY step RANGE BETWEEN :reach PRECEDING AND CURRENT ROW) AS committed
+    FROM budget_balances WHERE account_id = :account_id AND step IS NOT NULL
+)
+"""
+_FULLEST = text(
+    _WINDOWS
+    + """
+SELECT coalesce(max(committed), 0) + (
+    SELECT charged + reserved FROM budget_balances WHERE account_id = :account_id AND dimension = 'untimed'
+) FROM windows
+"""
+)
+_UNSUMMED = text(
+    _WINDOWS
+    + """
+SELECT step, committed, window_committed FROM windows WHERE committed <> window_committed ORDER BY step
+"""
+)
+
+
 @dataclass(frozen=True)
 class Unfolded:
     """A balance that is not the sum of its entries."""
@@ -89,6 +114,14 @@ def account_ids(session: Session, account_id: str | None) -> list[str]:
     return list(session.scalars(select(BudgetAccount.id).order_by(BudgetAccount.id)))
 
 
+def streams(session: Session, account_id: str | None) -> list[BudgetAccount]:
+    """The given account, or all of them, of those that have a window."""
+    statement = select(BudgetAccount).where(BudgetAccount.window.is_not(None)).order_by(BudgetAccount.id)
+    if account_id is not None:
+        statement = statement.where(BudgetAccount.id == account_id)
+    return list(session.scalars(statement))
+
+
 def unfolded(session: Session, account_id: str | None) -> list[Unfolded]:
     """Every balance whose charged or reserved is not the sum of the entries. O(entries)."""
     rows = session.execute(_UNFOLDED, {"account_id": account_id})
@@ -98,6 +131,17 @@ def unfolded(session: Session, account_id: str | None) -> list[Unfolded]:
 def loose(session: Session, account_id: str | None) -> list[Loose]:
     """Every reservation that did not begin once, end at most once and in full, and hold while open."""
     return [Loose(*row) for row in session.execute(_LOOSE, {"account_id": account_id})]
+
+
+def fullest_window(session: Session, account_id: str, window: int) -> int:
+    """Nano-epsilon of the fullest window, untimed spend included, summed from the steps. O(steps)."""
+    return int(session.execute(_FULLEST, {"account_id": account_id, "reach": window - 1}).scalar_one())
+
+
+def unsummed(session: Session, account_id: str, window: int) -> list[tuple[int, int, int]]:
+    """(last step, sum of its window, sum that its row keeps) where they differ. O(steps)."""
+    rows = session.execute(_UNSUMMED, {"account_id": account_id, "reach": window - 1})
+    return [(int(step), int(found), int(kept)) for step, found, kept in rows]
 
 
 def head(session: Session, account_id: str) -> tuple[BudgetAccount, int] | None:

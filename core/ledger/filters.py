@@ -101,6 +101,39 @@ def tightest_window(terms: Terms, balances: Mapping[str, Balance], amounts: Mapp
     )
 
 
+def windows_changed(
+    terms: Terms, balances: Mapping[str, Balance], amounts: Mapping[str, int], sign: int
+) -> dict[int, int]:
+    """By last step, what each window commits once ``sign`` times ``amounts`` is added to it.
+
+    Only windows that hold a step of ``amounts`` (all positive) and end at a step of ``amounts`` or
+    ``balances`` are named; the others stay as they are. ``balances`` holds at least the rows within
+    :func:`reach`. O(rows log rows).
+    """
+    if terms.unit != W_EVENT:
+        return {}
+    return {
+        last: charged + reserved + sign * asked
+        for last, (charged, reserved, asked) in _windows(terms.window or 1, balances, amounts)
+        if asked
+    }
+
+
+def reach(window: int, dimension_names: Iterable[str]) -> list[tuple[int, int]]:
+    """First and last steps of the stretches that any window with one of these steps covers; ascending, apart.
+
+    A window outside them holds none of these steps, so that what is asked there cannot change it.
+    """
+    stretches: list[tuple[int, int]] = []
+    for step in steps_of(dimension_names):
+        first, last = max(0, step - window + 1), step + window - 1
+        if stretches and first <= stretches[-1][1] + 1:
+            stretches[-1] = (stretches[-1][0], last)
+        else:
+            stretches.append((first, last))
+    return stretches
+
+
 def steps_of(dimension_names: Iterable[str]) -> list[int]:
     """The steps among the dimensions, ascending."""
     return sorted(int(name[5:]) for name in dimension_names if name.startswith("step/"))

@@ -8,7 +8,7 @@ from typing import Protocol
 from sqlalchemy.orm import Session
 
 from core.errors import NotFound
-from core.ledger import audit, chain, repository
+from core.ledger import audit, chain, holdings
 from core.ledger.filters import decisive
 from core.ledger.models import BudgetAccount, EntryKind
 from core.ledger.statement import terms_of
@@ -53,13 +53,17 @@ class CapacityHolds:
     name = "capacity_holds"
 
     def check(self, session: Session, account_id: str | None = None) -> list[Violation]:
-        """O(balances)."""
+        """O(balances); a stream's windows are summed by the database, not taken from what its rows keep."""
         found = []
         for each in audit.account_ids(session, account_id):
-            account, balances = repository.snapshot(session, each)
+            account, balances = holdings.snapshot(session, each)
             terms = terms_of(account)
             load = decisive(terms, balances, {})
-            if not load.fits:
+            overfull = (
+                terms.window is not None
+                and audit.fullest_window(session, each, terms.window) > terms.nano_epsilon
+            )
+            if overfull or not load.fits:
                 found.append(Violation(self.name, each, f"{load.dimension} exceeds {load.capacity}"))
             for dimension, capacity in dimensions(terms).items():
                 if dimension not in balances or balances[dimension].capacity != capacity:
@@ -101,6 +105,20 @@ class BalancesFold:
         ]
 
 
+class WindowsFold:
+    """Each step of a stream keeps the sum of the window that ends at it."""
+
+    name = "windows_fold"
+
+    def check(self, session: Session, account_id: str | None = None) -> list[Violation]:
+        """O(steps) for each stream."""
+        return [
+            Violation(self.name, account.id, f"the window to step {step} holds {found}, its row keeps {kept}")
+            for account in audit.streams(session, account_id)
+            for step, found, kept in audit.unsummed(session, account.id, account.window or 1)
+        ]
+
+
 class ChainIntact:
     """Entries are numbered without gaps, each names the hash before it, each hash is that of its columns."""
 
@@ -139,7 +157,13 @@ def _flaws(session: Session, account: BudgetAccount, newest: int) -> list[str]:
     return flaws
 
 
-INVARIANTS: tuple[Invariant, ...] = (CapacityHolds(), ReservationsEndOnce(), BalancesFold(), ChainIntact())
+INVARIANTS: tuple[Invariant, ...] = (
+    CapacityHolds(),
+    ReservationsEndOnce(),
+    BalancesFold(),
+    WindowsFold(),
+    ChainIntact(),
+)
 
 
 def verify(session: Session, account_id: str) -> ChainReport:

@@ -65,6 +65,15 @@ class EntryKind(StrEnum):
 TERMINAL = (EntryKind.CHARGE, EntryKind.FORFEIT, EntryKind.RELEASE, EntryKind.EXPIRE)
 
 
+STEP_NUMBERED = (
+    "CASE WHEN step IS NULL THEN left(dimension, 5) <> 'step/' AND window_committed IS NULL "
+    "ELSE dimension = 'step/' || CAST(step AS text) AND window_committed IS NOT NULL END"
+)
+WINDOW_WITHIN = (
+    "step IS NULL OR window_committed >= charged + reserved AND (NOT binding OR window_committed <= capacity)"
+)
+
+
 class BudgetAccount(CreatedAt, Base):
     """One protection domain's budget. Outlives every dataset that drew on it."""
 
@@ -93,12 +102,27 @@ class BudgetAccount(CreatedAt, Base):
 
 
 class BudgetBalance(Base):
-    """What is charged and reserved in one dimension. ``binding`` rows may never pass their capacity."""
+    """What is charged and reserved in one dimension. ``binding`` rows may never pass their capacity.
+
+    A step's row also carries its number, and ``window_committed``: charged + reserved of all steps in the
+    window that ends at it. Both are indexed, so that a stream finds a step's neighbours and its fullest
+    window without walking its past.
+    """
 
     __tablename__ = "budget_balances"
     __table_args__ = (
         CheckConstraint("charged >= 0 AND reserved >= 0", name="not_negative"),
         CheckConstraint("NOT binding OR charged + reserved <= capacity", name="within_capacity"),
+        CheckConstraint(STEP_NUMBERED, name="step_numbered"),
+        CheckConstraint(WINDOW_WITHIN, name="window_within_capacity"),
+        Index("ix_budget_balances_step", "account_id", "step"),
+        Index(
+            "ix_budget_balances_fullest",
+            "account_id",
+            text("window_committed DESC"),
+            "step",
+            postgresql_where=text("step IS NOT NULL"),
+        ),
     )
 
     account_id: Mapped[str] = mapped_column(ForeignKey("budget_accounts.id"), primary_key=True)
@@ -107,6 +131,8 @@ class BudgetBalance(Base):
     binding: Mapped[bool] = mapped_column(default=True)
     charged: Mapped[int] = mapped_column(Amount, default=0, server_default="0")
     reserved: Mapped[int] = mapped_column(Amount, default=0, server_default="0")
+    step: Mapped[int | None] = mapped_column(Integer, default=None)
+    window_committed: Mapped[int | None] = mapped_column(Amount, default=None)
 
 
 class BudgetHold(Base):

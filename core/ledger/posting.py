@@ -43,11 +43,15 @@ ACCOUNTS = cast(Table, BudgetAccount.__table__)
 
 @dataclass(frozen=True)
 class Movement:
-    """What an entry does to the balances: ``amounts`` times +1, 0 or -1 in each column."""
+    """What an entry does to the balances: ``amounts`` times +1, 0 or -1 in each column.
+
+    ``windows``, by last step, are the new sums of the windows whose sum changes.
+    """
 
     amounts: Mapping[str, int]
     reserved: int = 0
     charged: int = 0
+    windows: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -67,15 +71,17 @@ def post(session: Session, account: BudgetAccount, posting: Posting) -> LedgerEn
     parameters |= {f"changed_{name}": value for name, value in changes.items()}
     begins, steps, others = entry["kind"] == EntryKind.RESERVE, False, False
     if movement is not None:
-        # A reservation may be the first to touch a step; every other row exists.
-        fresh = {d: a for d, a in movement.amounts.items() if begins and d.startswith("step/")}
-        known = {d: a for d, a in movement.amounts.items() if d not in fresh}
+        # A reservation may be the first to touch a step; every other row exists. A row is touched once.
+        moved = {f"step/{step}": 0 for step in movement.windows} | dict(movement.amounts)
+        fresh = {d: a for d, a in moved.items() if begins and d.startswith("step/")}
+        known = {d: a for d, a in moved.items() if d not in fresh}
         steps, others = bool(fresh), bool(known)
         if fresh:
-            parameters |= _arrays("fresh", fresh) | {"step_capacity": account.capacity_nano_epsilon}
+            capacity = {"step_capacity": account.capacity_nano_epsilon}
+            parameters |= _arrays("fresh", fresh, movement.windows) | capacity
         if known:
             signs = {"reserved_sign": movement.reserved, "charged_sign": movement.charged}
-            parameters |= _arrays("known", known) | signs
+            parameters |= _arrays("known", known, movement.windows) | signs
     statement = _statement(movement is not None, begins, steps, others, tuple(changes))
     session.execute(statement, parameters)
     for name, value in changes.items():
@@ -121,7 +127,11 @@ def _move_known() -> UpdateBase:
     return (
         update(BALANCES)
         .where(BALANCES.c.account_id == _entry("account_id"), BALANCES.c.dimension == moved.c.dimension)
-        .values(reserved=BALANCES.c.reserved + reserved, charged=BALANCES.c.charged + charged)
+        .values(
+            reserved=BALANCES.c.reserved + reserved,
+            charged=BALANCES.c.charged + charged,
+            window_committed=func.coalesce(moved.c.window_committed, BALANCES.c.window_committed),
+        )
         .returning(BALANCES.c.dimension)
     )
 
@@ -129,6 +139,7 @@ def _move_known() -> UpdateBase:
 def _reserve_steps() -> UpdateBase:
     moved = _rows("fresh")
     columns = ["account_id", "dimension", "capacity", "binding", "reserved", "charged"]
+    columns += ["step", "window_committed"]
     source = select(
         sql_cast(_entry("account_id"), String),
         moved.c.dimension,
@@ -136,21 +147,32 @@ def _reserve_steps() -> UpdateBase:
         sql_cast(literal(True), Boolean),
         moved.c.amount,
         sql_cast(literal(0), Amount),
+        sql_cast(func.substr(moved.c.dimension, len("step/") + 1), Integer),
+        moved.c.window_committed,
     )
     statement = insert(BALANCES).from_select(columns, source)
     return statement.on_conflict_do_update(
         index_elements=["account_id", "dimension"],
-        set_={"reserved": BALANCES.c.reserved + statement.excluded.reserved},
+        set_={
+            "reserved": BALANCES.c.reserved + statement.excluded.reserved,
+            "window_committed": statement.excluded.window_committed,
+        },
     ).returning(BALANCES.c.dimension)
 
 
-def _arrays(prefix: str, amounts: Mapping[str, int]) -> dict[str, Any]:
-    numbers = [Decimal(amount) for amount in amounts.values()]
-    return {f"{prefix}_dimensions": list(amounts), f"{prefix}_amounts": numbers}
+def _arrays(prefix: str, amounts: Mapping[str, int], windows: Mapping[int, int]) -> dict[str, Any]:
+    sums = {f"step/{step}": Decimal(committed) for step, committed in windows.items()}
+    return {
+        f"{prefix}_dimensions": list(amounts),
+        f"{prefix}_amounts": [Decimal(amount) for amount in amounts.values()],
+        f"{prefix}_windows": [sums.get(dimension) for dimension in amounts],
+    }
 
 
 def _rows(prefix: str) -> TableValuedAlias:
-    """The amounts as a table of two arrays, however many they are: one statement text, two parameters."""
+    """The rows as a table of three arrays, however many they are: one statement text, three parameters."""
     names = sql_cast(bindparam(f"{prefix}_dimensions", type_=ARRAY(String)), ARRAY(String))
     numbers = sql_cast(bindparam(f"{prefix}_amounts", type_=ARRAY(Amount)), ARRAY(Amount))
-    return func.unnest(names, numbers).table_valued("dimension", "amount", name=prefix).render_derived()
+    sums = sql_cast(bindparam(f"{prefix}_windows", type_=ARRAY(Amount)), ARRAY(Amount))
+    columns = ("dimension", "amount", "window_committed")
+    return func.unnest(names, numbers, sums).table_valued(*columns, name=prefix).render_derived()

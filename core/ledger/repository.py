@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
@@ -12,9 +13,20 @@ from sqlalchemy.orm import Session
 
 from core.db.base import ROW_LOCK
 from core.errors import NotFound
-from core.ledger.filters import Balance
 from core.ledger.models import TERMINAL, BudgetAccount, BudgetHold, EntryKind, LedgerEntry
 from core.ledger.posting import ACCOUNTS, BALANCES, HOLDS
+
+MAX_NAMED = 20_000
+"""How many amounts and digests the entries of one page name, unless its first names more."""
+
+
+@dataclass(frozen=True)
+class EntryPage:
+    """Entries in order; ``next_after`` is the last one's number where more follow, else None."""
+
+    entries: tuple[LedgerEntry, ...]
+    next_after: int | None
+
 
 _LOCK_ACCOUNT = (
     select(BudgetAccount, func.clock_timestamp())
@@ -32,8 +44,11 @@ _LOCK_RESERVATION = (
 _TERMINAL = select(LedgerEntry).where(
     LedgerEntry.reservation_id == bindparam("reservation_id"), LedgerEntry.kind.in_(TERMINAL)
 )
-_BALANCES = select(BALANCES.c.dimension, BALANCES.c.capacity, BALANCES.c.charged, BALANCES.c.reserved).where(
-    BALANCES.c.account_id == bindparam("account_id")
+_KEEP_HOLD = (
+    update(HOLDS)
+    .where(HOLDS.c.reservation_id == bindparam("reservation"))
+    .values(expires_at=None)
+    .returning(HOLDS.c.reservation_id)
 )
 
 
@@ -89,32 +104,6 @@ def terminal(session: Session, reservation_id: str) -> LedgerEntry | None:
     return session.scalars(_TERMINAL, {"reservation_id": reservation_id}).one_or_none()
 
 
-def balances(session: Session, account_id: str) -> dict[str, Balance]:
-    """Every dimension of an account."""
-    rows = session.execute(_BALANCES, {"account_id": account_id})
-    return {
-        dimension: Balance(int(size), int(charged), int(reserved))
-        for dimension, size, charged, reserved in rows
-    }
-
-
-def snapshot(session: Session, account_id: str) -> tuple[BudgetAccount, dict[str, Balance]]:
-    """The account and its balances as one statement sees them, unlocked. NotFound when there is none."""
-    statement = (
-        select(
-            BudgetAccount, BALANCES.c.dimension, BALANCES.c.capacity, BALANCES.c.charged, BALANCES.c.reserved
-        )
-        .outerjoin(BALANCES, BALANCES.c.account_id == BudgetAccount.id)
-        .where(BudgetAccount.id == account_id)
-        .execution_options(populate_existing=True)
-    )
-    rows = session.execute(statement).all()
-    if not rows:
-        raise NotFound("no such budget account", id=account_id)
-    found = {row[1]: Balance(int(row[2]), int(row[3]), int(row[4])) for row in rows if row[1] is not None}
-    return rows[0][0], found
-
-
 def earliest_expiry(session: Session, account_id: str) -> datetime | None:
     """When the first of the account's open reservations would run out."""
     return session.scalar(select(func.min(HOLDS.c.expires_at)).where(HOLDS.c.account_id == account_id))
@@ -125,20 +114,33 @@ def hold_expiry(session: Session, reservation_id: str) -> datetime | None:
     return session.scalar(select(HOLDS.c.expires_at).where(HOLDS.c.reservation_id == reservation_id))
 
 
-def keep_hold(session: Session, reservation_id: str) -> None:
-    """The open reservation no longer runs out."""
-    session.execute(update(HOLDS).where(HOLDS.c.reservation_id == reservation_id).values(expires_at=None))
+def keep_hold(session: Session, reservation_id: str) -> bool:
+    """The reservation no longer runs out; False when it is not open."""
+    kept = session.execute(_KEEP_HOLD, {"reservation": reservation_id})
+    return kept.first() is not None
 
 
-def entries(session: Session, account_id: str, *, after: int, limit: int) -> list[LedgerEntry]:
-    """Up to ``limit`` entries that follow sequence number ``after``, in order."""
+def page(session: Session, account_id: str, *, after: int, limit: int) -> EntryPage:
+    """Up to ``limit`` entries that follow ``after``: fewer, but one at least, where they name much.
+
+    Read through a cursor, so that no more is held than is told.
+    """
     statement = (
         select(LedgerEntry)
         .where(LedgerEntry.account_id == account_id, LedgerEntry.sequence > after)
         .order_by(LedgerEntry.sequence)
-        .limit(limit)
+        .limit(limit + 1)
+        .execution_options(yield_per=min(limit + 1, 20))
     )
-    return list(session.scalars(statement))
+    found: list[LedgerEntry] = []
+    named = 0
+    with session.scalars(statement) as rows:
+        for entry in rows:
+            named += len(entry.amounts) + len(entry.digests)
+            if found and (len(found) == limit or named > MAX_NAMED):
+                return EntryPage(tuple(found), found[-1].sequence)
+            found.append(entry)
+    return EntryPage(tuple(found), None)
 
 
 def of_job(session: Session, account_id: str, job_id: str, kind: EntryKind) -> list[LedgerEntry]:

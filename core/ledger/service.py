@@ -12,21 +12,24 @@ from datetime import datetime, timedelta
 from sqlalchemy.orm import Session
 
 from core import ids
-from core.errors import InvalidTransition
-from core.ledger import invariants, repository
+from core.errors import InvalidInput, InvalidTransition
+from core.ledger import holdings, invariants, repository
 from core.ledger.accounts import open_account
 from core.ledger.admission import check_room, check_standing, check_unexposed
+from core.ledger.amounts import MAX_STEP
 from core.ledger.entries import append, checked_digests
-from core.ledger.filters import Balance
+from core.ledger.filters import Balance, windows_changed
 from core.ledger.invariants import ChainReport
 from core.ledger.models import BudgetAccount, EntryKind, LedgerEntry
 from core.ledger.posting import Movement
+from core.ledger.repository import EntryPage
 from core.ledger.statement import AccountStatement, statement_of, terms_of
 from core.ledger.terms import checked_amounts
 
 __all__ = [
     "AccountStatement",
     "ChainReport",
+    "EntryPage",
     "charge",
     "derive",
     "entries",
@@ -71,8 +74,11 @@ def reserve(
     terms = terms_of(account)
     check_standing(account, terms, unit, window)
     asked = checked_amounts(terms, amounts)
+    windows: Mapping[int, int] = {}
     if asked:
-        check_room(session, account, terms, repository.balances(session, account_id), asked)
+        balances = holdings.balances(session, account_id, terms.window, asked)
+        check_room(session, account, terms, balances, asked)
+        windows = windows_changed(terms, balances, asked, +1)
     reservation_id = ids.new_id(ids.RESERVATION)
     append(
         session,
@@ -84,7 +90,7 @@ def reserve(
         job_id=job_id,
         actor=actor,
         expires_at=None if expires_in_seconds is None else now + timedelta(seconds=expires_in_seconds),
-        movement=Movement(asked, reserved=1),
+        movement=Movement(asked, reserved=1, windows=windows),
     )
     return reservation_id
 
@@ -93,7 +99,7 @@ def preview(
     session: Session, account_id: str, *, amounts: Mapping[str, int], unit: str, window: int | None
 ) -> AccountStatement:
     """What the statement would be after that reservation; raises as :func:`reserve` does, changes nothing."""
-    account, balances = repository.snapshot(session, account_id)
+    account, balances = holdings.snapshot(session, account_id, window=window, asked=amounts)
     terms = terms_of(account)
     check_standing(account, terms, unit, window)
     asked = checked_amounts(terms, amounts)
@@ -156,10 +162,11 @@ def expire(session: Session, reservation_id: str, *, reason: str, actor: str) ->
 def keep(session: Session, reservation_id: str) -> None:
     """The reservation no longer expires: its job has begun. InvalidTransition once it has ended."""
     repository.lock_reservation(session, reservation_id)
+    if repository.keep_hold(session, reservation_id):
+        return
     ended = repository.terminal(session, reservation_id)
     if ended is not None:
         raise _ended(ended)
-    repository.keep_hold(session, reservation_id)
 
 
 def expose(
@@ -188,14 +195,20 @@ def unblock(session: Session, account_id: str, *, actor: str, reason: str) -> Le
     return append(session, account, now, EntryKind.ADJUST, actor=actor, reason=reason, changes=changes)
 
 
-def statement(session: Session, account_id: str) -> AccountStatement:
-    """What the account holds, in one consistent reading."""
-    return statement_of(*repository.snapshot(session, account_id))
+def statement(session: Session, account_id: str, *, steps: tuple[int, int] | None = None) -> AccountStatement:
+    """What the account holds, in one consistent reading.
+
+    ``steps`` (first, last) are those whose spend is told, the first ``STEPS_SHOWN`` of them; otherwise the
+    fullest window's and the latest. Raises InvalidInput unless 0 <= first <= last.
+    """
+    if steps is not None and not 0 <= steps[0] <= steps[1] <= MAX_STEP:
+        raise InvalidInput("the first step is at most the last", field="last_step")
+    return statement_of(*holdings.snapshot(session, account_id, steps=steps), steps=steps)
 
 
-def entries(session: Session, account_id: str, *, after: int, limit: int) -> list[LedgerEntry]:
-    """Up to ``limit`` entries that follow sequence number ``after``, in order."""
-    return repository.entries(session, account_id, after=after, limit=limit)
+def entries(session: Session, account_id: str, *, after: int, limit: int) -> EntryPage:
+    """Up to ``limit`` entries that follow sequence number ``after``, in order; fewer where they name much."""
+    return repository.page(session, account_id, after=after, limit=limit)
 
 
 def overdue_reservations(session: Session, limit: int) -> list[LedgerEntry]:
@@ -227,7 +240,7 @@ def _end(
     digests: Mapping[str, str] | None = None,
     changes: Changes,
 ) -> LedgerEntry:
-    """The one way a reservation ends. Three round trips."""
+    """The one way a reservation ends. Three round trips; a fourth where a stream's windows empty."""
     named = checked_digests(digests or {})
     opened, account, now = repository.lock_reservation(session, reservation_id)
     ended = repository.terminal(session, reservation_id)
@@ -238,6 +251,10 @@ def _end(
     if kind is EntryKind.CHARGE and any(opened.amounts.values()):
         check_unexposed(account)
     spent = kind in (EntryKind.CHARGE, EntryKind.FORFEIT)
+    windows: Mapping[int, int] = {}
+    if account.window is not None and not spent and opened.amounts:
+        balances = holdings.balances(session, account.id, account.window, opened.amounts)
+        windows = windows_changed(terms_of(account), balances, opened.amounts, -1)
     return append(
         session,
         account,
@@ -249,7 +266,7 @@ def _end(
         job_id=opened.job_id,
         actor=actor,
         reason=reason,
-        movement=Movement(opened.amounts, reserved=-1, charged=int(spent)),
+        movement=Movement(opened.amounts, reserved=-1, charged=int(spent), windows=windows),
         changes=changes(account, now),
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from core.ledger import holdings
 from core.ledger.amounts import format_delta, format_epsilon
 from core.ledger.filters import Balance, steps_of, tightest_window
 from core.ledger.models import BudgetAccount, Filter
@@ -36,11 +37,15 @@ class Figures:
 
 @dataclass(frozen=True)
 class StepSpend:
-    """Nano-epsilon by step, for the steps that carry any; columns of equal length."""
+    """Nano-epsilon by step, for steps that were ever asked for; columns of equal length.
+
+    ``complete``: no such step of the account, or of the asked stretch, is left out.
+    """
 
     steps: tuple[int, ...]
     charged_nano_epsilon: tuple[int, ...]
     reserved_nano_epsilon: tuple[int, ...]
+    complete: bool
 
 
 @dataclass(frozen=True)
@@ -94,17 +99,20 @@ def terms_of(account: BudgetAccount) -> Terms:
     )
 
 
-def statement_of(account: BudgetAccount, balances: Mapping[str, Balance]) -> AccountStatement:
-    """The account's statement from its balances."""
+def statement_of(
+    account: BudgetAccount, balances: Mapping[str, Balance], *, steps: tuple[int, int] | None = None
+) -> AccountStatement:
+    """The account's statement from what :func:`core.ledger.holdings.snapshot` read for the same ``steps``."""
     terms = terms_of(account)
-    window = steps = None
+    window = spend = None
     if terms.filter == Filter.RENYI:
         charged, reserved, remaining = _converted(terms, balances)
     else:
         delta = balances["delta"]
         if terms.unit == W_EVENT:
             load = tightest_window(terms, balances, {})
-            window, steps = load.window, _steps(balances)
+            window = load.window
+            spend = _spend(balances, load.window, steps)
             sums = (load.charged, load.reserved, load.remaining)
         else:
             epsilon = balances["epsilon"]
@@ -125,7 +133,7 @@ def statement_of(account: BudgetAccount, balances: Mapping[str, Balance]) -> Acc
         reserved=reserved,
         remaining=remaining,
         tightest_window=window,
-        steps=steps,
+        steps=spend,
         blocked=account.blocked_at is not None,
         exposed=account.exposed_at is not None,
         consecutive_give_backs=account.consecutive_give_backs,
@@ -148,11 +156,25 @@ def _converted(terms: Terms, balances: Mapping[str, Balance]) -> tuple[Figures, 
     )
 
 
-def _steps(balances: Mapping[str, Balance]) -> StepSpend:
+def _spend(
+    balances: Mapping[str, Balance], window: tuple[int, int] | None, asked: tuple[int, int] | None
+) -> StepSpend:
+    """At most ``holdings.STEPS_SHOWN`` steps: the first of the asked stretch; or the latest, half of the room
+    kept for the fullest window's latest.
+    """
+    limit = holdings.STEPS_SHOWN
     steps = steps_of(balances)
-    rows = [balances[f"step/{step}"] for step in steps]
+    if asked is not None:
+        steps = [step for step in steps if asked[0] <= step <= asked[1]]
+    shown = steps[:limit]
+    if asked is None and len(steps) > limit:
+        first, last = window or (0, 0)
+        fullest = [step for step in steps if first <= step <= last][-limit // 2 :]
+        shown = sorted({*fullest, *steps[-limit // 2 :]})
+    rows = [balances[f"step/{step}"] for step in shown]
     return StepSpend(
-        steps=tuple(steps),
+        steps=tuple(shown),
         charged_nano_epsilon=tuple(row.charged for row in rows),
         reserved_nano_epsilon=tuple(row.reserved for row in rows),
+        complete=len(steps) <= limit,
     )

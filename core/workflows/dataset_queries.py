@@ -20,7 +20,8 @@ from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.ledger import repository as budgets
 from core.ledger import service as accounts
-from core.ledger.models import BudgetAccount, LedgerEntry
+from core.ledger.models import BudgetAccount
+from core.ledger.service import EntryPage
 from core.ledger.statement import AccountStatement
 from core.workflows.context import Services
 
@@ -114,17 +115,22 @@ def get_dataset(services: Services, principal: Principal, dataset_id: str) -> Da
         return _views(session, principal, [service.get(session, principal.tenant, dataset_id)])[0]
 
 
-def budget(services: Services, principal: Principal, dataset_id: str) -> AccountStatement:
-    """What the dataset's account holds: shared by every dataset of its protection domain."""
+def budget(
+    services: Services, principal: Principal, dataset_id: str, steps: tuple[int, int] | None = None
+) -> AccountStatement:
+    """What the dataset's account holds: shared by every dataset of its protection domain.
+
+    ``steps`` (first, last) are those of a stream whose spend is told.
+    """
     require(principal, Role.CURATOR, Role.REQUESTER, Role.AUDITOR)
     with services.db.transaction() as session:
         dataset = service.get(session, principal.tenant, dataset_id)
-        return accounts.statement(session, dataset.account_id)
+        return accounts.statement(session, dataset.account_id, steps=steps)
 
 
 def ledger(
     services: Services, principal: Principal, dataset_id: str, after: int = 0, limit: int | None = None
-) -> list[LedgerEntry]:
+) -> EntryPage:
     """The account's entries with a sequence above ``after``, in order. For curators and auditors."""
     require(principal, Role.CURATOR, Role.AUDITOR)
     size = _page_size(services, limit)

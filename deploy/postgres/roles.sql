@@ -58,7 +58,7 @@ BEGIN
             ('graphveil_app', 'api_keys', 'SELECT, INSERT, UPDATE'),
             ('graphveil_app', 'budget_accounts', 'SELECT, INSERT, UPDATE '
                 '(consecutive_give_backs, blocked_at, exposed_at, last_sequence, last_hash)'),
-            ('graphveil_app', 'budget_balances', 'SELECT, INSERT, UPDATE (charged, reserved)'),
+            ('graphveil_app', 'budget_balances', 'SELECT, INSERT, UPDATE (charged, reserved, window_committed)'),
             ('graphveil_app', 'budget_holds', 'SELECT, INSERT, UPDATE (expires_at), DELETE'),
             ('graphveil_app', 'ledger_entries', 'SELECT, INSERT'),
             ('graphveil_app', 'datasets', 'SELECT, INSERT, UPDATE'),
@@ -71,6 +71,8 @@ BEGIN
             ('graphveil_app', 'metered_reads', 'SELECT, INSERT'),
             ('graphveil_app', 'artifacts', 'SELECT, INSERT, UPDATE, DELETE'),
             ('graphveil_app', 'evaluations', 'SELECT, INSERT, UPDATE'),
+            ('graphveil_app', 'streams', 'SELECT, INSERT, UPDATE'),
+            ('graphveil_app', 'snapshots', 'SELECT, INSERT, UPDATE'),
             ('graphveil_app', 'audits', 'SELECT, INSERT, UPDATE'),
             ('graphveil_app', 'outbox', 'SELECT, INSERT, UPDATE, DELETE'),
             ('graphveil_auditor', 'alembic_version', 'SELECT'),
@@ -79,6 +81,7 @@ BEGIN
             ('graphveil_auditor', 'budget_holds', 'SELECT'),
             ('graphveil_auditor', 'ledger_entries', 'SELECT'),
             ('graphveil_auditor', 'audits', 'SELECT'),
+            ('graphveil_auditor', 'streams', 'SELECT'),
             ('graphveil_auditor', 'jobs', 'SELECT'),
             ('graphveil_auditor', 'metered_reads', 'SELECT'),
             ('graphveil_auditor', 'artifacts', 'SELECT')

@@ -34,6 +34,7 @@ def upgrade() -> None:
     _jobs()
     _job_records()
     _releases()
+    _streams()
     _audits()
     _outbox()
     _append_only()
@@ -119,8 +120,28 @@ def _budgets() -> None:
         sa.Column("binding", sa.Boolean(), nullable=False),
         sa.Column("charged", amount, server_default="0", nullable=False),
         sa.Column("reserved", amount, server_default="0", nullable=False),
+        sa.Column("step", sa.Integer()),
+        sa.Column("window_committed", amount),
         sa.CheckConstraint("charged >= 0 AND reserved >= 0", name="not_negative"),
         sa.CheckConstraint("NOT binding OR charged + reserved <= capacity", name="within_capacity"),
+        sa.CheckConstraint(
+            "CASE WHEN step IS NULL THEN left(dimension, 5) <> 'step/' AND window_committed IS NULL "
+            "ELSE dimension = 'step/' || CAST(step AS text) AND window_committed IS NOT NULL END",
+            name="step_numbered",
+        ),
+        sa.CheckConstraint(
+            "step IS NULL OR window_committed >= charged + reserved "
+            "AND (NOT binding OR window_committed <= capacity)",
+            name="window_within_capacity",
+        ),
+        sa.Index("ix_budget_balances_step", "account_id", "step"),
+        sa.Index(
+            "ix_budget_balances_fullest",
+            "account_id",
+            sa.text("window_committed DESC"),
+            "step",
+            postgresql_where=sa.text("step IS NOT NULL"),
+        ),
     )
 
 
@@ -211,6 +232,7 @@ def _dataset_content() -> None:
         sa.Column("attempt_limit", sa.Integer(), server_default="0", nullable=False),
         _json("graph_schema", nullable=True),
         sa.Column("derived", JSONB(), server_default="[]", nullable=False),
+        _json("node_counts", nullable=True),
         _text("fingerprint", 128, nullable=True),
         _text("object_key", 256, nullable=True),
         _json("ingest_report", nullable=True),
@@ -313,6 +335,67 @@ def _releases() -> None:
         _created_at(),
         *_leased(),
         sa.Index("ix_evaluations_state_lease", "state", "lease_expires_at"),
+    )
+
+
+def _streams() -> None:
+    op.create_table(
+        "streams",
+        _text("id", 64, primary_key=True),
+        _text("tenant", 64),
+        sa.Column(
+            "dataset_id",
+            sa.String(64),
+            sa.ForeignKey("datasets.id", ondelete="RESTRICT"),
+            nullable=False,
+            index=True,
+        ),
+        _reference("version_id", "dataset_versions", restrict=True),
+        _reference("account_id", "budget_accounts", restrict=True),
+        _text("method", 64),
+        _text("chosen_because", 2000, nullable=True),
+        _json("params"),
+        _json("edge_types"),
+        sa.Column("window", sa.Integer(), nullable=False),
+        sa.Column("nano_epsilon", sa.BigInteger(), nullable=False),
+        sa.Column("tick_nano_epsilon", sa.BigInteger(), nullable=False),
+        sa.Column("grid_start", sa.BigInteger(), nullable=False),
+        sa.Column("grid_width", sa.BigInteger(), nullable=False),
+        sa.Column("first_step", sa.Integer(), nullable=False),
+        sa.Column("next_step", sa.Integer(), nullable=False),
+        _text("missing_steps", 16),
+        _text("state", 16),
+        _text("label", 128, nullable=True),
+        _text("suite", 16),
+        _text("requested_by", 128),
+        _text("idempotency_key", 255),
+        _text("payload_hash", 64),
+        _time("closed_at"),
+        _created_at(),
+        sa.UniqueConstraint("tenant", "idempotency_key"),
+        sa.Index("ix_streams_tenant_created", "tenant", "created_at"),
+    )
+    op.create_table(
+        "snapshots",
+        _reference("stream_id", "streams", restrict=True, primary_key=True),
+        sa.Column("step", sa.Integer(), primary_key=True, autoincrement=False),
+        _reference("job_id", "jobs", restrict=True),
+        sa.Column("number", sa.Integer(), nullable=False),
+        _text("object_key", 256, nullable=True),
+        _text("graph_key", 256, nullable=True),
+        _text("format", 32),
+        _json("options"),
+        _text("content_mac", 64),
+        sa.Column("size_bytes", sa.BigInteger(), nullable=False),
+        _json("findings", nullable=True),
+        _text("outcome", 16, nullable=True),
+        _created_at(),
+        sa.UniqueConstraint("job_id"),
+        sa.Index("ix_snapshots_unfinished", "stream_id", "step", postgresql_where=sa.text("outcome IS NULL")),
+        sa.Index(
+            "ix_snapshots_published", "stream_id", "step", postgresql_where=sa.text("outcome = 'published'")
+        ),
+        sa.Index("ix_snapshots_object", "object_key", postgresql_where=sa.text("object_key IS NOT NULL")),
     )
 
 

@@ -14,10 +14,12 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule, 
 from core.db.session import Database
 from core.errors import AccountBlocked, BudgetExceeded, GraphveilError, InvalidTransition
 from core.ids import new_id
-from core.ledger import service
+from core.ledger import audit, service
 from tests.support.ledger import call, charge, give_back, open_account, reserve
 
-CAPACITY, DELTA, WINDOW, STEPS, BLOCK_AFTER = 12, 5, 3, 7, 3
+CAPACITY, DELTA, WINDOW, BLOCK_AFTER = 12, 5, 3, 3
+NEAR, FAR = range(7), (40, 41, 43)  # a stream's steps, and some in its future
+STEPS = (*NEAR, *FAR)
 
 
 @dataclass
@@ -32,13 +34,19 @@ class Model:
     def total(self, dimension: str, *states: str) -> int:
         return sum(amounts.get(dimension, 0) for amounts, state in self.held.values() if state in states)
 
+    def windows(self, *states: str) -> list[int]:
+        """What each window carries, untimed spend included."""
+        untimed = self.total("untimed", *states)
+        spans = [range(first, first + WINDOW) for first in range(max(STEPS) + 1)]
+        return [untimed + sum(self.total(f"step/{t}", *states) for t in span) for span in spans]
+
     def fits(self, asked: dict[str, int]) -> bool:
         def after(dimension: str) -> int:
             return self.total(dimension, "open", "charge", "forfeit") + asked.get(dimension, 0)
 
         if not self.stream:
             return after("epsilon") <= CAPACITY and after("delta") <= DELTA
-        spans = [range(first, first + WINDOW) for first in range(STEPS)]
+        spans = [range(first, first + WINDOW) for first in range(max(STEPS) + 1)]
         return all(after("untimed") + sum(after(f"step/{t}") for t in span) <= CAPACITY for span in spans)
 
     def expected_refusal(self, asked: dict[str, int]) -> type[GraphveilError] | None:
@@ -57,9 +65,16 @@ class Model:
 
 
 BASIC = st.fixed_dictionaries({"epsilon": st.integers(1, 6)}, optional={"delta": st.integers(0, 3)})
-STREAM = st.fixed_dictionaries(
-    {f"step/{t}": st.integers(0, 4) for t in range(0, STEPS, 2)},
-    optional={"untimed": st.integers(0, 2), **{f"step/{t}": st.integers(0, 5) for t in range(1, STEPS, 2)}},
+STREAM = st.one_of(
+    st.fixed_dictionaries(
+        {f"step/{t}": st.integers(0, 4) for t in NEAR[::2]},
+        optional={
+            "untimed": st.integers(0, 2),
+            **{f"step/{t}": st.integers(0, 5) for t in (*NEAR[1::2], *FAR)},
+        },
+    ),
+    st.dictionaries(st.sampled_from([f"step/{t}" for t in STEPS]), st.integers(1, 5), max_size=2),
+    st.fixed_dictionaries({"untimed": st.integers(1, 3)}),
 )
 
 
@@ -128,9 +143,15 @@ class LedgerMachine(RuleBasedStateMachine):
             return
         spend = zip(found.steps.steps, found.steps.charged_nano_epsilon, strict=True)
         assert {f"step/{t}": c for t, c in spend if c} == {
-            f"step/{t}": c for t in range(STEPS) if (c := self.model.total(f"step/{t}", "charge", "forfeit"))
+            f"step/{t}": c for t in STEPS if (c := self.model.total(f"step/{t}", "charge", "forfeit"))
         }
-        assert found.remaining.nano_epsilon >= 0
+        committed = self.model.windows("open", "charge", "forfeit")
+        assert found.remaining.nano_epsilon == CAPACITY - max(committed) >= 0
+        if found.tightest_window is not None:
+            first = found.tightest_window[1] - WINDOW + 1
+            window = committed[first] if first >= 0 else committed[0]
+            assert window == max(committed)
+        assert call(self.database, audit.unsummed, self.account.id, WINDOW) == []
 
     def teardown(self) -> None:
         assert call(self.database, service.verify, self.account.id).violations == ()

@@ -102,7 +102,7 @@ def endings(services: Services, job_id: str) -> list[str]:
     """The kinds of the ledger entries of a job, in order."""
     job = job_row(services, job_id)
     with services.db.transaction() as session:
-        entries = ledger.entries(session, job.account_id, after=0, limit=10_000)
+        entries = ledger.entries(session, job.account_id, after=0, limit=10_000).entries
     return [entry.kind for entry in entries if entry.job_id == job_id]
 
 

@@ -42,7 +42,7 @@ def test_the_last_unit_of_a_budget_is_sold_once(address: str, tenant: Tenant, da
         assert problem["earliest_expiry_at"] is not None
     account_id = tenant.call("GET", f"/datasets/{dataset_id}/budget").json()["account_id"]
     with database_of.transaction() as session:
-        kinds = [entry.kind for entry in ledger.entries(session, account_id, after=0, limit=100)]
+        kinds = [entry.kind for entry in ledger.entries(session, account_id, after=0, limit=100).entries]
         assert kinds == ["grant", "reserve"]
         assert ledger.verify(session, account_id).intact
 

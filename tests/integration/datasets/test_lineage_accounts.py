@@ -26,7 +26,7 @@ def test_the_same_content_attaches_to_the_same_account(curator: Curator) -> None
     assert account(curator, second.id) == first.account_id
     assert queries.budget(curator.services, curator.principal, second.id).capacity.nano_epsilon == 2 * 10**9
     with curator.services.db.transaction() as session:
-        kinds = [entry.kind for entry in ledger.entries(session, provisional, after=0, limit=9)]
+        kinds = [entry.kind for entry in ledger.entries(session, provisional, after=0, limit=9).entries]
     assert kinds == ["grant"]
 
 

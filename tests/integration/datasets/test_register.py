@@ -37,9 +37,9 @@ def test_a_registered_dataset_has_an_account_and_a_key(curator: Curator) -> None
     with curator.services.db.transaction() as session:
         key = session.scalars(select(DatasetKey)).one()
         assert key.dataset_id == dataset.id
-        assert [entry.kind for entry in ledger.entries(session, dataset.account_id, after=0, limit=9)] == [
-            "grant"
-        ]
+        assert [
+            entry.kind for entry in ledger.entries(session, dataset.account_id, after=0, limit=9).entries
+        ] == ["grant"]
 
 
 def test_datasets_of_one_domain_share_the_account(curator: Curator) -> None:

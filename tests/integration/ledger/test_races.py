@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
 from core.db.session import Database
@@ -84,7 +85,7 @@ def test_a_reservation_ends_once_whoever_asks(wide: Database) -> None:
     )
     outcome = race(lambda number: ends[number % 4]())
     assert outcome == {"done": THREADS // 4, "InvalidTransition": THREADS * 3 // 4}
-    found = call(wide, service.entries, account.id, after=0, limit=100)
+    found = call(wide, service.entries, account.id, after=0, limit=100).entries
     assert len(found) == 3
     assert intact(wide, account)
 
@@ -135,6 +136,23 @@ def test_the_database_refuses_an_overdraft_by_itself(wide: Database) -> None:
     statement = posting.BALANCES.update().where(posting.BALANCES.c.account_id == account.id)
     with pytest.raises(IntegrityError, match="within_capacity"), wide.transaction() as session:
         session.execute(statement.values(reserved=posting.BALANCES.c.capacity + 1))
+
+
+@pytest.mark.parametrize(
+    ("change", "guard"),
+    [
+        ("window_committed = capacity + 1", "window_within_capacity"),
+        ("window_committed = charged + reserved - 1", "window_within_capacity"),
+        ("window_committed = NULL", "step_numbered"),
+        ("step = step + 1", "step_numbered"),
+    ],
+)
+def test_the_database_refuses_an_overfull_window_by_itself(wide: Database, change: str, guard: str) -> None:
+    account = open_account(wide, domain=new_id("domain"), unit="w-event", window=3)
+    reserve(wide, account, {"step/6": 1})
+    statement = text(f"UPDATE budget_balances SET {change} WHERE account_id = :id AND step IS NOT NULL")
+    with pytest.raises(IntegrityError, match=guard), wide.transaction() as session:
+        session.execute(statement, {"id": account.id})
 
 
 def test_a_failure_after_the_reservation_leaves_nothing(wide: Database) -> None:

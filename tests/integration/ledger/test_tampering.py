@@ -110,6 +110,38 @@ def test_a_lowered_guard_is_found(module_database: Database, account: BudgetAcco
     assert set(found) == {"capacity_holds", "balances_fold"}
 
 
+@pytest.fixture
+def stream(module_database: Database) -> BudgetAccount:
+    """A window of two steps with a charge, and one that ends after it."""
+    opened = open_account(
+        module_database, domain=new_id("domain"), unit="w-event", window=2, nano_epsilon=100
+    )
+    charge(module_database, reserve(module_database, opened, {"step/4": 30, "step/5": 20}))
+    reserve(module_database, opened, {"step/6": 60})
+    assert call(module_database, service.verify, opened.id).intact
+    return opened
+
+
+def test_a_changed_window_is_found(module_database: Database, stream: BudgetAccount) -> None:
+    change = "UPDATE budget_balances SET window_committed = 40 WHERE account_id = :id AND step = 5"
+    found = broken(module_database, stream, change)
+    assert found == {"windows_fold": ["the window to step 5 holds 50, its row keeps 40"]}
+
+
+def test_an_overfull_window_is_found_whatever_its_row_keeps(
+    module_database: Database, stream: BudgetAccount
+) -> None:
+    change = (
+        "UPDATE budget_balances SET charged = 70, window_committed = 70 WHERE account_id = :id AND step = 5"
+    )
+    found = broken(module_database, stream, change)
+    assert found["capacity_holds"] == ["epsilon exceeds 100"]
+    assert found["windows_fold"] == [
+        "the window to step 5 holds 100, its row keeps 70",
+        "the window to step 6 holds 130, its row keeps 80",
+    ]
+
+
 def test_a_dropped_hold_is_found(module_database: Database, account: BudgetAccount) -> None:
     found = broken(module_database, account, "DELETE FROM budget_holds WHERE account_id = :id")
     assert list(found) == ["reservations_end_once"]

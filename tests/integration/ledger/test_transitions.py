@@ -19,7 +19,7 @@ from core.errors import (
     UnitMismatch,
 )
 from core.ids import new_id
-from core.ledger import service
+from core.ledger import repository, service
 from core.ledger.models import BudgetAccount, EntryKind
 from core.ledger.statement import AccountStatement
 from tests.support.ledger import DIGESTS, call, charge, give_back, open_account, reserve
@@ -37,7 +37,7 @@ def statement(database: Database, account: BudgetAccount) -> AccountStatement:
 
 
 def kinds(database: Database, account: BudgetAccount) -> list[str]:
-    return [entry.kind for entry in call(database, service.entries, account.id, after=0, limit=100)]
+    return [entry.kind for entry in call(database, service.entries, account.id, after=0, limit=100).entries]
 
 
 def end(database: Database, kind: EntryKind, reservation_id: str) -> Any:
@@ -287,10 +287,38 @@ def test_what_is_unknown_is_not_found(module_database: Database, account: Budget
         call(module_database, service.charge, "res_none", digests={"a": "not hex"}, actor="worker")
 
 
+def test_a_page_ends_where_its_entries_name_much(module_database: Database, monkeypatch: Any) -> None:
+    monkeypatch.setattr(repository, "MAX_NAMED", 6)
+    account = open_account(module_database, domain=new_id("domain"), unit="w-event", window=9)
+    for first in (0, 10, 20, 30):
+        reserve(module_database, account, {f"step/{first + t}": 1 for t in range(4)})
+    reserve(module_database, account, {f"step/{100 + t}": 1 for t in range(9)})
+    pages, after = [], 0
+    while True:
+        page = call(module_database, service.entries, account.id, after=after, limit=3)
+        pages.append([entry.sequence for entry in page.entries])
+        if page.next_after is None:
+            break
+        after = page.next_after
+    # The grant names two capacities and its terms; each of the others four steps, the last one nine.
+    assert pages == [[1], [2], [3], [4], [5], [6]]
+    monkeypatch.setattr(repository, "MAX_NAMED", 7)
+    first_page = call(module_database, service.entries, account.id, after=0, limit=3)
+    assert ([entry.sequence for entry in first_page.entries], first_page.next_after) == ([1, 2], 2)
+    whole = call(module_database, service.entries, account.id, after=5, limit=1)
+    assert ([entry.sequence for entry in whole.entries], whole.next_after) == ([6], None)
+
+
+def test_a_stretch_of_steps_begins_before_it_ends(module_database: Database, account: BudgetAccount) -> None:
+    for steps in ((3, 2), (-1, 2), (0, 10**9)):
+        with pytest.raises(InvalidInput):
+            call(module_database, service.statement, account.id, steps=steps)
+
+
 def test_entries_come_in_pages(module_database: Database, account: BudgetAccount) -> None:
     for _ in range(4):
         reserve(module_database, account, {"epsilon": 1})
-    first = call(module_database, service.entries, account.id, after=0, limit=3)
-    rest = call(module_database, service.entries, account.id, after=first[-1].sequence, limit=3)
+    first = call(module_database, service.entries, account.id, after=0, limit=3).entries
+    rest = call(module_database, service.entries, account.id, after=first[-1].sequence, limit=3).entries
     assert [entry.sequence for entry in (*first, *rest)] == [1, 2, 3, 4, 5]
     assert rest[0].previous_hash == first[-1].hash

@@ -1,0 +1,137 @@
+"""Reading balances: of a stream's steps only those that matter, so that no read grows with its past.
+
+A window without a step that is asked for stays as it is, and it stood within capacity. So a filter needs the
+rows within one window of the asked steps; and, where an amount counts in every window (``untimed``), the
+fullest window of all, which an index keeps at hand. Every function here reads one consistent snapshot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import ARRAY, Integer, Select, and_, bindparam, func, select, union_all
+from sqlalchemy import cast as sql_cast
+from sqlalchemy.orm import Session
+
+from core.errors import NotFound
+from core.ledger.filters import Balance, reach
+from core.ledger.models import BudgetAccount
+from core.ledger.posting import ACCOUNTS, BALANCES
+
+STEPS_SHOWN = 1_000
+"""How many steps a statement tells at most."""
+
+Span = tuple[int, int]
+
+_ROW = (BALANCES.c.dimension, BALANCES.c.capacity, BALANCES.c.charged, BALANCES.c.reserved)
+_MINE = BALANCES.c.account_id == bindparam("account_id")
+_ORDERED = select(*_ROW).where(_MINE, BALANCES.c.step.is_not(None))
+
+
+def balances(
+    session: Session, account_id: str, window: int | None, asked: Mapping[str, int]
+) -> dict[str, Balance]:
+    """The rows that decide whether ``asked`` fits, and the windows that it changes.
+
+    Those without a step, those within one window of the asked steps, and the fullest window when ``asked``
+    counts in every window. O(asked steps x window), whatever the account's past.
+    """
+    parts = ["near"] * bool(window) + ["fullest"] * ("untimed" in asked)
+    rows = session.execute(_select(*parts), _parameters(account_id, _reach(window, asked)))
+    return _balances(rows)
+
+
+def snapshot(
+    session: Session,
+    account_id: str,
+    *,
+    window: int | None = None,
+    asked: Mapping[str, int] | None = None,
+    steps: Span | None = None,
+) -> tuple[BudgetAccount, dict[str, Balance]]:
+    """The account and what a statement tells of it, unlocked. NotFound when there is none.
+
+    The fullest window and the latest ``STEPS_SHOWN + 1`` steps, or as many of the first from ``steps``
+    (first, last) on; with ``asked``, what :func:`balances` reads too.
+    """
+    parts = ["fullest", "latest" if steps is None else "within"] + ["near"] * bool(window and asked)
+    found = _select(*parts).subquery("found")
+    statement = (
+        select(BudgetAccount, found)
+        .outerjoin_from(BudgetAccount, found, and_(True))
+        .where(BudgetAccount.id == bindparam("account_id"))
+        .execution_options(populate_existing=True)
+    )
+    first, last = steps or (0, 0)
+    parameters = _parameters(account_id, _reach(window, asked or {}))
+    parameters |= {"first": first, "last": last, "told": STEPS_SHOWN + 1}
+    rows = session.execute(statement, parameters).all()
+    if not rows:
+        raise NotFound("no such budget account", id=account_id)
+    return rows[0][0], _balances(row[1:] for row in rows if row[1] is not None)
+
+
+def _reach(window: int | None, asked: Mapping[str, int]) -> list[Span]:
+    return [] if window is None else reach(window, asked)
+
+
+def _parameters(account_id: str, near: list[Span]) -> dict[str, Any]:
+    return {
+        "account_id": account_id,
+        "near_first": [first for first, _ in near],
+        "near_last": [last for _, last in near],
+    }
+
+
+def _balances(rows: Any) -> dict[str, Balance]:
+    return {
+        dimension: Balance(int(size), int(charged), int(reserved))
+        for dimension, size, charged, reserved in rows
+    }
+
+
+@lru_cache(maxsize=16)
+def _select(*parts: str) -> Any:
+    """The rows without a step, and those of the parts; a row may come twice."""
+    constant = select(*_ROW).where(_MINE, BALANCES.c.step.is_(None))
+    return union_all(constant, *(_PARTS[part] for part in parts))
+
+
+def _near() -> Select[Any]:
+    """Within the given stretches of steps."""
+    firsts = sql_cast(bindparam("near_first", type_=ARRAY(Integer)), ARRAY(Integer))
+    lasts = sql_cast(bindparam("near_last", type_=ARRAY(Integer)), ARRAY(Integer))
+    near = func.unnest(firsts, lasts).table_valued("first", "last", name="near").render_derived()
+    return select(*_ROW).join_from(near, BALANCES, and_(_MINE, BALANCES.c.step.between(*near.c)))
+
+
+def _fullest() -> Select[Any]:
+    """The fullest window: the earliest among equals, as the filter names it."""
+    last = (
+        select(BALANCES.c.step)
+        .where(_MINE, BALANCES.c.step.is_not(None))
+        .order_by(BALANCES.c.window_committed.desc(), BALANCES.c.step)
+        .limit(1)
+        .scalar_subquery()
+    )
+    window = select(ACCOUNTS.c.window).where(ACCOUNTS.c.id == bindparam("account_id")).scalar_subquery()
+    return select(*_ROW).where(_MINE, BALANCES.c.step.between(last - window + 1, last))
+
+
+def _told(statement: Select[Any]) -> Select[Any]:
+    told = statement.limit(bindparam("told", type_=Integer)).subquery()
+    return select(*(told.c[column.name] for column in _ROW))
+
+
+_PARTS: dict[str, Select[Any]] = {
+    "near": _near(),
+    "fullest": _fullest(),
+    "latest": _told(_ORDERED.order_by(BALANCES.c.step.desc())),
+    "within": _told(
+        _ORDERED.where(BALANCES.c.step.between(bindparam("first"), bindparam("last"))).order_by(
+            BALANCES.c.step
+        )
+    ),
+}
