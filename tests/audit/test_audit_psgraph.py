@@ -7,6 +7,10 @@ set low, because its noisy super-graph is used and dropped, and what is never pu
 must be caught.
 """
 
+import dataclasses
+import tempfile
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -26,7 +30,13 @@ EPSILON = 2.0
 # The noise has no seed: a false alarm must stay rare over years of runs. Catching needs no such care.
 SOUND, CAUGHT = 1 - 1e-6, 0.999
 PARAMS = PSGraphParams(
-    count_share=0.5, count_cap=1, initialise_share=0.01, adjust_share=0.01, super_node_size=1
+    partition="super_graph",
+    degrees="norm_sub",
+    count_share=0.5,
+    count_cap=1,
+    initialise_share=0.01,
+    adjust_share=0.01,
+    super_node_size=1,
 )
 
 
@@ -55,6 +65,26 @@ def fitted(graph: Graph) -> np.ndarray:
     return np.clip(np.rint(np.concatenate(cells)), 0, 1)
 
 
+def streamed(graph: Graph) -> np.ndarray:
+    """What two ticks of a live stream keep, with default options: noisy counts, and degrees as carried on."""
+    params = PSGraphParams(count_share=0.5, count_cap=1)
+    facts = PublicFacts(graph.schema, Unit.W_EVENT, 2, int(EPSILON * 1e9), 0, ("edge",))
+    found: list[float] = []
+    with tempfile.TemporaryDirectory() as folder:
+        state: Path | None = None
+        for tick in range(2):
+            plan = GENERATOR.plan(params, dataclasses.replace(facts, tick=tick))
+            meter = Meter(plan, MemoryRecorder())
+            _, carried = GENERATOR.step(PrivateGraph(graph, meter), plan, params, state, no_progress)
+            assert guarantee_of(plan, meter.transcript, 0).epsilon <= EPSILON / 2
+            state = Path(folder) / str(tick)
+            carried.save(state)
+            memory = carried.relations["edge"]
+            # With all past steps combined, the second tick's own degrees are what is new in the mean.
+            found += [memory.edges, *memory.inside.values]
+    return np.clip(np.rint(found), 0, 1)
+
+
 @pytest.fixture
 def half_noise(monkeypatch):
     """Every Laplace draw has half the scale that the transcript says."""
@@ -78,6 +108,20 @@ def test_one_snapshot():
 def test_one_snapshot_with_half_the_noise_is_caught(half_noise):
     """Its true epsilon is 4."""
     assert measured(None, 2_500, CAUGHT) > EPSILON
+
+
+def test_a_window_of_a_live_stream():
+    neighbours = graph_of(1, 1), graph_of(0, 1)
+    found = audit_epsilon(repeated(streamed), *neighbours, runs=200, confidence=SOUND)
+    assert found.lower_bound <= EPSILON
+
+
+@pytest.mark.slow
+def test_a_window_of_a_live_stream_with_half_the_noise_is_caught(half_noise):
+    """Its true epsilon is 4."""
+    neighbours = graph_of(1, 1), graph_of(0, 1)
+    found = audit_epsilon(repeated(streamed), *neighbours, runs=8_000, confidence=CAUGHT)
+    assert found.lower_bound > EPSILON
 
 
 @pytest.mark.slow

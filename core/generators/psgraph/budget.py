@@ -2,18 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
 from core.generators.base import Parameters
 from core.privacy.events import NANO
 
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "default": {},
+    "paper": {
+        "count_share": 0.1,
+        "count_cap": 0.01,
+        "between_share": 0.5,
+        "super_node_size": 20,
+        "partition": "super_graph",
+        "initialise_share": 1 / 3,
+        "adjust_share": 1 / 3,
+        "trigger": "previous_step",
+        "combination": "two_steps",
+        "degrees": "norm_sub",
+        "reconstruction": "weighted_pairs",
+        "totals": "as_published",
+    },
+}
+"""What a preset sets apart from the parameters' own defaults, which are the preset ``default``. Where the
+paper names no value, PrivGraph's is taken: thirds for the shares, super-nodes of 20."""
+
+SHARES = {"super_graph": (0.45, 0.25)}
+OTHER_SHARES = (0.15, 0.55)
+
 
 class PSGraphParams(Parameters):
     """What a caller may set. All of it is public and enters the report."""
 
+    preset: Literal["default", "paper"] = Field(
+        default="default",
+        description=(
+            "Values for all that is not set: 'default' is what measures best, 'paper' the published method. "
+            "Its ablations are 'paper' with combine, post_process or both set to false; its variant that "
+            "partitions at every step has reuse_partition false."
+        ),
+    )
     count_share: float = Field(
         default=0.3,
         gt=0,
@@ -26,17 +58,23 @@ class PSGraphParams(Parameters):
         le=10,
         description="Most epsilon that a step spends on its number of edges (0.01 in the paper).",
     )
-    initialise_share: float = Field(
-        default=0.45,
+    initialise_share: float | None = Field(
+        default=None,
         gt=0,
         lt=1,
-        description="Share of the rest, after the count, for the noisy super-graph when partitioning anew.",
+        description=(
+            "Share of the rest, after the count, for what a partition starts from: the noisy super-graph "
+            "(0.45 unless set) or the degrees that order the nodes (0.15)."
+        ),
     )
-    adjust_share: float = Field(
-        default=0.25,
+    adjust_share: float | None = Field(
+        default=None,
         gt=0,
         lt=1,
-        description="Share of the rest, after the count, for reassigning nodes when partitioning anew.",
+        description=(
+            "Share of the rest, after the count, for the pass that gives nodes their communities: 0.25 after "
+            "a super-graph, 0.55 for a label stream, unless set."
+        ),
     )
     between_share: float = Field(
         default=0.05,
@@ -56,36 +94,106 @@ class PSGraphParams(Parameters):
         le=8192,
         description="Most super-nodes; their size grows beyond it, so that noisy cells stay bounded.",
     )
+    partition: Literal["auto", "super_graph", "label_stream", "single"] = Field(
+        default="auto",
+        description=(
+            "How nodes are put into communities. super_graph: clustering of a noisy super-graph, then one "
+            "pass of the exponential mechanism (paper). label_stream: noisy degrees, then one noisy pass in "
+            "their order. single: one community, nothing is spent. auto: label_stream where the noisy mean "
+            "degree exceeds the noise of a degree, else single."
+        ),
+    )
+    groups: int = Field(
+        default=6, ge=1, le=64, description="Number of communities of the partition by label stream."
+    )
+    trigger: Literal["last_partition", "previous_step"] = Field(
+        default="last_partition",
+        description=(
+            "Which noisy number of edges a step's is compared with: that of the last partition, which "
+            "notices slow drift, or that of the previous step (paper)."
+        ),
+    )
     threshold_factor: float = Field(
         default=1.0,
         ge=0,
         le=1e6,
         description=(
-            "A step partitions anew when its noisy number of edges differs from that of the last partition "
+            "A step partitions anew when its noisy number of edges differs from that which the trigger names "
             "by more than this factor times the number of nodes."
         ),
     )
     reuse_partition: bool = Field(
         default=True, description="Keep the partition while the edge count is stable."
     )
-    combine: bool = Field(
-        default=True, description="Combine degrees with the previous step's on one partition."
+    combine: bool = Field(default=True, description="Combine degrees with those of past steps.")
+    combination: Literal["two_steps", "all_past"] = Field(
+        default="all_past",
+        description=(
+            "two_steps: with the previous step's result, in proportion to epsilon (paper). all_past: with "
+            "all steps on one partition, by precision, rescaled to the present number of edges."
+        ),
     )
-    combine_weights: Literal["linear", "inverse_variance"] = Field(
-        default="linear",
-        description="Weights of the combination: linear in epsilon (paper), or by precision.",
+    past_weight: float = Field(
+        default=4.0,
+        ge=0,
+        le=1e6,
+        description="Most weight of all past steps together, in present steps, so that old evidence fades.",
     )
-    post_process: bool = Field(default=True, description="Add or remove edges until the noisy number is met.")
+    degrees: Literal["auto", "norm_sub", "deconvolved", "heavy_tailed"] = Field(
+        default="auto",
+        description=(
+            "From noisy degrees to degrees. norm_sub: shifted and cut at zero (paper). deconvolved: "
+            "quantiles of the law that explains them, by rank. heavy_tailed: the same, starting from a "
+            "heavy-tailed law. auto: deconvolved where the noisy mean degree exceeds the noise of a degree, "
+            "else heavy_tailed."
+        ),
+    )
+    reconstruction: Literal["matched", "weighted_pairs"] = Field(
+        default="matched",
+        description="Edge ends matched to whole degrees, or pairs drawn by weight (paper: expected degrees).",
+    )
+    post_process: bool = Field(
+        default=True,
+        description="Add or remove edges until the noisy number is met; for weighted pairs.",
+    )
     totals: Literal["noisy_count", "as_published"] = Field(
         default="noisy_count",
         description="Rescale the drawn totals to the noisy number of edges, or draw them as the paper does.",
     )
+    triangle_share: float = Field(
+        default=0.0,
+        ge=0,
+        le=0.5,
+        description=(
+            "Share of the rest, after the count, for a noisy number of triangles, to which the graph is "
+            "rewired; 0: none."
+        ),
+    )
+    proposals: float = Field(
+        default=40, ge=0, le=1000, description="Rewirings tried for each end of an edge, at most."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _filled_from_the_preset(cls, given: Any) -> Any:
+        if not isinstance(given, dict) or not isinstance(given.get("preset", "default"), str):
+            return given
+        return {**PRESETS.get(given.get("preset", "default"), {}), **given}
 
     @model_validator(mode="after")
     def _leaves_a_rest(self) -> PSGraphParams:
-        if self.initialise_share + self.adjust_share > 0.99:
+        if sum(self.partition_shares) > 0.99:
             raise ValueError("initialise_share + adjust_share must leave at least 0.01 for the perturbation")
         return self
+
+    @property
+    def partition_shares(self) -> tuple[float, float]:
+        """The shares for the partition's start and for its pass, as set or as the partition has them."""
+        first, second = SHARES.get(self.partition, OTHER_SHARES)
+        return (
+            first if self.initialise_share is None else self.initialise_share,
+            second if self.adjust_share is None else self.adjust_share,
+        )
 
 
 @dataclass(frozen=True)
@@ -94,26 +202,26 @@ class StepBudget:
 
     total: int
     count: int
+    triangles: int
     initialise: int
     adjust: int
 
-    @property
-    def rest(self) -> int:
-        """What the perturbation gets when the partition is kept."""
-        return self.total - self.count
-
     def perturb(self, repartition: bool) -> int:
-        """What the perturbation gets in this branch."""
-        return self.rest - (self.initialise + self.adjust if repartition else 0)
+        """What the perturbation gets in the branch that buys a partition, and in the one that does not."""
+        rest = self.total - self.count - self.triangles
+        return rest - (self.initialise + self.adjust if repartition else 0)
 
 
 def divide(params: PSGraphParams, total: int) -> StepBudget:
-    """The shares of one step of ``total`` nano-epsilon; each at least 1, rounded down."""
+    """The shares of one step of ``total`` nano-epsilon; rounded down, at least 1 where any is asked for."""
     count = max(1, min(int(params.count_cap * NANO), int(total * params.count_share)))
-    rest = total - count
+    triangles = max(1, int((total - count) * params.triangle_share)) if params.triangle_share else 0
+    rest = total - count - triangles
+    initialise, adjust = params.partition_shares
     return StepBudget(
         total=total,
         count=count,
-        initialise=max(1, int(rest * params.initialise_share)),
-        adjust=max(1, int(rest * params.adjust_share)),
+        triangles=triangles,
+        initialise=max(1, int(rest * initialise)),
+        adjust=max(2, int(rest * adjust)),
     )

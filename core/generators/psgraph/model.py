@@ -19,8 +19,9 @@ import pyarrow.parquet as pq
 from core.generators._shared.model import edge_table
 from core.generators.base import Progress
 from core.generators.psgraph.budget import PSGraphParams
+from core.generators.psgraph.draw import draw
 from core.generators.psgraph.reconstruct import Blocks
-from core.generators.psgraph.step import StepModel, draw
+from core.generators.psgraph.step import StepModel
 from core.graphs.graph import Graph, NodeTable
 from core.graphs.schema import GraphSchema
 from core.privacy.entropy import Generator as Rng
@@ -76,6 +77,7 @@ class PSGraphModel:
                 "edges": model.edges,
                 "partition": number[id(model.labels)],
                 "blocks": len(model.between.row),
+                "triangles": model.triangles,
             }
             for (edge_type, step), model in self.cells.items()
         ]
@@ -108,7 +110,12 @@ def load_model(folder: Path) -> PSGraphModel:
             blocks[0][number].astype(np.int64), blocks[1][number].astype(np.int64), blocks[2][number]
         )
         cells[row["edge_type"], row["step"]] = StepModel(
-            row["edges"], labels[row["partition"]], inside[number], outside[number], between
+            row["edges"],
+            labels[row["partition"]],
+            inside[number],
+            outside[number],
+            between,
+            row["triangles"],
         )
     return PSGraphModel(schema, text["nodes"], PSGraphParams.model_validate(text["params"]), cells)
 

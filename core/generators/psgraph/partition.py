@@ -1,7 +1,8 @@
 """A private partition of the nodes into communities, as in PrivGraph (Yuan et al., USENIX Security 2023).
 
 Nodes are merged at random into super-nodes, the noisy super-graph is clustered with Louvain, and one pass of
-the exponential mechanism reassigns every node.
+the exponential mechanism reassigns every node. Or, beside the paper: labels from one noisy pass in the order
+of noisy degrees, as ``dcsbm`` makes them.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:
     from core.privacy.private_graph import PrivateCell
+
+SMALLEST_WEIGHT = 0.5  # what a node counts for whose noisy degree is lower
+CORE = 0.2  # the share of nodes, those of largest noisy degree, whose edges among them are read twice
 
 
 def super_nodes(nodes: int, size: int, most: int, rng: Rng) -> np.ndarray:
@@ -102,3 +106,32 @@ def private_partition(
         purpose="partition: adjustment",
     )
     return compact(adjusted)
+
+
+def streamed_partition(
+    cell: PrivateCell,
+    nodes: int,
+    *,
+    initial_nano_epsilon: int,
+    adjust_nano_epsilon: int,
+    groups: int,
+    rng: Rng,
+) -> np.ndarray:
+    """Community labels 0..k-1 of all nodes, int64 (nodes,), at initial + adjust nano-epsilon.
+
+    Cost: one ``degrees``, by whose order one ``label_stream`` visits the nodes, in sequence. O(m + n k).
+    """
+    from core.privacy.label_stream import LabelRule
+
+    noisy = cell.laplace(
+        "degrees", nano_epsilon=initial_nano_epsilon, purpose="partition: order of the nodes"
+    )
+    weights = np.maximum(noisy, SMALLEST_WEIGHT)
+    stream = cell.label_stream(
+        nano_epsilon=adjust_nano_epsilon,
+        order=np.lexsort((rng.random(nodes), -weights)),
+        weights=weights,
+        rule=LabelRule(groups, int(CORE * nodes)),
+        purpose="partition: labels",
+    )
+    return compact(stream.labels)

@@ -54,20 +54,36 @@ def norm_sub_groups(values: np.ndarray, groups: np.ndarray, count: int) -> np.nd
 
 @dataclass(frozen=True)
 class Estimate:
-    """A noisy vector with the quantity that weighs it: epsilon (linear) or precision (inverse variance)."""
+    """A noisy vector. ``variance``: of the noise in each value. ``weight``: what the next combination goes
+    by, epsilon (two steps) or precision (all past steps)."""
 
     values: np.ndarray
+    variance: float
     weight: float
 
+    def grown(self, factor: float) -> Estimate:
+        """What the estimate says of a vector that has grown by ``factor`` since."""
+        return Estimate(self.values * factor, self.variance * factor**2, self.weight / factor**2)
 
-def combine(now: Estimate, before: Estimate, *, inverse_variance: bool) -> Estimate:
-    """The weighted mean of two estimates of one vector, and the weight that it carries on.
 
-    Linear: weights proportional to epsilon, as in the paper's combination step; the stored weight is the
-    current epsilon. Inverse variance: precisions add, capped at four current steps so that old evidence
-    fades while the graph changes.
+def two_steps(now: Estimate, before: Estimate) -> Estimate:
+    """The mean of both, weighted in proportion to epsilon; the paper's combination step.
+
+    ``before`` is a combination already, so that the past fades by half a step while the budget is the same.
     """
-    alpha = now.weight / (now.weight + before.weight)
+    return _mixed(now, before, before.weight, now.weight)
+
+
+def all_past(now: Estimate, before: Estimate, most: float) -> Estimate:
+    """The mean of all steps, weighted by precision: of least variance while the vector stays.
+
+    The past counts for ``most`` present steps at most, so that it fades while the graph changes.
+    """
+    past = min(before.weight, most * now.weight)
+    return _mixed(now, before, past, past + now.weight)
+
+
+def _mixed(now: Estimate, before: Estimate, past: float, weight: float) -> Estimate:
+    alpha = now.weight / (now.weight + past)
     values = alpha * now.values + (1 - alpha) * before.values
-    weight = min(now.weight + before.weight, 4 * now.weight) if inverse_variance else now.weight
-    return Estimate(values, weight)
+    return Estimate(values, alpha**2 * now.variance + (1 - alpha) ** 2 * before.variance, weight)

@@ -1,4 +1,4 @@
-"""One step of PSGraph: what it pays for, and how a graph is drawn from that."""
+"""One step of PSGraph: what it pays for, and what the next step may know of it."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.generators._shared.counts import integers
 from core.generators.psgraph.budget import PSGraphParams, StepBudget
-from core.generators.psgraph.partition import private_partition, upper_triangle
-from core.generators.psgraph.perturb import Estimate, combine, norm_sub, norm_sub_groups
-from core.generators.psgraph.reconstruct import Blocks, Layout, capacity, reconstruct, top_up
+from core.generators.psgraph.degrees import deconvolved, heavy_tailed
+from core.generators.psgraph.partition import private_partition, streamed_partition, upper_triangle
+from core.generators.psgraph.perturb import Estimate, all_past, norm_sub, norm_sub_groups, two_steps
+from core.generators.psgraph.reconstruct import Blocks
 from core.privacy.entropy import Generator as Rng
+from core.privacy.events import NANO
 
 if TYPE_CHECKING:
     from core.privacy.private_graph import PrivateCell
+
+GROWTH = (0.2, 5.0)  # most that one step rescales the past degrees by
+SPREAD = 1.0  # standard deviation of a node's inside share around its community's
 
 
 @dataclass(frozen=True)
@@ -24,7 +28,7 @@ class StepModel:
 
     ``edges``: noisy number of edges. ``labels``: int32 (n,) communities 0..k-1. ``d_in``, ``d_out``: float32
     (n,), non-negative degrees inside and outside the own community. ``between``: non-zero edge counts between
-    communities, float64 in its ``edges`` column.
+    communities, float64 in its ``edges`` column. ``triangles``: their noisy number, where it was bought.
     """
 
     edges: int
@@ -32,20 +36,31 @@ class StepModel:
     d_in: np.ndarray
     d_out: np.ndarray
     between: Blocks
+    triangles: int | None = None
 
 
 @dataclass(frozen=True)
 class Memory:
     """What a step hands to the next one: outputs already paid for, nothing else.
 
-    ``partition_edges``: the noisy number of edges when the partition was made. ``inside``, ``outside``:
-    degree estimates with their weights.
+    ``edges``: the noisy number of edges; ``partition_edges``: that of the step which made the partition.
+    ``inside``, ``outside``: degree estimates.
     """
 
+    edges: int
     partition_edges: int
     labels: np.ndarray
     inside: Estimate
     outside: Estimate
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the perturbation bought: noisy degrees inside and outside the communities, and counts between."""
+
+    inside: Estimate
+    outside: Estimate
+    between: Blocks
 
 
 def fit_step(
@@ -58,57 +73,100 @@ def fit_step(
 ) -> tuple[StepModel, Memory]:
     """The step's model and what the next step may know, at ``budget.total`` nano-epsilon at most.
 
-    Both branches cost the same total; the branch is a function of noisy counts only (PSGraph, Algorithm 4).
-    ``rng`` makes choices that are independent of the graph. O(n + m + S^2 + k^2).
+    All branches cost the same total at most; which one is taken is a function of noisy counts and of public
+    facts only (PSGraph, Algorithm 4). ``rng`` makes choices that are independent of the graph.
+    O(n log n + m + S^2 + k^2).
     """
     noisy_count = cell.laplace("edge_count", nano_epsilon=budget.count, purpose="edge count")
     edges = int(np.clip(noisy_count[0], 0, nodes * (nodes - 1) // 2))
-    repartition = (
-        memory is None
-        or not params.reuse_partition
-        or abs(edges - memory.partition_edges) > params.threshold_factor * nodes
-    )
-    if repartition:
-        labels = private_partition(
-            cell,
-            nodes,
-            initial_nano_epsilon=budget.initialise,
-            adjust_nano_epsilon=budget.adjust,
-            super_node_size=params.super_node_size,
-            max_super_nodes=params.max_super_nodes,
-            rng=rng,
-        ).astype(np.int32)
-        partition_edges, before = edges, None
+    method = _partition_method(params, budget, nodes, edges)
+    anew = memory is None or _changed(params, memory, nodes, edges, method)
+    if anew:
+        labels, before = _partition(cell, nodes, budget, params, method, rng), None
     else:
         assert memory is not None
-        labels, partition_edges = memory.labels, memory.partition_edges
-        before = memory if params.combine else None
-    inside, outside, between = _perturb(cell, labels, budget.perturb(repartition), params)
-    if before is not None:
-        precise = params.combine_weights == "inverse_variance"
-        inside = combine(inside, before.inside, inverse_variance=precise)
-        outside = combine(outside, before.outside, inverse_variance=precise)
+        labels, before = memory.labels, memory
+    spent = anew and method != "single"
+    reading = _perturb(cell, labels, budget.perturb(spent), params)
+    if before is not None and params.combine:
+        reading = _combined(reading, before, params, edges)
+    triangles = None
+    if budget.triangles:
+        triangles = cell.triangle_count(nano_epsilon=budget.triangles, purpose="triangles")
+    d_in, d_out = _degrees(reading, labels, nodes, edges, params, rng)
     model = StepModel(
-        edges=edges,
-        labels=labels,
-        d_in=inside.values.astype(np.float32),
-        d_out=outside.values.astype(np.float32),
-        between=between,
+        edges, labels, d_in.astype(np.float32), d_out.astype(np.float32), reading.between, triangles
     )
-    return model, Memory(partition_edges, labels, inside, outside)
+    partition_edges = edges if before is None else before.partition_edges
+    return model, Memory(edges, partition_edges, labels, reading.inside, reading.outside)
 
 
-def _perturb(
-    cell: PrivateCell, labels: np.ndarray, nano_epsilon: int, params: PSGraphParams
-) -> tuple[Estimate, Estimate, Blocks]:
+def _partition_method(params: PSGraphParams, budget: StepBudget, nodes: int, edges: int) -> str:
+    """How this step would partition; ``auto`` goes by the noisy count and public facts."""
+    if params.partition != "auto":
+        return params.partition
+    noise = degree_noise(budget.perturb(True), params)
+    return "label_stream" if 2 * edges > noise * nodes else "single"
+
+
+def degree_noise(nano_epsilon: int, params: PSGraphParams) -> float:
+    """Standard deviation of the noise in a node's whole degree, inside and outside, after a partition."""
+    inside, outside = _variance(nano_epsilon), _variance(_split(nano_epsilon, params)[0])
+    return float(np.sqrt(inside + outside))
+
+
+def _changed(params: PSGraphParams, memory: Memory, nodes: int, edges: int, method: str) -> bool:
+    if not params.reuse_partition:
+        return True
+    if method != "single" and params.partition == "auto" and not memory.labels.any():
+        return True  # the graph has become dense enough for a partition
+    before = memory.partition_edges if params.trigger == "last_partition" else memory.edges
+    return method != "single" and abs(edges - before) > params.threshold_factor * nodes
+
+
+def _partition(
+    cell: PrivateCell, nodes: int, budget: StepBudget, params: PSGraphParams, method: str, rng: Rng
+) -> np.ndarray:
+    """Labels 0..k-1, int32 (n,), at ``initialise + adjust`` nano-epsilon, or none for one community."""
+    if method == "single":
+        return np.zeros(nodes, dtype=np.int32)
+    shares = {"initial_nano_epsilon": budget.initialise, "adjust_nano_epsilon": budget.adjust}
+    if method == "label_stream":
+        return streamed_partition(cell, nodes, groups=params.groups, rng=rng, **shares).astype(np.int32)
+    sizes = {"super_node_size": params.super_node_size, "max_super_nodes": params.max_super_nodes}
+    return private_partition(cell, nodes, rng=rng, **shares, **sizes).astype(np.int32)
+
+
+def _split(nano_epsilon: int, params: PSGraphParams) -> tuple[int, int]:
+    """What degrees outside the communities get, and counts between them; at least 1 each."""
+    between = max(1, int(nano_epsilon * params.between_share))
+    return nano_epsilon - between, between
+
+
+def _variance(nano_epsilon: int) -> float:
+    return 2 * (2 * NANO / nano_epsilon) ** 2  # discrete Laplace noise on degrees, whose L1 sensitivity is 2
+
+
+def _estimate(values: np.ndarray, nano_epsilon: int, params: PSGraphParams) -> Estimate:
+    variance = _variance(nano_epsilon)
+    weight = nano_epsilon / NANO if params.combination == "two_steps" else 1 / variance
+    return Estimate(values.astype(np.float64), variance, weight)
+
+
+def _perturb(cell: PrivateCell, labels: np.ndarray, nano_epsilon: int, params: PSGraphParams) -> Reading:
     """Noisy degrees inside and outside the communities, and noisy counts between communities.
 
     An edge lies inside a community or between two, never both, and the partition is an earlier output: the
-    two branches compose in parallel, each at ``nano_epsilon``.
+    two branches compose in parallel, each at ``nano_epsilon``. One community has an inside only.
     """
-    count = int(labels.max()) + 1
-    between_budget = max(1, int(nano_epsilon * params.between_share))
-    outside_budget = nano_epsilon - between_budget
+    count = int(labels.max(initial=0)) + 1
+    if count == 1:
+        noisy = cell.laplace("degrees", nano_epsilon=nano_epsilon, purpose="degrees")
+        nothing = Estimate(np.zeros(len(labels)), 0.0, 1.0)
+        none = np.empty(0, dtype=np.int64)
+        reading = Reading(_estimate(noisy, nano_epsilon, params), nothing, Blocks(none, none, np.empty(0)))
+        return _cleaned(reading, labels, count) if _cleans_first(params) else reading
+    outside_budget, between_budget = _split(nano_epsilon, params)
     with cell.parallel(nano_epsilon=nano_epsilon, labels=labels) as (within, across):
         d_in = within.laplace("degrees", nano_epsilon=nano_epsilon, purpose="degrees inside communities")
         d_out = across.laplace("degrees", nano_epsilon=outside_budget, purpose="degrees outside communities")
@@ -124,74 +182,71 @@ def _perturb(
     clean = norm_sub(matrix[off])
     kept = clean > 0
     between = Blocks(row[off][kept].astype(np.int64), column[off][kept].astype(np.int64), clean[kept])
-    precise = params.combine_weights == "inverse_variance"
-    return (
-        Estimate(norm_sub_groups(d_in, labels, count), _weight(nano_epsilon, precise)),
-        Estimate(norm_sub_groups(d_out, labels, count), _weight(outside_budget, precise)),
-        between,
+    reading = Reading(
+        _estimate(d_in, nano_epsilon, params), _estimate(d_out, outside_budget, params), between
     )
+    return _cleaned(reading, labels, count) if _cleans_first(params) else reading
 
 
-def _weight(nano_epsilon: int, precise: bool) -> float:
-    epsilon = nano_epsilon / 1e9
-    return epsilon * epsilon if precise else epsilon
+def _cleans_first(params: PSGraphParams) -> bool:
+    """The paper makes degrees consistent before it combines them; means of many steps are better kept raw."""
+    return params.degrees == "norm_sub" and params.combination == "two_steps"
 
 
-def draw(model: StepModel, params: PSGraphParams, rng: Rng) -> np.ndarray:
-    """Sorted int64 keys ``low * n + high`` of one synthetic graph; free, as it reads the model only."""
-    labels = model.labels.astype(np.int64)
-    communities = int(labels.max()) + 1
-    blocks, d_in, d_out = _targets(model, labels, communities, params, rng)
-    keys = reconstruct(labels, d_in, d_out, blocks, rng)
-    if params.post_process and len(keys) != model.edges:
-        from core.generators.psgraph.postprocess import post_process
-
-        keys = post_process(keys, labels, d_in, d_out, model.edges, rng)
-    if params.totals == "noisy_count":
-        keys = top_up(keys, len(labels), model.edges, rng)
-    return keys
-
-
-def _targets(
-    model: StepModel, labels: np.ndarray, communities: int, params: PSGraphParams, rng: Rng
-) -> tuple[Blocks, np.ndarray, np.ndarray]:
-    """Integer totals of all non-empty blocks, and the degrees that belong to them."""
-    d_in, d_out = model.d_in.astype(np.float64), model.d_out.astype(np.float64)
-    inner = np.bincount(labels, weights=d_in, minlength=communities) / 2
-    diagonal = np.arange(communities)
-    row = np.concatenate([diagonal, model.between.row])
-    column = np.concatenate([diagonal, model.between.column])
-    mass = np.concatenate([inner, model.between.edges])
-    if params.totals == "as_published":
-        return Blocks(row, column, integers(mass, rng)), d_in, d_out
-    room = capacity(
-        Layout.of(labels, communities, d_in).sizes,
-        Layout.of(labels, communities, d_out).sizes,
-        Blocks(row, column, mass),
+def _cleaned(reading: Reading, labels: np.ndarray, count: int) -> Reading:
+    inside, outside = (
+        Estimate(norm_sub_groups(part.values, labels, count), part.variance, part.weight)
+        for part in (reading.inside, reading.outside)
     )
-    mass = fill(mass, room, model.edges)
-    scale_in = np.divide(mass[:communities], inner, out=np.zeros(communities), where=inner > 0)
-    wanted = np.bincount(row[communities:], weights=mass[communities:], minlength=communities)
-    wanted += np.bincount(column[communities:], weights=mass[communities:], minlength=communities)
-    outer = np.bincount(labels, weights=d_out, minlength=communities)
-    scale_out = np.divide(wanted, outer, out=np.zeros(communities), where=outer > 0)
-    return Blocks(row, column, integers(mass, rng)), d_in * scale_in[labels], d_out * scale_out[labels]
+    return Reading(inside, outside, reading.between)
 
 
-def fill(mass: np.ndarray, room: np.ndarray, total: int) -> np.ndarray:
-    """``mass`` rescaled to sum to ``total``, no entry above ``room``; what is cut goes to the others.
+def _combined(reading: Reading, before: Memory, params: PSGraphParams, edges: int) -> Reading:
+    """The reading with what past steps said of the same partition."""
+    if params.combination == "two_steps":
+        inside = two_steps(reading.inside, before.inside)
+        return Reading(inside, two_steps(reading.outside, before.outside), reading.between)
+    growth = float(np.clip(edges / max(before.edges, 1), *GROWTH))
+    inside = all_past(reading.inside, before.inside.grown(growth), params.past_weight)
+    outside = all_past(reading.outside, before.outside.grown(growth), params.past_weight)
+    return Reading(inside, outside, reading.between)
 
-    Where only full blocks carry mass, the sum stays below ``total``. Without any mass the room itself is the
-    mass: a uniform graph.
+
+def _degrees(
+    reading: Reading, labels: np.ndarray, nodes: int, edges: int, params: PSGraphParams, rng: Rng
+) -> tuple[np.ndarray, np.ndarray]:
+    """Non-negative degrees inside and outside, float64 (n,) each."""
+    count = int(labels.max(initial=0)) + 1
+    clean = _cleaned(reading, labels, count)
+    if params.degrees == "norm_sub":
+        return clean.inside.values, clean.outside.values
+    noisy = reading.inside.values + reading.outside.values
+    variance = reading.inside.variance + reading.outside.variance
+    plain = params.degrees == "deconvolved"
+    if plain or (params.degrees == "auto" and 2 * edges > np.sqrt(variance) * nodes):
+        whole = deconvolved(noisy, variance, rng)
+    else:
+        whole = heavy_tailed(noisy, variance, edges, rng)
+    part = _inside_part(whole, reading, clean, labels, count)
+    return part, whole - part
+
+
+def _inside_part(
+    whole: np.ndarray, reading: Reading, clean: Reading, labels: np.ndarray, count: int
+) -> np.ndarray:
+    """How much of every node's degree lies inside its community; float64 (n,), within 0..``whole``.
+
+    The mean of three witnesses by precision: the noisy inside degree, what the noisy outside degree leaves,
+    and the share that the community has as a whole.
     """
-    if mass.sum() <= 0:
-        mass = room.astype(np.float64)
-    result = np.zeros(len(mass))
-    for _ in range(32):
-        free = (result < room) & (mass > 0)
-        left = total - result.sum()
-        if left < 0.5 or not free.any():
-            break
-        share = np.where(free, mass, 0.0)
-        result = np.minimum(result + share * (left / share.sum()), room)
-    return result
+    if count == 1:
+        return whole
+    inside, outside = (
+        np.bincount(labels, weights=part.values, minlength=count) for part in (clean.inside, clean.outside)
+    )
+    both = inside + outside
+    usual = whole * np.divide(inside, both, out=np.ones(count), where=both > 0)[labels]
+    own, left = 1 / reading.inside.variance, 1 / reading.outside.variance
+    alike = 1 / (1 + (SPREAD * whole) ** 2)
+    weighed = own * reading.inside.values + left * (whole - reading.outside.values) + alike * usual
+    return np.clip(weighed / (own + left + alike), 0, whole)

@@ -24,19 +24,44 @@ TIMED, UNTIMED = EdgeType(name="timed", temporal=True), EdgeType(name="untimed")
 
 
 @pytest.mark.parametrize("nano", [1_000, 12_345_677, NANO, 7 * NANO])
-@pytest.mark.parametrize("params", [{}, {"count_share": 0.5, "count_cap": 9, "between_share": 0.99}])
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"preset": "paper"},
+        {"triangle_share": 0.5},
+        {"count_share": 0.5, "count_cap": 9, "between_share": 0.99},
+    ],
+)
 def test_both_branches_of_a_step_stay_within_its_total(nano, params):
     budget = divide(PSGraphParams(**params), nano)
     assert min(budget.count, budget.initialise, budget.adjust, budget.perturb(True)) >= 1
-    spent = budget.count + budget.initialise + budget.adjust + budget.perturb(True)
-    assert spent == budget.total == nano
-    assert budget.count + budget.perturb(False) == nano
+    first = budget.count + budget.triangles
+    assert first + budget.initialise + budget.adjust + budget.perturb(True) == budget.total == nano
+    assert first + budget.perturb(False) == nano
+    assert (budget.triangles > 0) == (params.get("triangle_share", 0) > 0)
 
 
 def test_the_count_is_capped():
     params = PSGraphParams(count_share=0.1, count_cap=0.01)
     assert divide(params, NANO).count == 10_000_000
     assert divide(params, NANO // 100).count == 1_000_000
+
+
+def test_a_preset_fills_what_is_not_set():
+    paper = PSGraphParams(preset="paper", combine=False, threshold_factor=3)
+    assert (paper.partition, paper.degrees, paper.totals) == ("super_graph", "norm_sub", "as_published")
+    assert (paper.combine, paper.threshold_factor) == (False, 3)
+    assert PSGraphParams(**paper.model_dump()) == paper
+    assert PSGraphParams().partition_shares != PSGraphParams(partition="super_graph").partition_shares
+    assert PSGraphParams(preset="paper", adjust_share=0.1).partition_shares == (1 / 3, 0.1)
+
+
+def test_the_papers_thirds():
+    budget = divide(PSGraphParams(preset="paper"), NANO)
+    assert budget.count == NANO // 100
+    thirds = budget.initialise, budget.adjust, budget.perturb(True)
+    assert max(thirds) - min(thirds) <= 2
 
 
 def test_cells_of_disjoint_edges_get_all_of_epsilon():
@@ -69,6 +94,12 @@ def test_an_epsilon_too_small_to_divide_is_refused():
         {"count_share": float("nan")},
         {"super_node_size": 0},
         {"totals": "exact"},
+        {"preset": "mine"},
+        {"preset": ["paper"]},
+        {"groups": 0},
+        {"past_weight": -1},
+        {"triangle_share": 0.6},
+        {"preset": "paper", "adjust_share": 0.7},
         {"unknown": 1},
     ],
 )

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from core.generators.psgraph.draw import fill
 from core.generators.psgraph.partition import louvain, super_nodes, upper_triangle
-from core.generators.psgraph.perturb import Estimate, combine, norm_sub, norm_sub_groups
-from core.generators.psgraph.step import fill
+from core.generators.psgraph.perturb import Estimate, all_past, norm_sub, norm_sub_groups, two_steps
 
 
 @pytest.fixture
@@ -38,20 +38,39 @@ def test_norm_sub_by_groups_is_norm_sub_of_each_group(rng):
         np.testing.assert_allclose(found[groups == group], norm_sub(values[groups == group]), atol=1e-9)
 
 
-def test_combination_is_linear_in_epsilon():
-    now, before = Estimate(np.array([10.0]), 0.3), Estimate(np.array([2.0]), 0.1)
-    combined = combine(now, before, inverse_variance=False)
+def test_two_steps_are_weighed_by_epsilon():
+    now, before = Estimate(np.array([10.0]), 4.0, 0.3), Estimate(np.array([2.0]), 8.0, 0.1)
+    combined = two_steps(now, before)
     assert combined.values[0] == pytest.approx(0.75 * 10 + 0.25 * 2)
+    assert combined.variance == pytest.approx(0.75**2 * 4 + 0.25**2 * 8)
     assert combined.weight == 0.3
 
 
-def test_combination_by_precision_fades():
-    """Evidence adds up, but never to more than four current steps."""
-    estimate = Estimate(np.array([0.0]), 1.0)
+def test_all_past_steps_are_their_mean_while_the_vector_stays(rng):
+    """By precision: the plain mean of equal steps, its variance that of a mean."""
+    readings = rng.normal(size=(6, 3))
+    estimate = Estimate(readings[0], 2.0, 0.5)
+    for values in readings[1:]:
+        estimate = all_past(Estimate(values, 2.0, 0.5), estimate, most=100)
+    np.testing.assert_allclose(estimate.values, readings.mean(axis=0))
+    assert estimate.variance == pytest.approx(2.0 / 6)
+    assert estimate.weight == pytest.approx(3.0)
+
+
+def test_the_past_fades():
+    """Evidence adds up, but never to more than four present steps."""
+    estimate = Estimate(np.array([0.0]), 1.0, 1.0)
     for _ in range(10):
-        estimate = combine(Estimate(np.array([1.0]), 1.0), estimate, inverse_variance=True)
-    assert estimate.weight == 4
-    assert 0.9 < estimate.values[0] < 1
+        estimate = all_past(Estimate(np.array([1.0]), 1.0, 1.0), estimate, most=4)
+    assert estimate.weight == 5
+    assert 0.85 < estimate.values[0] < 1
+    assert 1 / 5 > estimate.variance > 1 / 10
+
+
+def test_a_grown_estimate_is_less_precise():
+    grown = Estimate(np.array([1.0, 3.0]), 2.0, 0.5).grown(2)
+    np.testing.assert_array_equal(grown.values, [2, 6])
+    assert (grown.variance, grown.weight) == (8, 0.125)
 
 
 def test_fill_meets_the_total_within_the_room(rng):

@@ -31,7 +31,7 @@ def stream(sizes: list[int], relations=("edge",)) -> Graph:
 
 def fit(graph, unit=Unit.EVENT, window=None, epsilon=50, **params):
     names = tuple(relation.name for relation in graph.schema.edge_types)
-    chosen = PSGraphParams(super_node_size=5, **params)
+    chosen = PSGraphParams(**({"partition": "super_graph", "super_node_size": 5} | params))
     plan = GENERATOR.plan(chosen, PublicFacts(graph.schema, unit, window, epsilon * NANO, 0, names))
     meter = Meter(plan, MemoryRecorder())
     model = GENERATOR.fit(PrivateGraph(graph, meter), plan, chosen, no_progress)
@@ -57,6 +57,49 @@ def test_slow_drift_is_measured_from_the_last_partition():
     """Steps of 40 edges stay below the 60 nodes; two of them together do not."""
     _, meter = fit(stream([400, 440, 480, 520, 560]), **CERTAIN)
     assert partitioned_steps(meter) == [0, 2, 4]
+
+
+def test_slow_drift_goes_unnoticed_from_step_to_step():
+    """The paper's rule: each step is compared with the one before."""
+    sizes = [400, 440, 480, 520, 600]
+    _, meter = fit(stream(sizes), trigger="previous_step", **CERTAIN)
+    assert partitioned_steps(meter) == [0, 4]
+
+
+def purposes(meter, step) -> set[str]:
+    return {entry.purpose for entry in meter.transcript if entry.step == step}
+
+
+def test_a_partition_is_bought_once_the_graph_is_dense_enough():
+    """Single degrees at epsilon 1 have noise of about ten: mean degree 2 says nothing, 40 does."""
+    _, meter = fit(stream([60, 60, 1_200, 1_200]), epsilon=1, partition="auto")
+    assert purposes(meter, 0) == purposes(meter, 1) == {"edge count", "degrees"}
+    assert {"partition: order of the nodes", "partition: labels"} <= purposes(meter, 2)
+    assert "degrees inside communities" in purposes(meter, 3)
+    assert "partition: labels" not in purposes(meter, 3)
+
+
+def test_one_community_is_never_made_anew():
+    model, meter = fit(stream([100, 1_000]), partition="single", **CERTAIN)
+    assert purposes(meter, 1) == {"edge count", "degrees"}
+    assert not any(cell.labels.any() for cell in model.cells.values())
+
+
+def test_past_degrees_are_rescaled_to_the_present_number_of_edges():
+    """Huge past weight: the second step repeats the first one's degrees, times the growth."""
+    model, _ = fit(
+        stream([200, 600]),
+        epsilon=900,
+        partition="single",
+        degrees="norm_sub",
+        past_weight=1e6,
+        count_cap=9,
+    )
+    first, second = (cell.d_in for cell in model.cells.values())
+    alone, _ = fit(stream([200, 600]), epsilon=900, partition="single", degrees="norm_sub", combine=False)
+    assert first.sum() == pytest.approx(400, abs=3)
+    assert np.corrcoef(first, second)[0, 1] > np.corrcoef(first, alone.cells["edge", 1].d_in)[0, 1] + 0.05
+    assert second.sum() == pytest.approx(1_200, rel=0.02)
 
 
 def test_every_step_partitions_anew_when_told_so():
@@ -117,7 +160,9 @@ def test_without_noise_to_speak_of_communities_come_back():
     ends = ends[rng.random(len(ends)) < np.where(same, 0.5, 0.02)]
     schema = GraphSchema(node_types=(NodeType(count=NODES),), edge_types=(EdgeType(),))
     graph = Graph.build(schema, {"node": NodeTable(NODES)}, {"edge": EdgeTable(ends[:, 0], ends[:, 1])})
-    params = PSGraphParams(super_node_size=1, initialise_share=0.4, adjust_share=0.3)
+    params = PSGraphParams(
+        partition="super_graph", degrees="norm_sub", super_node_size=1, initialise_share=0.4, adjust_share=0.3
+    )
     plan = GENERATOR.plan(params, PublicFacts(schema, Unit.EDGE, None, 500 * NANO, 0, ("edge",)))
     model = GENERATOR.fit(PrivateGraph(graph, Meter(plan, MemoryRecorder())), plan, params, no_progress)
     cell = model.cells["edge", None]

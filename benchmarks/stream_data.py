@@ -1,0 +1,159 @@
+"""Real streams for the stream benchmarks, one private release of a stream, and its figures.
+
+The universe is every node of the file, node numbers are shuffled, and a last window that is less than three
+quarters over is left out: conventions of a benchmark; a release declares its universe and its grid.
+"""
+
+from __future__ import annotations
+
+import gzip
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core.evaluation.metric import Suite
+from core.evaluation.utility import assortativity, clustering, degrees, edges, eigenvector
+from core.evaluation.utility.relative import plain
+from core.evaluation.view import UndirectedView
+from core.generators.base import PublicFacts, no_progress
+from core.generators.registry import get
+from core.graphs.graph import EdgeTable, Graph, NodeTable
+from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.privacy.entropy import noise_generator
+from core.privacy.meter import MemoryRecorder, Meter
+from core.privacy.private_graph import PrivateGraph
+from core.privacy.units import Unit
+
+DAY_SECONDS = 86_400
+AS_DAYS = ("19971108", "19971109", "19971110", "19980201", "19980202", "19990427", "19990428")
+CIT_MONTHS = tuple(100 * year + month for year in (96, 97, 98) for month in range(1, 13))
+BITCOIN_WINDOWS = 58  # what follows are months of some tens of ratings
+
+# figure: its title in a table, and the direction in which it is better
+FIGURES: dict[str, tuple[str, str]] = {
+    "overlap": ("top-1% overlap", "higher"),
+    "assortativity_re": ("assort. RE", "lower"),
+    "assortativity_error": ("assort. error", "lower"),
+    "degree_kl": ("deg KL", "lower"),
+    "degree_tv": ("deg TV", "lower"),
+    "density_re": ("density RE", "lower"),
+    "transitivity_re": ("trans. RE", "lower"),
+    "transitivity_error": ("trans. error", "lower"),
+}
+
+
+def _windows(days: int) -> Callable[[Path], Graph]:
+    def load(path: Path) -> Graph:
+        rows = _numbers(path, (0, 1, -1))
+        steps = (rows[:, 2] - rows[:, 2].min()) / (days * DAY_SECONDS)
+        count = int(steps.max() + 0.25)
+        return _stream(rows[:, :2], steps.astype(np.int64), count)
+
+    return load
+
+
+def _bitcoin(path: Path) -> Graph:
+    rows = _numbers(path, (0, 1, 3))
+    steps = (rows[:, 2] - rows[:, 2].min()) // (30 * DAY_SECONDS)
+    return _stream(rows[:, :2], steps.astype(np.int64), BITCOIN_WINDOWS)
+
+
+def _as_days(folder: Path) -> Graph:
+    parts = []
+    for step, day in enumerate(AS_DAYS):
+        path = next(folder.glob(f"as{day}.*"))
+        ends = _numbers(path, (0, 1))
+        parts.append(np.column_stack([ends, np.full(len(ends), step)]))
+    rows = np.concatenate(parts)
+    return _stream(rows[:, :2], rows[:, 2].astype(np.int64), len(AS_DAYS))
+
+
+def _citations(path: Path) -> Graph:
+    """Citations of the papers of one month; a paper's number begins with its year and month."""
+    with gzip.open(path, "rt") as lines:
+        rows = np.loadtxt(lines, dtype=np.int64, comments="#")
+    place = {month: step for step, month in enumerate(CIT_MONTHS)}
+    steps = np.array([place.get(int(month), -1) for month in rows[:, 0] // 1000])
+    return _stream(rows, steps, len(CIT_MONTHS))
+
+
+LOADERS: dict[str, Callable[[Path], Graph]] = {
+    "collegemsg-28d": _windows(28),
+    "collegemsg-weekly": _windows(7),
+    "email-weekly": _windows(7),
+    "as-days": _as_days,
+    "bitcoin-monthly": _bitcoin,
+    "cithepph-monthly": _citations,
+}
+
+
+def _numbers(path: Path, columns: tuple[int, ...]) -> np.ndarray:
+    """Rows of numbers, headers and comments left out; float64."""
+    with path.open() as file:
+        lines = [line for line in file if line[:1].isdigit()]
+    delimiter = "," if "," in lines[0] else None
+    return np.loadtxt(lines, usecols=columns, delimiter=delimiter, ndmin=2)
+
+
+def _stream(ends: np.ndarray, steps: np.ndarray, count: int) -> Graph:
+    names, place = np.unique(ends, return_inverse=True)
+    shuffled = np.random.default_rng(0).permutation(len(names)).astype(np.int32)[place.reshape(ends.shape)]
+    kept = (steps >= 0) & (steps < count)
+    schema = GraphSchema(
+        node_types=(NodeType(count=len(names)),),
+        edge_types=(EdgeType(temporal=True),),
+        time=TimeGrid(count=count),
+    )
+    table = EdgeTable(shuffled[kept, 0], shuffled[kept, 1], steps[kept].astype(np.int32))
+    return Graph.build(schema, {"node": NodeTable(len(names))}, {"edge": table})
+
+
+def release(
+    method: str, graph: Graph, window: int, epsilon: float, parameters: dict[str, Any]
+) -> tuple[Graph, float]:
+    """One synthetic stream under w-event privacy, and the CPU seconds that it took."""
+    generator = get(method)
+    params = generator.Params.model_validate(parameters)
+    facts = PublicFacts(graph.schema, Unit.W_EVENT, window, int(epsilon * 1e9), 0, ("edge",))
+    started = time.process_time()
+    plan = generator.plan(params, facts)
+    model = generator.fit(PrivateGraph(graph, Meter(plan, MemoryRecorder())), plan, params, no_progress)
+    synthetic = model.sample(noise_generator(), no_progress)
+    return synthetic, time.process_time() - started
+
+
+def figures(original: Graph, synthetic: Graph) -> dict[str, float]:
+    """Every figure's mean over the snapshots.
+
+    A snapshot where a figure is undefined (a relative error of a true zero) is left out of that mean.
+    """
+    rows: dict[str, list[float]] = {name: [] for name in FIGURES}
+    for step in range(original.schema.steps):
+        ours, theirs = (UndirectedView.of(graph.cell("edge", step)) for graph in (original, synthetic))
+        found = degrees.distances(ours, theirs, Suite.QUICK) | eigenvector.distances(
+            ours, theirs, Suite.STANDARD
+        )
+        row = {
+            "overlap": plain(found["top_eigenvector_overlap"]),
+            "degree_kl": plain(found["degree_kl_divergence"]),
+            "degree_tv": plain(found["degree_total_variation"]),
+        }
+        for name, family in (
+            ("density", edges),
+            ("assortativity", assortativity),
+            ("transitivity", clustering),
+        ):
+            true, drawn = (plain(family.scalars(view, Suite.QUICK)[name]) for view in (ours, theirs))
+            if true is None or drawn is None:
+                continue
+            row[f"{name}_error"] = abs(true - drawn)
+            if true:
+                row[f"{name}_re"] = abs(true - drawn) / abs(true)
+        for name in FIGURES:
+            value = row.get(name)
+            if value is not None:
+                rows[name].append(float(value))
+    return {name: float(np.mean(values)) if values else float("nan") for name, values in rows.items()}

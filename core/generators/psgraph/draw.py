@@ -1,0 +1,98 @@
+"""A graph from one step's paid-for values. Free: reads the model only."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.generators._shared.counts import integers
+from core.generators.psgraph.budget import PSGraphParams
+from core.generators.psgraph.reconstruct import Blocks, Layout, capacity, reconstruct, top_up
+from core.generators.psgraph.step import StepModel
+from core.privacy.entropy import Generator as Rng
+
+
+def draw(model: StepModel, params: PSGraphParams, rng: Rng) -> np.ndarray:
+    """Sorted int64 keys ``low * n + high`` of one synthetic graph."""
+    labels = model.labels.astype(np.int64)
+    communities = int(labels.max(initial=0)) + 1
+    blocks, d_in, d_out = _targets(model, labels, communities, params, rng)
+    if params.reconstruction == "matched":
+        keys = _matched(labels, d_in, d_out, blocks, rng)
+    else:
+        keys = reconstruct(labels, d_in, d_out, blocks, rng)
+        if params.post_process and len(keys) != model.edges:
+            from core.generators.psgraph.postprocess import post_process
+
+            keys = post_process(keys, labels, d_in, d_out, model.edges, rng)
+    if params.totals == "noisy_count":
+        keys = top_up(keys, len(labels), model.edges, rng)
+    if model.triangles is not None:
+        from core.generators._shared.rewiring import Targets, proposals_for, rewired
+
+        proposals = proposals_for(len(keys), params.proposals)
+        keys = rewired(keys, len(labels), labels, Targets(model.triangles), proposals, rng)
+    return keys
+
+
+def _matched(labels: np.ndarray, d_in: np.ndarray, d_out: np.ndarray, blocks: Blocks, rng: Rng) -> np.ndarray:
+    """Edge ends matched block by block, inside and between communities apart; what no block has room for,
+    over all nodes."""
+    from core.generators._shared.matching import completed, matched
+
+    most = max(len(labels) - 1, 0)
+    whole = np.minimum(integers(d_in + d_out, rng), most)
+    inside = np.minimum(integers(d_in, rng), whole)
+    keys = np.empty(0, dtype=np.int64)
+    diagonal = blocks.row == blocks.column
+    for degrees, mask in ((inside, diagonal), (whole - inside, ~diagonal)):
+        part = Blocks(blocks.row[mask], blocks.column[mask], blocks.edges[mask])
+        if len(part.edges):
+            keys = np.sort(np.concatenate([keys, matched(degrees, labels, part, rng)]))
+    used = np.bincount(np.concatenate(np.divmod(keys, max(len(labels), 1))), minlength=len(labels))
+    # Dense graphs are matched by what they lack, and may then have a few edges too many.
+    return completed(keys, np.maximum(whole, used), rng)
+
+
+def _targets(
+    model: StepModel, labels: np.ndarray, communities: int, params: PSGraphParams, rng: Rng
+) -> tuple[Blocks, np.ndarray, np.ndarray]:
+    """Integer totals of all non-empty blocks, and the degrees that belong to them."""
+    d_in, d_out = model.d_in.astype(np.float64), model.d_out.astype(np.float64)
+    inner = np.bincount(labels, weights=d_in, minlength=communities) / 2
+    diagonal = np.arange(communities)
+    row = np.concatenate([diagonal, model.between.row])
+    column = np.concatenate([diagonal, model.between.column])
+    mass = np.concatenate([inner, model.between.edges])
+    if params.totals == "as_published":
+        return Blocks(row, column, integers(mass, rng)), d_in, d_out
+    room = capacity(
+        Layout.of(labels, communities, d_in).sizes,
+        Layout.of(labels, communities, d_out).sizes,
+        Blocks(row, column, mass),
+    )
+    mass = fill(mass, room, model.edges)
+    scale_in = np.divide(mass[:communities], inner, out=np.zeros(communities), where=inner > 0)
+    wanted = np.bincount(row[communities:], weights=mass[communities:], minlength=communities)
+    wanted += np.bincount(column[communities:], weights=mass[communities:], minlength=communities)
+    outer = np.bincount(labels, weights=d_out, minlength=communities)
+    scale_out = np.divide(wanted, outer, out=np.zeros(communities), where=outer > 0)
+    return Blocks(row, column, integers(mass, rng)), d_in * scale_in[labels], d_out * scale_out[labels]
+
+
+def fill(mass: np.ndarray, room: np.ndarray, total: int) -> np.ndarray:
+    """``mass`` rescaled to sum to ``total``, no entry above ``room``; what is cut goes to the others.
+
+    Where only full blocks carry mass, the sum stays below ``total``. Without any mass the room itself is the
+    mass: a uniform graph.
+    """
+    if mass.sum() <= 0:
+        mass = room.astype(np.float64)
+    result = np.zeros(len(mass))
+    for _ in range(32):
+        free = (result < room) & (mass > 0)
+        left = total - result.sum()
+        if left < 0.5 or not free.any():
+            break
+        share = np.where(free, mass, 0.0)
+        result = np.minimum(result + share * (left / share.sum()), room)
+    return result
