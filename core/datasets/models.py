@@ -66,7 +66,8 @@ class DatasetVersion(CreatedAt, Leased, Base):
     moves on while bytes arrive. ``attempt_limit`` bounds ``attempt``, which only ever grows: each time the
     version is queued it is granted a few more attempts.
     ``derived`` names what of the schema and universe was read off the data, so that releases say so.
-    Digest, size, counts and fingerprint are the curator's only.
+    ``node_counts``: the size of every public node universe, once the version is ready.
+    Digest, size, counts of edges and fingerprint are the curator's only.
     """
 
     __tablename__ = "dataset_versions"
@@ -81,6 +82,7 @@ class DatasetVersion(CreatedAt, Leased, Base):
     attempt_limit: Mapped[int] = mapped_column(Integer, default=0, server_default="0")
     graph_schema: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
     derived: Mapped[list[str]] = mapped_column(JSONB, default=list, server_default="[]")
+    node_counts: Mapped[dict[str, int] | None] = mapped_column(JSONB(none_as_null=True), default=None)
     fingerprint: Mapped[str | None] = mapped_column(String(128), default=None)
     object_key: Mapped[str | None] = mapped_column(String(256), default=None)
     ingest_report: Mapped[dict[str, Any] | None] = mapped_column(JSONB)

@@ -159,5 +159,5 @@ def archive(session: Session, dataset: Dataset) -> None:
 def _erase(session: Session, version: DatasetVersion) -> None:
     close(session, version)
     version.upload_token = version.upload_expires_at = version.object_key = None
-    version.fingerprint = version.ingest_report = version.findings = None
+    version.fingerprint = version.ingest_report = version.findings = version.node_counts = None
     repository.delete_parts(session, [version.id])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,11 +21,15 @@ from core.graphs.uploads import IngestLimits
 
 @dataclass(frozen=True)
 class Sources:
-    """How to open the parts; again, when a second look is needed. ``nodes_file`` names the list's file."""
+    """How to open the parts; again, when a second look is needed. ``nodes_file`` names the list's file.
+
+    ``mend_time`` says what to do about a time outside the grid.
+    """
 
     open: Callable[[], RawGraph]
     nodes_file: str = "nodes"
     edges_file: str = "edges"
+    mend_time: str = "declare a wider one"
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,19 @@ def assemble_batches(
     """The canonical graph of the batches; IngestRejected with up to 20 findings of the first bad part."""
     raw = sources.open()
     nodes = read_nodes(schema, raw.nodes, sources, limits, advance)
-    collector = EdgeCollector(schema, indices(schema, nodes))
+    return assemble_edges(schema, nodes, raw, sources, limits, advance)
+
+
+def assemble_edges(
+    schema: GraphSchema,
+    nodes: Mapping[str, NodeTable],
+    raw: RawGraph,
+    sources: Sources,
+    limits: IngestLimits,
+    advance: Advance,
+) -> Assembled:
+    """As :func:`assemble_batches`, over nodes that are known already."""
+    collector = EdgeCollector(schema, indices(schema, nodes), sources.mend_time)
     if raw.edges is None:
         reject(sources.edges_file, "the file holds no edges; upload an edge list as the part edges")
     _drain_edges(collector, raw.edges, sources, limits, advance)
@@ -71,6 +87,7 @@ def assemble_batches(
             broken = broken_functional(merged.edges)
             if len(broken):
                 _reject_functional(edge_type, broken, collector, sources, limits)
+        _require_bound(edge_type, merged.edges, sources)
         tables[edge_type.name] = merged.edges
         counts[edge_type.name] = {
             "rows": rows.count,
@@ -167,6 +184,19 @@ def _reject_duplicates(
             if findings.full:
                 break
     findings.raise_if_any()
+
+
+def _require_bound(edge_type: EdgeType, table: EdgeTable, sources: Sources) -> None:
+    """IngestRejected where a snapshot has more edges than are declared, loops and duplicates not counted."""
+    bound, name = edge_type.edge_bound, edge_type.name
+    if bound is None or not table.count:
+        return
+    sizes = np.array([table.count]) if table.step is None else np.bincount(table.step)
+    step = int(sizes.argmax())
+    if sizes[step] > bound:
+        where = "" if table.step is None else f" in snapshot {step}"
+        message = f"{name!r} is declared to have at most {bound} edges, but has more{where}; "
+        reject(sources.edges_file, message + "upload what was declared, or declare a higher edge_bound")
 
 
 def _again(

@@ -16,6 +16,7 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,62}$")]
 
 MAX_NODES = 200_000_000
 MAX_STEPS = 100_000
+MAX_EDGE_BOUND = 2**62
 MAX_TIME = 2**62  # differences of times then fit 64 bits
 RESERVED_ATTRIBUTES = frozenset({"id", "type", "node_id"})  # columns of a node list
 
@@ -44,6 +45,15 @@ class Derived(StrEnum):
 
     NODE_LIST = "node_list"
     TIME_GRID = "time_grid"
+
+
+class Presence(StrEnum):
+    """What an edge in a snapshot says: that something happened in this step; that something holds in it, and
+    may go on; or that something happened in this step or before, so that the edge stays."""
+
+    EVENT = "event"
+    STATE = "state"
+    CUMULATIVE = "cumulative"
 
 
 class AttributeKind(StrEnum):
@@ -89,7 +99,9 @@ class EdgeType(_Frozen):
 
     ``temporal`` edges carry a time; the others belong to no timestamp. ``public`` relations are common
     knowledge: they are not protected and are copied into a release. ``functional`` declares one target per
-    source, ``once`` a pair at most once over time: declared facts, checked at ingest, never repaired.
+    source, ``once`` a pair at most once over time, ``edge_bound`` at most so many edges in each snapshot (in
+    all, without time): declared facts, checked at ingest, never repaired. ``presence`` says what an edge in a
+    snapshot means: declared, never inferred, for the warnings that follow from it.
     """
 
     name: Name = "edge"
@@ -100,6 +112,8 @@ class EdgeType(_Frozen):
     public: bool = False
     functional: bool = False
     once: bool = False
+    edge_bound: Annotated[int, Field(ge=1, le=MAX_EDGE_BOUND)] | None = None
+    presence: Presence | None = None
 
     @property
     def homogeneous(self) -> bool:
@@ -112,6 +126,10 @@ class EdgeType(_Frozen):
             raise ValueError(f"edge type {self.name!r} is functional, but an undirected edge has no source")
         if self.once and not self.temporal:
             raise ValueError(f"edge type {self.name!r} is declared once over time, but carries no time")
+        if self.presence is not None and not self.temporal:
+            raise ValueError(
+                f"edge type {self.name!r} declares its presence in snapshots, but carries no time"
+            )
         return self
 
 

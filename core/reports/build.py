@@ -55,6 +55,9 @@ class Origin:
     method: str
     method_title: str
     seed: int | None
+    chosen_because: str | None = None
+    stream_id: str | None = None
+    step: int | None = None
 
 
 def versions() -> dict[str, str]:
@@ -114,6 +117,9 @@ def public_part(
             dataset_version=origin.dataset_version,
             method=origin.method,
             method_title=origin.method_title,
+            chosen_because=origin.chosen_because,
+            stream_id=origin.stream_id,
+            step=origin.step,
             graphveil_version=own_version(),
             plan_digest=plan.digest(),
             randomness="operating system" if origin.seed is None else "seeded",
@@ -131,6 +137,7 @@ def public_part(
             seeded=origin.seed is not None,
             derived=derived,
             nodes=sum(described.nodes.values()),
+            snapshot=origin.stream_id is not None,
         ),
     )
 

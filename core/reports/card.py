@@ -111,6 +111,8 @@ def _contents(public: PublicPart) -> list[str]:
 
 def _making(public: PublicPart) -> list[str]:
     lines = ["## How it was made", "", *fenced(command(public), "sh")]
+    if public.provenance.chosen_because is not None:
+        lines += [f"The method was chosen by auto. {escape(public.provenance.chosen_because)}", ""]
     return [
         *lines,
         f"Digest of the privacy plan: {public.provenance.plan_digest}. Comparisons with the original are not "

@@ -206,6 +206,7 @@ def scores(heading: str, found: Scores) -> list[str]:
 
 def _provenance(provenance: Provenance) -> list[str]:
     seed = "" if provenance.seed is None else f", seed {provenance.seed}"
+    chosen = provenance.chosen_because
     lines = ["## Provenance", ""]
     lines += table(
         ("", ""),
@@ -214,6 +215,7 @@ def _provenance(provenance: Provenance) -> list[str]:
             ("Dataset", provenance.dataset_id),
             ("Version of the dataset", provenance.dataset_version),
             ("Method", provenance.method),
+            *([] if chosen is None else [("Chosen by auto", chosen)]),
             ("Graphveil", provenance.graphveil_version),
             ("Digest of the plan", provenance.plan_digest),
             ("Sampling draws from", provenance.randomness + seed),

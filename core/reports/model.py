@@ -100,6 +100,11 @@ class Provenance(ReportModel):
     dataset_version: str
     method: str
     method_title: str
+    chosen_because: Annotated[str, Field(max_length=2000)] | None = Field(
+        default=None, description="Why auto chose the method, from public facts; null where it was named."
+    )
+    stream_id: str | None = Field(default=None, description="The live stream that it is a snapshot of.")
+    step: Count | None = Field(default=None, description="The snapshot's number on the stream's time grid.")
     graphveil_version: str
     plan_digest: Sha256
     randomness: Literal["operating system", "seeded"] = Field(

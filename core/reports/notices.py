@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
-from core.graphs.schema import Derived, GraphSchema
+from core.graphs.schema import Derived, GraphSchema, Presence
 from core.privacy.units import Unit
 from core.reports.base import Notice
 from core.reports.comparison import Compared, Comparison, EdgeTypeComparison
@@ -33,10 +33,11 @@ def caveats(
     seeded: bool,
     derived: Sequence[Derived] = (),
     nodes: int | None = None,
+    snapshot: bool = False,
 ) -> tuple[Notice, ...]:
     """The public caveats: they follow from the guarantee and what is declared public, never from data.
 
-    ``nodes`` is the size of the (public) universe.
+    ``nodes`` is the size of the (public) universe; ``snapshot``: the release is one of a live stream's.
     """
     found = [
         Notice(
@@ -55,6 +56,10 @@ def caveats(
         )
     else:
         found.extend(_unit_caveats(guarantee))
+        found.extend(lasting_relations(schema, guarantee.unit, guarantee.window))
+        if snapshot:
+            found.append(_SNAPSHOT)
+        found.append(_SELECTION)
         if guarantee.epsilon is not None and Decimal(guarantee.epsilon) > LARGE_EPSILON:
             found.append(_large_epsilon(guarantee))
     if nodes is not None and nodes < FEW_NODES:
@@ -92,6 +97,18 @@ def caveats(
         )
     return tuple(found)
 
+
+_SNAPSHOT = Notice(
+    code="one_snapshot_of_a_stream",
+    text="Epsilon is that of this snapshot alone. Whoever has the stream's other snapshots too is bounded by "
+    "the sum over each window of consecutive steps, which stands in the stream's report.",
+)
+
+_SELECTION = Notice(
+    code="selection_not_covered",
+    text="The guarantee covers this release, not a choice among several: a curator who publishes the one of "
+    "many that came closest to the original reveals more than epsilon bounds.",
+)
 
 _DERIVED = {
     Derived.NODE_LIST: Notice(
@@ -135,6 +152,44 @@ def _unit_caveats(guarantee: GuaranteePart) -> Iterator[Notice]:
             text="The guarantee covers all occurrences of one pair of nodes. Several pairs, for instance all "
             "relations of one node, are covered at a multiple of epsilon only.",
         )
+
+
+def lasting_relations(
+    schema: GraphSchema, unit: Unit, window: int | None, edge_types: Sequence[str] | None = None
+) -> tuple[Notice, ...]:
+    """What a promise per snapshot or window leaves open for relations that are declared to last.
+
+    ``edge_types``: those of interest, all unless given. Follows from the schema alone. See docs/w_event.md.
+    """
+    if unit not in (Unit.EVENT, Unit.W_EVENT):
+        return ()
+    count = "L" if unit is Unit.EVENT or window is None else f"ceil(L / {window})"
+    found = []
+    for presence, meaning in _LASTING.items():
+        names = [
+            each.name
+            for each in schema.edge_types
+            if each.presence is presence
+            and not each.public
+            and (edge_types is None or each.name in edge_types)
+        ]
+        if names:
+            found.append(
+                Notice(
+                    code=f"relation_{presence}",
+                    text=f"Declared as {presence}: {', '.join(names)}. {meaning} An edge that is present in "
+                    f"L snapshots in a row is covered at {count} times epsilon only.",
+                    edge_type=names[0] if len(names) == 1 else None,
+                )
+            )
+    return tuple(found)
+
+
+_LASTING = {
+    Presence.STATE: "Such an edge stays from one snapshot to the next while the relation holds.",
+    Presence.CUMULATIVE: "Such an edge stays in every snapshot from its first on, so that with every window "
+    "the promise for it becomes weaker, without end: send what is new in a step instead.",
+}
 
 
 def _large_epsilon(guarantee: GuaranteePart) -> Notice:

@@ -13,8 +13,11 @@ def command(public: PublicPart) -> str:
 
     It asks for the same method, parameters and relations at the price that was charged. A second release
     draws new noise and is charged again. Where there was no guarantee, epsilon is left for the caller to say.
+    A snapshot of a live stream is published once: its command shows the stream.
     """
     provenance, guarantee = public.provenance, public.guarantee
+    if provenance.stream_id is not None:
+        return " ".join(("graphveil", "stream", "show", shlex.quote(provenance.stream_id)))
     words = ["graphveil", "submit", provenance.dataset_id]
     words += ["--epsilon", guarantee.epsilon or "EPSILON"]
     if guarantee.delta not in (None, "0"):

@@ -23,6 +23,7 @@ from core.errors import DatasetNotReady, InvalidInput, KindNotAllowed, NotAccept
 from core.evaluation.metric import Suite
 from core.generators import registry
 from core.generators.base import Generator, PublicFacts
+from core.generators.choice import AUTO, Choice, choose
 from core.graphs import formats
 from core.graphs.schema import GraphSchema
 from core.identity.service import Principal
@@ -54,7 +55,9 @@ class JobRequest(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     dataset_id: Annotated[str, Field(min_length=1, max_length=64)]
-    method: Annotated[str, Field(min_length=1, max_length=64)] = "psgraph"
+    method: Annotated[str, Field(min_length=1, max_length=64)] = Field(
+        default=AUTO, description="A method's name; auto chooses one from public facts and says why."
+    )
     epsilon: Amount = Field(description="The epsilon of this release, from the dataset's budget.")
     delta: Amount = Field(default="0", description="The delta of this release; 0 asks for pure epsilon.")
     parameters: Annotated[dict[str, Any], AfterValidator(plain)] = Field(
@@ -72,15 +75,25 @@ class JobRequest(BaseModel):
         description="How closely the release is compared with its original, for the curators' report.",
     )
     label: Annotated[str, Field(max_length=128)] | None = None
+    comparison: bool = Field(
+        default=False,
+        description="One of several releases among which their comparison with the original decides; for "
+        "datasets marked public only.",
+    )
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A request, resolved against its dataset; nothing of it depends on the data."""
+    """A request, resolved against its dataset; nothing of it depends on the data.
+
+    ``choice`` is None where the request names its ``method`` itself.
+    """
 
     dataset: Dataset
     version: DatasetVersion
     account: BudgetAccount
+    method: str
+    choice: Choice | None
     params: BaseModel
     edge_types: tuple[str, ...]
     formats: tuple[str, ...]
@@ -98,14 +111,20 @@ def prepare(session: Session, principal: Principal, request: JobRequest) -> Prep
     NotFound, DatasetNotReady, UnknownMethod, UnknownFormat, InvalidInput with its dotted ``field``,
     KindNotAllowed and UnitMismatch.
     """
-    dataset = _ready_dataset(session, principal, request.dataset_id)
+    dataset = ready_dataset(session, principal, request.dataset_id)
     version = session.get_one(DatasetVersion, dataset.current_version_id)
     account = session.get_one(BudgetAccount, dataset.account_id)
-    generator = registry.get(request.method)
     schema = GraphSchema.model_validate(version.graph_schema or dataset.graph_schema)
     if request.seed is not None and not dataset.public:
         raise InvalidInput("A known seed voids the guarantee: only public datasets take one.", field="seed")
-    params = _params(generator, request.parameters)
+    if request.comparison and not dataset.public:
+        raise NotAccepted(
+            "Methods are compared on public datasets only: choosing by a comparison with a private original "
+            "reveals what no epsilon bounds.",
+            field="comparison",
+        )
+    if request.method != AUTO:
+        registry.get(request.method)  # an unknown name is refused before anything else
     edge_types = _edge_types(schema, request.edge_types)
     wanted = _formats(request.formats, _released(schema, edge_types))
     nano_epsilon, delta_atto = epsilon_cost(request.epsilon), delta_cost(request.delta)
@@ -113,18 +132,55 @@ def prepare(session: Session, principal: Principal, request: JobRequest) -> Prep
         raise InvalidInput(f"A release has at most epsilon {MAX_NANO_EPSILON // NANO}.", field="epsilon")
     unit = Unit(account.unit)
     facts = PublicFacts(schema, unit, account.window, nano_epsilon, delta_atto, edge_types)
+    choice = resolve(request.method, request.parameters, facts, node_counts(version, schema))
+    generator = registry.get(request.method if choice is None else choice.method)
+    params = checked_params(generator, request.parameters if choice is None else dict(choice.params))
     plan = generator.plan(params, facts)
     cost = plan.cost()
-    _check_plan(plan, cost, account, dataset, nano_epsilon, delta_atto)
+    check_plan(plan, cost, account, dataset, nano_epsilon, delta_atto)
     unbounded = cost.kind is GuaranteeKind.NONE
     # What no epsilon measures takes nothing from the budget: it exposes the account instead, at publication.
     amounts = {} if unbounded else plan.spend(account.filter, tuple(account.orders or ()))
     return Prepared(
-        dataset, version, account, params, edge_types, wanted, nano_epsilon, delta_atto, plan, cost, amounts
+        dataset,
+        version,
+        account,
+        generator.name,
+        choice,
+        params,
+        edge_types,
+        wanted,
+        nano_epsilon,
+        delta_atto,
+        plan,
+        cost,
+        amounts,
     )
 
 
-def _ready_dataset(session: Session, principal: Principal, dataset_id: str) -> Dataset:
+def resolve(
+    method: str, parameters: dict[str, Any], facts: PublicFacts, nodes: dict[str, int]
+) -> Choice | None:
+    """What ``auto`` stands for; None where a method was named. No data is read.
+
+    Raises InvalidInput for parameters without a named method, NotAccepted where no method takes the request.
+    """
+    if method != AUTO:
+        return None
+    if parameters:
+        raise InvalidInput(
+            "Parameters belong to a method: name the method, or leave them out with auto.", field="parameters"
+        )
+    return choose(facts, nodes)
+
+
+def node_counts(version: DatasetVersion, schema: GraphSchema) -> dict[str, int]:
+    """The public size of every node universe: as declared, or as the version's node list has it."""
+    listed = version.node_counts or {}
+    return {kind.name: listed[kind.name] if kind.count is None else kind.count for kind in schema.node_types}
+
+
+def ready_dataset(session: Session, principal: Principal, dataset_id: str) -> Dataset:
     """The dataset, shared-locked: it cannot be archived between this look and the job's insertion."""
     dataset = session.get(Dataset, dataset_id, with_for_update={"read": True}, populate_existing=True)
     if dataset is None or dataset.tenant != principal.tenant:
@@ -138,7 +194,7 @@ def _ready_dataset(session: Session, principal: Principal, dataset_id: str) -> D
     return dataset
 
 
-def _params(generator: Generator, parameters: dict[str, Any]) -> BaseModel:
+def checked_params(generator: Generator, parameters: dict[str, Any]) -> BaseModel:
     try:
         return generator.Params.model_validate(parameters)
     except ValidationError as error:
@@ -188,7 +244,7 @@ def _formats(wanted: list[str], schema: GraphSchema) -> tuple[str, ...]:
     return tuple(name for name in wanted if name != ALWAYS_WRITTEN)
 
 
-def _check_plan(
+def check_plan(
     plan: PrivacyPlan,
     cost: Cost,
     account: BudgetAccount,

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from core import ids
+from core.generators.choice import Choice
+from core.graphs.schema import GraphSchema
 from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.jobs import idempotency, repository
@@ -15,6 +17,7 @@ from core.ledger.statement import AccountStatement
 from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.privacy.plan import Cost
+from core.reports.notices import lasting_relations
 from core.workflows.context import Services
 from core.workflows.prepare import JobRequest, Prepared, prepare
 
@@ -23,9 +26,13 @@ __all__ = ["DryRun", "JobRequest", "plan_job", "submit_job"]
 
 @dataclass(frozen=True)
 class DryRun:
-    """What a request would do: its plan and cost, the amounts by budget dimension, the account afterwards."""
+    """What a request would do: its plan and cost, the amounts by budget dimension, the account afterwards.
+
+    ``choice`` is None where the request names its ``method`` itself.
+    """
 
     method: str
+    choice: Choice | None
     parameters: dict[str, Any]
     unit: str
     window: int | None
@@ -35,6 +42,7 @@ class DryRun:
     cost: Cost
     amounts: dict[str, int]
     statement_after: AccountStatement
+    warnings: tuple[str, ...] = ()
 
 
 def plan_job(services: Services, principal: Principal, request: JobRequest) -> DryRun:
@@ -49,8 +57,11 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> D
             unit=str(prepared.plan.unit),
             window=prepared.plan.window,
         )
+        schema = GraphSchema.model_validate(prepared.version.graph_schema or prepared.dataset.graph_schema)
+    notices = lasting_relations(schema, prepared.plan.unit, prepared.plan.window, prepared.edge_types)
     return DryRun(
-        method=request.method,
+        method=prepared.method,
+        choice=prepared.choice,
         parameters=prepared.params.model_dump(mode="json"),
         unit=str(prepared.plan.unit),
         window=prepared.plan.window,
@@ -60,6 +71,7 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> D
         cost=prepared.cost,
         amounts=prepared.amounts,
         statement_after=after,
+        warnings=tuple(notice.text for notice in notices),
     )
 
 
@@ -109,7 +121,8 @@ def _new_job(
         "job_id": job_id,
         "dataset_id": prepared.dataset.id,
         "dataset_version": prepared.version.id,
-        "method": request.method,
+        "method": prepared.method,
+        "chosen_because": None if prepared.choice is None else prepared.choice.reason,
         "params": prepared.params.model_dump(mode="json"),
         "unit": str(prepared.plan.unit),
         "window": prepared.plan.window,
@@ -127,7 +140,7 @@ def _new_job(
         version_id=prepared.version.id,
         account_id=prepared.account.id,
         reservation_id=reservation_id,
-        method=request.method,
+        method=prepared.method,
         spec={
             "release": release,
             "amounts": prepared.amounts,

@@ -40,6 +40,7 @@ def _provenance(**changes: Any) -> dict[str, Any]:
         "dataset_id": "ds_01k8zv2v9h6t0h3r6b8mkx2n4f",
         "dataset_version": "ver_01k8zv2v9h6t0h3r6b8mkx2n4g",
         "method": "psgraph",
+        "chosen_because": "A static graph: it suits.",
         "method_title": "PSGraph",
         "graphveil_version": "0.1.0",
         "plan_digest": "0" * 64,

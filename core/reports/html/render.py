@@ -68,8 +68,12 @@ def render(report: Report, *, evaluation: Evaluation | None = None) -> str:
     original. ``evaluation`` tells a curator why the comparison is missing. Deterministic; linear in the
     report's size.
     """
-    template = _environment().get_template("report.html")
-    return template.render(_page(report.public, report.curator, evaluation))
+    return page("report.html", _page(report.public, report.curator, evaluation))
+
+
+def page(template: str, content: Mapping[str, Any]) -> str:
+    """The named template, filled in; every text is escaped."""
+    return _environment().get_template(template).render(content)
 
 
 @lru_cache(maxsize=1)

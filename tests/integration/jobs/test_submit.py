@@ -74,13 +74,15 @@ def rows(services: Services, dataset: Dataset) -> tuple[int, int]:
 
 REFUSED: list[tuple[dict[str, Any], type[GraphveilError], str | None]] = [
     ({"method": "nothing"}, UnknownMethod, "method"),
-    ({"parameters": {"count_share": 7}}, InvalidInput, "parameters.count_share"),
-    ({"parameters": {"unknown": 1}}, InvalidInput, "parameters.unknown"),
+    ({"method": "psgraph", "parameters": {"count_share": 7}}, InvalidInput, "parameters.count_share"),
+    ({"method": "psgraph", "parameters": {"unknown": 1}}, InvalidInput, "parameters.unknown"),
+    ({"parameters": {"count_share": 0.2}}, InvalidInput, "parameters"),
     ({"formats": ["parquet", "nothing"]}, UnknownFormat, None),
     ({"formats": ["graphml", "graphml"]}, InvalidInput, "formats"),
     ({"edge_types": ["nothing"]}, NotAccepted, "edge_types.0"),
     ({"edge_types": ["edge", "edge"]}, InvalidInput, "edge_types"),
     ({"seed": 1}, InvalidInput, "seed"),
+    ({"comparison": True}, NotAccepted, "comparison"),
     ({"epsilon": "0"}, InvalidInput, "epsilon"),
     ({"epsilon": "NaN"}, InvalidInput, "epsilon"),
     ({"epsilon": -1}, InvalidInput, "epsilon"),

@@ -240,6 +240,25 @@ def pairs_of(graph: Graph, name: str) -> list[tuple[int, int]]:
     return list(zip(table.source.tolist(), table.target.tolist(), strict=True))
 
 
+def test_a_declared_bound_on_edges_is_checked_and_never_repaired(bench: Bench) -> None:
+    static = COUNTED.model_copy(update={"edge_types": (EdgeType(edge_bound=2),)})
+    graph, _ = bench.ingest("source,target\n0,1\n1,0\n2,2\n3,4\n", static)  # a duplicate and a loop
+    assert graph.edges["edge"].count == 2
+    (bench.folder / "out").rename(bench.folder / "first")
+    (found,) = bench.findings("source,target\n0,1\n1,2\n3,4\n", static)
+    assert "'edge' is declared to have at most 2 edges, but has more" in found["message"]
+
+    timed = TIMED.model_copy(update={"edge_types": (EdgeType(temporal=True, edge_bound=2),)})
+    rows = ["0,1,-10", "1,2,-10", "0,1,0", "1,2,0", "0,1,9"]
+    graph, _ = bench.ingest("source,target,time\n" + "\n".join(rows), timed)
+    assert graph.edges["edge"].count == 5
+    (bench.folder / "out").rename(bench.folder / "second")
+    (found,) = bench.findings("source,target,time\n" + "\n".join([*rows, "3,4,2"]), timed)
+    assert "more in snapshot 2" in found["message"]
+    empty, _ = bench.ingest("source,target,time\n", timed)
+    assert empty.edges["edge"].count == 0
+
+
 def test_once_over_time_is_checked_on_raw_times(bench: Bench) -> None:
     schema = TIMED.model_copy(update={"edge_types": (EdgeType(temporal=True, once=True),)})
     content = "0,1,-10\n1,0,-10\n2,2,1\n2,2,2\n3,4,0\n"

@@ -47,7 +47,7 @@ def codes(
     ],
 )
 def test_every_unit_says_what_it_does_not_cover(unit, window, code):
-    assert codes(guarantee(unit=unit, window=window)) == ["node_privacy_not_offered", code]
+    assert codes(guarantee(unit=unit, window=window)) == ["node_privacy_not_offered", code, "selection_not_covered"]
 
 
 def test_the_w_event_caveat_names_the_window():
@@ -70,7 +70,7 @@ def test_a_release_without_guarantee_says_so_and_speaks_of_no_unit():
 def test_public_relations_attributes_and_seeds_are_disclosed():
     schema = GraphSchema(edge_types=(EdgeType(name="knows"), EdgeType(name="near", public=True)))
     found = codes(guarantee(), schema, attributes=True, seeded=True)
-    assert found[2:] == ["public_relation_copied", "attributes_left_out", "seeded_sampling"]
+    assert found[3:] == ["public_relation_copied", "attributes_left_out", "seeded_sampling"]
 
 
 def test_what_was_read_off_the_data_is_said_to_lie_outside_the_guarantee():
@@ -81,8 +81,8 @@ def test_what_was_read_off_the_data_is_said_to_lie_outside_the_guarantee():
         seeded=False,
         derived=(Derived.TIME_GRID, Derived.NODE_LIST),
     )
-    assert [notice.code for notice in found[2:]] == ["universe_from_edges", "grid_from_data"]
-    for notice in found[2:]:
+    assert [notice.code for notice in found[3:]] == ["universe_from_edges", "grid_from_data"]
+    for notice in found[3:]:
         assert "read off" in notice.text
         assert "outside the guarantee" in notice.text
 

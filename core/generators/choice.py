@@ -1,0 +1,196 @@
+"""``method: auto``: which method suits a request, from public facts alone.
+
+Read are the sizes of the node universes, the sorts of relations, the unit, epsilon, and a *declared* bound on
+the number of edges where there is one; nothing of the graph. The choice costs nothing, and so may be shown.
+
+Where the preferences come from: below epsilon of about ln(pairs / edges) no mechanism learns which pairs are
+linked, and a model of degrees, communities and triangles is closest; above it, flipping single pairs keeps
+nearly all edges and no model comes near. The line is drawn where nine edges of ten are kept.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal
+
+from core import errors
+from core.generators import registry
+from core.generators._shared.plan import cell_nano_epsilon
+from core.generators.base import Generator, PublicFacts
+from core.graphs.schema import EdgeType
+from core.privacy.events import NANO
+from core.privacy.units import Unit, edges_of_unit
+
+AUTO: Literal["auto"] = "auto"
+"""What a request says instead of a method's name."""
+
+KEPT = 0.9
+"""Randomised response is chosen above this probability of an edge to be kept."""
+FALSE_EDGES_PER_NODE = 0.1
+"""Symmetric flips may add so many false edges for each node, on average."""
+COUNT_SHARE = 0.1
+"""What the balanced form pays for its number of edges, as its parameter ``count_share`` has it."""
+SMALL_NODES = 1_000
+"""Up to so many nodes a static graph is small: too few edges to find communities in at common epsilons."""
+SPARSE_DEGREE = 20
+"""A small graph whose declared bound allows a mean degree above this is not sparse."""
+MAX_EXPONENT = 700.0
+
+FLIPS = "edgerand"
+SINGLE = ("dcsbm", "psgraph", "privgraph", "ldpgen", "dgg", "dp_dk", "tmf", "lapgraph", "edgerand")
+SMALL = ("degree_triangle", *SINGLE)
+STREAM = ("keyframe", "psgraph", "dcsbm", "dgg", "dp_dk", "privgraph", "tmf", "lapgraph", "edgerand")
+FLAT = ("tmf", "edgerand", "lapgraph")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The method that was chosen, the parameters that are not its defaults, and why, in plain words."""
+
+    method: str
+    reason: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+def choose(public: PublicFacts, nodes: Mapping[str, int]) -> Choice:
+    """The first method of a fixed order of preference that takes the request.
+
+    ``nodes``: the size of every node universe by type. A function of its arguments alone, and of which
+    methods are registered. Raises ``errors.NotAccepted`` with the field to mend where no method takes it.
+    O(cells).
+    """
+    flips = _flips(public, nodes)
+    if flips is not None and _refusal(registry.get(FLIPS), flips.params, public) is None:
+        return flips
+    order, reason = _preferred(public, nodes)
+    known = registry.generators()
+    first: tuple[str, errors.NotAccepted] | None = None
+    for name in order:
+        if name not in known:
+            continue
+        refusal = _refusal(known[name], {}, public)
+        if refusal is None:
+            passed = "" if first is None else f" {first[0]} comes first, but it says: {first[1].message}."
+            return Choice(name, reason + passed)
+        first = first or (name, refusal)
+    if first is None:
+        raise errors.NotAccepted("no method is installed that could be chosen", field="method")
+    name, refusal = first
+    raise errors.NotAccepted(
+        f"no method takes this request; {name}, which comes first, says: {refusal.message}",
+        field=refusal.members.get("field", "method"),
+    )
+
+
+def _refusal(
+    generator: Generator, params: Mapping[str, Any], public: PublicFacts
+) -> errors.NotAccepted | None:
+    """Why the method does not take the request; None where it plans it."""
+    try:
+        generator.plan(generator.Params.model_validate(dict(params)), public)
+    except errors.NotAccepted as error:
+        return error
+    return None
+
+
+def _preferred(public: PublicFacts, nodes: Mapping[str, int]) -> tuple[tuple[str, ...], str]:
+    """Methods in order of preference, and what speaks for that order."""
+    relations = [public.schema.edge_type(name) for name in public.edge_types]
+    if any(relation.directed or not relation.homogeneous for relation in relations):
+        return FLAT, (
+            "A relation is directed or joins two node types: the methods that model communities and degrees "
+            "are for undirected relations inside one type, so pairs are perturbed one by one."
+        )
+    if public.unit is Unit.W_EVENT or public.tick is not None:
+        return STREAM, (
+            "A stream under w-event privacy: each step has a small part of epsilon, so what holds over "
+            "several steps is read once and kept."
+        )
+    if public.unit is Unit.PAIR:
+        return STREAM, (
+            "Unit pair divides epsilon over all snapshots: what holds over several of them is read once and "
+            "kept, where the method can."
+        )
+    each = "Every snapshot may spend the whole epsilon" if public.schema.temporal else "A static graph"
+    largest = max(nodes[relation.source] for relation in relations)
+    if not public.schema.temporal and largest <= SMALL_NODES and _sparse(relations, nodes):
+        return SMALL, (
+            f"A static graph of at most {SMALL_NODES} nodes: too few edges to find communities in, so a "
+            "model of its degrees and triangles comes closest."
+        )
+    return SINGLE, f"{each}: a model of degrees, communities and triangles comes closest."
+
+
+def _sparse(relations: list[EdgeType], nodes: Mapping[str, int]) -> bool:
+    """False only where a declared bound allows more than a sparse graph's edges."""
+    return all(
+        relation.edge_bound is None or 2 * relation.edge_bound <= SPARSE_DEGREE * nodes[relation.source]
+        for relation in relations
+    )
+
+
+def _flips(public: PublicFacts, nodes: Mapping[str, int]) -> Choice | None:
+    """Randomised response, where it keeps nine edges of ten and hardly adds any; else None."""
+    try:
+        epsilon = cell_nano_epsilon(public) / NANO
+    except errors.NotAccepted:
+        return None  # too little to divide: every method will say so
+    relations = [public.schema.edge_type(name) for name in public.edge_types]
+    budgets = [epsilon / edges_of_unit(public.unit, relation) for relation in relations]
+    pairs = [_pairs(relation, nodes) for relation in relations]
+    ends = [
+        nodes[relation.source] + (0 if relation.homogeneous else nodes[relation.target])
+        for relation in relations
+    ]
+    kept = min(_kept_symmetric(budget) for budget in budgets)
+    false = max(
+        slots * (1 - _kept_symmetric(b)) / max(n, 1) for slots, b, n in zip(pairs, budgets, ends, strict=True)
+    )
+    if kept > KEPT and false <= FALSE_EDGES_PER_NODE:
+        return Choice(
+            FLIPS,
+            f"At this epsilon randomised response keeps an edge with probability {_shown(kept)} and adds at "
+            f"most {false:.2g} false edges for each node: closer than any model.",
+            MappingProxyType({"form": "symmetric"}),
+        )
+    kept = min(
+        _kept_balanced((1 - COUNT_SHARE) * budget, relation.edge_bound or 0, slots)
+        for relation, budget, slots in zip(relations, budgets, pairs, strict=True)
+    )
+    if kept > KEPT:
+        return Choice(
+            FLIPS,
+            f"With the declared number of edges, randomised response keeps an edge with probability "
+            f"{_shown(kept)} at this epsilon and adds as many as it drops: closer than any model.",
+            MappingProxyType({"form": "balanced", "count_share": COUNT_SHARE}),
+        )
+    return None
+
+
+def _pairs(relation: EdgeType, nodes: Mapping[str, int]) -> int:
+    """The number of pairs that could be linked in one snapshot."""
+    sources, targets = nodes[relation.source], nodes[relation.target]
+    if not relation.homogeneous:
+        return sources * targets
+    return sources * (sources - 1) // (1 if relation.directed else 2)
+
+
+def _kept_symmetric(epsilon: float) -> float:
+    """The probability e^eps / (1 + e^eps) that a pair is reported as it is."""
+    return 1 / (1 + math.exp(-epsilon))
+
+
+def _kept_balanced(epsilon: float, edges: int, slots: int) -> float:
+    """e^eps / (e^eps + (slots - edges) / edges), as edgerand balances its flips; 0 without edges."""
+    if min(edges, slots) < 1:
+        return 0.0
+    ratio = max(1.0, (slots - edges) / edges)
+    return 1 / (1 + ratio * math.exp(-min(epsilon, MAX_EXPONENT)))
+
+
+def _shown(probability: float) -> str:
+    """To three digits, never rounded up to certainty."""
+    return f"{min(probability, 0.999):.3g}"
