@@ -11,7 +11,7 @@ from starlette.types import Scope
 from api import openapi, problems, streaming
 from api.metrics import HttpMetrics, package_version
 from api.middleware import BodyLimit, Boundary
-from api.routes import audits, budgets, datasets, health, jobs, methods, releases, uploads
+from api.routes import audits, budgets, datasets, health, jobs, methods, releases, streams, uploads
 from api.routes import problems as problem_pages
 from core.settings import Settings
 from core.workflows.context import Services, open_services
@@ -60,11 +60,11 @@ def create_app(services: Settings | Services) -> FastAPI:
 
 def _resources() -> APIRouter:
     router = APIRouter(responses=openapi.EVERYWHERE)
-    for module in (datasets, uploads, budgets, methods, jobs, releases, audits):
+    for module in (datasets, uploads, budgets, methods, jobs, releases, streams, audits):
         router.include_router(module.router)
     return router
 
 
 def _streams(scope: Scope) -> bool:
     """Whether the route reads its body as it comes and counts for itself."""
-    return scope["method"] == "PUT" and scope["path"].endswith("/content")
+    return (scope["method"], scope["path"].rsplit("/", 1)[-1]) in {("PUT", "content"), ("POST", "snapshots")}

@@ -22,13 +22,19 @@ def tagged(
     request: Request, model: type[BaseModel], value: Any, *, retry_after_seconds: int | None = None
 ) -> Response:
     """The value as the model shows it, with a strong ETag of its bytes; 304 when the caller holds them."""
-    body = _body(model, value)
-    headers = {"ETag": f'"{hashlib.sha256(body).hexdigest()}"', "Cache-Control": REVALIDATE}
-    if retry_after_seconds is not None:
-        headers["Retry-After"] = str(retry_after_seconds)
-    if holds(request, headers["ETag"]):
-        return not_modified(headers)
-    return Response(body, 200, headers, media_type=JSON)
+    pause = {} if retry_after_seconds is None else {"Retry-After": str(retry_after_seconds)}
+    return tagged_bytes(request, _body(model, value), JSON, pause)
+
+
+def tagged_bytes(
+    request: Request, body: bytes, media_type: str, headers: Mapping[str, str] | None = None
+) -> Response:
+    """The bytes with a strong ETag; 304 when the caller holds them."""
+    tag = f'"{hashlib.sha256(body).hexdigest()}"'
+    shown = {"ETag": tag, "Cache-Control": REVALIDATE, **(headers or {})}
+    if holds(request, tag):
+        return not_modified(shown)
+    return Response(body, 200, shown, media_type=media_type)
 
 
 def not_modified(headers: Mapping[str, str]) -> Response:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Annotated
 
 from fastapi import Depends, Header, Request
@@ -48,8 +48,19 @@ IdempotencyKey = Annotated[
     str | None,
     Header(
         alias="Idempotency-Key",
-        description="Chosen by the caller, one for each job: 1 to 255 visible ASCII characters. A repeat is "
-        "answered with the same job.",
+        description="Chosen by the caller, one for each job or stream: 1 to 255 visible ASCII characters. A "
+        "repeat is answered with the same one.",
         examples=["6f1c3a52-8a5e-4a0e-9f0e-0d8f6e9a2b11"],
     ),
 ]
+
+
+def format_options(request: Request, named: Collection[str]) -> dict[str, str | list[str]]:
+    """The query parameters that the route does not name: a text each, or a list where one is repeated."""
+    query = request.query_params
+    options: dict[str, str | list[str]] = {}
+    for name in query:
+        if name not in named:
+            values = query.getlist(name)
+            options[name] = values[0] if len(values) == 1 else values
+    return options

@@ -15,7 +15,8 @@ computed before the data was read, metered while it was read, and charged to the
 
 * Every refusal is a problem (RFC 9457) with a stable `type`, `retryable` and `actionable_by`.
 * Amounts of epsilon and delta are exact decimal strings in every answer.
-* `POST /v1/jobs` needs an `Idempotency-Key`; `?dry_run=true` shows the plan and spends nothing.
+* `POST /v1/jobs` and `POST /v1/streams` need an `Idempotency-Key`; `?dry_run=true` shows the plan and spends
+  nothing.
 * Every route under `/v1` is also served without the prefix.
 """
 
@@ -25,6 +26,7 @@ TAGS = [
     {"name": "methods", "description": "What can be asked for."},
     {"name": "jobs", "description": "Ask for a synthetic graph and watch it come."},
     {"name": "releases", "description": "Reports and files of published jobs."},
+    {"name": "streams", "description": "Publish a graph that goes on, one snapshot after another."},
     {"name": "audits", "description": "Put a promise to the test on public canary graphs."},
     {"name": "service", "description": "Whether the service is well; what its problems mean."},
 ]

@@ -52,6 +52,7 @@ class Row:
 _INVALID = shapes.InvalidInputProblem
 _STATE = shapes.StateProblem
 _BUDGET = shapes.BudgetProblem
+_STREAM = shapes.StreamProblem
 
 TABLE: dict[type[Exception], Row] = {
     errors.GraphveilError: Row("internal-error", "The service failed", 500, False, OPERATOR),
@@ -90,6 +91,15 @@ TABLE: dict[type[Exception], Row] = {
     errors.IdempotencyInFlight: Row(
         "idempotency-in-flight", "The same request is being handled", 409, True, CALLER
     ),
+    errors.SnapshotLate: Row(
+        "snapshot-late", "The stream has gone past this step", 409, False, CALLER, _STREAM
+    ),
+    errors.SnapshotEarly: Row("snapshot-early", "Earlier steps are missing", 409, True, CALLER, _STREAM),
+    errors.SnapshotConflict: Row(
+        "snapshot-conflict", "The step has another snapshot", 409, False, CALLER, _STREAM
+    ),
+    errors.StreamBusy: Row("stream-busy", "Too many snapshots wait", 409, True, CALLER, _STREAM),
+    errors.StreamClosed: Row("stream-closed", "The stream is closed", 409, False, CALLER, _STREAM),
     errors.InstanceRunning: Row("instance-running", "The folder is in use", 409, False, OPERATOR),
     errors.PayloadTooLarge: Row(
         "payload-too-large", "The body is too large", 413, False, CALLER, shapes.PayloadTooLargeProblem
@@ -207,7 +217,10 @@ def of_error(error: errors.GraphveilError, request_id: str) -> JSONResponse:
     if issubclass(row.model, _INVALID) and isinstance(field := members.pop("field", None), str):
         mend = str(members.pop("how_to_mend", "See the detail."))
         members["errors"] = [{"field": field, "message": error.message, "how_to_mend": mend}]
-    return response(row, request_id, detail=error.message, members=members)
+    answer = response(row, request_id, detail=error.message, members=members)
+    if isinstance(pause := members.get("retry_after"), int):
+        answer.headers["Retry-After"] = str(pause)
+    return answer
 
 
 def request_id_of(request: Request) -> str:

@@ -1,4 +1,4 @@
-"""From an async request body to a thread that reads it, chunk by chunk, and back again."""
+"""Bodies in pieces: from an async request to a thread that reads it, and from a store to an answer."""
 
 from __future__ import annotations
 
@@ -32,6 +32,17 @@ async def feed(request: Request, consume: Callable[[Iterator[bytes]], Result]) -
 def upload_slots() -> CapacityLimiter:
     """The threads that uploads of one app may hold."""
     return CapacityLimiter(MAX_UPLOADS)
+
+
+def opened(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """The chunks, of which the first has been read: a store that fails does so before the answer begins."""
+    first = next(chunks, b"")
+
+    def rest() -> Iterator[bytes]:
+        yield first
+        yield from chunks
+
+    return rest()
 
 
 async def _gather(stream: AsyncIterator[bytes]) -> bytes:

@@ -17,6 +17,11 @@ GraphveilError
 │   ├── JobFailed                the report of a job that has none
 │   ├── InvalidTransition        a state machine was asked for a step it does not have
 │   ├── IdempotencyInFlight
+│   ├── SnapshotLate             the stream has gone past this step, and nothing was received for it
+│   ├── SnapshotEarly            steps before this one are missing
+│   ├── SnapshotConflict         the step has another snapshot already
+│   ├── StreamBusy               too many snapshots wait
+│   ├── StreamClosed             no further snapshots
 │   └── InstanceRunning          a second embedded stack on one folder
 ├── PayloadTooLarge
 ├── BudgetRefused                the accountant says no
@@ -108,6 +113,26 @@ class InvalidTransition(Conflict):
 
 
 class IdempotencyInFlight(Conflict):
+    pass
+
+
+class SnapshotLate(Conflict):
+    """``next_step`` is the one that the stream waits for."""
+
+
+class SnapshotEarly(Conflict):
+    """``next_step`` is the one that the stream waits for."""
+
+
+class SnapshotConflict(Conflict):
+    pass
+
+
+class StreamBusy(Conflict):
+    pass
+
+
+class StreamClosed(Conflict):
     pass
 
 

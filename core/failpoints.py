@@ -14,6 +14,8 @@ from core.errors import InvalidInput
 
 POINTS = (
     "after_claim",
+    "before_snapshot_kept",
+    "after_snapshot_kept",
     "after_open",
     "after_read",
     "after_child",
@@ -23,6 +25,8 @@ POINTS = (
     "while_copying",
     "before_published",
     "before_mark_sent",
+    "after_snapshot_stored",
+    "before_snapshot_commit",
 )
 
 _armed: dict[str, float | None] = {}

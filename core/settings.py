@@ -83,6 +83,13 @@ class Settings(BaseSettings):
     )
     max_open_audits: int = Field(default=3, ge=1, description="Most unfinished audits of one tenant.")
     audit_wall_seconds: float = Field(default=900.0, gt=0, description="How long one audit may run.")
+    max_waiting_snapshots: int = Field(
+        default=32, ge=1, description="Most snapshots of one stream that wait to be published."
+    )
+    max_missing_steps: int = Field(
+        default=100, ge=0, description="Most missing steps of a stream that are published as empty at once."
+    )
+    max_open_streams: int = Field(default=100, ge=1, description="Most open streams of one tenant.")
     max_release_files: int = Field(default=64, ge=4, le=1_000, description="Most files of one release.")
     max_release_bytes: int = Field(default=40 * 2**30, ge=1, description="Largest release.")
     sweep_limit: int = Field(

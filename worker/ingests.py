@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -66,7 +67,7 @@ def run_ingest(process: WorkerProcess, version_id: str, draining: Callable[[], b
 
 def _conclude(process: WorkerProcess, work: ingest.IngestWork, ending: Ending) -> None:
     if ending is Ending.FINISHED:
-        result = _result(work)
+        result = read_result(work.folder)
         if "findings" in result:
             ingest.reject_ingest(process.services, work, result["findings"], result["message"])
         elif work.schema is None:
@@ -92,8 +93,9 @@ def _spec(work: ingest.IngestWork) -> dict[str, Any]:
     }
 
 
-def _result(work: ingest.IngestWork) -> dict[str, Any]:
-    path = work.folder / "result.json"
+def read_result(folder: Path) -> dict[str, Any]:
+    """What a child that validates left: a report, or findings and a message. InvalidInput otherwise."""
+    path = folder / "result.json"
     if path.is_symlink() or path.stat().st_size > MAX_RESULT_BYTES:
         raise InvalidInput("the child left no result that could be read")
     result = json.loads(path.read_bytes())

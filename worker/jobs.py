@@ -19,6 +19,7 @@ from core.privacy.meter import TranscriptEntry
 from core.workflows import bundles, publish
 from core.workflows.bundles import ReleaseFile
 from core.workflows.ingest import fetch_graph
+from worker import ticks
 from worker.folders import private_folder, write_private
 from worker.process import WorkerProcess
 from worker.pulse import Pulse
@@ -79,7 +80,8 @@ class _Attempt:
 
     def run(self) -> None:
         try:
-            fetch_graph(self._services, self._work.dataset_id, self._work.version_id, self._folder / "graph")
+            if not self._laid_out():
+                return
         except NotFound:
             publish.fail_job(self._services, self._work, JobReason.DATASET_ARCHIVED)
             return
@@ -94,6 +96,17 @@ class _Attempt:
         ending = supervise("release", self._folder, self._services.settings, self._pulse, orders)
         reach("after_child")
         self._settle(ending)
+
+    def _laid_out(self) -> bool:
+        """The graph lies in the folder; False where the job has ended, or been handed back, before that."""
+        work, graph = self._work, self._folder / "graph"
+        if work.release.get("tick") is None:
+            fetch_graph(self._services, work.dataset_id, work.version_id, graph)
+            return True
+        ending = ticks.lay_out(self._services, work, self._folder, self._pulse, self._draining)
+        if ending is not None and ending is not Ending.FINISHED:
+            self._settle(ending)
+        return ending is Ending.FINISHED
 
     def _opening(self) -> None:
         publish.record_opening(self._services, self._work)

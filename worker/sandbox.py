@@ -73,12 +73,14 @@ def release(folder: Path, channel: Channel) -> None:
     from core.publishing.spec import ReleaseSpec
 
     spec = ReleaseSpec.model_validate_json((folder / "spec.json").read_bytes())
+    previous = folder / "previous"
     run_release(
         graph_folder=folder / "graph",
         spec=spec,
         out=folder / "out",
         recorder=channel,
         progress=channel.progress,
+        previous=previous if previous.is_dir() else None,
     )
 
 
@@ -136,9 +138,40 @@ def ingest(folder: Path, channel: Channel) -> None:
     (folder / "result.json").write_text(json.dumps(result), encoding="utf-8")
 
 
+def snapshot(folder: Path, channel: Channel) -> None:
+    """``folder/snapshot`` holds schema and edges of the snapshot that ``folder/snapshot.json`` describes.
+
+    ``folder/graph`` holds its universe. ``folder/result.json`` says how it went: ``{"report": {}}``, or
+    ``{"findings": [...], "message": ...}``.
+    """
+    from core.graphs.ingest import IngestLimits, UploadedFile
+    from core.graphs.schema import GraphSchema
+    from core.graphs.snapshot_ingest import canonical_snapshot
+    from core.graphs.store import read_universe
+
+    spec = json.loads((folder / "snapshot.json").read_bytes())
+    file = spec["file"]
+    result: dict[str, Any] = {"report": {}}
+    try:
+        canonical_snapshot(
+            None if file is None else UploadedFile(folder / "upload", file["format"], file["options"]),
+            GraphSchema.model_validate(spec["schema"]),
+            read_universe(folder / "graph"),
+            folder / "snapshot",
+            IngestLimits(**spec["limits"]),
+            channel.progress,
+        )
+    except IngestRejected as error:
+        result = {"findings": error.members.get("findings", []), "message": error.message}
+    except InvalidInput as error:
+        result = {"findings": [], "message": error.message}
+    (folder / "result.json").write_text(json.dumps(result), encoding="utf-8")
+
+
 KINDS: dict[str, Callable[[Path, Channel], None]] = {
     "release": release,
     "ingest": ingest,
+    "snapshot": snapshot,
     "evaluate": evaluate,
     "audit": audit,
 }

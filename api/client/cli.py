@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from api.client import cli_audits, cli_datasets, cli_jobs
+from api.client import cli_audits, cli_compare, cli_datasets, cli_jobs, cli_streams
 from api.client.console import Session
 from api.client.sdk import Graphveil
 
@@ -40,7 +40,9 @@ def connect(
 
 cli_datasets.install(app)
 cli_jobs.install(app)
+cli_streams.install(app)
 cli_audits.install(app)
+cli_compare.install(app)
 
 
 def main() -> None:

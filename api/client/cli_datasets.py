@@ -13,8 +13,8 @@ from api.client.console import (
     ENDED_BADLY,
     answered_in_json,
     notes,
+    options_of,
     out,
-    pairs,
     read_json,
     service,
     show_findings,
@@ -67,9 +67,7 @@ def upload(
     wait: Annotated[bool, typer.Option(help="Wait until the upload is validated.")] = True,
 ) -> None:
     """Upload a part; `edges` completes the upload."""
-    options = {
-        name: value if isinstance(value, str | list) else str(value) for name, value in pairs(option).items()
-    }
+    options = options_of(option)
     columns = (
         "[progress.description]{task.description}",
         BarColumn(),

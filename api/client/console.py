@@ -120,6 +120,16 @@ def pairs(texts: list[str] | None) -> dict[str, Any]:
     return found
 
 
+def options_of(texts: list[str] | None) -> dict[str, str | list[str]]:
+    """``name=value`` texts as a format's options: texts as they are, and JSON lists as lists."""
+    values = pairs(texts)
+    plain = dict(text.partition("=")[::2] for text in texts or [])
+    return {
+        name: [str(item) for item in value] if isinstance(value, list) else plain[name]
+        for name, value in values.items()
+    }
+
+
 def table(title: str | None, *columns: str) -> Table:
     """A plain table; ids stay whole, to be copied."""
     made = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")

@@ -24,11 +24,14 @@ _STATES = {
     "failed": "red",
     "rejected": "red",
     "cancelled": "yellow",
+    "refused": "red",
     "archived": "dim",
+    "closed": "dim",
 }
 
 
-def _state(state: str) -> str:
+def coloured(state: str) -> str:
+    """The state in its colour."""
     style = _STATES.get(state, "cyan")
     return f"[{style}]{state}[/{style}]"
 
@@ -39,10 +42,10 @@ def _unit(unit: str, window: int | None) -> str:
 
 def dataset(found: Dataset) -> None:
     """One dataset, with what to do next."""
-    out.print(f"[bold]{escape(found.name)}[/bold]  {found.id}  {_state(found.state)}", highlight=False)
+    out.print(f"[bold]{escape(found.name)}[/bold]  {found.id}  {coloured(found.state)}", highlight=False)
     out.print(f"unit {_unit(found.unit, found.window)}, account {found.account_id}", highlight=False)
     if found.version:
-        out.print(f"version {found.version.number}: {_state(found.version.state)}", highlight=False)
+        out.print(f"version {found.version.number}: {coloured(found.version.state)}", highlight=False)
     if found.proposed_schema:
         out.print("A schema is proposed; check it, correct it, and send it with `graphveil confirm-schema`:")
         out.print_json(data=found.proposed_schema)
@@ -52,7 +55,7 @@ def datasets(found: Sequence[Dataset]) -> None:
     """A line for each."""
     made = table(None, "id", "name", "state", "unit")
     for one in found:
-        made.add_row(one.id, escape(one.name), _state(one.state), _unit(one.unit, one.window))
+        made.add_row(one.id, escape(one.name), coloured(one.state), _unit(one.unit, one.window))
     out.print(made)
 
 
@@ -79,8 +82,22 @@ def plan(found: Plan) -> None:
     out.print(
         f"unit {_unit(found.unit, found.window)}, {found.allotments} metered operations", highlight=False
     )
+    chosen(found.chosen_because)
+    warned(found.warnings)
     out.print("After this job the budget would be:")
     budget(found.budget_after)
+
+
+def chosen(reason: str | None) -> None:
+    """Why auto chose the method, where it did."""
+    if reason is not None:
+        out.print(f"[dim]chosen by auto: {escape(reason)}[/dim]", highlight=False)
+
+
+def warned(warnings: Sequence[str]) -> None:
+    """What the promise leaves open, a line for each."""
+    for warning in warnings:
+        out.print(f"[yellow]{escape(warning)}[/yellow]", highlight=False)
 
 
 def budget(found: Budget) -> None:
@@ -136,12 +153,13 @@ def ledger(found: Sequence[Entry]) -> None:
 def job(found: Job) -> None:
     """One job, with what to do next."""
     reason = f" ({found.reason})" if found.reason else ""
-    out.print(f"[bold]{found.id}[/bold]  {_state(found.state)}{reason}", highlight=False)
+    out.print(f"[bold]{found.id}[/bold]  {coloured(found.state)}{reason}", highlight=False)
     out.print(
         f"{found.method} on {escape(', '.join(found.edge_types))}, unit {_unit(found.unit, found.window)}, "
         f"epsilon {found.epsilon}, delta {found.delta}",
         highlight=False,
     )
+    chosen(found.chosen_because)
     if found.evaluation is not None:
         out.print(f"evaluation ({found.suite}): {_evaluation(found.evaluation)}", highlight=False)
     if found.state == "published":
@@ -165,7 +183,7 @@ def jobs(found: Sequence[Job]) -> None:
             created,
             one.method,
             one.epsilon,
-            _state(one.state),
+            coloured(one.state),
             one.reason or "",
             escape(one.label or ""),
         )

@@ -14,6 +14,7 @@ import httpx
 from api.client import files, forms
 from api.client.audits import AuditCalls
 from api.client.errors import ClientError, WaitTimeout
+from api.client.streams import StreamCalls
 from api.client.transport import Transport
 from api.schemas.budgets import Budget, Entry, LedgerPage
 from api.schemas.datasets import Dataset, Datasets, Received
@@ -27,7 +28,8 @@ _SETTLED = frozenset({"ready", "rejected", "archived"})
 class Graphveil(AuditCalls):
     """A connection to one service as one API key.
 
-    Every method may raise ProblemError, when the service refuses or fails, and TransportError.
+    Every method may raise ProblemError, when the service refuses or fails, and TransportError. The calls
+    about live streams are those of ``streams``.
     """
 
     def __init__(
@@ -42,6 +44,7 @@ class Graphveil(AuditCalls):
         self._calls = Transport(
             base_url, token, timeout_seconds=timeout_seconds, transport=transport, sleep=sleep
         )
+        self.streams = StreamCalls(self._calls)
 
     def __enter__(self) -> Self:
         return self

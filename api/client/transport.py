@@ -22,7 +22,7 @@ class Transport:
     """One connection pool to one service, as one key.
 
     A request is tried again after a lost connection or a 502, 503 or 504, when repeating it cannot act twice:
-    GET, PUT, DELETE, and a POST that carries an ``Idempotency-Key``.
+    GET, PUT, DELETE, a POST that carries an ``Idempotency-Key``, and one that its caller calls repeatable.
     """
 
     def __init__(
@@ -53,13 +53,14 @@ class Transport:
         *,
         body: Callable[[], Iterator[bytes]] | None = None,
         headers: Mapping[str, str] | None = None,
+        repeatable: bool = False,
         **options: Any,
     ) -> httpx.Response:
         """The answer, if it is a success or a 304; ProblemError or TransportError otherwise.
 
         ``body`` opens the content anew for each attempt, so that a large file streams and can be sent again.
         """
-        repeatable = method in _SAFE or "Idempotency-Key" in (headers or {})
+        repeatable = repeatable or method in _SAFE or "Idempotency-Key" in (headers or {})
         for attempt in range(RETRIES + 1):
             last = attempt == RETRIES or not repeatable
             try:
@@ -78,15 +79,19 @@ class Transport:
         raise AssertionError("the last attempt returns or raises")
 
     @contextmanager
-    def stream(self, path: str) -> Iterator[httpx.Response]:
+    def stream(self, path: str, *, params: Mapping[str, Any] | None = None) -> Iterator[httpx.Response]:
         """The answer to a GET, its body still to be read."""
         try:
-            with self._http.stream("GET", path) as answer:
+            with self._http.stream("GET", path, params=params) as answer:
                 if answer.is_error:
                     answer.read()
                 yield checked(answer)
         except httpx.TransportError as error:
             raise TransportError(f"the download broke off: {error}") from error
+
+    def sleep(self, seconds: float) -> None:
+        """Sleeps as long."""
+        self._sleep(seconds)
 
     def pause(self, answer: httpx.Response, default_seconds: float) -> None:
         """Sleeps as long as the answer's ``Retry-After`` asks."""

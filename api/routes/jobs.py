@@ -21,7 +21,7 @@ REPLAYED = "Idempotency-Replayed"
 _EXAMPLES = {
     "whole graph": {
         "summary": "A quarter of an epsilon for the whole graph",
-        "value": {"dataset_id": "ds_01k8zv2v9h6t0h3r6b8mkx2n4e", "method": "psgraph", "epsilon": "0.25"},
+        "value": {"dataset_id": "ds_01k8zv2v9h6t0h3r6b8mkx2n4e", "method": "auto", "epsilon": "0.25"},
     },
     "two formats": {
         "summary": "One relation, written as GraphML too",

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
-from api import conditional, openapi
+from api import conditional, openapi, streaming
 from api.deps import PortalDep, ServicesDep
 from api.negotiation import preferred
 from api.schemas.jobs import Artifacts, ReportPending
@@ -112,7 +111,7 @@ def get_card(
     found = _edition(services, principal, job_id)
     if isinstance(found, Response):
         return found
-    return _tagged(request, card.card(found.report.public, said).encode(), MARKDOWN)
+    return conditional.tagged_bytes(request, card.card(found.report.public, said).encode(), MARKDOWN)
 
 
 @router.get(
@@ -154,12 +153,14 @@ def _page(request: Request, found: Edition, headers: Mapping[str, str] | None = 
     from core.reports.html.render import render  # templates are compiled for those who ask for a page
 
     policy = {"Content-Security-Policy": PAGE_POLICY, **(headers or {})}
-    return _tagged(request, render(found.report, evaluation=_unfinished(found)).encode(), HTML, policy)
+    return conditional.tagged_bytes(
+        request, render(found.report, evaluation=_unfinished(found)).encode(), HTML, policy
+    )
 
 
 def _markdown(request: Request, found: Edition, headers: Mapping[str, str] | None = None) -> Response:
     text = markdown.markdown(found.report, evaluation=_unfinished(found))
-    return _tagged(request, text.encode(), MARKDOWN, headers)
+    return conditional.tagged_bytes(request, text.encode(), MARKDOWN, headers)
 
 
 def _unfinished(found: Edition) -> Literal["pending", "failed", "erased"] | None:
@@ -170,18 +171,7 @@ def _unfinished(found: Edition) -> Literal["pending", "failed", "erased"] | None
 def _json(
     request: Request, value: dict[str, Any], media_type: str, headers: Mapping[str, str] | None = None
 ) -> Response:
-    return _tagged(request, json.dumps(value, allow_nan=False).encode(), media_type, headers)
-
-
-def _tagged(
-    request: Request, body: bytes, media_type: str, headers: Mapping[str, str] | None = None
-) -> Response:
-    """The bytes with a strong ETag; 304 when the caller holds them."""
-    tag = f'"{hashlib.sha256(body).hexdigest()}"'
-    shown = {"ETag": tag, "Cache-Control": conditional.REVALIDATE, **(headers or {})}
-    if conditional.holds(request, tag):
-        return conditional.not_modified(shown)
-    return Response(body, 200, shown, media_type=media_type)
+    return conditional.tagged_bytes(request, json.dumps(value, allow_nan=False).encode(), media_type, headers)
 
 
 @router.get(
@@ -222,15 +212,4 @@ def download(
     if conditional.holds(request, headers["ETag"]):
         return conditional.not_modified(headers)
     headers["Content-Length"] = str(artifact.size_bytes)
-    return StreamingResponse(_opened(chunks), 200, headers, media_type=artifact.media_type)
-
-
-def _opened(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """The chunks, of which the first has been read: a store that fails does so before the answer begins."""
-    first = next(chunks, b"")
-
-    def rest() -> Iterator[bytes]:
-        yield first
-        yield from chunks
-
-    return rest()
+    return StreamingResponse(streaming.opened(chunks), 200, headers, media_type=artifact.media_type)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 
 from api import openapi, streaming
-from api.deps import CuratorDep, ServicesDep
+from api.deps import CuratorDep, ServicesDep, format_options
 from api.schemas.datasets import Received
 from core import errors
 from core.workflows.upload import receive_part
@@ -46,7 +46,7 @@ async def put_content(
     list, such as `columns=source&columns=target`. Sending a part again replaces it.
     """
     length = request.headers.get("content-length", "")
-    options = _options(request)
+    options = format_options(request, _NAMED)
     return await streaming.feed(
         request,
         lambda chunks: receive_part(
@@ -60,14 +60,3 @@ async def put_content(
             length=int(length) if length.isdigit() else None,
         ),
     )
-
-
-def _options(request: Request) -> dict[str, str | list[str]]:
-    """The query parameters that the route does not name: a text each, or a list where one is repeated."""
-    query = request.query_params
-    options: dict[str, str | list[str]] = {}
-    for name in query:
-        if name not in _NAMED:
-            values = query.getlist(name)
-            options[name] = values[0] if len(values) == 1 else values
-    return options

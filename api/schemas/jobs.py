@@ -16,6 +16,7 @@ STATES = (
     "awaiting_approval, queued, running, publishing, published, failed, cancelling, cancelled or rejected."
 )
 CURATORS = "Curators only; null for others."
+CHOSEN = "Why auto chose the method, from public facts; null where the request names it."
 
 
 class Evaluation(Answer):
@@ -36,6 +37,7 @@ class Job(Answer):
     dataset_id: str
     version_id: str = Field(description="The upload that the job reads.")
     method: str
+    chosen_because: str | None = Field(default=None, description=CHOSEN)
     parameters: dict[str, Any] = Field(description="Defaults filled in.")
     edge_types: list[str]
     formats: list[str] = Field(description="Formats besides the release's own tables.")
@@ -78,6 +80,7 @@ class Plan(Answer):
     """What a job would do and cost. Nothing was reserved."""
 
     method: str
+    chosen_because: str | None = Field(default=None, description=CHOSEN)
     parameters: dict[str, Any] = Field(description="Defaults filled in.")
     unit: str
     window: int | None
@@ -89,6 +92,9 @@ class Plan(Answer):
     allotments: int = Field(description="Operations that the plan grants.")
     plan_digest: str
     budget_after: Budget = Field(description="The account as it would stand with this job's reservation.")
+    warnings: list[str] = Field(
+        default=[], description="What the unit leaves open for relations that are declared to last."
+    )
 
 
 class Event(Answer):

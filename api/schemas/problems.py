@@ -86,6 +86,16 @@ class StateProblem(Problem):
     retry_after: int | None = Field(default=None, description="Seconds to wait before asking again.")
 
 
+class StreamProblem(Problem):
+    stream_id: str | None = Field(default=None, description="The stream.")
+    step: int | None = Field(default=None, description="The step that was sent.")
+    next_step: int | None = Field(default=None, description="The step that the stream waits for.")
+    state: str | None = Field(default=None, description="The state of the stream, or of the step's snapshot.")
+    waiting: int | None = Field(default=None, description="Snapshots that are not published yet.")
+    limit: int | None = Field(default=None, description="How many may be.")
+    retry_after: int | None = Field(default=None, description="Seconds to wait before sending again.")
+
+
 class ForbiddenProblem(Problem):
     required_roles: list[str] | None = Field(default=None, description="One of these roles is needed.")
 

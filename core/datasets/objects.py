@@ -23,6 +23,11 @@ def nodes_key(dataset_id: str, version_id: str, attempt: int) -> str:
     return f"{prefix(dataset_id)}/{version_id}/nodes-{attempt}"
 
 
+def snapshot_key(dataset_id: str, stream_id: str, step: int, number: int) -> str:
+    """The canonical form of one snapshot of a live stream; ``number`` counts how often it was sent anew."""
+    return f"{prefix(dataset_id)}/streams/{stream_id}/{step}-{number}"
+
+
 def derived(object_key: str) -> bool:
     """Whether the object is a node list that was read off the edges."""
     return object_key.rsplit("/", 1)[-1].startswith("nodes-")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 import numpy as np
@@ -19,18 +20,21 @@ class Permuter(Protocol):
     def permutation(self, x: int, /) -> np.ndarray: ...
 
 
-def pseudonymise(graph: Graph, rng: Permuter) -> tuple[Graph, dict[str, np.ndarray]]:
+def pseudonymise(
+    graph: Graph, rng: Permuter, kept: Mapping[str, np.ndarray] | None = None
+) -> tuple[Graph, dict[str, np.ndarray]]:
     """The same graph under a uniformly random node order, with ids ``type-000001``, ``type-000002``, ...
 
     Returns the graph and, for each node type, an int64 array with ``permutations[type][new_index] ==
     old_index``: whoever holds it can undo the renaming, so it is private. Attributes move with their nodes.
-    O(n + m log m).
+    ``kept`` is such an order that an earlier release of the same nodes has: its names stay. O(n + m log m).
     """
     permutations: dict[str, np.ndarray] = {}
     inverse: dict[str, np.ndarray] = {}
     nodes: dict[str, NodeTable] = {}
     for name, table in graph.nodes.items():
-        order = np.asarray(rng.permutation(table.count), dtype=np.int64)
+        drawn = rng.permutation(table.count) if kept is None else kept[name]
+        order = np.asarray(drawn, dtype=np.int64)
         back = np.empty(table.count, dtype=np.int64)
         back[order] = np.arange(table.count)
         permutations[name], inverse[name] = order, back

@@ -47,8 +47,8 @@ class EdgeRows:
 class EdgeCollector:
     """Rows of an edge list, resolved against the universe and gathered by type in 8 to 20 bytes each."""
 
-    def __init__(self, schema: GraphSchema, universe: Mapping[str, NodeIndex]) -> None:
-        self.schema, self.universe = schema, universe
+    def __init__(self, schema: GraphSchema, universe: Mapping[str, NodeIndex], mend_time: str) -> None:
+        self.schema, self.universe, self.mend_time = schema, universe, mend_time
         self.names = pa.array([edge_type.name for edge_type in schema.edge_types], type=pa.string())
         self.parts: dict[str, list[tuple[np.ndarray, ...]]] = {t.name: [] for t in schema.edge_types}
 
@@ -139,7 +139,7 @@ class EdgeCollector:
         rules: list[tuple[np.ndarray, Callable[[object], str]]] = [
             (empty, lambda _: f"the time is empty; edges of type {name!r} carry one"),
             (~valid & ~empty, lambda v: f"the time {shown(v)} is no integer of 64 bits; write one"),
-            (valid & ~inside, lambda v: f"the time {shown(v)} is outside {bounds}; declare a wider one"),
+            (valid & ~inside, lambda v: f"the time {shown(v)} is outside {bounds}; {self.mend_time}"),
         ]
         for mask, explain in rules:
             if mask.any():

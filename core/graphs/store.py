@@ -32,8 +32,7 @@ def write_graph(graph: Graph, folder: Path, *, compression: str = "zstd") -> Non
     """
     folder.mkdir(parents=True, exist_ok=True)
     _write_nodes(graph, folder / "nodes.parquet", compression)
-    _write_edges(graph, folder / "edges.parquet", compression)
-    (folder / "schema.json").write_text(graph.schema.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    write_edges(graph, folder, compression=compression)
 
 
 def read_graph(folder: Path) -> Graph:
@@ -41,6 +40,18 @@ def read_graph(folder: Path) -> Graph:
     schema = read_schema(folder)
     nodes = _read_nodes(folder / "nodes.parquet")
     return Graph.build(schema, nodes, _read_edges(schema, folder / "edges.parquet"))
+
+
+def write_edges(graph: Graph, folder: Path, *, compression: str = "zstd") -> None:
+    """``folder`` holds ``schema.json`` and ``edges.parquet``; with the nodes beside them it is whole."""
+    folder.mkdir(parents=True, exist_ok=True)
+    _write_edges(graph, folder / "edges.parquet", compression)
+    (folder / "schema.json").write_text(graph.schema.model_dump_json(indent=2) + "\n", encoding="utf-8")
+
+
+def read_universe(folder: Path) -> dict[str, NodeTable]:
+    """The nodes of a stored graph, whose other files need not be there."""
+    return _read_nodes(folder / "nodes.parquet")
 
 
 def read_schema(folder: Path) -> GraphSchema:

@@ -35,6 +35,7 @@ class JobReason(StrEnum):
     TIME_EXCEEDED = "time_exceeded"
     PRIVACY_VIOLATION = "privacy_violation"
     INVALID_RELEASE = "invalid_release"
+    INVALID_SNAPSHOT = "invalid_snapshot"
     WORKER_LOST = "worker_lost"
     BUDGET_EXHAUSTED = "budget_exhausted"
     RESERVATION_EXPIRED = "reservation_expired"

@@ -10,7 +10,7 @@ from sqlalchemy import func, select, text, tuple_
 from sqlalchemy.orm import Session
 
 from core.db.base import ROW_LOCK
-from core.jobs.models import Artifact, Evaluation, Job, JobEvent, JobState, MeteredRead
+from core.jobs.models import Artifact, ArtifactRole, Evaluation, Job, JobEvent, JobState, MeteredRead
 from core.jobs.states import EvaluationState
 
 
@@ -27,6 +27,11 @@ def by_key(session: Session, *, tenant: str, key: str) -> Job | None:
 
 def by_id(session: Session, job_id: str) -> Job | None:
     return session.get(Job, job_id)
+
+
+def by_ids(session: Session, job_ids: Collection[str]) -> dict[str, Job]:
+    """The jobs of these ids, by id."""
+    return {job.id: job for job in session.scalars(select(Job).where(Job.id.in_(job_ids)))}
 
 
 def locked(session: Session, job_id: str) -> Job | None:
@@ -173,6 +178,21 @@ def evaluations(session: Session, job_ids: Collection[str]) -> dict[str, Evaluat
 
 def artifacts(session: Session, job_id: str) -> Sequence[Artifact]:
     return session.scalars(select(Artifact).where(Artifact.job_id == job_id).order_by(Artifact.name)).all()
+
+
+def artifact_names(
+    session: Session, job_ids: Collection[str], roles: Collection[ArtifactRole]
+) -> dict[str, list[str]]:
+    """The names of each job's files of these roles, sorted."""
+    query = (
+        select(Artifact.job_id, Artifact.name)
+        .where(Artifact.job_id.in_(job_ids), Artifact.role.in_(roles))
+        .order_by(Artifact.job_id, Artifact.name)
+    )
+    names: dict[str, list[str]] = {}
+    for job_id, name in session.execute(query):
+        names.setdefault(job_id, []).append(name)
+    return names
 
 
 def artifact(session: Session, job_id: str, name: str) -> Artifact | None:

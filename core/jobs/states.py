@@ -8,6 +8,7 @@ under this reservation):
 | bytes staged, charge committed              | any    | charge, names every digest | published           |
 | child failed, killed, too large, too slow,  | yes    | forfeit                    | failed, reason      |
 |   broke its plan, wrote an invalid release  | no     | release                    | failed, reason      |
+| a stream's snapshot breaks its schema       | no     | release                    | invalid_snapshot    |
 | cancelled by its caller, dataset archived   | yes    | forfeit                    | cancelled           |
 |                                             | no     | release                    | cancelled           |
 | lease lost, or drained by the operator      | yes    | give back, reserve anew    | queued              |
@@ -16,6 +17,8 @@ under this reservation):
 |   ... and no attempt is left                | yes    | give back                  | worker_lost         |
 |                                             | no     | release                    | worker_lost         |
 | reservation ran out while queued            | no     | expire                     | reservation_expired |
+
+The reservation of a stream's snapshot never runs out: it waits for the snapshots before it.
 
 A failure after the opening costs its budget because it is an output: whether it happened can depend on the
 data, for loading the graph takes time and memory that depend on it.

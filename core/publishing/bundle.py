@@ -29,8 +29,11 @@ EDGE_COLUMNS = pa.schema(
 )
 
 
-def write_tables(graph: Graph, folder: Path) -> None:
-    """``folder`` holds nodes.parquet, edges.parquet and schema.json of ``graph``. One chunk in memory."""
+def write_tables(graph: Graph, folder: Path, *, first_step: int = 0) -> None:
+    """``folder`` holds nodes.parquet, edges.parquet and schema.json of ``graph``. One chunk in memory.
+
+    ``first_step`` is what the graph's step 0 is called: a snapshot of a live stream has its number there.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     pq.write_table(
         _node_table(graph), folder / "nodes.parquet", compression="zstd", row_group_size=CHUNK_ROWS
@@ -48,7 +51,7 @@ def write_tables(graph: Graph, folder: Path) -> None:
                     pa.repeat(pa.scalar(edge_type.name), size),
                     pa.nulls(size, pa.int32())
                     if table.step is None
-                    else pa.array(table.step[rows], pa.int32()),
+                    else pa.array(table.step[rows] + np.int32(first_step), pa.int32()),
                 ]
                 writer.write_table(pa.Table.from_arrays(columns, schema=EDGE_COLUMNS))
     (folder / "schema.json").write_text(graph.schema.model_dump_json(indent=2) + "\n", encoding="utf-8")
@@ -98,17 +101,29 @@ def write_alignment(permutations: Mapping[str, np.ndarray], path: Path) -> None:
     pq.write_table(pa.concat_tables(parts), path, compression="zstd")
 
 
-def read_aligned(release: Path, alignment: Path) -> Graph:
-    """The released graph with every node back at its original's index; ids and attributes left out."""
+def read_alignment(path: Path) -> dict[str, np.ndarray]:
+    """What :func:`write_alignment` was given."""
+    aligned = pq.read_table(path)
+    found = {}
+    for kind in pc.unique(aligned["type"]).to_pylist():
+        rows = aligned.filter(pc.equal(aligned["type"], kind))
+        found[kind] = np.empty(rows.num_rows, dtype=np.int64)
+        found[kind][rows["index"].to_numpy()] = rows["original"].to_numpy()
+    return found
+
+
+def read_aligned(release: Path, alignment: Path, *, first_step: int = 0) -> Graph:
+    """The released graph with every node back at its original's index; ids and attributes left out.
+
+    ``first_step`` as it was written.
+    """
     schema = GraphSchema.model_validate_json((release / "schema.json").read_bytes())
     named = pq.read_table(release / "nodes.parquet", columns=["id", "type"])
-    aligned = pq.read_table(alignment)
-    ids, original = {}, {}
-    for kind in (node_type.name for node_type in schema.node_types):
-        ids[kind] = named.filter(pc.equal(named["type"], kind))["id"].combine_chunks()
-        rows = aligned.filter(pc.equal(aligned["type"], kind))
-        original[kind] = np.empty(len(ids[kind]), dtype=np.int64)
-        original[kind][rows["index"].to_numpy()] = rows["original"].to_numpy()
+    original = read_alignment(alignment)
+    ids = {
+        kind: named.filter(pc.equal(named["type"], kind))["id"].combine_chunks()
+        for kind in (node_type.name for node_type in schema.node_types)
+    }
     edges = {}
     for edge_type in schema.edge_types:
         rows = pq.read_table(release / "edges.parquet", filters=[("type", "=", edge_type.name)])
@@ -118,7 +133,7 @@ def read_aligned(release: Path, alignment: Path) -> Graph:
             if index.null_count:
                 raise PrivacyViolation("a released edge names an undeclared node")
             ends.append(original[kind][index.to_numpy()])
-        step = rows["step"].to_numpy() if edge_type.temporal else None
+        step = rows["step"].to_numpy() - np.int32(first_step) if edge_type.temporal else None
         edges[edge_type.name] = EdgeTable(ends[0], ends[1], step)
     nodes = {kind: NodeTable(len(found)) for kind, found in ids.items()}
     return Graph.build(_without_attributes(schema), nodes, edges)

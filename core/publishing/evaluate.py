@@ -31,7 +31,9 @@ def run_evaluation(
     progress("load", 0, 2)
     public = PublicPart.model_validate(json.loads((release_folder / "release" / "public.json").read_bytes()))
     synthetic = bundle.read_aligned(
-        release_folder / "release", release_folder / "private" / "alignment.parquet"
+        release_folder / "release",
+        release_folder / "private" / "alignment.parquet",
+        first_step=0 if spec.tick is None else spec.tick.step,
     )
     progress("load", 1, 2)
     original = restricted(read_graph(graph_folder), synthetic.schema)

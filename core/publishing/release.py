@@ -7,7 +7,7 @@ data, and costs. After it the only errors are a generator's own and privacy viol
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +30,7 @@ from core.privacy.plan import PrivacyPlan
 from core.privacy.private_graph import PrivateGraph
 from core.publishing import bundle
 from core.publishing.spec import ReleaseSpec
+from core.publishing.tick import fitted, kept_order, save_state
 from core.reports.build import Origin, public_part
 
 if TYPE_CHECKING:
@@ -46,17 +47,24 @@ class Agreed:
 
 
 def run_release(
-    *, graph_folder: Path, spec: ReleaseSpec, out: Path, recorder: Recorder, progress: Progress
+    *,
+    graph_folder: Path,
+    spec: ReleaseSpec,
+    out: Path,
+    recorder: Recorder,
+    progress: Progress,
+    previous: Path | None = None,
 ) -> None:
     """``out`` holds a complete release bundle: ``release/``, ``private/`` and ``manifest.json``.
 
     ``recorder`` was told, durably, before the graph was opened and before each metered operation drew. Errors
     before the opening: InvalidInput and its kinds (unknown method or format, parameters or plan that do not
     fit). Errors after it: PrivacyViolation (overrun, unmetered fit, a sample outside its universe)
-    and the generator's own; none of this module's texts depends on the data. Time is the generator's plus
-    O(m log m).
+    and the generator's own; none of this module's texts depends on the data. ``previous``, for a snapshot of
+    a live stream, holds what the last published one left (:mod:`core.publishing.tick`). Time is the
+    generator's plus O(m log m).
     """
-    publish(registry.get(spec.method), graph_folder, spec, out, recorder, progress)
+    publish(registry.get(spec.method), graph_folder, spec, out, recorder, progress, previous)
 
 
 def publish(
@@ -66,6 +74,7 @@ def publish(
     out: Path,
     recorder: Recorder,
     progress: Progress,
+    previous: Path | None = None,
 ) -> None:
     """As :func:`run_release`, with the generator given."""
     agreed = agree(generator, read_schema(graph_folder), spec)
@@ -74,18 +83,21 @@ def publish(
     graph = read_graph(graph_folder)
     progress("load", 1, 1)
     meter = Meter(agreed.plan, recorder)
-    model = generator.fit(PrivateGraph(graph, meter), agreed.plan, agreed.params, progress)
+    private = PrivateGraph(graph, meter)
+    model, state = fitted(generator, private, agreed.plan, agreed.params, spec.tick, previous, progress)
     require_metered(meter.transcript)
     guarantee = guarantee_of(agreed.plan, meter.transcript, spec.delta_atto)
     rng = noise_generator() if spec.seed is None else public_generator(spec.seed)
     sampled = model.sample(rng, progress)
-    released, permutations = dress(sampled, graph, agreed.released, spec.edge_types, rng)
+    order = kept_order(previous)
+    released, permutations = dress(sampled, graph, agreed.released, spec.edge_types, rng, order)
     progress("write", 0, 1)
     folder = out / "release"
-    bundle.write_tables(released, folder)
+    bundle.write_tables(released, folder, first_step=agreed.plan.first_step)
     media_types = _export(released, folder, spec.formats)
     bundle.write_alignment(permutations, out / "private" / "alignment.parquet")
     model.save(out / "private" / "model")
+    save_state(state, out / "private")
     progress("write", 1, 1)
     progress("describe", 0, 1)
     entries = bundle.manifest(out, media_types)
@@ -125,7 +137,15 @@ def agree(generator: Generator, schema: GraphSchema, spec: ReleaseSpec) -> Agree
     _require_protected(schema, spec.edge_types)
     released = released_schema(schema, spec.edge_types)
     _require_writable(spec.formats, released)
-    facts = PublicFacts(schema, spec.unit, spec.window, spec.nano_epsilon, spec.delta_atto, spec.edge_types)
+    facts = PublicFacts(
+        schema,
+        spec.unit,
+        spec.window,
+        spec.nano_epsilon,
+        spec.delta_atto,
+        spec.edge_types,
+        tick=None if spec.tick is None else spec.tick.step,
+    )
     plan = generator.plan(params, facts)
     if plan.digest() != PrivacyPlan.from_json(spec.plan).digest():
         raise PlanExceeded("the reserved plan does not follow from the method, its parameters and the schema")
@@ -156,10 +176,11 @@ def _require_writable(names: Sequence[str], released: GraphSchema) -> None:
 def released_schema(schema: GraphSchema, edge_types: Sequence[str]) -> GraphSchema:
     """What the release declares: the asked and the public relations, and the public attributes.
 
-    ``functional`` and ``once`` are facts about the original that a synthetic relation need not keep.
+    ``functional``, ``once`` and ``edge_bound`` are facts about the original that a synthetic relation need
+    not keep.
     """
     kept = tuple(
-        t if t.public else t.model_copy(update={"functional": False, "once": False})
+        t if t.public else t.model_copy(update={"functional": False, "once": False, "edge_bound": None})
         for t in schema.edge_types
         if t.public or t.name in edge_types
     )
@@ -179,12 +200,14 @@ def dress(
     schema: GraphSchema,
     edge_types: Sequence[str],
     rng: Permuter,
+    order: Mapping[str, np.ndarray] | None = None,
 ) -> tuple[Graph, dict[str, np.ndarray]]:
     """The sample with the public parts of the original around it, and where each node came from.
 
     Public relations, public attributes and, where declared public, node ids are copied; else nodes get fresh
-    pseudonyms in a random order. ``permutations[type][new_index] == original_index``. Of the sample only the
-    asked relations are read; PrivacyViolation when one is missing or has another universe.
+    pseudonyms in a random order, or those of ``order``. ``permutations[type][new_index] ==
+    original_index``. Of the sample only the asked relations are read; PrivacyViolation when one is missing or
+    has another universe.
     """
     import numpy as np
 
@@ -206,7 +229,7 @@ def dress(
     graph = Graph.build(schema, nodes, edges)
     if public_ids:
         return graph, {name: np.arange(table.count) for name, table in graph.nodes.items()}
-    return pseudonymise(graph, rng)
+    return pseudonymise(graph, rng, order)
 
 
 def _export(graph: Graph, folder: Path, names: Sequence[str]) -> dict[str, str]:
@@ -221,4 +244,14 @@ def _export(graph: Graph, folder: Path, names: Sequence[str]) -> dict[str, str]:
 
 
 def _origin(generator: Generator, spec: ReleaseSpec) -> Origin:
-    return Origin(spec.job_id, spec.dataset_id, spec.dataset_version, spec.method, generator.title, spec.seed)
+    return Origin(
+        spec.job_id,
+        spec.dataset_id,
+        spec.dataset_version,
+        spec.method,
+        generator.title,
+        spec.seed,
+        spec.chosen_because,
+        None if spec.tick is None else spec.tick.stream_id,
+        None if spec.tick is None else spec.tick.step,
+    )

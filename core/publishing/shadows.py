@@ -13,6 +13,7 @@ from core.privacy.entropy import public_generator
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.private_graph import PrivateGraph
 from core.publishing.spec import EvaluationSpec
+from core.publishing.tick import fitted
 
 SHADOWS = {Suite.QUICK: 0, Suite.STANDARD: 1, Suite.FULL: 3}
 
@@ -25,7 +26,13 @@ def shadow_releases(published: Graph, spec: EvaluationSpec) -> list[tuple[Graph,
     the release. Time: a fit each.
     """
     facts = PublicFacts(
-        published.schema, spec.unit, spec.window, spec.nano_epsilon, spec.delta_atto, spec.edge_types
+        published.schema,
+        spec.unit,
+        spec.window,
+        spec.nano_epsilon,
+        spec.delta_atto,
+        spec.edge_types,
+        tick=None if spec.tick is None else spec.tick.step,
     )
     shadows = []
     try:
@@ -34,7 +41,7 @@ def shadow_releases(published: Graph, spec: EvaluationSpec) -> list[tuple[Graph,
         plan = generator.plan(params, facts)
         for seed in range(SHADOWS[spec.suite]):
             session = PrivateGraph(published, Meter(plan, MemoryRecorder()))
-            model = generator.fit(session, plan, params, no_progress)
+            model, _ = fitted(generator, session, plan, params, spec.tick, None, no_progress)
             shadows.append((published, model.sample(public_generator(seed), no_progress)))
     except (GraphveilError, ValidationError):
         return []

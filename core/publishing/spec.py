@@ -14,6 +14,15 @@ ATTO = 10**18
 _MAX_INT = 2**63 - 1
 
 
+class Tick(BaseModel):
+    """Which snapshot of which live stream a job publishes."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    stream_id: Annotated[str, Field(min_length=1, max_length=64)]
+    step: Annotated[int, Field(ge=0, lt=MAX_STEPS)]
+
+
 class ReleaseSpec(BaseModel):
     """One job, as the service reserved it; read as JSON by the child process.
 
@@ -27,6 +36,9 @@ class ReleaseSpec(BaseModel):
     dataset_id: Annotated[str, Field(min_length=1, max_length=64)]
     dataset_version: Annotated[str, Field(min_length=1, max_length=64)]
     method: Annotated[str, Field(min_length=1, max_length=64)]
+    chosen_because: Annotated[str, Field(max_length=2000)] | None = Field(
+        default=None, description="Why ``auto`` chose the method; None where the caller named it."
+    )
     params: dict[str, Any] = Field(default_factory=dict)
     unit: Unit
     window: Annotated[int, Field(ge=1, le=MAX_STEPS)] | None = None
@@ -39,6 +51,7 @@ class ReleaseSpec(BaseModel):
         default=None, description="Seeds the sampling draws; for datasets marked public only."
     )
 
+    tick: Tick | None = Field(default=None, description="Given for one snapshot of a live stream.")
     derived: Annotated[tuple[Derived, ...], Field(max_length=2)] = Field(
         default=(), description="What of the public schema and universe was read off the data."
     )
@@ -67,6 +80,7 @@ class EvaluationSpec(BaseModel):
     nano_epsilon: Annotated[int, Field(ge=1, le=_MAX_INT)]
     delta_atto: Annotated[int, Field(ge=0, lt=ATTO)] = 0
     edge_types: Annotated[tuple[Name, ...], Field(min_length=1, max_length=256)]
+    tick: Tick | None = None
     reduced_from: Suite | None = Field(
         default=None, description="The suite that was asked for, where it was too much; None: this one."
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import tarfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from core.errors import StorageError
@@ -27,10 +27,11 @@ def pack(folder: Path) -> Iterator[bytes]:
     yield bytes(2 * tarfile.BLOCKSIZE)
 
 
-def unpack(chunks: Iterable[bytes], folder: Path) -> None:
-    """The folder holds the packed files. StorageError where the stream is not what :func:`pack` makes.
+def unpack(chunks: Iterable[bytes], folder: Path, *, only: Collection[str] | None = None) -> None:
+    """The folder holds the packed files, or those of the names in ``only``.
 
-    The stream is read to its end, so that a sealed stream has shown that nothing is missing.
+    StorageError where the stream is not what :func:`pack` makes. The stream is read to its end, so that a
+    sealed stream has shown that nothing is missing.
     """
     stream = _Reader(chunks)
     try:
@@ -38,7 +39,8 @@ def unpack(chunks: Iterable[bytes], folder: Path) -> None:
             for member in archive:
                 if not member.isreg() or Path(member.name).name != member.name:
                     raise StorageError("the stored folder holds something other than files")
-                archive.extract(member, folder, filter="data")
+                if only is None or member.name in only:
+                    archive.extract(member, folder, filter="data")
     except tarfile.TarError as error:
         raise StorageError("the stored folder is damaged") from error
     stream.drain()

@@ -7,6 +7,8 @@ from core.datasets.models import Dataset, DatasetState
 from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.logging import get_logger
+from core.streams import repository as streams
+from core.streams import service as stream_service
 from core.workflows.cancel import cancel_jobs_of
 from core.workflows.context import Services
 
@@ -14,7 +16,8 @@ log = get_logger(__name__)
 
 
 def archive_dataset(services: Services, principal: Principal, dataset_id: str) -> Dataset:
-    """Nothing of the dataset's content can be read again and its jobs are cancelled; its ledger stays.
+    """Nothing of the dataset's content can be read again; its jobs are cancelled, its streams closed; its
+    ledger stays.
 
     The content key is destroyed together with the change of state; then the bytes are deleted. Safe to
     repeat: a repetition deletes what a failure of the storage left. Published releases stay. Raises
@@ -26,6 +29,8 @@ def archive_dataset(services: Services, principal: Principal, dataset_id: str) -
         if dataset.state != DatasetState.ARCHIVED:
             service.archive(session, dataset)
             vault.destroy_key(session, dataset.id)
+            for stream in streams.open_of_dataset(session, dataset.id):
+                stream_service.close(session, stream)
             cancel_jobs_of(session, services.settings, dataset.id, actor=principal.key_id)
     services.store.delete_prefix(objects.prefix(dataset_id))
     log.info("dataset_archived", dataset_id=dataset_id)

@@ -19,7 +19,7 @@ from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.publishing.spec import EvaluationSpec
 from core.storage.sealed import seal, unseal
-from core.workflows import settle
+from core.workflows import settle, tick_work
 from core.workflows.bundles import MAX_REPORT_BYTES
 from core.workflows.context import Services
 from core.workflows.ingest import fetch_graph
@@ -100,7 +100,10 @@ def fetch_evaluation(services: Services, work: EvaluationWork, *, graph: Path, r
 
     NotFound once the dataset is erased.
     """
-    fetch_graph(services, work.dataset_id, work.version_id, graph)
+    if work.spec.tick is None:
+        fetch_graph(services, work.dataset_id, work.version_id, graph)
+    else:
+        tick_work.fetch_tick_graph(services, work.dataset_id, work.version_id, work.job_id, graph)
     with services.db.transaction() as session:
         key = vault.content_key(session, work.dataset_id, services.settings.master_key)
         files = [a for a in repository.artifacts(session, work.job_id) if a.name in NEEDED]

@@ -8,7 +8,7 @@ on or the dataset was archived.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -126,10 +126,13 @@ def finish_ingest(services: Services, work: IngestWork, report: Mapping[str, Any
         packed = alive(services, work, pack(work.graph_folder))
         services.store.put(key, seal(packed, content_key(services, work), context=key))
         with held(services, work) as (session, dataset, version):
-            version.fingerprint = lineage.keyed_fingerprint(
-                fingerprint_key(services), tenant=dataset.tenant, content=str(content)
-            )
-            refusal = attach(session, dataset, version.fingerprint)
+            refusal = None
+            if any(counts["edges"] for counts in report["edges"].values()):
+                version.fingerprint = lineage.keyed_fingerprint(
+                    fingerprint_key(services), tenant=dataset.tenant, content=str(content)
+                )
+                refusal = attach(session, dataset, version.fingerprint)
+            # Without an edge it is nobody's content: the datasets of two streams begin alike.
             if refusal is None:
                 _accept(session, dataset, version, stored, key, report)
             else:
@@ -209,8 +212,13 @@ def recover_ingests(services: Services, limit: int) -> int:
     return each(lost, recover, subject=lambda ids: ids[1])
 
 
-def fetch_graph(services: Services, dataset_id: str, version_id: str, folder: Path) -> None:
-    """The folder holds the version's canonical graph. NotFound once it is erased; StorageError if damaged."""
+def fetch_graph(
+    services: Services, dataset_id: str, version_id: str, folder: Path, *, only: Collection[str] | None = None
+) -> None:
+    """The folder holds the version's canonical graph, or only some of its files.
+
+    NotFound once it is erased; StorageError if damaged.
+    """
     with services.db.transaction() as session:
         version = repository.version(session, version_id)
         if version is None or version.dataset_id != dataset_id or version.state != VersionState.READY:
@@ -221,7 +229,7 @@ def fetch_graph(services: Services, dataset_id: str, version_id: str, folder: Pa
         )
     assert object_key is not None  # every ready version has one
     make_private_folder(folder)
-    unpack(unseal(services.store.get(object_key), key, context=object_key), folder)
+    unpack(unseal(services.store.get(object_key), key, context=object_key), folder, only=only)
 
 
 def _accept(
@@ -236,6 +244,7 @@ def _accept(
     service.close(session, version)
     version.object_key, version.graph_schema = object_key, schema.model_dump(mode="json")
     version.ingest_report, version.findings = _shown(report), None
+    version.node_counts = {name: int(count) for name, count in report["nodes"].items()}
     dataset.current_version_id = version.id
 
 

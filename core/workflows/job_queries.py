@@ -17,7 +17,7 @@ from core.jobs import repository
 from core.jobs import service as jobs
 from core.jobs.models import Evaluation, Job, JobEvent, JobState
 from core.ledger.amounts import format_delta, format_epsilon
-from core.workflows import paging
+from core.workflows import paging, ticks
 from core.workflows.context import Services
 from core.workflows.release_queries import artifacts, get_report, open_artifact
 
@@ -63,6 +63,7 @@ class JobView:
     dataset_id: str
     version_id: str
     method: str
+    chosen_because: str | None
     parameters: dict[str, Any]
     edge_types: tuple[str, ...]
     formats: tuple[str, ...]
@@ -188,11 +189,12 @@ def _view(principal: Principal, job: Job, evaluation: Evaluation | None, last: J
         dataset_id=job.dataset_id,
         version_id=job.version_id,
         method=job.method,
+        chosen_because=release.get("chosen_because"),
         parameters=release["params"],
         edge_types=tuple(release["edge_types"]),
         formats=tuple(release["formats"]),
         label=job.spec["label"],
-        epsilon=format_epsilon(release["nano_epsilon"]),
+        epsilon=format_epsilon(ticks.nano_epsilon(job)),
         delta=format_delta(release["delta_atto"]),
         unit=release["unit"],
         window=release["window"],

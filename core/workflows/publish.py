@@ -28,7 +28,7 @@ from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.privacy.meter import TranscriptEntry
 from core.storage.sealed import seal
-from core.workflows import settle
+from core.workflows import settle, ticks
 from core.workflows.bundles import ReleaseFile
 from core.workflows.context import Services
 
@@ -71,9 +71,14 @@ def seal_context(job_id: str, name: str) -> str:
 
 
 def begin_job(services: Services, job_id: str, worker: str) -> JobWork | None:
-    """The job runs under this worker's lease, its reservation no longer expires; None if it is not free."""
+    """The job runs under this worker's lease, its reservation no longer expires; None if it is not free.
+
+    Not free is also a stream's snapshot while one before it has not ended.
+    """
     settings = services.settings
     with services.db.transaction() as session:
+        if not ticks.may_run(session, job_id):
+            return None
         job = leases.claim(
             session,
             Job,
@@ -243,6 +248,7 @@ def finish_release(services: Services, job_id: str) -> None:
             return
         attempt = job.attempt
         jobs.published(session, job)
+        ticks.ended(session, job)
         session.add(Evaluation(id=job_id, state=EvaluationState.PENDING))
         session.flush()
         outbox.ring(session, Topic.EVALUATE, job_id)

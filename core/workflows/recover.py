@@ -22,6 +22,7 @@ from core.workflows import ingest, publish, settle
 from core.workflows.audits import hand_back_audit
 from core.workflows.context import Services
 from core.workflows.evaluate import hand_back_evaluation
+from core.workflows.snapshots import recover_snapshots as recover_stored_snapshots
 from core.workflows.sweeps import each
 
 ACTOR = "reaper"
@@ -101,6 +102,11 @@ def recover_uploads(services: Services) -> int:
     return ingest.recover_uploads(services, services.settings.sweep_limit)
 
 
+def recover_snapshots(services: Services) -> int:
+    """Snapshots that were stored, and whose sender's process was gone before they were named, are deleted."""
+    return recover_stored_snapshots(services, services.settings.sweep_limit)
+
+
 def recover_lost_evaluations(services: Services) -> int:
     """Comparisons whose worker is gone wait for another, or have failed."""
     with services.db.transaction() as session:
@@ -166,6 +172,7 @@ DUTIES: dict[str, Callable[[Services], int]] = {
     "expire_reservations": expire_reservations,
     "recover_lost_ingests": recover_lost_ingests,
     "recover_uploads": recover_uploads,
+    "recover_snapshots": recover_snapshots,
     "recover_lost_evaluations": recover_lost_evaluations,
     "recover_lost_audits": recover_lost_audits,
     "delete_unclaimed_staging": delete_unclaimed_staging,

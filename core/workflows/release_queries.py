@@ -23,6 +23,7 @@ from core.ledger.models import EntryKind, Filter, LedgerEntry
 from core.reports.evidence import CuratorPart
 from core.reports.model import SCHEMA_VERSION, Charge, PublicPart, Report
 from core.storage.sealed import unseal
+from core.workflows import ticks
 from core.workflows.bundles import MAX_REPORT_BYTES, REPORT
 from core.workflows.context import Services
 from core.workflows.evaluate import CURATOR_REPORT
@@ -175,7 +176,7 @@ def _charge(session: Session, job: Job, *, exact: bool) -> Charge:
         filter="renyi" if statement.filter == Filter.RENYI else "basic",
         charged={name: int(amount) for name, amount in entry.amounts.items()},
         remaining={"epsilon": left.nano_epsilon, "delta": left.delta_atto},
-        charged_epsilon=format_epsilon(job.spec["release"]["nano_epsilon"]) if bounded else None,
+        charged_epsilon=format_epsilon(ticks.nano_epsilon(job)) if bounded else None,
         remaining_epsilon=format_epsilon(left.nano_epsilon),
         charged_at=entry.created_at.isoformat() if exact else None,
     )

@@ -15,6 +15,7 @@ from core.ledger import service as ledger
 from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.settings import Settings
+from core.workflows import ticks
 
 RETRY_SECONDS = 5.0
 RETRY_GROWTH = 4
@@ -29,7 +30,7 @@ def fail(session: Session, settings: Settings, job: Job, reason: JobReason, *, a
         cancel(session, settings, job, actor=actor)
         return
     _settle(session, settings, job, reason, actor)
-    jobs.failed(session, job, reason)
+    _failed(session, job, reason)
 
 
 def cancel(
@@ -39,12 +40,13 @@ def cancel(
     why = reason or JobReason(job.reason or JobReason.CANCELLED_BY_CALLER)
     _settle(session, settings, job, why, actor)
     jobs.cancelled(session, job, why)
+    ticks.ended(session, job)
 
 
 def expire(session: Session, job: Job, *, actor: str) -> None:
     """The queued job has failed because its reservation ran out; the budget is free again."""
     ledger.expire(session, job.reservation_id, reason=JobReason.RESERVATION_EXPIRED, actor=actor)
-    jobs.failed(session, job, JobReason.RESERVATION_EXPIRED)
+    _failed(session, job, JobReason.RESERVATION_EXPIRED)
 
 
 def hand_back(session: Session, settings: Settings, job: Job, *, actor: str) -> None:
@@ -56,17 +58,22 @@ def hand_back(session: Session, settings: Settings, job: Job, *, actor: str) -> 
         cancel(session, settings, job, actor=actor)
     elif job.attempt >= settings.max_attempts:
         _return(session, settings, job, JobReason.WORKER_LOST, actor, give_back=job.first_read_at is not None)
-        jobs.failed(session, job, JobReason.WORKER_LOST)
+        _failed(session, job, JobReason.WORKER_LOST)
     elif job.first_read_at is None or _reserved_anew(session, settings, job, actor):
         jobs.requeue(job)
         outbox.ring(session, Topic.RUN, job.id, not_before_seconds=retry_pause(job.attempt))
     else:
-        jobs.failed(session, job, JobReason.BUDGET_EXHAUSTED)
+        _failed(session, job, JobReason.BUDGET_EXHAUSTED)
 
 
 def retry_pause(attempt: int) -> float:
     """Seconds before the attempt after this one: an outage of a moment must not use up every attempt."""
     return RETRY_SECONDS * RETRY_GROWTH ** (attempt - 1)
+
+
+def _failed(session: Session, job: Job, reason: JobReason) -> None:
+    jobs.failed(session, job, reason)
+    ticks.ended(session, job)
 
 
 def _reserved_anew(session: Session, settings: Settings, job: Job, actor: str) -> bool:
@@ -81,7 +88,7 @@ def _reserved_anew(session: Session, settings: Settings, job: Job, actor: str) -
                 window=job.spec["release"]["window"],
                 job_id=job.id,
                 actor=actor,
-                expires_in_seconds=settings.reservation_seconds,
+                expires_in_seconds=None if ticks.is_tick(job) else settings.reservation_seconds,
             )
     except BudgetRefused:
         return False

@@ -93,7 +93,7 @@ def receive_part(
     under way or being validated, LeaseLost when the dataset was archived meanwhile, StorageError.
     """
     require(principal, Role.CURATOR)
-    _check(part, format, options)
+    check_file(part, format, options)
     limit = services.settings.max_upload_bytes
     if length is not None and length > limit:
         raise too_large(limit)
@@ -166,7 +166,8 @@ def too_large(limit: int) -> PayloadTooLarge:
     return PayloadTooLarge(f"an uploaded file has at most {limit} bytes", limit_bytes=limit)
 
 
-def _check(part: str, format: str, options: Mapping[str, Any]) -> None:
+def check_file(part: str, format: str, options: Mapping[str, Any]) -> None:
+    """Part and format are known, and the options can be stored. UnknownFormat, InvalidInput otherwise."""
     if part not in (NODES, EDGES):
         raise InvalidInput(f"a part is {NODES} or {EDGES}", field="part")
     # By the names of the modules: reading them in would load the libraries that only a worker has.

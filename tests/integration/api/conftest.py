@@ -33,7 +33,17 @@ SCHEMA = {
     "node_types": [{"name": "person", "count": 60}],
     "edge_types": [{"name": "mail", "source": "person", "target": "person"}],
 }
+TIMED = {
+    "node_types": [{"name": "person", "count": 60}],
+    "edge_types": [{"name": "contact", "source": "person", "target": "person", "temporal": True}],
+    "time": {"start": 0, "width": 7, "count": 52},
+}
 EDGES = "source,target\n" + "".join(f"{i},{(7 * i + k) % 60}\n" for i in range(60) for k in (1, 2, 3))
+
+
+def week(step: int) -> str:
+    """The rows of one step of a stream of contacts."""
+    return "source,target\n" + "".join(f"{i},{(5 * i + step + k) % 60}\n" for i in range(60) for k in (1, 2))
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -129,6 +139,27 @@ class Tenant:
         assert state == "ready"
         return dataset_id
 
+    def streamable(self, epsilon: str = "2", *, window: int = 2) -> str:
+        """A ready dataset whose edges come week by week: its first upload names the nodes alone."""
+        dataset_id = self.register(epsilon, unit="w-event", window=window, graph_schema=TIMED)["id"]
+        received = self.upload(dataset_id, "source,target,time\n")
+        assert received.status_code == 200, received.text
+        self.work(Topic.INGEST, received.json()["id"])
+        return dataset_id
+
+    def stream(self, dataset_id: str, epsilon: str = "1", **request: Any) -> dict[str, Any]:
+        """An open stream."""
+        body = {"dataset_id": dataset_id, "epsilon": epsilon, "method": "psgraph", **request}
+        headers = {"Idempotency-Key": secrets.token_hex(8)}
+        answer = self.call("POST", "/streams", json=body, headers=headers)
+        assert answer.status_code == 201, answer.text
+        return answer.json()
+
+    def push(self, stream_id: str, content: str | bytes, *roles: Role, **query: Any) -> Any:
+        """A snapshot is sent."""
+        path = f"/streams/{stream_id}/snapshots"
+        return self.call("POST", path, *roles, content=content, params=query)
+
     def submit(self, dataset_id: str, epsilon: str = "0.5", *, key: str | None = None, **request: Any) -> Any:
         body = {"dataset_id": dataset_id, "epsilon": epsilon, **request}
         return self.call("POST", "/jobs", json=body, headers={"Idempotency-Key": key or secrets.token_hex(8)})
@@ -159,6 +190,25 @@ def published_job(house: Tenant, ready_dataset: str) -> str:
     house.work(Topic.RUN, job_id)
     house.work(Topic.EVALUATE, job_id)
     return job_id
+
+
+@pytest.fixture(scope="session")
+def stream_dataset(house: Tenant) -> str:
+    """A dataset for streams, with budget enough for all tests."""
+    return house.streamable(epsilon="900")
+
+
+@pytest.fixture(scope="session")
+def published_stream(house: Tenant) -> str:
+    """A stream that has published three steps, the last of them empty; the first was compared."""
+    stream_id = house.stream(house.streamable())["id"]
+    for step, content in enumerate((week(0), week(1), "")):
+        answer = house.push(stream_id, content, step=step)
+        assert answer.status_code == 202, answer.text
+        house.work(Topic.RUN, answer.json()["job_id"])
+    first = house.call("GET", f"/streams/{stream_id}/snapshots/0").json()
+    house.work(Topic.EVALUATE, first["job_id"])
+    return stream_id
 
 
 @pytest.fixture

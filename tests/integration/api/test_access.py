@@ -11,6 +11,7 @@ from tests.integration.api.conftest import SCHEMA, Tenant
 
 REGISTER = {"name": "n", "unit": "edge", "epsilon": "1", "graph_schema": SCHEMA}
 JOB = {"dataset_id": "ds_none", "epsilon": "1"}
+STREAM = {"dataset_id": "ds_none", "epsilon": "1"}
 EVERY_ROUTE = [
     ("GET", "/datasets"),
     ("POST", "/datasets"),
@@ -34,6 +35,16 @@ EVERY_ROUTE = [
     ("GET", "/jobs/{job}/artifacts"),
     ("GET", "/jobs/{job}/artifacts/nodes.parquet"),
     ("GET", "/jobs/{job}/events"),
+    ("POST", "/streams"),
+    ("GET", "/streams"),
+    ("GET", "/streams/{stream}"),
+    ("POST", "/streams/{stream}/close"),
+    ("POST", "/streams/{stream}/snapshots?step=3"),
+    ("GET", "/streams/{stream}/snapshots"),
+    ("GET", "/streams/{stream}/snapshots/0"),
+    ("GET", "/streams/{stream}/report"),
+    ("GET", "/streams/{stream}/report.md"),
+    ("GET", "/streams/{stream}/download"),
     ("POST", "/audits"),
     ("GET", "/audits"),
     ("GET", "/audits/{job}"),
@@ -52,7 +63,9 @@ def test_the_list_of_routes_is_complete(http: TestClient):
 @pytest.mark.parametrize(("method", "path"), EVERY_ROUTE)
 def test_every_route_needs_a_key(http: TestClient, prefix: str, method: str, path: str):
     for headers in ({}, {"Authorization": "Bearer gv_" + "x" * 43}, {"Authorization": "Basic Zm9v"}):
-        answer = http.request(method, prefix + path.format(dataset="ds_1", job="job_1"), headers=headers)
+        answer = http.request(
+            method, prefix + path.format(dataset="ds_1", job="job_1", stream="st_1"), headers=headers
+        )
         assert answer.status_code == 401
         assert answer.json()["type"] == "/problems/unauthenticated"
         assert answer.headers["WWW-Authenticate"] == "Bearer"
@@ -83,6 +96,14 @@ def test_a_revoked_key_opens_nothing(http: TestClient, tenant: Tenant):
         (Role.AUDITOR, "POST", "/jobs?dry_run=true", JOB),
         (Role.AUDITOR, "GET", "/jobs", None),
         (Role.AUDITOR, "GET", "/jobs/job_1/report", None),
+        (Role.REQUESTER, "POST", "/streams/st_1/snapshots?step=0", None),
+        (Role.AUDITOR, "POST", "/streams/st_1/snapshots?step=0", None),
+        (Role.AUDITOR, "POST", "/streams", STREAM),
+        (Role.AUDITOR, "POST", "/streams?dry_run=true", STREAM),
+        (Role.AUDITOR, "POST", "/streams/st_1/close", None),
+        (Role.AUDITOR, "GET", "/streams/st_1/download", None),
+        (Role.OPERATOR, "GET", "/streams", None),
+        (Role.OPERATOR, "GET", "/streams/st_1/report", None),
         (Role.OPERATOR, "GET", "/datasets", None),
         (Role.OPERATOR, "GET", "/datasets/ds_1/budget", None),
     ],
@@ -97,13 +118,21 @@ def test_a_key_without_the_role_is_refused(
 
 @pytest.mark.parametrize(("method", "path"), [route for route in EVERY_ROUTE if "{" in route[1]])
 def test_another_tenants_objects_do_not_exist(
-    house: Tenant, stranger: Tenant, ready_dataset: str, published_job: str, method: str, path: str
+    house: Tenant,
+    stranger: Tenant,
+    ready_dataset: str,
+    published_job: str,
+    published_stream: str,
+    method: str,
+    path: str,
 ):
     bodies = {"schema": SCHEMA, "unblock": {"reason": "r"}}
     body = bodies.get(path.rsplit("/", 1)[-1])
-    address = path.format(dataset=ready_dataset, job=published_job)
+    address = path.format(dataset=ready_dataset, job=published_job, stream=published_stream)
     theirs = stranger.call(method, address, json=body)
-    nowhere = stranger.call(method, path.format(dataset="ds_none", job="job_none"), json=body)
+    nowhere = stranger.call(
+        method, path.format(dataset="ds_none", job="job_none", stream="st_none"), json=body
+    )
     assert (theirs.status_code, nowhere.status_code) == (404, 404)
     assert theirs.json()["title"] == nowhere.json()["title"]
     assert theirs.json()["detail"] == nowhere.json()["detail"]
@@ -113,6 +142,13 @@ def test_another_tenants_dataset_takes_no_job(stranger: Tenant, ready_dataset: s
     assert stranger.submit(ready_dataset).json()["type"] == "/problems/not-found"
 
 
-def test_lists_end_at_the_wall(stranger: Tenant, published_job: str):
+def test_another_tenants_dataset_takes_no_stream(stranger: Tenant, ready_dataset: str):
+    body = {"dataset_id": ready_dataset, "epsilon": "1"}
+    answer = stranger.call("POST", "/streams", json=body, headers={"Idempotency-Key": "k"})
+    assert answer.json()["type"] == "/problems/not-found"
+
+
+def test_lists_end_at_the_wall(stranger: Tenant, published_job: str, published_stream: str):
     assert stranger.call("GET", "/jobs").json()["items"] == []
+    assert stranger.call("GET", "/streams").json()["items"] == []
     assert stranger.call("GET", "/datasets").json()["items"] == []

@@ -68,7 +68,9 @@ def test_a_dataset_from_declaration_to_archive(command: Command, tenant: Tenant,
 def test_a_job_from_plan_to_download(
     house_command: Command, ready_dataset: str, published_job: str, tmp_path: Path
 ):
-    assert "epsilon 0.5" in house_command("plan", ready_dataset, "--epsilon", "0.5").stdout
+    planned = house_command("plan", ready_dataset, "--epsilon", "0.5").stdout
+    assert "epsilon 0.5" in planned
+    assert "chosen by auto" in planned
     submitted = house_command.json("submit", ready_dataset, "--epsilon", "0.5", "--label", "from a shell")
     assert isinstance(submitted, dict)
     assert submitted["label"] == "from a shell"
@@ -91,8 +93,11 @@ def test_refusals_fit_one_screen_and_have_their_codes(house_command: Command, re
     assert "budget-exceeded" in refused.stderr
     assert "remaining" in refused.stderr
     assert len(refused.stderr.splitlines()) < 20
-    field = house_command("submit", ready_dataset, "--epsilon", "1", "-p", "speed=11", code=3)
+    named = ("--epsilon", "1", "--method", "psgraph", "-p", "speed=11")
+    field = house_command("submit", ready_dataset, *named, code=3)
     assert "parameters.speed" in field.stderr
+    auto = house_command("submit", ready_dataset, "--epsilon", "1", "-p", "speed=11", code=3)
+    assert "name the method" in auto.stderr
     house_command("report", "job_none", code=3)
     house_command("submit", ready_dataset, "--epsilon", "1", "-p", "speed", code=2)
 

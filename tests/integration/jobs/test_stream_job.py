@@ -48,7 +48,7 @@ def test_a_stream_is_charged_by_timestamp_and_written_in_every_format(
     services: Services, principal: Principal, dataset_id: str
 ) -> None:
     wanted = [name for name in formats.names() if formats.get(name).refuses(SCHEMA) is None]
-    job = queued_job(services, principal, dataset_id, formats=wanted)
+    job = queued_job(services, principal, dataset_id, method="psgraph", formats=wanted)
     assert job.spec["amounts"] == {"untimed": 0, "delta": 0} | {f"step/{t}": 5 * 10**8 for t in range(STEPS)}
     assert take(open_process(services.settings), Topic.RUN, job.id, lambda: False)
     assert job_row(services, job.id).state == "published"

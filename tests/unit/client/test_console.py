@@ -44,3 +44,9 @@ def test_a_finding_that_is_the_detail_is_told_once(
         console.show_problem(ProblemError(422, body))
     text = " ".join(capture.get().split())
     assert [text.count(line) for line in (*shown, *not_shown)] == [1] * len(shown) + [0] * len(not_shown)
+
+
+def test_options_of_a_format_stay_the_texts_that_they_are():
+    texts = ["header=true", "delimiter=;", 'columns=["source", "target"]', "skip=2"]
+    expected = {"header": "true", "delimiter": ";", "columns": ["source", "target"], "skip": "2"}
+    assert console.options_of(texts) == expected

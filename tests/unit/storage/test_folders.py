@@ -74,3 +74,15 @@ def test_the_stream_is_read_to_its_end(tmp_path: Path) -> None:
 
     with pytest.raises(StorageError, match="last frame"):
         unpack(cut_off(), tmp_path / "out")
+
+
+def test_only_the_named_files_are_written(tmp_path: Path) -> None:
+    contents = filled(tmp_path / "in")
+    (tmp_path / "out").mkdir()
+    unpack(pack(tmp_path / "in"), tmp_path / "out", only=("schema.json",))
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == {
+        "schema.json": contents["schema.json"]
+    }
+    cut = b"".join(pack(tmp_path / "in"))[:-3_000_000]
+    with pytest.raises(StorageError):
+        unpack([cut], tmp_path / "out", only=("schema.json",))

@@ -1,0 +1,119 @@
+"""One snapshot of a live stream to its canonical form: an edge list over a universe that is known already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+from pydantic import ValidationError
+
+from core.errors import InvalidInput
+from core.graphs import formats
+from core.graphs.assemble import Sources, assemble_edges
+from core.graphs.findings import reject
+from core.graphs.formats._base import Batch, Careful, RawGraph, ReadLimits, ReadRequest
+from core.graphs.graph import Graph, NodeTable
+from core.graphs.schema import GraphSchema
+from core.graphs.store import write_edges
+from core.graphs.uploads import IngestLimits, Progress, UploadedFile
+
+FILE = "edges"
+"""How findings name the file."""
+
+Item = TypeVar("Item")
+
+
+def canonical_snapshot(
+    file: UploadedFile | None,
+    schema: GraphSchema,
+    nodes: Mapping[str, NodeTable],
+    out: Path,
+    limits: IngestLimits | None = None,
+    progress: Progress | None = None,
+) -> Graph:
+    """``out`` holds schema and edges of the snapshot in the stored form; None is an empty snapshot.
+
+    ``schema`` has one step (:func:`core.graphs.ticks.tick_schema`), ``nodes`` are the dataset's. Columns:
+    source, target, then type where there are several relations, then time, which may be left out (as may
+    type, named in a header, where there is one relation); a time outside the step is a finding, and so is an
+    unknown node. Raises :class:`core.errors.IngestRejected` with
+    up to 20 findings, UnknownFormat and InvalidInput. O(m log m) time.
+    """
+    limits = limits or IngestLimits()
+    tell: Progress = progress or (lambda stage, done, total: None)
+    graph = Graph.build(schema, nodes, {}) if file is None else _read(file, schema, nodes, limits, tell)
+    write_edges(graph, out)
+    return graph
+
+
+def _read(
+    file: UploadedFile,
+    schema: GraphSchema,
+    nodes: Mapping[str, NodeTable],
+    limits: IngestLimits,
+    tell: Progress,
+) -> Graph:
+    chosen = formats.get(file.format)
+    if chosen.carries_nodes:
+        reject(FILE, f"a {file.format} file lists nodes, but a stream's are fixed; send csv, tsv or parquet")
+    try:
+        options = chosen.OptionsModel.model_validate(dict(file.options))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(each) for each in first["loc"])
+        raise InvalidInput(f"option {where!r}: {first['msg']}", field=f"options.{where}") from error
+    assert schema.time is not None
+    start, size = schema.time.start, file.path.stat().st_size
+    several = ("type",) if len(schema.edge_types) > 1 else ()
+    request = ReadRequest(
+        file.path,
+        "edges",
+        options,
+        wanted=("source", "target", "type", "time") if several else ("source", "target", "time", "type"),
+        required=("source", "target", *several),
+        integer_ids=all(table.ids is None for table in nodes.values()),
+        limits=ReadLimits(
+            limits.max_file_bytes, limits.max_document_bytes, limits.max_line_bytes, limits.chunk_bytes
+        ),
+    )
+
+    def opened() -> RawGraph:
+        raw = chosen.read(request)
+        return RawGraph(None if raw.edges is None else (_timed(batch, start) for batch in raw.edges))
+
+    def advance(stage: str, done: int) -> None:
+        tell(stage, min(done, size), size)
+
+    sources = Sources(opened, edges_file=FILE, mend_time="send it with the snapshot of its own step")
+    return assemble_edges(schema, nodes, opened(), sources, limits, advance).graph
+
+
+def _timed(batch: Batch, start: int) -> Batch:
+    """The batch with the step's own time in every row, where it has no column for it."""
+    parts = batch.parts
+    return Batch(
+        table=None if batch.table is None else _with_time(batch.table, start),
+        carefully=_each(batch.carefully, lambda part: _carefully_timed(part, start)),
+        bytes_done=batch.bytes_done,
+        parts=None if parts is None else _each(parts, lambda part: _timed(part, start)),
+    )
+
+
+def _each(
+    items: Callable[[], Iterator[Item]], change: Callable[[Item], Item]
+) -> Callable[[], Iterator[Item]]:
+    return lambda: (change(item) for item in items())
+
+
+def _carefully_timed(part: Careful, start: int) -> Careful:
+    return replace(part, table=_with_time(part.table, start))
+
+
+def _with_time(table: pa.Table, start: int) -> pa.Table:
+    if "time" in table.column_names:
+        return table
+    return table.append_column("time", pa.array(np.full(table.num_rows, start, dtype=np.int64)))

@@ -1,0 +1,31 @@
+"""The schema of one snapshot of a live stream: a graph of one step, over the dataset's public universe.
+
+No NumPy here: the api plans a snapshot without loading data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.errors import InvalidInput
+from core.graphs.schema import MAX_TIME, GraphSchema, TimeGrid
+
+
+def tick_schema(schema: GraphSchema, edge_types: Sequence[str], step: int) -> GraphSchema:
+    """Node types as they are, the asked relations, and a grid of one step: number ``step`` of the dataset's.
+
+    ``once`` speaks of all steps together, which a snapshot alone cannot show: it is not declared here. Raises
+    InvalidInput where the step lies beyond every time, ValueError for a schema without time.
+    """
+    if schema.time is None:
+        raise ValueError("a stream's dataset has a time grid")
+    start = schema.time.start + step * schema.time.width
+    if start + schema.time.width > MAX_TIME:
+        raise InvalidInput("this step lies beyond the largest time", field="step")
+    kept = tuple(
+        relation.model_copy(update={"once": False})
+        for relation in schema.edge_types
+        if relation.name in edge_types
+    )
+    grid = TimeGrid(start=start, width=schema.time.width, count=1)
+    return schema.model_copy(update={"edge_types": kept, "time": grid})

@@ -1,0 +1,57 @@
+"""One snapshot of a live stream: what it takes over from the last published one, and what it leaves.
+
+A folder ``previous`` holds ``state/``, where the generator left one, and ``alignment.parquet``. The first is
+output already paid for; the second keeps the nodes' names, so that a reader can follow them from step to
+step. The names are drawn once for a stream and do not depend on any edge.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from core.errors import NotAccepted
+from core.generators.base import FittedModel, Generator, Progress, StreamGenerator, StreamState
+from core.privacy.plan import PrivacyPlan
+from core.privacy.private_graph import PrivateGraph
+from core.publishing import bundle
+from core.publishing.spec import Tick
+
+if TYPE_CHECKING:
+    import numpy as np
+
+ALIGNMENT = "alignment.parquet"
+STATE = "state"
+
+
+def fitted(
+    generator: Generator,
+    graph: PrivateGraph,
+    plan: PrivacyPlan,
+    params: Any,
+    tick: Tick | None,
+    previous: Path | None,
+    progress: Progress,
+) -> tuple[FittedModel, StreamState | None]:
+    """The model of a whole graph, or of one snapshot with what the next one may know. At the plan's cost."""
+    if tick is None:
+        return generator.fit(graph, plan, params, progress), None
+    if not isinstance(generator, StreamGenerator):
+        raise NotAccepted(f"{generator.name} does not publish live streams", field="method")
+    state = None if previous is None else previous / STATE
+    carried = state if state is not None and state.is_dir() else None
+    return generator.step(graph, plan, params, carried, progress)
+
+
+def kept_order(previous: Path | None) -> dict[str, np.ndarray] | None:
+    """The order that the last published snapshot gave the nodes; None where there is none yet."""
+    if previous is None or not (previous / ALIGNMENT).is_file():
+        return None
+    return bundle.read_alignment(previous / ALIGNMENT)
+
+
+def save_state(state: StreamState | None, folder: Path) -> None:
+    """``folder/state`` holds what the next snapshot may know, where that is anything."""
+    if state is not None:
+        (folder / STATE).mkdir(parents=True)
+        state.save(folder / STATE)

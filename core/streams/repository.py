@@ -1,0 +1,167 @@
+"""The only SQL on the tables of streams. Loads and saves; decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+
+from sqlalchemy import func, select, text, tuple_
+from sqlalchemy.orm import Session
+
+from core.db.base import ROW_LOCK
+from core.streams.models import Outcome, Snapshot, Stream, StreamState
+
+
+def lock_tenant(session: Session, *, tenant: str) -> None:
+    """No other transaction opens a stream of this tenant's until this one ends."""
+    session.execute(
+        text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))"), {"name": f"stream/{tenant}"}
+    )
+
+
+def by_key(session: Session, *, tenant: str, key: str) -> Stream | None:
+    return session.scalars(
+        select(Stream).where(Stream.tenant == tenant, Stream.idempotency_key == key)
+    ).one_or_none()
+
+
+def by_id(session: Session, stream_id: str) -> Stream | None:
+    return session.get(Stream, stream_id)
+
+
+def locked(session: Session, stream_id: str) -> Stream | None:
+    """The stream as it is now, locked until the transaction ends. Always taken after its dataset's lock."""
+    return session.get(Stream, stream_id, with_for_update=ROW_LOCK, populate_existing=True)
+
+
+def count_open(session: Session, *, tenant: str) -> int:
+    """The tenant's open streams."""
+    query = select(func.count()).where(Stream.tenant == tenant, Stream.state == StreamState.OPEN)
+    return session.execute(query).scalar_one()
+
+
+def page(
+    session: Session,
+    *,
+    tenant: str,
+    dataset_id: str | None,
+    state: str | None,
+    before: tuple[datetime, str] | None,
+    limit: int,
+) -> Sequence[Stream]:
+    """Streams of a tenant, newest first, older than the pair (created_at, id)."""
+    query = (
+        select(Stream)
+        .where(Stream.tenant == tenant)
+        .order_by(Stream.created_at.desc(), Stream.id.desc())
+        .limit(limit)
+    )
+    if dataset_id is not None:
+        query = query.where(Stream.dataset_id == dataset_id)
+    if state is not None:
+        query = query.where(Stream.state == state)
+    if before is not None:
+        query = query.where(tuple_(Stream.created_at, Stream.id) < tuple_(*before))
+    return session.scalars(query).all()
+
+
+def open_of_dataset(session: Session, dataset_id: str) -> Sequence[Stream]:
+    """The dataset's open streams, locked until the transaction ends."""
+    query = (
+        select(Stream)
+        .where(Stream.dataset_id == dataset_id, Stream.state == StreamState.OPEN)
+        .order_by(Stream.id)
+        .with_for_update(**ROW_LOCK)
+        .execution_options(populate_existing=True)
+    )
+    return session.scalars(query).all()
+
+
+def database_now(session: Session) -> datetime:
+    """PostgreSQL's clock."""
+    return session.execute(select(func.now())).scalar_one()
+
+
+def snapshot(session: Session, stream_id: str, step: int) -> Snapshot | None:
+    """What was received for the step, as it is now."""
+    return session.get(Snapshot, (stream_id, step), populate_existing=True)
+
+
+def of_job(session: Session, job_id: str) -> Snapshot | None:
+    """The snapshot that the job publishes; None for a job that is no tick."""
+    return session.scalars(select(Snapshot).where(Snapshot.job_id == job_id)).one_or_none()
+
+
+def snapshots(session: Session, stream_id: str, *, after: int | None, limit: int) -> Sequence[Snapshot]:
+    """Up to ``limit`` snapshots of the steps after ``after``, in order."""
+    query = select(Snapshot).where(Snapshot.stream_id == stream_id).order_by(Snapshot.step).limit(limit)
+    if after is not None:
+        query = query.where(Snapshot.step > after)
+    return session.scalars(query).all()
+
+
+def count_by_outcome(session: Session, stream_id: str) -> dict[str | None, int]:
+    """How many snapshots have ended in which way; None: not yet."""
+    query = (
+        select(Snapshot.outcome, func.count())
+        .where(Snapshot.stream_id == stream_id)
+        .group_by(Snapshot.outcome)
+    )
+    return {row[0]: row[1] for row in session.execute(query)}
+
+
+def unfinished(session: Session, stream_id: str) -> int:
+    """How many snapshots have a job that has not ended."""
+    query = select(func.count()).where(Snapshot.stream_id == stream_id, Snapshot.outcome.is_(None))
+    return session.execute(query).scalar_one()
+
+
+def first_unfinished(session: Session, stream_id: str) -> Snapshot | None:
+    """The earliest snapshot whose job has not ended."""
+    query = (
+        select(Snapshot)
+        .where(Snapshot.stream_id == stream_id, Snapshot.outcome.is_(None))
+        .order_by(Snapshot.step)
+        .limit(1)
+    )
+    return session.scalars(query).one_or_none()
+
+
+def unfinished_before(session: Session, stream_id: str, step: int) -> bool:
+    """Whether the job of an earlier step has not ended."""
+    query = select(Snapshot.step).where(
+        Snapshot.stream_id == stream_id, Snapshot.step < step, Snapshot.outcome.is_(None)
+    )
+    return session.scalars(query.limit(1)).one_or_none() is not None
+
+
+def last_published(session: Session, stream_id: str, before: int) -> Snapshot | None:
+    """The latest published snapshot of a step before this one."""
+    query = (
+        select(Snapshot)
+        .where(Snapshot.stream_id == stream_id, Snapshot.step < before, Snapshot.outcome == Outcome.PUBLISHED)
+        .order_by(Snapshot.step.desc())
+        .limit(1)
+    )
+    return session.scalars(query).one_or_none()
+
+
+def published(session: Session, stream_id: str, *, first: int, last: int, limit: int) -> Sequence[Snapshot]:
+    """Up to ``limit`` published snapshots of the steps from ``first`` to ``last``, in order."""
+    query = (
+        select(Snapshot)
+        .where(
+            Snapshot.stream_id == stream_id,
+            Snapshot.step.between(first, last),
+            Snapshot.outcome == Outcome.PUBLISHED,
+        )
+        .order_by(Snapshot.step)
+        .limit(limit)
+    )
+    return session.scalars(query).all()
+
+
+def named_objects(session: Session, keys: Collection[str]) -> set[str]:
+    """Those of the object keys that a snapshot names as its upload."""
+    found = session.scalars(select(Snapshot.object_key).where(Snapshot.object_key.in_(keys)))
+    return {key for key in found if key is not None}

@@ -1,0 +1,237 @@
+"""A stream through the worker's own code: every tick is charged, carried on, compared and downloadable."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+from sqlalchemy import select
+
+from core.datasets import vault
+from core.errors import JobNotFinished, NotFound
+from core.identity.models import Role
+from core.identity.service import Principal
+from core.jobs import repository as jobs
+from core.ledger import service as ledger
+from core.outbox.models import OutboxMessage, Topic
+from core.storage.sealed import MAGIC, seal
+from core.workflows import job_queries
+from core.workflows.context import Services
+from core.workflows.publish import seal_context
+from core.workflows.stream_queries import combined, list_snapshots
+from core.workflows.stream_report import stream_report
+from core.workflows.tick_work import _fetch_previous, _snapshot
+from tests.support.inline import taken
+from tests.support.releases import stored_keys, violations
+from tests.support.streams import (
+    WINDOW,
+    ledger_spent,
+    open_stream,
+    publish,
+    seen,
+    send,
+    stream_dataset,
+    work_off,
+)
+
+
+@pytest.fixture
+def requester() -> Principal:
+    return Principal(tenant="acme", key_id="key_reader", name="reader", roles=frozenset({Role.REQUESTER}))
+
+
+def test_a_stream_from_its_opening_to_its_download(
+    services: Services, principal: Principal, requester: Principal, tmp_path: Path
+) -> None:
+    dataset = stream_dataset(services, principal)
+    stream = open_stream(services, principal, dataset.id)
+    assert (stream.window, stream.tick_nano_epsilon, stream.next_step) == (WINDOW, 10**9, 0)
+    with pytest.raises(JobNotFinished):
+        combined(services, requester, stream.id)
+    for step in range(3):
+        view, repeated = send(services, principal, stream, step, b"" if step == 1 else None)
+        assert (view.state, repeated, view.starts_at, view.ends_at) == (
+            "queued",
+            False,
+            100 + 10 * step,
+            110 + 10 * step,
+        )
+        take_it = publish if step else work_off  # the first by processes, the others without
+        assert take_it(services, view.job_id)
+        view = seen(services, principal, stream, step)
+        assert (view.state, view.nano_epsilon, view.findings) == ("published", 10**9, None)
+        assert ledger_spent(services, view.job_id) == 10**9
+        assert set(view.artifacts) == {"nodes.parquet", "edges.parquet", "schema.json", "public.json"}
+        assert stored_keys(services, "uploads") == []
+
+    # every file, the state too, is named by the charge; private ones are sealed
+    job_ids = [seen(services, principal, stream, step).job_id for step in range(3)]
+    for job_id in job_ids:
+        with services.db.transaction() as session:
+            files = {file.name: file for file in jobs.artifacts(session, job_id)}
+            entry = ledger.terminal_of(session, jobs.by_id(session, job_id).reservation_id)
+        states = [name for name in files if name.startswith("private/state/")]
+        assert states
+        assert {name: file.sha256 for name, file in files.items()} == dict(entry.digests)
+        for name in (*states, "private/alignment.parquet"):
+            assert files[name].encrypted
+            assert next(iter(services.store.get(files[name].object_key))).startswith(MAGIC)
+            with pytest.raises(NotFound):
+                job_queries.open_artifact(services, principal, job_id, name)
+
+    # the report of a tick speaks of the tick alone, that of the stream of every window
+    public = job_queries.get_report(services, requester, job_ids[2])["public"]
+    assert (public["guarantee"]["unit"], public["guarantee"]["epsilon"]) == ("w-event", "1")
+    assert (public["provenance"]["stream_id"], public["provenance"]["step"]) == (stream.id, 2)
+    assert "one_snapshot_of_a_stream" in {notice["code"] for notice in public["caveats"]}
+    assert public["charge"]["charged_epsilon"] == "1"
+
+    assert publish(services, job_ids[2], Topic.EVALUATE)
+    report = stream_report(services, principal, stream.id)
+    assert [row.nano_epsilon for row in report.rows] == [10**9] * 3
+    assert [row.window_nano_epsilon for row in report.rows] == [10**9, 2 * 10**9, 3 * 10**9]
+    assert (report.worst_window.charged_nano_epsilon, report.capacity_nano_epsilon) == (3 * 10**9, 3 * 10**9)
+    assert report.counts == {"published": 3}
+    assert all(row.statistics is not None for row in report.rows)
+    assert [row.comparison is None for row in report.rows] == [True, True, False]
+    compared = report.rows[2].comparison
+    assert compared is not None
+    assert compared["density_error"] is not None
+    assert compared["degree_total_variation"] is not None
+    assert all(row.comparison is None for row in stream_report(services, requester, stream.id).rows)
+    assert "w = 3" in report.statement
+
+    content = b"".join(combined(services, requester, stream.id))
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        assert archive.testzip() is None
+        archive.extractall(tmp_path)
+        assert {line.compress_type for line in archive.infolist()} == {zipfile.ZIP_STORED}
+    index = json.loads((tmp_path / "index.json").read_text())
+    assert [(line["step"], line["job_id"], line["epsilon"]) for line in index["steps"]] == [
+        (step, job_id, "1") for step, job_id in enumerate(job_ids)
+    ]
+    grid = json.loads((tmp_path / "schema.json").read_text())["time"]
+    assert (grid["start"], grid["width"], grid["count"]) == (100, 10, 3)
+    assert len(list((tmp_path / "edges").iterdir())) == 3
+    table = ds.dataset(tmp_path / "edges").to_table()
+    assert table.num_rows > 0
+    assert set(table["step"].to_pylist()) <= {0, 1, 2}  # a noisy count may be zero
+    names = set(pq.read_table(tmp_path / "nodes.parquet")["id"].to_pylist())
+    assert set(table["source"].to_pylist()) <= names
+    with zipfile.ZipFile(io.BytesIO(b"".join(combined(services, requester, stream.id, 1, 2)))) as archive:
+        assert "edges/step-000001.parquet" in archive.namelist()
+        assert "edges/step-000000.parquet" not in archive.namelist()
+    assert violations(services) == []
+
+
+def test_nodes_keep_their_names_over_a_stream(services: Services, principal: Principal) -> None:
+    dataset = stream_dataset(services, principal)
+    streams = [open_stream(services, principal, dataset.id, f"s{n}", epsilon="1.5") for n in range(2)]
+    orders: dict[int, list[bytes]] = {0: [], 1: []}
+    for step in range(2):
+        for number, stream in enumerate(streams):
+            view, _ = send(services, principal, stream, step)
+            assert publish(services, view.job_id)
+            with services.db.transaction() as session:
+                found = jobs.artifact(session, view.job_id, "private/alignment.parquet")
+            assert found is not None
+            orders[number].append(found.sha256)
+    assert orders[0][0] == orders[0][1]
+    assert orders[1][0] == orders[1][1]
+    assert orders[0][0] != orders[1][0]  # another stream, other names
+
+
+def test_a_tick_waits_for_the_one_before_it_and_rings_the_next(
+    services: Services, principal: Principal
+) -> None:
+    dataset = stream_dataset(services, principal)
+    stream = open_stream(services, principal, dataset.id)
+    first, _ = send(services, principal, stream, 0)
+    second, _ = send(services, principal, stream, 1)
+    assert rung(services) == [first.job_id, first.job_id]
+    assert not publish(services, second.job_id)
+    assert publish(services, first.job_id)
+    assert rung(services)[-1] == second.job_id
+    assert publish(services, second.job_id)
+
+
+def fail_the_release(kind: str) -> None:
+    if kind == "release":
+        raise MemoryError
+
+
+def test_a_failed_tick_is_charged_and_the_next_goes_on_from_the_last_published_state(
+    services: Services, principal: Principal
+) -> None:
+    dataset = stream_dataset(services, principal)
+    stream = open_stream(services, principal, dataset.id)
+    views = []
+    for step in range(3):
+        view, _ = send(services, principal, stream, step)
+        views.append(view)
+        assert taken(services.settings, Topic.RUN, view.job_id, fail_the_release if step == 1 else None)
+    failed = seen(services, principal, stream, 1)
+    assert (failed.state, failed.reason, failed.nano_epsilon) == ("failed", "memory_exceeded", 10**9)
+    assert ledger_spent(services, failed.job_id) == 10**9
+    assert seen(services, principal, stream, 2).state == "published"
+    third = fetched_state(services, views[2].job_id, dataset.id)
+    assert json.loads((third / "state" / "state.json").read_text())["step"] == 0
+    page = list_snapshots(services, principal, stream.id, limit=2)
+    assert ([view.step for view in page.items], page.next_after) == ([0, 1], 1)
+    assert violations(services) == []
+
+
+def fetched_state(services: Services, job_id: str, dataset_id: str) -> Path:
+    """What the job finds of the snapshots before it."""
+    row, key = _snapshot(services, job_id, dataset_id)
+    folder = services.settings.work_folder / f"look-{row.step}"
+    _fetch_previous(services, row, key, folder)
+    return folder
+
+
+def rung(services: Services) -> list[str]:
+    """Which jobs the doorbell was rung for, in order."""
+    with services.db.transaction() as session:
+        query = select(OutboxMessage.subject_id).where(OutboxMessage.topic == Topic.RUN)
+        return list(session.scalars(query.order_by(OutboxMessage.id)))
+
+
+def test_a_state_that_its_charge_does_not_name_is_not_used(services: Services, principal: Principal) -> None:
+    dataset = stream_dataset(services, principal)
+    stream = open_stream(services, principal, dataset.id)
+    first, _ = send(services, principal, stream, 0)
+    second, _ = send(services, principal, stream, 1)
+    assert publish(services, first.job_id)
+    name = "private/state/state.json"
+    with services.db.transaction() as session:
+        key = vault.content_key(session, dataset.id, services.settings.master_key)
+        file = jobs.artifact(session, first.job_id, name)
+        assert file is not None
+    forged = seal([b"{}"], key, context=seal_context(first.job_id, name))
+    services.store.put(file.object_key, forged)
+    assert publish(services, second.job_id)
+    view = seen(services, principal, stream, 1)
+    assert (view.state, view.nano_epsilon) == ("queued", 10**9)  # given back: the storage is at fault
+    assert ledger_spent(services, second.job_id) == 10**9
+
+
+def test_a_method_without_a_state_publishes_a_stream_too(services: Services, principal: Principal) -> None:
+    dataset = stream_dataset(services, principal)
+    stream = open_stream(services, principal, dataset.id, method="auto")
+    assert stream.chosen_because
+    plain = open_stream(services, principal, dataset.id, "s2", method="edgerand", epsilon="0.3", first_step=9)
+    for step, each in ((0, stream), (1, stream), (9, plain), (10, plain)):
+        view, _ = send(services, principal, each, step)
+        assert publish(services, view.job_id)
+        assert seen(services, principal, each, step).state == "published"
+    report = job_queries.get_report(services, principal, seen(services, principal, stream, 0).job_id)
+    assert report["public"]["provenance"]["chosen_because"] == stream.chosen_because
+    with services.db.transaction() as session:
+        names = [file.name for file in jobs.artifacts(session, seen(services, principal, plain, 10).job_id)]
+    assert not [name for name in names if name.startswith("private/state/")]
+    assert violations(services) == []

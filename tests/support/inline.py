@@ -1,0 +1,70 @@
+"""A worker whose children's work is done in the test's own process, where their start would take seconds.
+
+Claims, leases, records, staging and charges are the worker's own; only the process boundary is left out. What
+that boundary is for is tested in tests/fault and in one test of each kind of work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from unittest import mock
+
+from core.errors import LeaseLost, PrivacyViolation
+from core.outbox.models import Topic
+from core.privacy.meter import TranscriptEntry
+from core.settings import Settings
+from worker import sandbox
+from worker.process import open_process
+from worker.pulse import Pulse
+from worker.supervisor import Ending, Orders
+from worker.work import take
+
+Sabotage = Callable[[str], None]
+"""Called with the kind of a child before its work; what it raises is the child's failure."""
+
+
+class _Channel:
+    """The child's side of the talk, answered at once."""
+
+    def __init__(self, orders: Orders) -> None:
+        self._orders = orders
+
+    def opening(self) -> None:
+        self._orders.opening()
+
+    def record(self, entry: TranscriptEntry) -> None:
+        self._orders.record(entry.to_json())
+
+    def progress(self, stage: str, done: int, total: int) -> None:
+        self._orders.progress(stage, done, total)
+
+
+def taken(settings: Settings, topic: Topic, subject_id: str, sabotage: Sabotage | None = None) -> bool:
+    """The work was taken as far as a worker can; False if it was not free."""
+
+    def supervise(kind: str, folder: Path, settings: Settings, pulse: Pulse, orders: Orders) -> Ending:
+        try:
+            sandbox.KINDS[kind](folder, _Channel(orders))  # type: ignore[arg-type]
+            if sabotage is not None:
+                sabotage(kind)
+        except LeaseLost:
+            return Ending.LOST
+        except PrivacyViolation:
+            return Ending.VIOLATION
+        except MemoryError:
+            return Ending.MEMORY
+        except Exception:
+            return Ending.FAILED
+        return Ending.FINISHED
+
+    process = open_process(settings)
+    try:
+        with (
+            mock.patch.multiple("worker.jobs", supervise=supervise),
+            mock.patch.multiple("worker.ticks", supervise=supervise),
+            mock.patch.multiple("worker.evaluations", supervise=supervise),
+        ):
+            return take(process, topic, subject_id, lambda: False)
+    finally:
+        process.services.close()
