@@ -1,0 +1,276 @@
+"""Flaws that were found in published programs, looked for in every generator at once.
+
+A release is a function of what was paid for, of public facts and of chance. So where every metered answer
+comes from one and the same decoy, and chance repeats itself, two different private graphs must give the same
+model, transcript and release. A universe taken from the edges, an exact density, a histogram as long as the
+largest degree, a raw statistic beside a noisy one, labels without noise, a special path for the empty graph,
+a chain that stops when a private trace settles: each shows as a difference. Copies with these flaws do.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+from pydantic import BaseModel
+
+from core.generators import dp_dk, edgerand, registry, tmf
+from core.generators._shared import counts
+from core.generators.base import PublicFacts, no_progress
+from core.graphs.graph import Graph
+from core.privacy import mechanisms
+from core.privacy.entropy import public_generator
+from core.privacy.meter import MemoryRecorder, Meter
+from core.privacy.plan import GuaranteeKind
+from core.privacy.private_graph import PrivateCell, PrivateGraph
+from core.privacy.units import Unit
+from tests.support.generating import NANO, drawn, graph_of, random_pairs
+
+NODES = 60
+EPSILON = 2.0
+OPERATIONS = (
+    "laplace",
+    "gaussian",
+    "randomised_response",
+    "largest_slots",
+    "exponential_labels",
+    "label_stream",
+    "triangle_count",
+    "degree_product_sum",
+)
+GENERATORS = {
+    name: generator
+    for name, generator in registry.generators().items()
+    if GuaranteeKind.PURE in generator.kinds and generator.accepts.static and Unit.EDGE in generator.units
+}
+TEMPORAL = {
+    name: generator
+    for name, generator in registry.generators().items()
+    if GuaranteeKind.PURE in generator.kinds and generator.units & {Unit.EVENT, Unit.W_EVENT}
+}
+
+
+def choices(params: type[BaseModel]) -> Iterator[dict[str, Any]]:
+    """The defaults, and every other value of each parameter that is a choice, one at a time."""
+    yield {}
+    for name, field in params.model_fields.items():
+        listed = (False, True) if field.annotation is bool else get_args(field.annotation)
+        for value in listed:
+            if isinstance(value, bool | str | int) and value != field.default:
+                yield {name: value}
+
+
+VARIANTS = [
+    pytest.param(generator, params, id="-".join([name, *(f"{k}={v}" for k, v in params.items())]))
+    for name, generator in GENERATORS.items()
+    for params in [*choices(generator.Params), *([{"order": 1}] if name == "dp_dk" else [])]
+]
+PRIVATE = {
+    "empty": np.empty((0, 2), dtype=np.int64),
+    "one edge": np.array([[3, 17]]),
+    "star": np.stack([np.zeros(NODES - 1, dtype=np.int64), np.arange(1, NODES)], axis=1),
+    "complete": random_pairs(NODES, 1.0),
+    "random": random_pairs(NODES, 0.2, seed=3),
+}
+
+
+@pytest.fixture
+def decoy(monkeypatch) -> None:
+    """Every metered operation charges as ever, and answers about one graph whatever the private one is.
+
+    Chance repeats itself: noise and the generators' own choices come from seeds that count up.
+    """
+    answered = {steps: graph_of(random_pairs(NODES, 0.1, seed=11), NODES, steps=steps) for steps in (None, 3)}
+
+    def blinded(name: str) -> Callable[..., Any]:
+        operation = getattr(PrivateCell, name)
+
+        @functools.wraps(operation)
+        def answer(self, *given, **named):
+            graph = answered[None if self.step is None else 3]
+            other = PrivateCell(
+                self.shape,
+                self.step,
+                self._meter,
+                self._charge,
+                self._branch,
+                lambda: graph.cell("edge", None if self.step is None else 0),
+            )
+            return operation(other, *given, **named)
+
+        return answer
+
+    for name in OPERATIONS:
+        monkeypatch.setattr(PrivateCell, name, blinded(name))
+    _repeat_chance(monkeypatch)
+
+
+def _repeat_chance(monkeypatch) -> None:
+    monkeypatch.setattr("core.privacy.entropy.noise_generator", lambda: np.random.default_rng(5))
+
+    def laplace(values, l1_sensitivity, nano_epsilon, **options):
+        rng = np.random.default_rng(len(values))
+        scale = float(l1_sensitivity) * NANO / nano_epsilon
+        return values + np.rint(rng.laplace(scale=scale, size=len(values))).astype(np.int64)
+
+    monkeypatch.setattr(mechanisms, "discrete_laplace", laplace)
+
+
+def released(generator, graph: Graph, folder: Path, **given) -> tuple[list[Any], dict[str, bytes], list[Any]]:
+    """(transcript, the saved model's files, one release) of one fit."""
+    unit = Unit.EDGE
+    if graph.schema.temporal:
+        unit = Unit.EVENT if Unit.EVENT in generator.units else Unit.W_EVENT
+    window = 2 if unit is Unit.W_EVENT else None
+    facts = PublicFacts(graph.schema, unit, window, int(EPSILON * NANO), 0, ("edge",))
+    params = generator.Params(**given)
+    plan = generator.plan(params, facts)
+    meter = Meter(plan, MemoryRecorder())
+    model = generator.fit(PrivateGraph(graph, meter), plan, params, no_progress)
+    folder.mkdir()
+    model.save(folder)
+    files = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    table = model.sample(public_generator(9), no_progress).edges["edge"]
+    release = [column.tolist() for column in (table.source, table.target, table.step) if column is not None]
+    return [(e.purpose, e.event, e.step) for e in meter.transcript], files, release
+
+
+@pytest.mark.parametrize(("generator", "params"), VARIANTS)
+def test_a_release_depends_on_what_was_paid_for_alone(generator, params, decoy, tmp_path):
+    found = {
+        name: released(generator, graph_of(pairs, NODES), tmp_path / name, **params)
+        for name, pairs in PRIVATE.items()
+    }
+    for name, release in found.items():
+        for part, expected in zip(release, found["random"], strict=True):
+            assert part == expected, name
+
+
+@pytest.mark.parametrize("name", TEMPORAL)
+def test_a_stream_s_release_depends_on_what_was_paid_for_alone(name, decoy, tmp_path):
+    generator = TEMPORAL[name]
+    first = released(generator, graph_of(PRIVATE["random"], NODES, steps=3), tmp_path / "first")
+    second = released(generator, graph_of(PRIVATE["star"], NODES, steps=3), tmp_path / "second")
+    assert first == second
+
+
+def exact_density(monkeypatch) -> Any:
+    """Published noise graphs for streams: the flips are balanced about the exact number of edges."""
+    monkeypatch.setattr(counts, "noisy_count", lambda cell, nano: len(cell._read().source))
+    return edgerand.GENERATOR
+
+
+def universe_from_edges(monkeypatch) -> Any:
+    """Published loaders: a node is there when it has an edge."""
+    true_count, true_flips, seen = counts.noisy_count, tmf.threshold_flips, [NODES]
+
+    def looked(cell, nano):
+        ends = cell._read()
+        seen.append(len(np.unique(np.concatenate([ends.source, ends.target]))))
+        return true_count(cell, nano)
+
+    def few(nano, edges, slots):
+        return true_flips(nano, edges, max(2, seen[-1] * (seen[-1] - 1) // 2))
+
+    monkeypatch.setattr(counts, "noisy_count", looked)
+    monkeypatch.setattr(tmf, "threshold_flips", few)
+    return tmf.GENERATOR
+
+
+def leaked_largest_degree(monkeypatch) -> Any:
+    """Published DP-1K: no degree of the release is above the true maximum."""
+    from core.generators.dp_dk import draw
+
+    true = draw.fit
+
+    def fit(cell, *given):
+        ends = cell._read()
+        most = np.bincount(np.concatenate([ends.source, ends.target]), minlength=NODES).max()
+        columns = true(cell, *given)
+        return {name: np.minimum(values, most) for name, values in columns.items()}
+
+    monkeypatch.setattr(draw, "fit", fit)
+    return dp_dk.GENERATOR
+
+
+def path_of_the_empty_graph(monkeypatch) -> Any:
+    """Published PrivGraph: without edges nothing is drawn at random."""
+    true = PrivateCell.exponential_labels
+
+    def special(self, **given):
+        labels = true(self, **given)
+        return labels if len(self._read().source) else np.arange(len(labels))
+
+    monkeypatch.setattr(PrivateCell, "exponential_labels", special)
+    return GENERATORS["privgraph"]
+
+
+@pytest.mark.parametrize(
+    "flaw", [exact_density, universe_from_edges, leaked_largest_degree, path_of_the_empty_graph]
+)
+def test_published_flaws_are_caught(flaw, decoy, monkeypatch, tmp_path):
+    generator = flaw(monkeypatch)
+    first = released(generator, graph_of(PRIVATE["random"], NODES), tmp_path / "first")
+    second = released(generator, graph_of(PRIVATE["empty"], NODES), tmp_path / "second")
+    assert first != second
+
+
+@pytest.fixture
+def negative_noise(monkeypatch) -> list[int]:
+    """The lengths of all noise that is drawn; every noisy number is below zero."""
+    drawn: list[int] = []
+
+    def negative(values, l1_sensitivity, nano_epsilon, **options):
+        drawn.append(len(values))
+        assert len(drawn) < 1_000, "noise is drawn again and again"
+        return np.full(len(values), -7, dtype=np.int64)
+
+    monkeypatch.setattr(mechanisms, "discrete_laplace", negative)
+    return drawn
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_noise_is_drawn_once_whatever_comes(name, negative_noise, tmp_path):
+    """Published SKG draws again until a count is positive, and with that the law depends on the data."""
+    transcript, _, _ = released(GENERATORS[name], graph_of(PRIVATE["random"], NODES), tmp_path / "model")
+    charged = [getattr(event, "mechanism", "") for _, event, _ in transcript]
+    paid = [m for m in charged if m.startswith("discrete_laplace") and not m.endswith("largest_slots")]
+    # One draw a charge; a stream of labels draws for each of its passes, which are fixed in number.
+    passes = 2 * sum(m.endswith("label_stream") for m in paid)
+    assert len(negative_noise) == len(paid) + passes
+
+
+def test_a_count_that_is_drawn_until_it_is_positive_is_caught(negative_noise, monkeypatch, tmp_path):
+    def positive(cell, nano):
+        found = 0
+        while found < 1:
+            found = int(mechanisms.discrete_laplace(np.zeros(1, dtype=np.int64), 1, nano)[0])
+        return found
+
+    monkeypatch.setattr(counts, "noisy_count", positive)
+    with pytest.raises(AssertionError, match="again and again"):
+        released(tmf.GENERATOR, graph_of(PRIVATE["random"], NODES), tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    ("generator", "params"), [case for case in VARIANTS if "symmetric" not in str(case.id)]
+)
+def test_what_is_below_zero_is_not_cut_off(generator, params):
+    """Published DP-1K cuts each negative number at zero, and every node without edges gains about one."""
+    nodes, edges = 1_500, 150
+    pairs = random_pairs(nodes, 1.0)[:: nodes * nodes // 2 // edges][:edges]
+    found = [drawn(generator, graph_of(pairs, nodes), 1.0, **params).edges["edge"].count for _ in range(3)]
+    assert abs(np.median(found) - edges) < 500
+
+
+def test_negative_numbers_that_are_cut_off_are_caught(monkeypatch):
+    from core.generators.dp_dk import draw
+
+    monkeypatch.setattr(draw, "to_total", lambda values, total, most=None: np.clip(values, 0, None))
+    monkeypatch.setattr(draw, "_ascending", np.sort)
+    with pytest.raises(AssertionError):
+        test_what_is_below_zero_is_not_cut_off(dp_dk.GENERATOR, {"order": 1})
