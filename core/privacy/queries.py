@@ -126,6 +126,33 @@ def sorted_degrees(shape: Shape) -> Question:
     return Question("sorted_degrees", shape.source_count, 2, 2, lambda cell: np.sort(unsorted(cell)))
 
 
+def tail_counts(shape: Shape, *, thresholds: np.ndarray) -> Question:
+    """How many nodes have at least j edges, for every j of ``thresholds``; shape of ``thresholds``, O(n + m).
+
+    Relations inside one node type; direction is ignored. ``thresholds``: increasing integers from 1 on.
+
+    Sensitivity: L1 = 2, L2^2 = 4, whatever the thresholds. Unit: one edge. Proof: an edge raises two degrees
+    by one. A degree that goes from d to d + 1 changes the counter of d + 1 alone, by 1; both ends may be
+    counted there.
+    """
+    if not shape.edge_type.homogeneous:
+        raise NotAccepted("tail counts are asked of relations inside one node type", field="thresholds")
+    steps = np.asarray(thresholds)
+    if steps.ndim != 1 or not len(steps) or not np.issubdtype(steps.dtype, np.integer):
+        raise InvalidInput("thresholds are a vector of integers", field="thresholds")
+    steps = steps.astype(np.int64, copy=True)
+    if steps[0] < 1 or (np.diff(steps) < 1).any():
+        raise InvalidInput("thresholds are positive and increase", field="thresholds")
+    both = degrees(shape).measure
+
+    def measure(cell: Cell) -> np.ndarray:
+        # A degree is counted at every threshold that it reaches.
+        reached = np.bincount(np.searchsorted(steps, both(cell), side="right"), minlength=len(steps) + 1)
+        return np.cumsum(reached[::-1])[::-1][1:]
+
+    return Question("tail_counts", len(steps), 2, 4, measure)
+
+
 def group_matrix(
     shape: Shape,
     *,
@@ -237,6 +264,7 @@ QUERIES: Mapping[str, Callable[..., Question]] = {
     "edge_count": edge_count,
     "degrees": degrees,
     "sorted_degrees": sorted_degrees,
+    "tail_counts": tail_counts,
     "group_matrix": group_matrix,
     "group_degrees": group_degrees,
     "pair_classes": pair_classes,

@@ -70,8 +70,8 @@ def combined(
     """A ZIP file of every published step from ``first`` to ``last`` (both included), in constant memory.
 
     ``nodes.parquet``, ``schema.json``, ``README.txt``, ``index.json``, and ``edges/step-000012.parquet``
-    for each step. Everything that can be refused is refused before the first byte: NotFound, InvalidInput for a
-    range without steps, JobNotFinished where none of its steps is published yet.
+    for each step. Everything that can be refused is refused before the first byte: NotFound, InvalidInput for
+    a range without steps, JobNotFinished where none of its steps is published yet.
     """
     require(principal, Role.REQUESTER, Role.CURATOR)
     low, high = 0 if first is None else first, service.MAX_STEP if last is None else last

@@ -17,7 +17,7 @@ BIPARTITE = EdgeType(source="a", target="b", directed=True)
 UNDIRECTED_ONLY = {
     UNDIRECTED: set(),
     DIRECTED: {"group_degrees"},
-    BIPARTITE: {"group_degrees", "sorted_degrees", "pair_classes"},
+    BIPARTITE: {"group_degrees", "sorted_degrees", "tail_counts", "pair_classes"},
 }
 SLOTS = {
     UNDIRECTED: lambda n, k: list(itertools.combinations(range(n), 2)),
@@ -41,6 +41,7 @@ def questions(relation, n, k, draw_labels):
     found.append(ask("group_matrix", shape, {"labels": draw_labels(n), **extra}))
     if relation is not BIPARTITE:
         found.append(ask("sorted_degrees", shape, {}))
+        found.append(ask("tail_counts", shape, {"thresholds": np.array([1, 2, 4])}))
         table = np.add.outer(np.arange(6), np.arange(6)) % 4
         found.append(ask("pair_classes", shape, {"labels": draw_labels(n), "table": table}))
     if relation is UNDIRECTED:

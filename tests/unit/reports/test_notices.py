@@ -47,7 +47,11 @@ def codes(
     ],
 )
 def test_every_unit_says_what_it_does_not_cover(unit, window, code):
-    assert codes(guarantee(unit=unit, window=window)) == ["node_privacy_not_offered", code, "selection_not_covered"]
+    assert codes(guarantee(unit=unit, window=window)) == [
+        "node_privacy_not_offered",
+        code,
+        "selection_not_covered",
+    ]
 
 
 def test_the_w_event_caveat_names_the_window():

@@ -1,0 +1,145 @@
+"""Key frames and counters: our own method for streams of sparse graphs under w-event privacy.
+
+Under pure epsilon, costs add up linearly. What is asked at every step of a window of w gets noise of scale
+w / epsilon, so that its mean over the window has sd sqrt(2 w) / epsilon; asked once a window, sqrt(2) /
+epsilon. So what must follow the present is read at every step, and what changes slowly in one burst a window.
+
+1. Every step: the number of edges, and how many nodes have at least j edges, for public j (1 to 6, then about
+   two for every doubling). Each number is followed by a bank of Kalman filters.
+2. A key frame, every w steps by the clock: the degrees of all nodes, filtered over the frames; then the
+   number of edges inside and between two classes of nodes of equal degree volume, which those define.
+3. Free: a degree curve with a cap is fitted to the counters and to the number of edges; the nodes get its
+   degrees by the rank of their filtered degrees, evident hubs near their own; edge ends are matched at random
+   inside and between the classes.
+
+What is read, at which sensitivity to one edge of one step: the number of edges, 1; the tail counters, 2 in L1
+whatever the thresholds, as an edge raises two degrees by one and a degree that goes from d to d + 1 changes
+the counter of d + 1 alone (a histogram would cost 4); the degrees, 2; the classes' edge counts, 1, as classes
+are functions of earlier outputs and an edge lies in one of the cells. All by discrete Laplace noise on
+integers.
+
+Proof of the total, unit w-event: a window of w steps holds at most w steps and, as key frames stand w steps
+apart, at most one of them. With frame f = (degrees + cells) of epsilon and (epsilon - f) / w for a step,
+rounded down, it costs epsilon at most; this holds for windows that reach past a grid, and for streams with
+missing steps. A step divides its grant between its readings, which follow one another. Nothing is skipped,
+moved or repeated for reasons of the data. A finished grid of fewer steps than w is one window. Unit event:
+cells hold disjoint edges, so each step has all of epsilon and a key frame. Unit pair: a pair may be in all
+steps of all relations, so epsilon is divided over the relations, and over all steps as over one window.
+Several relations under w-event: the unit has one edge a step, so each relation has all of epsilon.
+
+A missing step is passed over by the filters. A key frame whose step is missing is not made up for: until the
+next one, the last frame's degrees stand. Before the first, nodes are ordered at random. Between steps only
+noisy outputs and what follows from them are kept.
+
+What to expect at epsilon 1 and mean degree 3: numbers of edges, degree distribution and long-run hubs. No
+communities, no single ties; see docs/w_event.md, also for what w-event privacy leaves open.
+Source: our own; filters: Kalman (1960); matching: configuration model.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from core.generators.base import (
+    Assurance,
+    GraphKinds,
+    Progress,
+    PublicFacts,
+    StreamGenerator,
+    require_accepted,
+)
+from core.generators.keyframe.budget import COUNTERS, FRAME, KeyframeParams, divide, make_plan
+from core.privacy.events import pure_nano_epsilon
+from core.privacy.plan import GuaranteeKind, PrivacyPlan
+from core.privacy.units import Unit
+
+if TYPE_CHECKING:
+    from core.generators._shared.model import CellsModel
+    from core.generators._shared.percell import Columns
+    from core.generators.keyframe.state import KeyframeState
+    from core.generators.keyframe.step import Memory
+    from core.privacy.private_graph import PrivateGraph
+
+
+class Keyframe:
+    """Key frames and counters."""
+
+    name = "keyframe"
+    title = "Key frames"
+    summary = (
+        "Edge count and degree tail counters at every step, filtered over time; node degrees and class cells "
+        "in one key frame a window. For streams. Pure epsilon under w-event, event or pair privacy."
+    )
+    assurance: Assurance = "proven"
+    Params = KeyframeParams
+    accepts = GraphKinds(temporal=True, heterogeneous=True)
+    units = frozenset({Unit.W_EVENT, Unit.EVENT, Unit.PAIR})
+    kinds = frozenset({GuaranteeKind.PURE})
+
+    def plan(self, params: KeyframeParams, public: PublicFacts) -> PrivacyPlan:
+        """Counters at every step and a key frame where the clock says so; see ``budget.make_plan``."""
+        require_accepted(self, public)
+        return make_plan(self.name, params, public)
+
+    def fit(
+        self, graph: PrivateGraph, plan: PrivacyPlan, params: KeyframeParams, progress: Progress
+    ) -> CellsModel:
+        """The fitted model of a whole grid, at the plan's cost. O(steps * n log n + m)."""
+        return self._run(graph, plan, params, {}, progress)[0]
+
+    def step(
+        self,
+        graph: PrivateGraph,
+        plan: PrivacyPlan,
+        params: KeyframeParams,
+        state: Path | None,
+        progress: Progress,
+    ) -> tuple[CellsModel, KeyframeState]:
+        """The model of one snapshot of a live stream, and the filters for the next. O(n log n + m)."""
+        from core.generators.keyframe.state import KeyframeState, load_state
+
+        memory = load_state(state) if state is not None else {}
+        model, memory = self._run(graph, plan, params, memory, progress)
+        return model, KeyframeState(memory)
+
+    def _run(
+        self,
+        graph: PrivateGraph,
+        plan: PrivacyPlan,
+        params: KeyframeParams,
+        memory: dict[str, Memory],
+        progress: Progress,
+    ) -> tuple[CellsModel, dict[str, Memory]]:
+        from core.generators._shared.model import CellsModel
+        from core.generators.keyframe.draw import draw
+        from core.generators.keyframe.step import fit_step
+        from core.privacy.entropy import noise_generator
+
+        budgets: dict[tuple[str, int], dict[str, int]] = {}
+        for allotment in plan.allotments:
+            assert allotment.step is not None
+            amount = pure_nano_epsilon(allotment.event) or 0
+            budgets.setdefault((allotment.edge_type, allotment.step), {})[allotment.purpose] = amount
+        rng = noise_generator()
+        cells: dict[tuple[str, int | None], Columns] = {}
+        for done, ((name, step), granted) in enumerate(budgets.items()):
+            progress("fit", done, len(budgets))
+            nodes = graph.node_count(graph.schema.edge_type(name).source)
+            budget = divide(params, granted[COUNTERS], granted.get(FRAME, 0))
+            cells[name, step], memory[name] = fit_step(
+                graph.cell(name, step), nodes, budget, memory.get(name), plan.first_step + step, rng
+            )
+        progress("fit", len(budgets), len(budgets))
+        counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
+        return CellsModel(self.name, graph.schema, counts, params, cells, draw), memory
+
+    def load(self, folder: Path) -> CellsModel:
+        """The model that its ``save`` wrote."""
+        from core.generators._shared.model import load_cells
+        from core.generators.keyframe.draw import draw
+
+        return load_cells(folder, self.name, self.Params, draw)
+
+
+GENERATOR: StreamGenerator = Keyframe()

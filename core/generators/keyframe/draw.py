@@ -1,0 +1,57 @@
+"""A graph from one step's columns: stubs matched between two degree classes. Reads noisy values only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.generators._shared.counts import integers
+from core.generators._shared.matching import matched, one_block
+from core.generators.psgraph.reconstruct import Blocks, top_up
+from core.privacy.entropy import Generator as Rng
+
+if TYPE_CHECKING:
+    from core.generators._shared.percell import Columns
+    from core.generators.keyframe.budget import KeyframeParams
+
+SCALINGS = 30
+
+
+def draw(columns: Columns, nodes: int, params: KeyframeParams, rng: Rng) -> np.ndarray:
+    """Sorted int64 keys ``low * n + high`` of one synthetic graph. Expected O(n + m log m).
+
+    Edge ends that find no partner in their cell are matched over all nodes; edges that still
+    find no place join nodes at random.
+    """
+    label = columns["label"].astype(np.int64)
+    degrees = np.minimum(integers(columns["degree"].astype(np.float64), rng), nodes - 1)
+    keys = matched(degrees, label, cells(degrees, label, columns["ratio"]), rng)
+    used = np.bincount(keys // nodes, minlength=nodes) + np.bincount(keys % nodes, minlength=nodes)
+    left = degrees - used
+    if left.sum() >= 2:
+        rest = matched(left, np.zeros(nodes, dtype=np.int64), one_block(int(left.sum())), rng, taken=keys)
+        keys = np.union1d(keys, rest)
+    return top_up(keys, nodes, int(degrees.sum()) // 2, rng)
+
+
+def cells(degrees: np.ndarray, label: np.ndarray, ratio: np.ndarray) -> Blocks:
+    """Edges wanted inside class 0, between the classes and inside class 1: in the given ratios to a Chung-Lu
+    graph as far as the classes' degrees and sizes allow."""
+    ends = np.bincount(label, weights=degrees, minlength=2).astype(np.int64)
+    size = np.bincount(label, minlength=2)
+    mass = np.outer(ends, ends) * np.array([[ratio[0], ratio[1]], [ratio[1], ratio[2]]])
+    for _ in range(SCALINGS):  # symmetric scaling to the row sums
+        rows = mass.sum(axis=1)
+        factor = np.sqrt(np.divide(ends, rows, out=np.zeros(2), where=rows > 0))
+        mass = mass * np.outer(factor, factor)
+    room = size * (size - 1) // 2
+    fewest = max(0, *(ends - 2 * room))  # ends that can only go across
+    across = int(np.clip(np.rint(mass[0, 1]), min(fewest, ends.min()), min(ends.min(), size[0] * size[1])))
+    inside = np.minimum((ends - across) // 2, room)
+    zero, one = np.zeros(1, np.int64), np.ones(1, np.int64)
+    return Blocks(
+        np.concatenate([zero, zero, one]),
+        np.concatenate([zero, one, one]),
+        np.array([inside[0], across, inside[1]]),
+    )

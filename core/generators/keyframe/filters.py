@@ -1,0 +1,51 @@
+"""Scalar filters over time: every number is followed by a bank of local-level Kalman filters.
+
+The filters of a bank differ in how fast they take the number to drift, as a share of its level; they are
+averaged by how well each foretold the past measurements. Post-processing of noisy values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+DRIFTS = np.array([0.02, 0.05, 0.1, 0.2, 0.4, 0.8])[:, None]  # per step, as a share of the level
+FORGETTING = 0.95  # per step, of the evidence for each drift
+SMALLEST_LEVEL = 1.0  # a level for the drift to be a share of
+
+
+@dataclass(frozen=True)
+class Bank:
+    """Filters of J numbers after their last measurement; all float64 (drifts, J).
+
+    ``level`` and ``variance``: estimate and its squared error. ``evidence``: log likelihood of the past.
+    """
+
+    level: np.ndarray
+    variance: np.ndarray
+    evidence: np.ndarray
+
+    @classmethod
+    def start(cls, measured: np.ndarray, noise: float) -> Bank:
+        """The filters after one measurement (J,) of noise variance ``noise``, nothing being known before."""
+        level = np.tile(np.asarray(measured, dtype=np.float64), (len(DRIFTS), 1))
+        return cls(level, np.full_like(level, noise), np.zeros_like(level))
+
+    def step(self, measured: np.ndarray, noise: float, steps: int, growth: float = 1.0) -> Bank:
+        """The filters after a measurement ``steps`` steps later, in which the levels are known to have grown
+        by the factor ``growth``."""
+        level = self.level * growth
+        drift = DRIFTS * np.maximum(level, SMALLEST_LEVEL)
+        before = self.variance * growth**2 + steps * drift**2
+        surprise, spread = measured - level, before + noise
+        gain = before / spread
+        evidence = self.evidence * FORGETTING**steps - (np.log(spread) + surprise**2 / spread) / 2
+        return Bank(level + gain * surprise, before * (1 - gain), evidence)
+
+    def estimate(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of every number, filters weighted by their evidence; float64 (J,)."""
+        weight = np.exp(self.evidence - self.evidence.max(axis=0))
+        weight /= weight.sum(axis=0)
+        mean = (weight * self.level).sum(axis=0)
+        return mean, (weight * (self.variance + (self.level - mean) ** 2)).sum(axis=0)

@@ -1,0 +1,113 @@
+"""keyframe over one window of two ticks on neighbouring streams: the measured epsilon stays under epsilon.
+
+The neighbours differ in one edge at both ticks. Audited output: every noisy number that the stored state
+gives away (edge counts, tail counters, the key frame's degrees), worked out of the filters as an attacker
+would. A drawn graph is a function of the state and of independent randomness, so it can only tell less. The
+shape of the degree curve is held fixed, as it is fitted to audited numbers and takes nearly all of the time.
+A copy that adds half the noise, with the same plan and transcript, must be caught.
+"""
+
+import numpy as np
+import pytest
+
+from core.generators.base import PublicFacts
+from core.generators.keyframe import GENERATOR, KeyframeParams
+from core.generators.keyframe import tail as tail_curve
+from core.generators.keyframe.budget import divide
+from core.generators.keyframe.step import fit_step
+from core.graphs.graph import EdgeTable, Graph, NodeTable
+from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.privacy import mechanisms
+from core.privacy.audit import audit_epsilon, repeated
+from core.privacy.entropy import noise_generator
+from core.privacy.guarantee import guarantee_of
+from core.privacy.meter import MemoryRecorder, Meter
+from core.privacy.private_graph import PrivateGraph
+from core.privacy.units import Unit
+
+EPSILON = 2.0
+# The noise has no seed: a false alarm must stay rare over years of runs. Catching needs no such care.
+SOUND, CAUGHT = 1 - 1e-6, 0.999
+# The classes' counts of two nodes tell what the degrees tell: they are left almost nothing.
+EVEN = KeyframeParams(count_share=0.4, tail_share=0.3, cells_share=0.01)
+COUNTS = KeyframeParams(count_share=0.9, tail_share=0.04, cells_share=0.01)
+MOSTLY_COUNTS = KeyframeParams(count_share=0.97, tail_share=0.005, cells_share=0.005)
+EDGE_COUNTS = [0, 2]  # their places in the audited output
+FRAME = KeyframeParams(count_share=0.04, tail_share=0.04, cells_share=0.01)
+
+
+@pytest.fixture(autouse=True)
+def one_curve(monkeypatch):
+    monkeypatch.setattr(tail_curve, "_fitted", lambda *_: np.zeros(3))
+
+
+@pytest.fixture
+def half_noise(monkeypatch):
+    """Every draw has half the scale that the transcript says."""
+    true = mechanisms.discrete_laplace
+
+    def broken(values, l1_sensitivity, nano_epsilon, **options):
+        return true(values, l1_sensitivity, 2 * nano_epsilon, **options)
+
+    monkeypatch.setattr(mechanisms, "discrete_laplace", broken)
+
+
+def stream_of(edges: int) -> Graph:
+    """Two nodes with or without their edge, at both ticks."""
+    schema = GraphSchema(
+        node_types=(NodeType(count=2),), edge_types=(EdgeType(temporal=True),), time=TimeGrid(count=2)
+    )
+    rows = 2 * edges
+    table = EdgeTable(np.zeros(rows, dtype=np.int64), np.ones(rows, dtype=np.int64), np.arange(rows))
+    return Graph.build(schema, {"node": NodeTable(2)}, {"edge": table})
+
+
+def published(graph: Graph, params: KeyframeParams) -> np.ndarray:
+    """True where a noisy number of the window is at least 1: what an edge moves from 0 to 1."""
+    plan = GENERATOR.plan(
+        params, PublicFacts(graph.schema, Unit.W_EVENT, 2, int(EPSILON * 1e9), 0, ("edge",))
+    )
+    meter = Meter(plan, MemoryRecorder())
+    session, rng = PrivateGraph(graph, meter), noise_generator()
+    counters, frame, _ = (a.event.nano_epsilon for a in plan.allotments)
+    budgets = divide(params, counters, frame), divide(params, counters, 0)
+    _, first = fit_step(session.cell("edge", 0), 2, budgets[0], None, 0, rng)
+    _, second = fit_step(session.cell("edge", 1), 2, budgets[1], first, 1, rng)
+    assert guarantee_of(plan, meter.transcript, 0).epsilon <= EPSILON
+    growth = float(np.clip(second.edges / max(first.edges, 1.0), 0.2, 5.0))
+    noise = [
+        2 * (sensitivity * 1e9 / spent) ** 2
+        for sensitivity, spent in ((1, budgets[1].count), (2, budgets[1].tail))
+    ]
+    half = np.array([0.5])
+    count = second.count.level > first.count.step(half, noise[0], 1).level
+    tail = second.tail.level > first.tail.step(half, noise[1], 1, growth).level
+    gain = first.nodes.variance / (2 * (2e9 / budgets[0].degrees) ** 2)
+    mean = first.edges  # twice the edges over two nodes
+    degrees = first.nodes.score > mean + gain * (0.5 - mean)
+    return np.concatenate(
+        [first.count.level[0] >= 1, first.tail.level[0] >= 1, count[0], tail[0], degrees]
+    ).astype(float)
+
+
+def measured(params: KeyframeParams, runs: int, confidence: float = SOUND) -> float:
+    run = repeated(lambda graph: published(graph, params))
+    return audit_epsilon(run, stream_of(1), stream_of(0), runs=runs, confidence=confidence).lower_bound
+
+
+@pytest.mark.parametrize("params", [COUNTS, FRAME], ids=["counts", "frame"])
+def test_one_window(params):
+    assert measured(params, 150) <= EPSILON
+
+
+def test_one_window_with_half_the_noise_is_caught(half_noise):
+    """Its true epsilon is 4; nearly all of it is in the edge counts of the two ticks together."""
+    run = repeated(lambda graph: published(graph, MOSTLY_COUNTS)[EDGE_COUNTS])
+    found = audit_epsilon(run, stream_of(1), stream_of(0), runs=1_200, confidence=CAUGHT)
+    assert found.lower_bound > EPSILON
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("params", [COUNTS, FRAME, EVEN], ids=["counts", "frame", "even"])
+def test_many_runs(params):
+    assert 0.3 < measured(params, 4_000) <= EPSILON

@@ -1,0 +1,185 @@
+"""keyframe as a stream: no window costs more than epsilon, and ticks one by one are the fit of the grid."""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core import errors
+from core.generators.base import PublicFacts, no_progress
+from core.generators.keyframe import GENERATOR, KeyframeParams
+from core.graphs.graph import EdgeTable, Graph, NodeTable
+from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.privacy import entropy, mechanisms
+from core.privacy.entropy import public_generator
+from core.privacy.meter import MemoryRecorder, Meter
+from core.privacy.private_graph import PrivateGraph
+from core.privacy.units import Unit
+
+NODES = 24
+EVERY = np.stack(np.triu_indices(NODES, 1), axis=1)
+NAMES = ("calls", "mails")
+
+shares = st.builds(
+    lambda count, tail, cells, first: KeyframeParams(
+        count_share=count, tail_share=tail, cells_share=cells, first_frame=first
+    ),
+    st.floats(0.01, 0.4),
+    st.floats(0.01, 0.4),
+    st.floats(0.01, 0.15),
+    st.integers(0, 30),
+)
+
+
+def schema_of(steps: int, names=NAMES) -> GraphSchema:
+    relations = tuple(EdgeType(name=name, temporal=True) for name in names)
+    return GraphSchema(node_types=(NodeType(count=NODES),), edge_types=relations, time=TimeGrid(count=steps))
+
+
+def plan_of(params, steps, window, nano_epsilon, tick=None, names=NAMES):
+    facts = PublicFacts(schema_of(steps, names), Unit.W_EVENT, window, nano_epsilon, 0, names, tick)
+    return GENERATOR.plan(params, facts)
+
+
+@settings(max_examples=100, deadline=None)
+@given(shares, st.integers(1, 12), st.integers(10**7, 10**10), st.sets(st.integers(0, 60), min_size=1))
+def test_no_window_of_live_ticks_costs_more_than_epsilon(params, window, nano_epsilon, ticks):
+    """Ticks may be missing; each is charged what its own plan says, at its place in the account."""
+    account = [0] * (60 + 2 * window)
+    for tick in ticks:
+        amounts = plan_of(params, 1, window, nano_epsilon, tick).spend("basic")
+        assert amounts.pop("untimed") == amounts.pop("delta") == 0
+        ((name, amount),) = amounts.items()
+        account[int(name.removeprefix("step/"))] += amount
+    assert account[60 + window :] == [0] * window
+    fullest = max(sum(account[start : start + window]) for start in range(len(account)))
+    assert fullest <= nano_epsilon
+    if ticks >= set(range(2 * window)):
+        assert fullest > nano_epsilon * 0.99, "and a full window has next to nothing left over"
+
+
+@settings(max_examples=100, deadline=None)
+@given(shares, st.integers(1, 12), st.integers(1, 40), st.integers(10**7, 10**10))
+def test_no_window_of_a_grid_costs_more_than_epsilon(params, window, steps, nano_epsilon):
+    plan = plan_of(params, steps, window, nano_epsilon)
+    amounts = plan.spend("basic")
+    account = [amounts[f"step/{step}"] for step in range(steps)]
+    assert max(sum(account[start : start + window]) for start in range(steps)) <= nano_epsilon
+    assert plan.cost().nano_epsilon <= nano_epsilon
+    clock = min(window, steps)
+    frames = sorted({a.step for a in plan.allotments if a.purpose == "key frame"})
+    assert [step % clock for step in frames] == [params.first_frame % clock] * len(frames)
+    assert len(frames) >= steps // clock
+
+
+@given(st.integers(1, 50))
+def test_live_and_whole_grids_keep_one_clock(window):
+    """A grid of at least one window costs every step what the live stream's tick costs."""
+    params, steps = KeyframeParams(first_frame=2), window + 7
+    whole = plan_of(params, steps, window, 10**9).spend("basic")
+    live = {}
+    for tick in range(steps):
+        live |= plan_of(params, 1, window, 10**9, tick).spend("basic")
+    assert live == whole
+
+
+class OneSource:
+    """Puts one seeded generator behind all noise and all public choices; for tests alone."""
+
+    def __init__(self, seed):
+        self.rng = np.random.default_rng(seed)
+        self.true = entropy.noise_generator, mechanisms.discrete_laplace
+
+    def __enter__(self):
+        def laplace(values, l1_sensitivity, nano_epsilon):
+            return self.true[1](values, l1_sensitivity, nano_epsilon, rng=self.rng)
+
+        entropy.noise_generator, mechanisms.discrete_laplace = lambda: self.rng, laplace
+
+    def __exit__(self, *_):
+        entropy.noise_generator, mechanisms.discrete_laplace = self.true
+
+
+def graph_of(snapshots, names) -> Graph:
+    ends = np.concatenate(snapshots).reshape(-1, 2)
+    steps = np.repeat(np.arange(len(snapshots)), [len(part) for part in snapshots])
+    table = EdgeTable(ends[:, 0], ends[:, 1], steps)
+    return Graph.build(
+        schema_of(len(snapshots), names), {"node": NodeTable(NODES)}, dict.fromkeys(names, table)
+    )
+
+
+def run_live(snapshots, ticks, window, params, names, scratch):
+    """The model of every tick, each published from the state that the one before it stored."""
+    folder, models = None, {}
+    for tick in ticks:
+        graph = graph_of([snapshots[tick]], names)
+        plan = plan_of(params, 1, window, 10**10, tick, names)
+        meter = Meter(plan, MemoryRecorder())
+        model, state = GENERATOR.step(PrivateGraph(graph, meter), plan, params, folder, no_progress)
+        folder = Path(scratch, str(tick))
+        state.save(folder)
+        assert {path.suffix for path in folder.iterdir()} == {".json", ".parquet"}
+        models[tick] = model
+    return models
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    st.lists(st.one_of(st.just(0), st.integers(0, len(EVERY))), min_size=4, max_size=7),
+    shares,
+    st.integers(1, 4),
+    st.integers(0, 2**32),
+)
+def test_ticks_one_by_one_are_the_fit_of_the_grid(sizes, params, window, seed):
+    rng = np.random.default_rng(seed)
+    snapshots = [EVERY[rng.permutation(len(EVERY))[:size]] for size in sizes]
+    names = ("calls",)
+    plan = plan_of(params, len(sizes), window, 10**10, None, names)
+    with OneSource(seed):
+        graph = PrivateGraph(graph_of(snapshots, names), Meter(plan, MemoryRecorder()))
+        whole = GENERATOR.fit(graph, plan, params, no_progress)
+    with OneSource(seed), tempfile.TemporaryDirectory() as scratch:
+        live = run_live(snapshots, range(len(sizes)), window, params, names, scratch)
+        again = {
+            tick: GENERATOR.load(saved(model, Path(scratch, f"model{tick}"))) for tick, model in live.items()
+        }
+    for tick, model in live.items():
+        for name, column in whole.cells["calls", tick].items():
+            np.testing.assert_array_equal(model.cells["calls", 0][name], column)
+        one, other = (
+            each.sample(public_generator(3), no_progress).cell("calls", 0) for each in (model, again[tick])
+        )
+        np.testing.assert_array_equal(one.source, other.source)
+
+
+def saved(model, folder: Path) -> Path:
+    model.save(folder)
+    return folder
+
+
+@pytest.mark.parametrize("ticks", [(3, 4, 6), (5,), (1, 2, 9, 17), (4, 8, 12)])
+def test_ticks_may_be_missing_and_the_first_needs_no_key_frame(ticks, tmp_path):
+    """Window 4: the first two streams see no key frame before 4 and 8; the third misses all of them."""
+    rng = np.random.default_rng(1)
+    snapshots = [EVERY[rng.random(len(EVERY)) < 0.2] for _ in range(18)]
+    models = run_live(snapshots, ticks, 4, KeyframeParams(), NAMES, tmp_path)
+    for tick, model in models.items():
+        synthetic = model.sample(public_generator(2), no_progress)
+        for name in NAMES:
+            assert len(synthetic.cell(name, 0).source) == pytest.approx(len(snapshots[tick]), abs=12)
+
+
+def test_steps_come_in_order(tmp_path):
+    snapshots = [EVERY[:9]] * 3
+    with pytest.raises(ValueError, match="in order"):
+        run_live(snapshots, (2, 1), 4, KeyframeParams(), ("calls",), tmp_path)
+
+
+def test_a_live_stream_takes_unit_w_event_only():
+    facts = PublicFacts(schema_of(1), Unit.EVENT, None, 10**9, 0, NAMES, 4)
+    with pytest.raises(errors.NotAccepted, match="w-event"):
+        GENERATOR.plan(KeyframeParams(), facts)
