@@ -135,17 +135,8 @@ def threshold_for(shape: Shape, scale: Fraction, candidates: int) -> tuple[int, 
 
 @njit(cache=True)
 def _geometric(rng, count, t, s):
-    """``count`` integers y >= 0 with probability proportional to exp(-y s / t).
-
-    The magnitude of Canonne, Kamath, Steinke (2020), Algorithm 2, before its sign.
-    """
+    """``count`` integers y >= 0 with probability proportional to exp(-y s / t)."""
     drawn = np.empty(count, np.int64)
     for i in range(count):
-        u = samplers.below(rng, t)
-        while u != 0 and not samplers.bernoulli_exp_unit(rng, u, t):
-            u = samplers.below(rng, t)
-        v = 0
-        while v < samplers.MAX_RUN and samplers.bernoulli_inverse_e(rng):
-            v += 1
-        drawn[i] = (u + t * v) // s
+        drawn[i] = samplers.geometric_draw(rng, t, s)
     return drawn

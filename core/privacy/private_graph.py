@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from core.graphs.graph import Cell, Graph
     from core.privacy.dp_sgd import DpSgd
     from core.privacy.gradients import DpSgdSession
+    from core.privacy.label_stream import LabelRule, LabelStream
     from core.privacy.randomised_response import Flips
 
 
@@ -314,6 +315,65 @@ class PrivateCell:
         visits = check_order(order, self.shape.source_count)
         self._charge(Pure(nano_epsilon, "exponential/labels"), purpose)
         return exponential_pass(self._read().adjacency, checked, visits, nano_epsilon)
+
+    def label_stream(
+        self, *, nano_epsilon: int, order: np.ndarray, weights: np.ndarray, rule: LabelRule, purpose: str
+    ) -> LabelStream:
+        """A label for every node, and its noisy numbers of neighbours by label; see ``LabelStream``.
+
+        ``order`` and ``weights`` (n,) are public or already paid for.
+
+        Sensitivity, proof: :func:`core.privacy.label_stream.stream`. Unit: one undirected edge of the cell,
+        which is all that any unit has in it: EDGE, EVENT, W_EVENT and PAIR alike. Undirected relations inside
+        one node type only.
+        """
+        from core.privacy.communities import check_order
+        from core.privacy.label_stream import check_rule, check_weights, stream
+
+        if not self.shape.undirected:
+            raise NotAccepted(
+                "labels are streamed over undirected relations inside one node type", field="edge_type"
+            )
+        visits = check_order(order, self.shape.source_count)
+        check_rule(rule, self.shape.source_count, nano_epsilon)
+        checked = check_weights(weights, self.shape.source_count)
+        self._charge(Pure(nano_epsilon, "discrete_laplace/label_stream"), purpose)
+        return stream(self._read(), visits, checked, rule, nano_epsilon)
+
+    def triangle_count(self, *, nano_epsilon: int, purpose: str) -> int:
+        """The number of triangles by the ladder mechanism; any integer, below 0 too.
+
+        Sensitivity, proof: :func:`core.privacy.ladder.ladder`. Unit: one undirected edge of the cell,
+        which is all that any unit has in it. Undirected relations inside one node type only.
+        """
+        from core.privacy.ladder import ladder
+        from core.privacy.triangle_kernels import triangles_and_most_common
+
+        if not self.shape.undirected:
+            raise NotAccepted(
+                "triangles are counted in undirected relations inside one node type", field="edge_type"
+            )
+        nodes = self.shape.source_count
+        self._charge(Pure(nano_epsilon, "ladder/triangles"), purpose)
+        cell = self._read()
+        count, most_common = triangles_and_most_common(cell.source, cell.target, nodes)
+        return ladder(count, most_common, nodes, nano_epsilon)
+
+    def degree_product_sum(self, *, noisy_degrees: np.ndarray, nano_epsilon: int, purpose: str) -> int:
+        """The sum over edges of noisy degree times noisy degree, plus discrete Laplace noise; any integer.
+
+        ``noisy_degrees`` (n,) are already paid for. Estimates the same sum of true degrees without bias.
+
+        Sensitivity, proof: :func:`core.privacy.product_sum.degree_product_sum`. Unit: one undirected edge of
+        the cell, which is all that any unit has in it. Undirected relations inside one node type only.
+        """
+        from core.privacy.product_sum import degree_product_sum, unit_of
+
+        question = degree_product_sum(self.shape, noisy_degrees=noisy_degrees)
+        self._charge(Pure(nano_epsilon, "discrete_laplace/degree_product_sum"), purpose)
+        sensitivity = question.l1_sensitivity * self.multiplicity
+        noisy = mechanisms.discrete_laplace(question.measure(self._read()), sensitivity, nano_epsilon)
+        return int(noisy[0]) * unit_of(noisy_degrees)
 
     @contextmanager
     def parallel(

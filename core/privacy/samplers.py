@@ -78,16 +78,25 @@ def bernoulli_exp(rng, numerator, denominator):
 
 
 @njit(cache=True)
+def geometric_draw(rng, t, s):
+    """One integer y >= 0 with probability proportional to exp(-y s / t); 1 <= t < 2^50, s >= 1.
+
+    The magnitude of Algorithm 2, before its sign.
+    """
+    u = below(rng, t)
+    while u != 0 and not bernoulli_exp_unit(rng, u, t):
+        u = below(rng, t)
+    v = 0
+    while v < MAX_RUN and bernoulli_inverse_e(rng):
+        v += 1
+    return (u + t * v) // s
+
+
+@njit(cache=True)
 def discrete_laplace_draw(rng, t, s):
     """One integer x with probability proportional to exp(-|x| s / t); 1 <= t < 2^50, s >= 1. Algorithm 2."""
     while True:
-        u = below(rng, t)
-        if u != 0 and not bernoulli_exp_unit(rng, u, t):
-            continue
-        v = 0
-        while v < MAX_RUN and bernoulli_inverse_e(rng):
-            v += 1
-        y = (u + t * v) // s
+        y = geometric_draw(rng, t, s)
         if below(rng, 2) == 0:
             return y
         if y != 0:

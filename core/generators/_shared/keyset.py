@@ -1,0 +1,67 @@
+"""A set of non-negative int64 keys for compiled code: open addressing, linear probing, deletion by shifting.
+
+The table is an array whose length is a power of two; EMPTY marks a free place. At most half full by
+construction, so that a look-up takes about two probes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+EMPTY = -1
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: neighbouring keys fall far apart
+
+
+@njit(cache=True, nogil=True)
+def table_for(most):
+    """An empty table for at most ``most`` keys."""
+    size = 4
+    while size < 2 * most:
+        size *= 2
+    return np.full(size, EMPTY, np.int64)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _home(table, key):
+    return np.int64((np.uint64(key) * _MULTIPLIER) >> np.uint64(20)) & (table.size - 1)
+
+
+@njit(cache=True, nogil=True)
+def contains(table, key):
+    """True where ``key`` is in the set."""
+    place = _home(table, key)
+    while table[place] != EMPTY:
+        if table[place] == key:
+            return True
+        place = (place + 1) & (table.size - 1)
+    return False
+
+
+@njit(cache=True, nogil=True)
+def add(table, key):
+    """True where ``key`` was not in the set; it is now."""
+    place = _home(table, key)
+    while table[place] != EMPTY:
+        if table[place] == key:
+            return False
+        place = (place + 1) & (table.size - 1)
+    table[place] = key
+    return True
+
+
+@njit(cache=True, nogil=True)
+def remove(table, key):
+    """``key``, which must be in the set, is no longer."""
+    mask = table.size - 1
+    gap = _home(table, key)
+    while table[gap] != key:
+        gap = (gap + 1) & mask
+    place = (gap + 1) & mask
+    while table[place] != EMPTY:
+        # A key may fill the gap if its home does not lie behind the gap.
+        if (place - _home(table, table[place])) & mask >= (place - gap) & mask:
+            table[gap] = table[place]
+            gap = place
+        place = (place + 1) & mask
+    table[gap] = EMPTY

@@ -1,0 +1,48 @@
+"""From a noisy sum of degree products over edges to the sum that a drawn graph should have.
+
+What carries over is the covariance of the degrees at an edge's two ends: a drawn graph's degrees are not the
+noisy ones, so the sum itself would be off. Reads noisy values only.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from core.privacy.events import NANO
+from core.privacy.product_sum import caps
+
+MODEL_SPREAD = 0.05  # standard deviation of the assortativity that a drawn graph gets wrong by itself
+
+
+def degree_covariance(total: int, edges: float, noisy: np.ndarray, degree: int, product: int) -> np.ndarray:
+    """The covariance of the degrees at an edge's two ends, and the standard deviation of its noise; (2,).
+
+    ``total``: noisy sum of degree products over ``edges`` edges. The mean degree at an edge's end comes from
+    the squares of the noisy degrees, less the noise's variance. ``degree`` and ``product``: nano-epsilon.
+    """
+    edges, nodes = max(float(edges), 1.0), len(noisy)
+    squares = float((noisy.astype(np.float64) ** 2).sum()) - nodes * 2 * (2 * NANO / degree) ** 2
+    mean = max(squares, 0.0) / max(float(noisy.sum()), 1.0)
+    high, low = caps(noisy)
+    spread = math.sqrt(2) * high * low * NANO / product / edges
+    return np.array([total / edges - mean**2, spread])
+
+
+def product_aim(keys: np.ndarray, nodes: int, covariance: float, spread: float) -> int:
+    """The sum over edges of degree products to aim at, given the noisy ``covariance`` and its ``spread``.
+
+    The covariance that the graph ``keys`` has already is a second estimate of the same; the two are weighed
+    by their precision. The sum itself is then taken at this graph's own degrees. O(n + m).
+    """
+    low, high = np.divmod(keys, nodes)
+    degree = np.bincount(np.concatenate([low, high]), minlength=nodes).astype(np.float64)
+    edges, ends = len(keys), 2.0 * len(keys)
+    mean, variance = (degree**2).sum() / ends, (degree**3).sum() / ends
+    variance = max(variance - mean**2, 0.0)
+    own = (degree[low] * degree[high]).sum() / edges - mean**2
+    known = (MODEL_SPREAD * variance) ** 2
+    weight = known / max(known + spread**2, np.finfo(float).tiny)
+    wanted = weight * np.clip(covariance, -variance, variance) + (1 - weight) * own
+    return int(edges * (mean**2 + wanted))

@@ -1,0 +1,90 @@
+"""The two functions of ``degree_triangle``: what a cell pays for, and a graph from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.generators._shared.counts import integers, noisy_count
+from core.generators._shared.degrees import fitted_degrees, scaled_to
+from core.generators._shared.matching import matched, one_block
+from core.generators._shared.plan import divide
+from core.generators._shared.products import degree_covariance, product_aim
+from core.generators._shared.rewiring import Targets, proposals_for, rewired
+from core.privacy.entropy import Generator as Rng
+from core.privacy.events import NANO
+
+if TYPE_CHECKING:
+    from core.generators.degree_triangle import DegreeTriangleParams
+    from core.privacy.private_graph import PrivateCell
+
+
+def fit(
+    cell: PrivateCell, nodes: int, nano_epsilon: int, params: DegreeTriangleParams, rng: Rng
+) -> Mapping[str, np.ndarray]:
+    """The noisy values of one cell, at ``nano_epsilon`` in all.
+
+    Columns: ``degrees`` float64 (n,), in 0..n-1, summing to twice the noisy number of edges; ``triangles``
+    float64 (1,), what is aimed at; ``covariance`` float64 (2,), that of the degrees at an edge's ends with
+    the standard deviation of its noise, or () where it is not paid for. ``rng`` makes choices that are
+    independent of the graph.
+    """
+    budget = shares(params, nano_epsilon)
+    edges = noisy_count(cell, budget["count"])
+    noisy = cell.laplace("degrees", nano_epsilon=budget["degree"], purpose="degrees")
+    mean = 2 * edges / nodes
+    degrees = scaled_to(fitted_degrees(noisy, budget["degree"], rng, mean=mean), 2 * edges)
+    triangles = None
+    if "triangle" in budget:
+        triangles = cell.triangle_count(nano_epsilon=budget["triangle"], purpose="triangles")
+    covariance = np.empty(0)
+    if "product" in budget:
+        total = cell.degree_product_sum(
+            noisy_degrees=noisy, nano_epsilon=budget["product"], purpose="degree products over edges"
+        )
+        covariance = degree_covariance(total, edges, noisy, budget["degree"], budget["product"])
+    aim = triangle_aim(triangles, budget.get("triangle", 1), degrees, params.transitivity)
+    return {"degrees": degrees, "triangles": np.array([aim]), "covariance": covariance}
+
+
+def shares(params: DegreeTriangleParams, nano_epsilon: int) -> dict[str, int]:
+    """The nano-epsilon of every read that is paid for; they sum to ``nano_epsilon``."""
+    named = {
+        "count": params.count_share,
+        "triangle": params.triangle_share,
+        "product": params.product_share,
+    }
+    named = {name: share for name, share in named.items() if share}
+    return dict(zip((*named, "degree"), divide(nano_epsilon, *named.values()), strict=True))
+
+
+def triangle_aim(told: int | None, nano_epsilon: int, degrees: np.ndarray, transitivity: float) -> float:
+    """The triangles to aim at: those that were ``told``, drawn towards the public guess by their variances.
+
+    The guess is ``transitivity`` of the paths of length two that ``degrees`` make, and as uncertain as it is
+    large; the ladder errs by as much as one edge may change, at most the largest degree, over epsilon.
+    """
+    paths = float((degrees * (degrees - 1)).clip(0).sum()) / 2
+    guess = transitivity * paths / 3
+    if told is None:
+        return guess
+    noise = (2 * float(degrees.max(initial=0)) * NANO / nano_epsilon) ** 2
+    known = (guess + 1) ** 2
+    return float(np.clip((known * told + noise * guess) / (known + noise), 0, paths / 3))
+
+
+def draw(columns: Mapping[str, np.ndarray], nodes: int, params: DegreeTriangleParams, rng: Rng) -> np.ndarray:
+    """Sorted keys of one graph; degrees are met exactly where a graph can have them.
+
+    O(m log m + proposals * degree) time, O(n + m) memory.
+    """
+    degrees = integers(columns["degrees"], rng)
+    labels = np.zeros(nodes, dtype=np.int64)
+    keys = matched(degrees, labels, one_block(int(degrees.sum())), rng)
+    if not len(keys):
+        return keys
+    aim = product_aim(keys, nodes, *columns["covariance"]) if len(columns["covariance"]) else None
+    targets = Targets(round(float(columns["triangles"][0])), aim, params.band)
+    return rewired(keys, nodes, labels, targets, proposals_for(len(keys), params.proposals), rng)

@@ -1,0 +1,109 @@
+"""Rewiring against NetworkX: degrees and block totals stay, counts are true, targets are met or neared."""
+
+import networkx as nx
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.generators._shared.rewiring import FULL_ENDS, Targets, proposals_for, rewired
+from core.privacy.entropy import public_generator
+
+
+def keys_of(graph, nodes):
+    pairs = np.array([sorted(edge) for edge in graph.edges()], dtype=np.int64).reshape(-1, 2)
+    return np.sort(pairs[:, 0] * nodes + pairs[:, 1])
+
+
+def graph_of(keys, nodes):
+    graph = nx.empty_graph(nodes)
+    graph.add_edges_from(zip(*(part.tolist() for part in np.divmod(keys, nodes)), strict=True))
+    return graph
+
+
+def triangles(graph):
+    return sum(nx.triangles(graph).values()) // 3
+
+
+def product_sum(graph):
+    return sum(graph.degree(u) * graph.degree(v) for u, v in graph.edges())
+
+
+def block_totals(graph, labels):
+    found = {}
+    for u, v in graph.edges():
+        pair = tuple(sorted((int(labels[u]), int(labels[v]))))
+        found[pair] = found.get(pair, 0) + 1
+    return found
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_degrees_and_blocks_stay_and_triangles_come_no_further_from_the_target(data):
+    nodes = data.draw(st.integers(1, 30))
+    seed = data.draw(st.integers(0, 2**32 - 1))
+    before = nx.gnp_random_graph(nodes, data.draw(st.floats(0, 1)), seed=seed)
+    labels = np.array(data.draw(st.lists(st.integers(0, 3), min_size=nodes, max_size=nodes)))
+    target = data.draw(st.integers(-5, 400))
+    keys = rewired(keys_of(before, nodes), nodes, labels, Targets(target), 3_000, public_generator(seed))
+    after = graph_of(keys, nodes)
+    assert (np.diff(keys) > 0).all()
+    assert nx.number_of_selfloops(after) == 0
+    assert after.number_of_edges() == before.number_of_edges() == len(keys)
+    assert dict(after.degree()) == dict(before.degree())
+    assert block_totals(after, labels) == block_totals(before, labels)
+    start, end = triangles(before), triangles(after)
+    if start < target:
+        assert end >= start
+    else:
+        assert abs(end - target) <= abs(start - target)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_the_product_sum_comes_no_further_from_its_aim(data):
+    nodes, seed = data.draw(st.integers(4, 40)), data.draw(st.integers(0, 2**32 - 1))
+    before = nx.gnp_random_graph(nodes, data.draw(st.floats(0.05, 0.6)), seed=seed)
+    start = product_sum(before)
+    aim = int(start * data.draw(st.floats(0.7, 1.3)))
+    labels = np.array(data.draw(st.lists(st.integers(0, 1), min_size=nodes, max_size=nodes)))
+    targets = Targets(data.draw(st.integers(0, 300)), aim, 0.02)
+    after = graph_of(
+        rewired(keys_of(before, nodes), nodes, labels, targets, 3_000, public_generator(seed)), nodes
+    )
+    assert dict(after.degree()) == dict(before.degree())
+    assert block_totals(after, labels) == block_totals(before, labels)
+    assert abs(product_sum(after) - aim) <= max(abs(start - aim), int(0.02 * abs(aim)))
+
+
+def test_targets_are_met_where_there_is_room():
+    before = nx.barabasi_albert_graph(600, 6, seed=4)
+    labels = np.arange(600) % 2
+    start, products = triangles(before), product_sum(before)
+    for wanted, aim in ((3 * start, None), (3 * start, int(0.97 * products)), (start // 3, products)):
+        targets = Targets(wanted, aim, 0.01)
+        keys = rewired(keys_of(before, 600), 600, labels, targets, 2_000_000, public_generator(5))
+        after = graph_of(keys, 600)
+        assert abs(triangles(after) / wanted - 1) < 0.05
+        if aim is not None:
+            assert abs(product_sum(after) / aim - 1) <= 0.011
+
+
+def test_same_generator_state_same_graph():
+    keys, labels = keys_of(nx.gnp_random_graph(80, 0.1, seed=1), 80), np.zeros(80, dtype=np.int64)
+    one, other = (rewired(keys, 80, labels, Targets(500), 5_000, public_generator(9)) for _ in range(2))
+    np.testing.assert_array_equal(one, other)
+    assert not np.array_equal(one, keys)
+
+
+def test_no_proposals_no_change():
+    keys = keys_of(nx.gnp_random_graph(50, 0.2, seed=1), 50)
+    np.testing.assert_array_equal(
+        rewired(keys, 50, np.zeros(50, dtype=np.int64), Targets(10**6, 10**9), 0, public_generator(1)), keys
+    )
+
+
+def test_proposals_grow_with_the_square_root_on_large_graphs():
+    assert proposals_for(0, 40) == 0
+    assert proposals_for(1_000, 40) == 80_000
+    assert proposals_for(FULL_ENDS // 2, 1) == FULL_ENDS
+    assert proposals_for(8 * FULL_ENDS, 1) == 4 * FULL_ENDS
