@@ -44,7 +44,7 @@ GENERATOR_NAMES = (
     "fit",
     "load",
 )
-MECHANISMS = ("laplace", "exponential", "randomised response")
+MECHANISMS = ("laplace", "exponential", "randomised response", "ladder")
 SHAPES = ("empty", "single", "complete", "random")
 
 

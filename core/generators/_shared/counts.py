@@ -45,6 +45,25 @@ def to_total(values: np.ndarray, total: int, most: np.ndarray | int | None = Non
     return np.clip(values - (low + high) / 2, 0, ceiling)
 
 
+def fill(mass: np.ndarray, room: np.ndarray, total: int) -> np.ndarray:
+    """``mass`` rescaled to sum to ``total``, no entry above ``room``; what is cut goes to the others.
+
+    Where only full blocks carry mass, the sum stays below ``total``. Without any mass the room itself is the
+    mass: a uniform graph.
+    """
+    if mass.sum() <= 0:
+        mass = room.astype(np.float64)
+    result = np.zeros(len(mass))
+    for _ in range(32):
+        free = (result < room) & (mass > 0)
+        left = total - result.sum()
+        if left < 0.5 or not free.any():
+            break
+        share = np.where(free, mass, 0.0)
+        result = np.minimum(result + share * (left / share.sum()), room)
+    return result
+
+
 def integers(mass: np.ndarray, rng: Rng) -> np.ndarray:
     """Integers of expectation ``mass`` that sum to its rounded sum: systematic sampling; int64."""
     steps = np.cumsum(mass)

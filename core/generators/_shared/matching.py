@@ -48,14 +48,15 @@ def matched(
 
 
 def completed(keys: np.ndarray, degrees: np.ndarray, rng: Rng) -> np.ndarray:
-    """``keys`` and further edges, sorted, with which nodes come closer to ``degrees``, or up to them.
+    """Sorted keys of a simple graph, in which nodes that lack edges in ``keys`` come closer to ``degrees``.
 
     For ends that no block had room for: they are paired at random, and change ends with any edge where the
-    pair is taken. ``keys`` within ``degrees``, integers (n,). O(m).
+    pair is taken. ``keys``: sorted, of a simple graph; ``degrees``: integers (n,). O(m).
     """
     nodes = len(degrees)
     left, right = np.divmod(keys, nodes)
-    open_ends = degrees - np.bincount(np.concatenate([left, right]), minlength=nodes)
+    used = np.bincount(np.concatenate([left, right]), minlength=nodes)
+    open_ends = np.maximum(np.asarray(degrees, dtype=np.int64) - used, 0)
     ends = rng.permutation(np.repeat(np.arange(nodes, dtype=np.int64), open_ends))
     half = len(ends) // 2
     left, right = np.concatenate([left, ends[:half]]), np.concatenate([right, ends[half : 2 * half]])

@@ -13,8 +13,6 @@ import numpy as np
 from core.privacy.events import NANO
 from core.privacy.product_sum import caps
 
-MODEL_SPREAD = 0.05  # standard deviation of the assortativity that a drawn graph gets wrong by itself
-
 
 def degree_covariance(total: int, edges: float, noisy: np.ndarray, degree: int, product: int) -> np.ndarray:
     """The covariance of the degrees at an edge's two ends, and the standard deviation of its noise; (2,).
@@ -30,11 +28,12 @@ def degree_covariance(total: int, edges: float, noisy: np.ndarray, degree: int, 
     return np.array([total / edges - mean**2, spread])
 
 
-def product_aim(keys: np.ndarray, nodes: int, covariance: float, spread: float) -> int:
+def product_aim(keys: np.ndarray, nodes: int, covariance: float, spread: float, model_spread: float) -> int:
     """The sum over edges of degree products to aim at, given the noisy ``covariance`` and its ``spread``.
 
     The covariance that the graph ``keys`` has already is a second estimate of the same; the two are weighed
-    by their precision. The sum itself is then taken at this graph's own degrees. O(n + m).
+    by their precision. ``model_spread``: the standard deviation of the assortativity that a drawn graph gets
+    wrong by itself. The sum is then taken at this graph's own degrees. O(n + m).
     """
     low, high = np.divmod(keys, nodes)
     degree = np.bincount(np.concatenate([low, high]), minlength=nodes).astype(np.float64)
@@ -42,7 +41,7 @@ def product_aim(keys: np.ndarray, nodes: int, covariance: float, spread: float) 
     mean, variance = (degree**2).sum() / ends, (degree**3).sum() / ends
     variance = max(variance - mean**2, 0.0)
     own = (degree[low] * degree[high]).sum() / edges - mean**2
-    known = (MODEL_SPREAD * variance) ** 2
+    known = (model_spread * variance) ** 2
     weight = known / max(known + spread**2, np.finfo(float).tiny)
     wanted = weight * np.clip(covariance, -variance, variance) + (1 - weight) * own
     return int(edges * (mean**2 + wanted))

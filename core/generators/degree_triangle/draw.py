@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from core.generators.degree_triangle import DegreeTriangleParams
     from core.privacy.private_graph import PrivateCell
 
+MODEL_SPREAD = 0.05  # standard deviation of the assortativity that degrees alone get wrong
+
 
 def fit(
     cell: PrivateCell, nodes: int, nano_epsilon: int, params: DegreeTriangleParams, rng: Rng
@@ -85,6 +87,7 @@ def draw(columns: Mapping[str, np.ndarray], nodes: int, params: DegreeTrianglePa
     keys = matched(degrees, labels, one_block(int(degrees.sum())), rng)
     if not len(keys):
         return keys
-    aim = product_aim(keys, nodes, *columns["covariance"]) if len(columns["covariance"]) else None
+    known = columns["covariance"]
+    aim = product_aim(keys, nodes, known[0], known[1], MODEL_SPREAD) if len(known) else None
     targets = Targets(round(float(columns["triangles"][0])), aim, params.band)
     return rewired(keys, nodes, labels, targets, proposals_for(len(keys), params.proposals), rng)

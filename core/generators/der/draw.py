@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.generators._shared.counts import integers
+from core.generators._shared.counts import fill, integers
 from core.generators._shared.pairs import distinct, pack
 from core.generators.der import DERParams
 from core.generators.der.regions import rooms, starts
-from core.generators.psgraph.draw import fill
 from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.generators._shared.counts import integers
+from core.generators._shared.counts import fill, integers
 from core.generators.psgraph.budget import PSGraphParams
 from core.generators.psgraph.reconstruct import Blocks, Layout, capacity, reconstruct, top_up
 from core.generators.psgraph.step import StepModel
@@ -77,22 +77,3 @@ def _targets(
     outer = np.bincount(labels, weights=d_out, minlength=communities)
     scale_out = np.divide(wanted, outer, out=np.zeros(communities), where=outer > 0)
     return Blocks(row, column, integers(mass, rng)), d_in * scale_in[labels], d_out * scale_out[labels]
-
-
-def fill(mass: np.ndarray, room: np.ndarray, total: int) -> np.ndarray:
-    """``mass`` rescaled to sum to ``total``, no entry above ``room``; what is cut goes to the others.
-
-    Where only full blocks carry mass, the sum stays below ``total``. Without any mass the room itself is the
-    mass: a uniform graph.
-    """
-    if mass.sum() <= 0:
-        mass = room.astype(np.float64)
-    result = np.zeros(len(mass))
-    for _ in range(32):
-        free = (result < room) & (mass > 0)
-        left = total - result.sum()
-        if left < 0.5 or not free.any():
-            break
-        share = np.where(free, mass, 0.0)
-        result = np.minimum(result + share * (left / share.sum()), room)
-    return result

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.generators._shared import keyset
 from core.generators._shared.counts import integers, to_total
-from core.generators._shared.matching import matched, one_block
+from core.generators._shared.matching import completed, matched, one_block
 from core.generators.psgraph.reconstruct import Blocks
 
 
@@ -79,6 +80,40 @@ def test_block_totals_and_degrees_together(rng):
     low, high = np.sort(labels[np.stack(np.divmod(keys, 300), axis=1)], axis=1).T
     drawn = np.bincount(low * 4 + high, minlength=16).reshape(4, 4)[row, column]
     np.testing.assert_array_equal(drawn, wanted)
+
+
+def test_missing_edges_are_worked_in(rng):
+    """Every edge end that was taken out comes back, on hubs that hardly have a free partner too."""
+    graph = nx.barabasi_albert_graph(200, 6, seed=1)
+    degrees = np.array([degree for _, degree in sorted(graph.degree())])
+    keys = np.sort([min(u, v) * 200 + max(u, v) for u, v in graph.edges()])
+    hubs = np.flatnonzero((np.stack(np.divmod(keys, 200)) < 8).any(axis=0))
+    left = np.delete(keys, hubs[::3])
+    found = completed(left, degrees, rng)
+    assert (np.diff(found) > 0).all()
+    np.testing.assert_array_equal(degrees_of(found, 200), degrees)
+
+
+def test_nodes_above_their_degree_keep_what_they_have(rng):
+    keys = np.array([1, 2, 5])  # a triangle on nodes 0, 1, 2
+    np.testing.assert_array_equal(completed(keys, np.array([1, 0, 2]), rng), keys)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 40)), max_size=120), st.integers(1, 2**55))
+def test_a_key_set_is_a_set(steps, factor):
+    """Against Python's set; few keys, so that probes collide and gaps are closed."""
+    table, model = keyset.table_for(41), set()
+    for adding, number in steps:
+        key = number * factor
+        assert keyset.contains(table, key) == (key in model)
+        if adding:
+            assert keyset.add(table, key) == (key not in model)
+            model.add(key)
+        elif key in model:
+            keyset.remove(table, key)
+            model.remove(key)
+    assert sorted(key for key in table if key != keyset.EMPTY) == sorted(model)
 
 
 @settings(max_examples=100, deadline=None)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.generators.psgraph.draw import fill
+from core.generators._shared.counts import fill
 from core.generators.psgraph.partition import louvain, super_nodes, upper_triangle
 from core.generators.psgraph.perturb import Estimate, all_past, norm_sub, norm_sub_groups, two_steps
 
