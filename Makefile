@@ -45,7 +45,7 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 bench: $(READY)
-	$(BIN)/python -m benchmarks.psgraph_scale
+	$(BIN)/python -m benchmarks.scale
 	$(BIN)/python -m benchmarks.ingest --ids integer --folder .data/bench/integer
 	$(BIN)/python -m benchmarks.ingest --ids string --folder .data/bench/string
 	$(BIN)/python -m benchmarks.suites --random 200000 2000000 --suite standard

@@ -1,8 +1,9 @@
-"""CPU seconds and peak memory of a whole release (fit and sample), by size of graph; PSGraph's by default.
+"""CPU seconds and peak memory of a whole release (fit and sample), by size of graph; PSGraph by default.
 
-    python -m benchmarks.psgraph_scale                 all sizes, each in its own process
-    python -m benchmarks.psgraph_scale 200000 2000000  one size
-    python -m benchmarks.psgraph_scale --method tmf 1000000 20000000
+    python -m benchmarks.scale                 all sizes, each in its own process
+    python -m benchmarks.scale 200000 2000000  one size
+    python -m benchmarks.scale --method dcsbm           all sizes of another method
+    python -m benchmarks.scale --method tmf 1000000 20000000
 
 Graphs are generated: power-law degrees, planted communities. CPU time is user and system time of all threads,
 beyond imports and the compilation of kernels (a small graph goes first). Peak memory is that of the whole
@@ -75,7 +76,7 @@ def measure(method: str, small: str, folder: str) -> None:
 
 def child(*arguments: str) -> str:
     """Standard output of this script in a fresh process."""
-    command = [sys.executable, "-m", "benchmarks.psgraph_scale", *arguments]
+    command = [sys.executable, "-m", "benchmarks.scale", *arguments]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
@@ -110,6 +111,8 @@ if __name__ == "__main__":
             measure(method, small, folder)
         case ["--method", method, nodes, edges]:
             main(((int(nodes), int(edges)),), method)
+        case ["--method", method]:
+            main(SIZES, method)
         case [nodes, edges]:
             main(((int(nodes), int(edges)),))
         case []:
