@@ -177,7 +177,12 @@ class _Attempt:
         try:
             transcript = publish.transcript(self._services, work)
             guarantee = bundles.check_transcript(
-                work.plan, work.plan_digest, work.kind, work.release["delta_atto"], transcript
+                work.plan,
+                work.plan_digest,
+                work.kind,
+                work.release["delta_atto"],
+                transcript,
+                None if work.release.get("tick") is None else work.release["nano_epsilon"],
             )
         except (PrivacyViolation, SQLAlchemyError):
             raise

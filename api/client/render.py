@@ -160,6 +160,8 @@ def job(found: Job) -> None:
         highlight=False,
     )
     chosen(found.chosen_because)
+    if found.stream_id is not None:
+        out.print(f"step {found.step} of {found.stream_id}", highlight=False)
     if found.evaluation is not None:
         out.print(f"evaluation ({found.suite}): {_evaluation(found.evaluation)}", highlight=False)
     if found.state == "published":

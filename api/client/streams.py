@@ -111,7 +111,7 @@ class StreamCalls:
             except ProblemError as problem:
                 if problem.slug != BUSY or clock.monotonic() >= deadline:
                     raise
-                self._calls.sleep(POLL_SECONDS)
+                self._calls.sleep(float(problem.members.get("retry_after") or POLL_SECONDS))
                 continue
             return Snapshot.model_validate(answer.json())
 

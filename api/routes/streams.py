@@ -57,6 +57,15 @@ _REPLAY = {
 }
 _PAUSE = {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds before a poll."}}
 _TAG = {"ETag": {"schema": {"type": "string"}, "description": "Changes when the answer does."}}
+_REPORT: dict[int | str, dict[str, Any]] = {
+    200: {
+        "content": {MARKDOWN: {"schema": {"type": "string"}}},
+        "description": "One page of the report.",
+        "headers": _TAG,
+    },
+    304: {"description": "The caller holds it already."},
+    **openapi.refusals(errors.NotFound),
+}
 _AFTER = Query(ge=0, le=_LAST_STEP, description="Only steps after this one.")
 After = Annotated[int | None, _AFTER]
 Limit = Annotated[int | None, Query(ge=1, le=500, description="Entries on a page.")]
@@ -284,15 +293,7 @@ def get_snapshot(
     "/{stream_id}/report",
     summary="Show a stream's report",
     response_model=StreamReport,
-    responses={
-        200: {
-            "content": {MARKDOWN: {"schema": {"type": "string"}}},
-            "description": "One page of the report.",
-            "headers": _TAG,
-        },
-        304: {"description": "The caller holds it already."},
-        **openapi.refusals(errors.NotFound),
-    },
+    responses=_REPORT,
 )
 def get_report(
     services: ServicesDep,
@@ -317,15 +318,7 @@ def get_report(
     "/{stream_id}/report.md",
     summary="Show a stream's report as Markdown",
     response_class=Response,
-    responses={
-        200: {
-            "content": {MARKDOWN: {"schema": {"type": "string"}}},
-            "description": "One page of the report.",
-            "headers": _TAG,
-        },
-        304: {"description": "The caller holds it already."},
-        **openapi.refusals(errors.NotFound),
-    },
+    responses=_REPORT,
 )
 def get_markdown(
     services: ServicesDep,

@@ -42,6 +42,8 @@ class Job(Answer):
     edge_types: list[str]
     formats: list[str] = Field(description="Formats besides the release's own tables.")
     label: str | None
+    stream_id: str | None = Field(default=None, description="The live stream whose snapshot it publishes.")
+    step: int | None = Field(default=None, description="The snapshot's step; null without a stream.")
     epsilon: str = Field(description="What was asked for, exact.", examples=["0.5"])
     delta: str = Field(examples=["0"])
     unit: str

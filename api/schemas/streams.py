@@ -91,7 +91,7 @@ class Snapshot(Answer):
     job_id: str = Field(description="The job that publishes it: its report and its files are found there.")
     state: str = Field(description=STATES)
     reason: str | None = Field(description=REASON)
-    number: int = Field(description="How often the step was sent anew, after a refusal of its content.")
+    number: int = Field(description="How often the step was sent anew, after it was refused or lost.")
     epsilon: str = Field(description="What is charged, or reserved while it is under way.", examples=["0.2"])
     artifacts: list[str] = Field(description="Names of the released files; empty until it is published.")
     report: str | None = Field(description="Where its report is; null until it is published.")
@@ -157,7 +157,9 @@ class StreamReport(Answer):
     not_covered: list[str] = Field(description="What it leaves out.")
     first_step: int
     next_step: int
-    counts: dict[str, int] = Field(description="Snapshots by state.", examples=[{"published": 6}])
+    counts: dict[str, int] = Field(
+        description="Snapshots by how they ended, and how many wait.", examples=[{"published": 6}]
+    )
     worst_window: FullestWindow
     capacity: str = Field(description="What any window of the account may hold.", examples=["4"])
     metrics: dict[str, str] = Field(description="What the names in the rows mean.")

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import func, select, text, tuple_
+from sqlalchemy import Select, func, select, text, tuple_
 from sqlalchemy.orm import Session
 
 from core.db.base import ROW_LOCK
@@ -97,10 +97,10 @@ def overdue_cancels(session: Session, after_seconds: float, limit: int) -> Seque
     return session.scalars(query).all()
 
 
-def queued_ids(session: Session, limit: int) -> Sequence[str]:
-    """Jobs that wait for a worker, oldest first."""
-    query = select(Job.id).where(Job.state == JobState.QUEUED).order_by(Job.created_at).limit(limit)
-    return session.scalars(query).all()
+def queued_ids(session: Session, limit: int, *, but: Select[Any]) -> Sequence[str]:
+    """Jobs that wait for a worker, oldest first, without those that ``but`` selects."""
+    query = select(Job.id).where(Job.state == JobState.QUEUED, Job.id.not_in(but))
+    return session.scalars(query.order_by(Job.created_at).limit(limit)).all()
 
 
 def database_now(session: Session) -> datetime:

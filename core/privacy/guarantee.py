@@ -1,5 +1,7 @@
 """The guarantee that a release prints: the plan's cost, once the transcript is shown to lie within the plan.
 
+A snapshot of a live stream prints what any window of the stream may cost.
+
 It is computed, never declared. What a paper claims for its method has no place here.
 """
 
@@ -9,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core.errors import InvalidInput
+from core.errors import InvalidInput, PlanExceeded
 from core.privacy.events import (
     NANO,
     Composed,
@@ -77,13 +79,20 @@ class Guarantee:
         }
 
 
-def guarantee_of(plan: PrivacyPlan, transcript: Sequence[TranscriptEntry], delta_atto: int) -> Guarantee:
+def guarantee_of(
+    plan: PrivacyPlan,
+    transcript: Sequence[TranscriptEntry],
+    delta_atto: int,
+    stream_nano_epsilon: int | None = None,
+) -> Guarantee:
     """The plan's guarantee, pre-committed; the transcript only has to stay within it.
 
     ``delta_atto`` is the delta that the job was given; it must be the plan's own where the plan is
-    approximate, and does not matter to a pure plan. Raises UnmeteredFit for an empty transcript,
-    PlanExceeded when the transcript does not fit the plan, InvalidInput when it is out of sequence or holds
-    an unknown event.
+    approximate, and does not matter to a pure plan. ``stream_nano_epsilon``, for one snapshot of a live
+    stream, is what any window of the stream's steps may cost: then that is the guarantee, because the release
+    follows from what the snapshots before it have put out too, which depends on their edges. Raises
+    UnmeteredFit for an empty transcript, PlanExceeded when the transcript does not fit the plan or the plan
+    the stream, InvalidInput when it is out of sequence or holds an unknown event.
     """
     require_metered(transcript)
     replay(plan, transcript)
@@ -97,11 +106,15 @@ def guarantee_of(plan: PrivacyPlan, transcript: Sequence[TranscriptEntry], delta
     ):
         raise InvalidInput("an approximate plan is converted at its own delta", field="delta_atto")
     assert cost.nano_epsilon is not None
-    statement = _statement(plan, cost.nano_epsilon, cost.delta_atto)
+    nano_epsilon, own = cost.nano_epsilon, ""
+    if stream_nano_epsilon is not None:
+        if nano_epsilon > stream_nano_epsilon:
+            raise PlanExceeded("a snapshot costs more than a window of its stream may")
+        own = f"; one edge at this timestamp alone by at most exp({_decimal(nano_epsilon)})"
+        nano_epsilon = stream_nano_epsilon
+    statement = _statement(plan, nano_epsilon, cost.delta_atto, own)
     assurance = _assurance(e.event for e in transcript)
-    return Guarantee(
-        cost.kind, cost.nano_epsilon, cost.delta_atto, plan.unit, plan.window, statement, assurance
-    )
+    return Guarantee(cost.kind, nano_epsilon, cost.delta_atto, plan.unit, plan.window, statement, assurance)
 
 
 def _reasons(events: Iterable[Event]) -> tuple[str, ...]:
@@ -131,12 +144,11 @@ _UNITS = {
 }
 
 
-def _statement(plan: PrivacyPlan, nano_epsilon: int, delta_atto: int) -> str:
+def _statement(plan: PrivacyPlan, nano_epsilon: int, delta_atto: int, own: str = "") -> str:
     unit = _UNITS[plan.unit].format(window=plan.window)
-    epsilon = f"{nano_epsilon / NANO:.9f}".rstrip("0").rstrip(".")
     first = (
         f"Whether {unit} is present or absent changes the probability of any release by a factor of at most "
-        f"exp({epsilon})"
+        f"exp({_decimal(nano_epsilon)}){own}"
     )
     if delta_atto:
         first += f", except with probability {delta_atto / ATTO:.3g}"
@@ -144,3 +156,7 @@ def _statement(plan: PrivacyPlan, nano_epsilon: int, delta_atto: int) -> str:
         f"{first}. Moving an edge elsewhere counts as two such changes. "
         "The node set, node and edge types, directedness and the time grid are public and not protected."
     )
+
+
+def _decimal(nano_epsilon: int) -> str:
+    return f"{nano_epsilon / NANO:.9f}".rstrip("0").rstrip(".")

@@ -86,7 +86,8 @@ def publish(
     private = PrivateGraph(graph, meter)
     model, state = fitted(generator, private, agreed.plan, agreed.params, spec.tick, previous, progress)
     require_metered(meter.transcript)
-    guarantee = guarantee_of(agreed.plan, meter.transcript, spec.delta_atto)
+    promised = None if spec.tick is None else spec.nano_epsilon
+    guarantee = guarantee_of(agreed.plan, meter.transcript, spec.delta_atto, promised)
     rng = noise_generator() if spec.seed is None else public_generator(spec.seed)
     sampled = model.sample(rng, progress)
     order = kept_order(previous)

@@ -100,8 +100,8 @@ def caveats(
 
 _SNAPSHOT = Notice(
     code="one_snapshot_of_a_stream",
-    text="Epsilon is that of this snapshot alone. Whoever has the stream's other snapshots too is bounded by "
-    "the sum over each window of consecutive steps, which stands in the stream's report.",
+    text="Epsilon is that of any window of the stream's steps: this release follows from the snapshots "
+    "before it too, and all of them together are bounded by it. What this step was charged is its charge.",
 )
 
 _SELECTION = Notice(

@@ -28,12 +28,21 @@ class MissingSteps(StrEnum):
 
 
 class Outcome(StrEnum):
-    """How a snapshot's job ended. REFUSED: for its content, before anything was read through a meter."""
+    """How a snapshot's job ended.
+
+    REFUSED: for its content, before anything was read through a meter. LOST: its workers were, which is
+    nobody's doing, and its reservation has returned.
+    """
 
     PUBLISHED = "published"
     FAILED = "failed"
     CANCELLED = "cancelled"
     REFUSED = "refused"
+    LOST = "lost"
+
+
+SENT_ANEW = frozenset({Outcome.REFUSED, Outcome.LOST})
+"""After these the step may be sent again, with other bytes too: it has released nothing and holds nothing."""
 
 
 class Stream(CreatedAt, Base):
@@ -79,9 +88,10 @@ class Stream(CreatedAt, Base):
 class Snapshot(CreatedAt, Base):
     """What was received for one step, and the job that publishes it.
 
-    ``number`` counts how often the step was sent anew after a refusal. ``object_key`` is the sealed upload,
-    None for an empty snapshot and once ``graph_key``, the sealed canonical snapshot, stands in its place.
-    ``outcome`` is None while the job has not ended. ``content_mac`` and ``findings`` are the curators'.
+    ``number`` counts how often the step was sent anew after it was refused or lost. ``object_key`` is the
+    sealed upload, None for an empty snapshot and once ``graph_key``, the sealed canonical snapshot, stands in
+    its place. ``outcome`` is None while the job has not ended. ``content_mac`` and ``findings`` are the
+    curators'.
     """
 
     __tablename__ = "snapshots"

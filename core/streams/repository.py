@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import func, select, text, tuple_
-from sqlalchemy.orm import Session
+from sqlalchemy import Select, func, select, text, tuple_, update
+from sqlalchemy.orm import Session, aliased
 
 from core.db.base import ROW_LOCK
 from core.streams.models import Outcome, Snapshot, Stream, StreamState
@@ -116,6 +117,12 @@ def unfinished(session: Session, stream_id: str) -> int:
     return session.execute(query).scalar_one()
 
 
+def unfinished_jobs(session: Session, stream_id: str) -> list[str]:
+    """The jobs of the stream's snapshots that have not ended."""
+    query = select(Snapshot.job_id).where(Snapshot.stream_id == stream_id, Snapshot.outcome.is_(None))
+    return list(session.scalars(query))
+
+
 def first_unfinished(session: Session, stream_id: str) -> Snapshot | None:
     """The earliest snapshot whose job has not ended."""
     query = (
@@ -135,6 +142,15 @@ def unfinished_before(session: Session, stream_id: str, step: int) -> bool:
     return session.scalars(query.limit(1)).one_or_none() is not None
 
 
+def held_up() -> Select[Any]:
+    """Selects the jobs of snapshots that wait for an earlier snapshot of their stream."""
+    earlier = aliased(Snapshot)
+    before = select(earlier.step).where(
+        earlier.stream_id == Snapshot.stream_id, earlier.step < Snapshot.step, earlier.outcome.is_(None)
+    )
+    return select(Snapshot.job_id).where(Snapshot.outcome.is_(None), before.exists())
+
+
 def last_published(session: Session, stream_id: str, before: int) -> Snapshot | None:
     """The latest published snapshot of a step before this one."""
     query = (
@@ -144,6 +160,12 @@ def last_published(session: Session, stream_id: str, before: int) -> Snapshot | 
         .limit(1)
     )
     return session.scalars(query).one_or_none()
+
+
+def any_published(session: Session, stream_id: str) -> Snapshot | None:
+    """A published snapshot, the earliest; None while there is none."""
+    query = select(Snapshot).where(Snapshot.stream_id == stream_id, Snapshot.outcome == Outcome.PUBLISHED)
+    return session.scalars(query.order_by(Snapshot.step).limit(1)).one_or_none()
 
 
 def published(session: Session, stream_id: str, *, first: int, last: int, limit: int) -> Sequence[Snapshot]:
@@ -159,6 +181,16 @@ def published(session: Session, stream_id: str, *, first: int, last: int, limit:
         .limit(limit)
     )
     return session.scalars(query).all()
+
+
+def forget_findings(session: Session, dataset_id: str) -> None:
+    """Nothing is known any more of what was wrong with the dataset's snapshots: findings quote their rows."""
+    of_dataset = select(Stream.id).where(Stream.dataset_id == dataset_id)
+    session.execute(
+        update(Snapshot)
+        .where(Snapshot.stream_id.in_(of_dataset), Snapshot.findings.is_not(None))
+        .values(findings=None)
+    )
 
 
 def named_objects(session: Session, keys: Collection[str]) -> set[str]:

@@ -1,8 +1,8 @@
 """What may happen to a stream and its snapshots. No SQL, no commit.
 
 Steps come in order, and every step that was received is published once: what was released cannot be taken
-back. The one exception is a snapshot that was refused for its content before anything of it was read through
-a meter; its step may be sent anew.
+back. The exceptions are a snapshot that was refused for its content before anything of it was read through a
+meter, and one whose workers were lost: its step may be sent anew.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from core.errors import (
     StreamClosed,
 )
 from core.streams import repository
-from core.streams.models import MissingSteps, Outcome, Snapshot, Stream, StreamState
+from core.streams.models import SENT_ANEW, MissingSteps, Outcome, Snapshot, Stream, StreamState
 
 MAX_STEP = 99_999
 """The last step that a plan can speak of."""
@@ -91,17 +91,25 @@ def step_of(stream: Stream, *, step: int | None, time: int | None) -> int:
 
 
 def arrival(
-    stream: Stream, step: int, row: Snapshot | None, content: Content | None, *, waiting: int, limit: int
+    stream: Stream,
+    step: int,
+    row: Snapshot | None,
+    content: Content | None,
+    *,
+    waiting: int,
+    limit: int,
+    pause_seconds: int,
 ) -> Arrival:
     """What a snapshot of this step is, if it may be taken. ``row``: what stands for the step.
 
-    ``content`` None: it has not been read yet, and what only it can decide is not refused. Raises
-    SnapshotConflict, SnapshotLate, StreamClosed, SnapshotEarly and StreamBusy.
+    ``content`` None: it has not been read yet, and what only it can decide is not refused. ``pause_seconds``:
+    when to try again where the stream is busy. Raises SnapshotConflict, SnapshotLate, StreamClosed,
+    SnapshotEarly and StreamBusy.
     """
-    if row is not None and (content is None or content.same(row)):
+    if row is not None and row.outcome != Outcome.LOST and (content is None or content.same(row)):
         return Arrival.REPEATED
     known = {"stream_id": stream.id, "step": step, "next_step": stream.next_step}
-    if row is not None and row.outcome != Outcome.REFUSED:
+    if row is not None and row.outcome not in SENT_ANEW:
         raise SnapshotConflict(
             "Another snapshot was received for this step; a step is published once.",
             **known,
@@ -125,6 +133,7 @@ def arrival(
             **known,
             waiting=waiting,
             limit=limit,
+            retry_after=pause_seconds,
         )
     return Arrival.NEXT if row is None else Arrival.MENDED
 

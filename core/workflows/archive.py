@@ -32,6 +32,7 @@ def archive_dataset(services: Services, principal: Principal, dataset_id: str) -
             for stream in streams.open_of_dataset(session, dataset.id):
                 stream_service.close(session, stream)
             cancel_jobs_of(session, services.settings, dataset.id, actor=principal.key_id)
+            streams.forget_findings(session, dataset.id)  # after the jobs: whoever ends one holds it first
     services.store.delete_prefix(objects.prefix(dataset_id))
     log.info("dataset_archived", dataset_id=dataset_id)
     return dataset

@@ -114,15 +114,17 @@ def check_transcript(
     kind: str,
     delta_atto: int,
     transcript: Sequence[TranscriptEntry],
+    stream_nano_epsilon: int | None = None,
 ) -> Guarantee:
     """The guarantee of the reserved plan; the durable transcript stays within it.
 
+    ``stream_nano_epsilon``: of a window of the live stream that the release is a snapshot of.
     Raises PrivacyViolation: the plan is not the one reserved, it was exceeded, or nothing was metered.
     """
     plan = PrivacyPlan.from_json(plan_json)
     if plan.digest() != plan_digest or str(plan.kind) != kind:
         raise PrivacyViolation("the stored plan is not the one that was reserved")
-    guarantee = guarantee_of(plan, transcript, delta_atto)
+    guarantee = guarantee_of(plan, transcript, delta_atto, stream_nano_epsilon)
     if str(guarantee.kind) != kind:
         raise PrivacyViolation("the transcript says another kind of guarantee than the plan")
     return guarantee

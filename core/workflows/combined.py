@@ -76,7 +76,10 @@ def combined(
     require(principal, Role.REQUESTER, Role.CURATOR)
     low, high = 0 if first is None else first, service.MAX_STEP if last is None else last
     if not 0 <= low <= high <= service.MAX_STEP:
-        raise InvalidInput("the first step is at most the last", field="first")
+        raise InvalidInput(
+            f"Steps are numbered from 0 to {service.MAX_STEP}, and the first is at most the last.",
+            field="first",
+        )
     with services.db.transaction() as session:
         stream = service.get(session, tenant=principal.tenant, stream_id=stream_id)
     opening = _batch(services, stream_id, low, high)

@@ -57,7 +57,10 @@ class EvaluationView:
 
 @dataclass(frozen=True)
 class JobView:
-    """A job as its caller may see it. Exact times and attempts are None for all but curators."""
+    """A job as its caller may see it. Exact times and attempts are None for all but curators.
+
+    ``stream_id`` and ``step``: which snapshot of which live stream it publishes; None for any other job.
+    """
 
     id: str
     dataset_id: str
@@ -68,6 +71,8 @@ class JobView:
     edge_types: tuple[str, ...]
     formats: tuple[str, ...]
     label: str | None
+    stream_id: str | None
+    step: int | None
     epsilon: str
     delta: str
     unit: str
@@ -184,6 +189,7 @@ def views(session: Session, principal: Principal, rows: Sequence[Job]) -> list[J
 def _view(principal: Principal, job: Job, evaluation: Evaluation | None, last: JobEvent | None) -> JobView:
     exact = Role.CURATOR in principal.roles
     release = job.spec["release"]
+    tick = release.get("tick") or {}
     return JobView(
         id=job.id,
         dataset_id=job.dataset_id,
@@ -194,6 +200,8 @@ def _view(principal: Principal, job: Job, evaluation: Evaluation | None, last: J
         edge_types=tuple(release["edge_types"]),
         formats=tuple(release["formats"]),
         label=job.spec["label"],
+        stream_id=tick.get("stream_id"),
+        step=tick.get("step"),
         epsilon=format_epsilon(ticks.nano_epsilon(job)),
         delta=format_delta(release["delta_atto"]),
         unit=release["unit"],

@@ -18,6 +18,7 @@ from core.logging import get_logger
 from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.outbox.unheard import unheard
+from core.streams import repository as streams
 from core.workflows import ingest, publish, settle
 from core.workflows.audits import hand_back_audit
 from core.workflows.context import Services
@@ -147,7 +148,8 @@ def ring_again(services: Services) -> int:
     limit, horizon = services.settings.sweep_limit, services.settings.ring_again_seconds
     with services.db.transaction() as session:
         waiting = {
-            Topic.RUN: repository.queued_ids(session, limit),
+            # A snapshot that waits for an earlier one cannot be taken: it must not hide a job that can.
+            Topic.RUN: repository.queued_ids(session, limit, but=streams.held_up()),
             Topic.EVALUATE: repository.pending_evaluations(session, limit),
             Topic.INGEST: datasets.queued_ingests(session, limit),
             Topic.AUDIT: audits.queued_ids(session, limit),

@@ -27,7 +27,7 @@ from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.storage.sealed import seal
 from core.streams import repository, service
-from core.streams.models import Outcome, Snapshot, Stream
+from core.streams.models import SENT_ANEW, Outcome, Snapshot, Stream
 from core.streams.service import Arrival, Content
 from core.workflows.context import Services
 from core.workflows.ingest_work import fingerprint_key
@@ -143,12 +143,13 @@ def recover_snapshots(services: Services, limit: int) -> int:
     """
     horizon = clock.now() - timedelta(seconds=2 * services.settings.lease_seconds)
     old = (stored.key for stored in services.store.list(UPLOADS) if stored.modified_at < horizon)
-    keys = list(islice(old, limit))
-    with services.db.transaction() as session:
-        named = repository.named_objects(session, keys)
-    return each(
-        [key for key in keys if key not in named], services.store.delete, subject=lambda key: "upload"
-    )
+    unnamed: list[str] = []
+    # Named ones may wait for long, and are passed over: they must not hide what comes after them.
+    while len(unnamed) < limit and (keys := list(islice(old, limit))):
+        with services.db.transaction() as session:
+            named = repository.named_objects(session, keys)
+        unnamed += [key for key in keys if key not in named]
+    return each(unnamed[:limit], services.store.delete, subject=lambda key: "upload")
 
 
 def _begin(
@@ -161,12 +162,31 @@ def _begin(
         stream = service.get(session, tenant=principal.tenant, stream_id=stream_id)
         number = service.step_of(stream, step=step, time=time)
         row = repository.snapshot(session, stream_id, number)
-        waiting, most = repository.unfinished(session, stream_id), settings.max_waiting_snapshots
-        if service.arrival(stream, number, row, None, waiting=waiting, limit=most) is Arrival.NEXT:
+        if _arrival(services, session, stream, number, row, None) is Arrival.NEXT:
             service.missing(stream, number, limit=settings.max_missing_steps)
-        kept = row is None or row.outcome == Outcome.REFUSED
+        kept = row is None or row.outcome in SENT_ANEW
         key = vault.content_key(session, stream.dataset_id, settings.master_key) if kept else None
         return _Place(stream_id, number, mac_key, key)
+
+
+def _arrival(
+    services: Services,
+    session: Session,
+    stream: Stream,
+    step: int,
+    row: Snapshot | None,
+    content: Content | None,
+) -> Arrival:
+    settings = services.settings
+    return service.arrival(
+        stream,
+        step,
+        row,
+        content,
+        waiting=repository.unfinished(session, stream.id),
+        limit=settings.max_waiting_snapshots,
+        pause_seconds=settings.poll_after_seconds,
+    )
 
 
 def _store(
@@ -197,29 +217,21 @@ def _take(
     services: Services, principal: Principal, place: _Place, received: _Received
 ) -> tuple[SnapshotView, bool]:
     """In one transaction: the stream's rule, a job and a reservation for the step and the missing ones."""
-    settings = services.settings
     with services.db.transaction() as session:
         stream = service.get(session, tenant=principal.tenant, stream_id=place.stream_id)
         row = repository.snapshot(session, stream.id, place.step)
-        if row is not None and received.content.same(row):
+        if row is not None and row.outcome != Outcome.LOST and received.content.same(row):
             return views(session, principal, stream, [row])[0], True
         ready_dataset(session, principal, stream.dataset_id)  # share-locked: before the stream, as archiving
         stream = service.get_locked(session, tenant=principal.tenant, stream_id=place.stream_id)
         row = repository.snapshot(session, stream.id, place.step)
-        arrival = service.arrival(
-            stream,
-            place.step,
-            row,
-            received.content,
-            waiting=repository.unfinished(session, stream.id),
-            limit=settings.max_waiting_snapshots,
-        )
+        arrival = _arrival(services, session, stream, place.step, row, received.content)
         if arrival is Arrival.REPEATED:
             assert row is not None
             return views(session, principal, stream, [row])[0], True
         if received.size_bytes and received.object_key is None:
             raise SnapshotConflict(
-                "The step's snapshot was refused just now; send yours again.",
+                "The step's snapshot was refused or lost just now; send yours again.",
                 stream_id=stream.id,
                 step=place.step,
             )
@@ -227,9 +239,7 @@ def _take(
             row = None
             _fill(services, session, principal, stream, place)
         row = _add(session, principal, stream, place.step, row, received)
-        waiting = repository.first_unfinished(session, stream.id)
-        if waiting is not None:
-            outbox.ring(session, Topic.RUN, waiting.job_id)
+        _ring(session, stream, row)
         view = views(session, principal, stream, [row])[0]
         reach("before_snapshot_commit")
         return view, False
@@ -251,7 +261,7 @@ def _add(
     row: Snapshot | None,
     received: _Received,
 ) -> Snapshot:
-    """The step's snapshot, with its job and reservation; ``row`` is the refused one that it replaces."""
+    """The step's snapshot, with its job and reservation; ``row`` is the one that it replaces."""
     version = session.get_one(DatasetVersion, stream.version_id)
     account = session.get_one(BudgetAccount, stream.account_id)
     schema = GraphSchema.model_validate(version.graph_schema)
@@ -269,6 +279,16 @@ def _add(
     session.flush()
     session.refresh(row)
     return row
+
+
+def _ring(session: Session, stream: Stream, row: Snapshot) -> None:
+    """The earliest snapshot that waits is rung, and this one.
+
+    The one before it may be ending in a transaction that does not see this one, and so rings for nobody.
+    """
+    earliest = repository.first_unfinished(session, stream.id)
+    for job_id in dict.fromkeys((row.job_id if earliest is None else earliest.job_id, row.job_id)):
+        outbox.ring(session, Topic.RUN, job_id)
 
 
 def _give_up(services: Services, received: _Received) -> None:

@@ -13,9 +13,10 @@ from core.errors import InvalidInput, NotFound
 from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.jobs import repository as jobs
-from core.jobs.models import ArtifactRole, Evaluation, Job, JobReason, JobState
+from core.jobs.models import ArtifactRole, Evaluation, Job, JobState
 from core.streams import repository, service
 from core.streams.models import Outcome, Snapshot, Stream
+from core.workflows import ticks
 from core.workflows.combined import combined
 from core.workflows.context import Services
 
@@ -23,8 +24,6 @@ __all__ = ["SnapshotPage", "SnapshotView", "combined", "get_snapshot", "list_sna
 
 MAX_PAGE = 500
 READERS = (Role.REQUESTER, Role.CURATOR, Role.AUDITOR)
-GIVEN_BACK = frozenset({JobReason.WORKER_LOST, JobReason.BUDGET_EXHAUSTED})
-"""Reasons for which a reservation returns although the graph may have been opened."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +121,7 @@ def spent(job: Job) -> int:
     amount = sum(job.spec["amounts"].values())
     if job.state not in (JobState.FAILED, JobState.CANCELLED):
         return amount
-    return amount if job.first_read_at is not None and job.reason not in GIVEN_BACK else 0
+    return amount if job.first_read_at is not None and job.reason not in ticks.GIVEN_BACK else 0
 
 
 def _view(

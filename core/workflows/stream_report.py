@@ -39,7 +39,7 @@ SCALAR_ERRORS = {
     "assortativity_error": "assortativity",
     "transitivity_error": "transitivity",
 }
-DISTANCES = {"degree_total_variation": "degree_total_variation", "edge_overlap": "edge_overlap"}
+DISTANCES = ("degree_total_variation", "top_eigenvector_overlap", "edge_overlap")
 
 METRICS = {
     "edges": "Edges of the release.",
@@ -48,6 +48,7 @@ METRICS = {
     "transitivity": "Three times the triangles of the release over its paths of length two.",
     "density_error": "|original - release| / original, of the density.",
     "degree_total_variation": "Half the sum of |differences| of both degree distributions.",
+    "top_eigenvector_overlap": "Share of the top 1 % nodes by eigenvector centrality that both graphs have.",
     "edge_overlap": "Share of the release's edges that the original has too. It says nothing about epsilon.",
     "assortativity_error": "|original - release| / |original|, of the degree assortativity.",
     "transitivity_error": "|original - release| / original, of the transitivity.",
@@ -274,6 +275,7 @@ def _statistics(part: PublicPart) -> dict[str, float | None]:
 
 
 def _comparison(part: CuratorPart) -> dict[str, float | None]:
+    """The headline figures; None where one is undefined. What the suite leaves out is left out here too."""
     overall, whole = part.comparison.overall, part.comparison.whole
     scalars: Mapping[str, Any] = {} if overall is None else overall.scalars
     distances = dict({} if overall is None else overall.distances)
@@ -282,7 +284,7 @@ def _comparison(part: CuratorPart) -> dict[str, float | None]:
         name: None if (found := scalars.get(metric)) is None else found.relative_error
         for name, metric in SCALAR_ERRORS.items()
     }
-    return errors | {name: distances.get(metric) for name, metric in DISTANCES.items()}
+    return errors | {name: distances[name] for name in DISTANCES if name in distances}
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from pydantic import BaseModel
@@ -30,7 +31,7 @@ from core.workflows.prepare import check_plan, checked_params, node_counts, read
 from core.workflows.stream_requests import StreamRequest
 
 MAX_PLANNED = 1_000
-"""So many steps of a first window are planned one by one; more cost as much as the dearest of them."""
+"""So many first steps are planned one by one; more of a window cost as much as the dearest of them."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,7 @@ def stream_terms(session: Session, principal: Principal, request: StreamRequest)
     plan = generator.plan(params, facts)
     check_plan(plan, plan.cost(), account, dataset, nano_epsilon, 0)
     by_step = _by_step(generator, params, schema, facts, account)
+    first_window = {name: amount for name, amount in by_step.items() if int(name[5:]) < first + window}
     return Terms(
         dataset=dataset,
         version=version,
@@ -109,7 +111,7 @@ def stream_terms(session: Session, principal: Principal, request: StreamRequest)
         edge_types=facts.edge_types,
         nano_epsilon=nano_epsilon,
         plan=plan,
-        by_step=by_step,
+        by_step=first_window,
         tick_nano_epsilon=max(by_step.values()),
     )
 
@@ -204,13 +206,24 @@ def _taken(
 def _by_step(
     generator: Generator, params: BaseModel, schema: GraphSchema, facts: PublicFacts, account: BudgetAccount
 ) -> dict[str, int]:
-    """What each step of the first window costs, by its dimension of the account."""
+    """What each of the first steps costs, by its dimension of the account: all that share a window with the
+    last step of the first one.
+
+    Raises NotAccepted where a window of them costs more than the stream's epsilon, which is what its releases
+    promise.
+    """
     assert facts.window is not None
     assert facts.tick is not None
     amounts: dict[str, int] = {}
-    for step in range(facts.tick, min(facts.tick + min(facts.window, MAX_PLANNED), MAX_STEP + 1)):
+    for step in range(facts.tick, min(facts.tick + min(2 * facts.window - 1, MAX_PLANNED), MAX_STEP + 1)):
         again = _facts(schema, facts.edge_types, facts.window, facts.nano_epsilon, step)
         amounts |= _steps_only(generator.plan(params, again).spend(account.filter))
+    spent = list(accumulate(amounts.values(), initial=0))
+    windows = range(max(1, len(amounts) - facts.window + 1))
+    if any(spent[min(i + facts.window, len(amounts))] - spent[i] > facts.nano_epsilon for i in windows):
+        raise NotAccepted(
+            "The method cannot keep every window of its steps to the epsilon asked for.", field="epsilon"
+        )
     return amounts
 
 

@@ -30,7 +30,7 @@ from core.storage.folders import pack, unpack
 from core.storage.sealed import seal, unseal
 from core.storage.store import make_private_folder
 from core.streams import repository
-from core.streams.models import Snapshot
+from core.streams.models import Outcome, Snapshot
 from core.workflows import settle
 from core.workflows.context import Services
 from core.workflows.ingest import fetch_graph
@@ -128,9 +128,10 @@ def refuse_snapshot(
     with services.db.transaction() as session:
         job = leases.hold(session, Job, work.job_id, attempt=work.attempt)
         row = _row(repository.of_job(session, work.job_id))
-        row.findings = said or [whole]
         uploaded = row.object_key
         settle.fail(session, services.settings, job, JobReason.INVALID_SNAPSHOT, actor=work.worker)
+        if row.outcome == Outcome.REFUSED:  # not if it was asked to stop: its dataset may be erased
+            row.findings = said or [whole]
     discard(services, [] if uploaded is None else [uploaded])
 
 
@@ -157,20 +158,23 @@ def _row(row: Snapshot | None) -> Snapshot:
 
 
 def _fetch_previous(services: Services, row: Snapshot, key: bytes, folder: Path) -> None:
-    """``folder`` holds the state and alignment of the last published snapshot; no folder where there is none.
+    """``folder`` holds the state and alignment of the last published snapshot before this one.
 
-    Each file is the one that the charge of its release names; StorageError otherwise.
+    Where only later ones are published, for a step that was mended: the alignment alone, so that nodes keep
+    their names. No folder where nothing is published. Each file is the one that the charge of its release
+    names; StorageError otherwise.
     """
     with services.db.transaction() as session:
         before = repository.last_published(session, row.stream_id, row.step)
-        if before is None:
+        named = before or repository.any_published(session, row.stream_id)
+        if named is None:
             return
-        job = session.get_one(Job, before.job_id)
+        job = session.get_one(Job, named.job_id)
         entry = ledger.terminal_of(session, job.reservation_id)
         files = [
             file
             for file in jobs.artifacts(session, job.id)
-            if file.name == ALIGNMENT or file.name.startswith(STATE)
+            if file.name == ALIGNMENT or (before is not None and file.name.startswith(STATE))
         ]
     digests = {} if entry is None else dict(entry.digests)
     make_private_folder(folder)

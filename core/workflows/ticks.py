@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from sqlalchemy.orm import Session
 
+from core.jobs import repository as jobs
 from core.jobs.models import Job, JobReason, JobState
+from core.jobs.states import LEASED
 from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.streams import repository
 from core.streams.models import Outcome
+
+GIVEN_BACK = frozenset({JobReason.WORKER_LOST, JobReason.BUDGET_EXHAUSTED})
+"""Reasons for which a reservation returns although the graph may have been opened."""
 
 OUTCOMES = {
     JobState.PUBLISHED: Outcome.PUBLISHED,
@@ -28,9 +33,21 @@ def nano_epsilon(job: Job) -> int:
 
 
 def may_run(session: Session, job_id: str) -> bool:
-    """Whether nothing before the job has to end first; always true of a job that is no tick."""
+    """Whether nothing has to end before the job may run; always true of a job that is no tick.
+
+    Earlier steps have to. And while a stream has published nothing, its ticks run one at a time, a mended one
+    too, as the first to be published draws the names of the nodes. Locks the stream.
+    """
     row = repository.of_job(session, job_id)
-    return row is None or not repository.unfinished_before(session, row.stream_id, row.step)
+    if row is None:
+        return True
+    repository.locked(session, row.stream_id)  # of two that are claimed at once, the second sees the first
+    if repository.unfinished_before(session, row.stream_id, row.step):
+        return False
+    if repository.any_published(session, row.stream_id) is not None:
+        return True
+    others = jobs.by_ids(session, repository.unfinished_jobs(session, row.stream_id))
+    return not any(job.state in LEASED for job in others.values() if job.id != job_id)
 
 
 def ended(session: Session, job: Job) -> None:
@@ -44,10 +61,15 @@ def ended(session: Session, job: Job) -> None:
     row = repository.of_job(session, job.id)
     if row is None:
         return
-    refused = job.reason == JobReason.INVALID_SNAPSHOT
-    row.outcome = Outcome.REFUSED if refused else OUTCOMES[JobState(job.state)]
+    row.outcome = _outcome(job)
     row.object_key = None  # what is left of the upload has no name, and is swept
     session.flush()
     following = repository.first_unfinished(session, row.stream_id)
     if following is not None:
         outbox.ring(session, Topic.RUN, following.job_id)
+
+
+def _outcome(job: Job) -> Outcome:
+    if job.reason == JobReason.INVALID_SNAPSHOT:
+        return Outcome.REFUSED
+    return Outcome.LOST if job.reason in GIVEN_BACK else OUTCOMES[JobState(job.state)]

@@ -9,6 +9,7 @@ a chain that stops when a private trace settles: each shows as a difference. Cop
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,7 +21,9 @@ from pydantic import BaseModel
 
 from core.generators import dp_dk, edgerand, registry, tmf
 from core.generators._shared import counts
-from core.generators.base import PublicFacts, no_progress
+from core.generators._shared.percell import PerCell
+from core.generators.base import PublicFacts, StreamGenerator, no_progress
+from core.generators.keyframe import step as keyframe_step
 from core.graphs.graph import Graph
 from core.privacy import mechanisms
 from core.privacy.entropy import public_generator
@@ -52,6 +55,12 @@ TEMPORAL = {
     for name, generator in registry.generators().items()
     if GuaranteeKind.PURE in generator.kinds and generator.units & {Unit.EVENT, Unit.W_EVENT}
 }
+LIVE = {
+    name: generator
+    for name, generator in TEMPORAL.items()
+    if isinstance(generator, StreamGenerator) and not isinstance(generator, PerCell)
+}
+"""The methods that hand something on from one tick to the next."""
 
 
 def choices(params: type[BaseModel]) -> Iterator[dict[str, Any]]:
@@ -156,6 +165,41 @@ def test_a_stream_s_release_depends_on_what_was_paid_for_alone(name, decoy, tmp_
     first = released(generator, graph_of(PRIVATE["random"], NODES, steps=3), tmp_path / "first")
     second = released(generator, graph_of(PRIVATE["star"], NODES, steps=3), tmp_path / "second")
     assert first == second
+
+
+def handed_on(generator, pairs: np.ndarray, folder: Path) -> list[dict[str, bytes]]:
+    """The files of the state after each of three ticks of a live stream that repeats one snapshot."""
+    graph, params, state, found = graph_of(pairs, NODES, steps=1), generator.Params(), None, []
+    folder.mkdir()
+    for tick in range(3):
+        facts = PublicFacts(graph.schema, Unit.W_EVENT, 2, int(EPSILON * NANO), 0, ("edge",), tick)
+        plan = generator.plan(params, facts)
+        session = PrivateGraph(graph, Meter(plan, MemoryRecorder()))
+        _, carried = generator.step(session, plan, params, state, no_progress)
+        state = folder / str(tick)
+        carried.save(state)
+        found.append({path.name: path.read_bytes() for path in state.iterdir()})
+    return found
+
+
+@pytest.mark.parametrize("name", LIVE)
+def test_a_state_holds_what_was_paid_for_alone(name, decoy, tmp_path):
+    found = {which: handed_on(LIVE[name], pairs, tmp_path / which) for which, pairs in PRIVATE.items()}
+    for which, states in found.items():
+        assert states == found["random"], which
+
+
+def test_a_state_with_a_raw_number_is_caught(decoy, monkeypatch, tmp_path):
+    true = keyframe_step.fit_step
+
+    def fit_step(cell, *given):
+        columns, memory = true(cell, *given)
+        return columns, dataclasses.replace(memory, edges=float(cell._read().count))
+
+    monkeypatch.setattr(keyframe_step, "fit_step", fit_step)
+    generator = LIVE["keyframe"]
+    first = handed_on(generator, PRIVATE["star"], tmp_path / "star")
+    assert first != handed_on(generator, PRIVATE["random"], tmp_path / "random")
 
 
 def exact_density(monkeypatch) -> Any:

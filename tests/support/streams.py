@@ -102,3 +102,8 @@ def ledger_spent(services: Services, job_id: str) -> int:
             amount = sum(int(value) for name, value in entry.amounts.items() if name.startswith("step/"))
             open_now += {"reserve": amount, "release": -amount, "expire": -amount}.get(entry.kind, 0)
     return open_now
+
+
+def with_settings(services: Services, **changed: Any) -> Services:
+    """The services under other settings."""
+    return Services(services.db, services.store, services.settings.model_copy(update=changed))

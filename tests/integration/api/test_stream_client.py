@@ -99,7 +99,7 @@ def test_a_stream_from_plan_to_archive_in_python(
             stream.id, snapshot.step, on_progress=lambda now, seen=seen: seen.append(now.state)
         )
         assert (ended.state, seen) == ("published", ["published"])
-    assert sdk.report(first.job_id)["public"]["guarantee"]["epsilon"] == "0.5"
+    assert sdk.report(first.job_id)["public"]["guarantee"]["epsilon"] == "1"
     assert [one.step for one in sdk.streams.snapshots(stream.id, after=0)] == [1, 2]
 
     report = sdk.streams.report(stream.id)

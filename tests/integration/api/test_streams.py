@@ -257,7 +257,9 @@ def test_a_published_step_has_its_release_and_its_report(house: Tenant, publishe
     assert not [name for name in snapshot["artifacts"] if name.startswith("private")]
     assert house.call("GET", path, headers={"If-None-Match": shown.headers["ETag"]}).status_code == 304
     report = house.call("GET", snapshot["report"]).json()
-    assert report["public"]["guarantee"]["epsilon"] == "0.5"
+    assert report["public"]["guarantee"]["epsilon"] == "1"
+    job = house.call("GET", f"/jobs/{snapshot['job_id']}").json()
+    assert (job["stream_id"], job["step"]) == (published_stream, 1)
     versioned = house.call("GET", f"/v1{path}").json()
     assert versioned["report"] == f"/v1{snapshot['report']}"
     requesters, auditors = (house.call("GET", path, role).json() for role in (Role.REQUESTER, Role.AUDITOR))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from core import clock
 from core.errors import (
     BudgetExceeded,
     Conflict,
@@ -26,6 +25,8 @@ from core.errors import (
     StreamClosed,
     UnknownFormat,
 )
+from core.generators.base import PublicFacts
+from core.generators.psgraph import PSGraph
 from core.graphs import formats
 from core.graphs.ingest import canonicalise
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
@@ -34,7 +35,8 @@ from core.identity.service import Principal
 from core.jobs import repository as jobs
 from core.jobs.models import Job
 from core.ledger import service as ledger
-from core.workflows import recover, snapshots
+from core.privacy.plan import PrivacyPlan
+from core.workflows import snapshots
 from core.workflows.archive import archive_dataset
 from core.workflows.cancel import cancel_job
 from core.workflows.context import Services
@@ -59,6 +61,7 @@ from tests.support.streams import (
     seen,
     send,
     stream_dataset,
+    with_settings,
 )
 
 READER = Principal("acme", "key_reader", "reader", frozenset({Role.REQUESTER}))
@@ -75,10 +78,6 @@ def reserved(services: Services, account_id: str) -> int:
     """The fullest window's reserved nano-epsilon."""
     with services.db.transaction() as session:
         return ledger.statement(session, account_id).reserved.nano_epsilon
-
-
-def with_settings(services: Services, **changed: Any) -> Services:
-    return Services(services.db, services.store, services.settings.model_copy(update=changed))
 
 
 def test_a_stream_is_planned_without_data(services: Services, principal: Principal, dataset_id: str) -> None:
@@ -112,6 +111,24 @@ def test_a_stream_that_cannot_be_is_refused(
     with pytest.raises(InvalidInput) as refused:
         create_stream(services, READER, StreamRequest(**asked), "k")
     assert refused.value.members["field"] == field
+
+
+def test_a_method_whose_steps_pass_epsilon_together_opens_no_stream(
+    services: Services, dataset_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No step alone is too dear, nor is the first window; the second one is."""
+    true = PSGraph.plan
+
+    def plan(self: PSGraph, params: Any, public: PublicFacts) -> PrivacyPlan:
+        dear = public.tick in (2, 3)
+        return true(self, params, replace(public, nano_epsilon=public.nano_epsilon * (4 if dear else 1) // 2))
+
+    monkeypatch.setattr(PSGraph, "plan", plan)
+    with pytest.raises(NotAccepted, match="window") as refused:
+        create_stream(
+            services, READER, StreamRequest(dataset_id=dataset_id, epsilon="3", method="psgraph"), "k"
+        )
+    assert refused.value.members["field"] == "epsilon"
 
 
 def test_a_stream_needs_w_event_and_time(services: Services, principal: Principal) -> None:
@@ -331,6 +348,7 @@ def test_a_stream_takes_so_many_waiting_snapshots(
     with pytest.raises(StreamBusy) as refused:
         send(few, principal, stream, 2)
     assert (refused.value.members["waiting"], refused.value.members["limit"]) == (2, 2)
+    assert refused.value.members["retry_after"] == services.settings.poll_after_seconds
     assert send(few, principal, stream, 0)[1]
     assert publish(services, first.job_id)
     send(few, principal, stream, 2)
@@ -372,39 +390,21 @@ def test_archiving_closes_the_streams_and_cancels_their_ticks(
     stream = open_stream(services, principal, dataset_id)
     done, _ = send(services, principal, stream, 0)
     assert publish(services, done.job_id)
-    waits, _ = send(services, principal, stream, 1)
+    bad, _ = send(services, principal, stream, 1, BAD)
+    assert publish(services, bad.job_id)
+    assert seen(services, principal, stream, 1).findings  # they quote the rows
+    waits, _ = send(services, principal, stream, 2)
     archive_dataset(services, principal, dataset_id)
+    assert seen(services, principal, stream, 1).findings is None
     assert get_stream(services, READER, stream.id).state == "closed"
-    assert seen(services, principal, stream, 1).reason == "dataset_archived"
+    assert seen(services, principal, stream, 2).reason == "dataset_archived"
     assert ledger_spent(services, waits.job_id) == 0
     with pytest.raises(StreamClosed):
-        send(services, principal, stream, 2)
+        send(services, principal, stream, 3)
     assert stored_keys(services, f"datasets/{dataset_id}") == []
     assert not publish(services, waits.job_id)
     with pytest.raises(DatasetNotReady):
         open_stream(services, principal, dataset_id, "s2")
-
-
-def test_waiting_ticks_do_not_expire(services: Services, principal: Principal, dataset_id: str) -> None:
-    stream = open_stream(services, principal, dataset_id)
-    hasty = with_settings(services, reservation_seconds=0.01)
-    view, _ = send(hasty, principal, stream, 0)
-    assert recover.expire_reservations(services) == 0
-    assert seen(services, principal, stream, 0).job_id == view.job_id
-
-
-def test_uploads_without_a_name_are_swept(
-    services: Services, principal: Principal, dataset_id: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stream = open_stream(services, principal, dataset_id)
-    send(services, principal, stream, 0)
-    services.store.put(f"uploads/{stream.id}/stray", [b"left behind"])
-    assert recover.recover_snapshots(services) == 0  # it may still be given its name
-    later = clock.now() + timedelta(seconds=3 * services.settings.lease_seconds)
-    monkeypatch.setattr(snapshots.clock, "now", lambda: later)
-    assert recover.recover_snapshots(services) == 1
-    assert len(stored_keys(services, "uploads")) == 1
-    assert f"uploads/{stream.id}/stray" not in stored_keys(services, "uploads")
 
 
 def test_what_cannot_be_a_snapshot_is_refused_before_it_is_read(

@@ -245,3 +245,18 @@ def test_the_name_suggests_the_format(name: str, format: str):
 def test_a_name_that_suggests_nothing_is_refused(name: str):
     with pytest.raises(ClientError, match="say which"):
         files.format_of(Path(name))
+
+
+def test_a_busy_stream_is_waited_for_as_long_as_it_asks(
+    script: Scripted, client: Graphveil, naps: list[float]
+):
+    body = {"type": "/problems/stream-busy", "title": "No", "status": 409, "retry_after": 7}
+    busy: Answer = (409, {"Retry-After": "7"}, json.dumps(body).encode())
+    script.answers = [busy, busy]
+    with pytest.raises(ProblemError):
+        client.streams.push("st_1", b"0,1", step=0)
+    assert naps == []
+    script.answers = [busy, busy, HANG_UP]
+    with pytest.raises(TransportError):
+        client.streams.push("st_1", b"0,1", step=0, patience_seconds=60)
+    assert naps[:2] == [7, 7]

@@ -33,6 +33,18 @@ def test_w_event_names_its_window():
     assert "exp(0.25)" in guarantee.statement
 
 
+def test_a_snapshot_of_a_stream_prints_what_a_window_of_the_stream_may_cost():
+    """Its release follows from the snapshots before it too, so its own step's part would be too little."""
+    plan, transcript = made(Pure(NANO // 20, "x"), unit=Unit.W_EVENT, window=10, cell=("t", 0))
+    guarantee = guarantee_of(plan, transcript, 0, NANO)
+    assert (guarantee.nano_epsilon, guarantee.window) == (NANO, 10)
+    assert "any 10 consecutive timestamps" in guarantee.statement
+    assert "exp(1)" in guarantee.statement
+    assert "one edge at this timestamp alone by at most exp(0.05)" in guarantee.statement
+    with pytest.raises(PlanExceeded):
+        guarantee_of(plan, transcript, 0, NANO // 20 - 1)
+
+
 def test_approximate_guarantees_name_their_delta():
     plan, transcript = made(GaussianEvent(4), delta_atto=10**12)
     guarantee = guarantee_of(plan, transcript, 10**12)
