@@ -90,8 +90,8 @@ class Snapshot(CreatedAt, Base):
 
     ``number`` counts how often the step was sent anew after it was refused or lost. ``object_key`` is the
     sealed upload, None for an empty snapshot and once ``graph_key``, the sealed canonical snapshot, stands in
-    its place. ``outcome`` is None while the job has not ended. ``content_mac`` and ``findings`` are the
-    curators'.
+    its place. ``nano_epsilon`` is what the job reserved. ``outcome`` is None while the job has not ended.
+    ``content_mac`` and ``findings`` are the curators'.
     """
 
     __tablename__ = "snapshots"
@@ -112,5 +112,6 @@ class Snapshot(CreatedAt, Base):
     options: Mapped[dict[str, Any]] = mapped_column(JSONB)
     content_mac: Mapped[str] = mapped_column(String(64))
     size_bytes: Mapped[int] = mapped_column(BigInteger)
+    nano_epsilon: Mapped[int] = mapped_column(BigInteger)
     findings: Mapped[list[dict[str, Any]] | None] = mapped_column(JSONB(none_as_null=True), default=None)
     outcome: Mapped[str | None] = mapped_column(String(16), default=None)

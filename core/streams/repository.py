@@ -6,11 +6,11 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, func, select, text, tuple_, update
+from sqlalchemy import Select, func, or_, select, text, tuple_, update
 from sqlalchemy.orm import Session, aliased
 
 from core.db.base import ROW_LOCK
-from core.streams.models import Outcome, Snapshot, Stream, StreamState
+from core.streams.models import SENT_ANEW, Outcome, Snapshot, Stream, StreamState
 
 
 def lock_tenant(session: Session, *, tenant: str) -> None:
@@ -109,6 +109,25 @@ def count_by_outcome(session: Session, stream_id: str) -> dict[str | None, int]:
         .group_by(Snapshot.outcome)
     )
     return {row[0]: row[1] for row in session.execute(query)}
+
+
+def fullest_window(session: Session, stream: Stream, step: int) -> int:
+    """The most nano-epsilon that snapshots of this stream took in any of its windows that hold the step."""
+    reach = stream.window - 1
+    spent = (
+        select(
+            Snapshot.step,
+            func.sum(Snapshot.nano_epsilon).over(order_by=Snapshot.step, range_=(-reach, 0)).label("total"),
+        )
+        .where(
+            Snapshot.stream_id == stream.id,
+            Snapshot.step.between(step - reach, step + reach),
+            or_(Snapshot.outcome.is_(None), Snapshot.outcome.not_in(SENT_ANEW)),
+        )
+        .subquery()
+    )
+    query = select(func.max(spent.c.total)).where(spent.c.step >= step)
+    return int(session.execute(query).scalar_one() or 0)
 
 
 def unfinished(session: Session, stream_id: str) -> int:

@@ -34,7 +34,7 @@ from core.workflows.ingest_work import fingerprint_key
 from core.workflows.prepare import ready_dataset
 from core.workflows.stream_queries import SnapshotView, views
 from core.workflows.sweeps import each
-from core.workflows.tick_jobs import add_tick
+from core.workflows.tick_jobs import add_tick, check_windows
 from core.workflows.upload import EDGES, check_file, discard, too_large
 
 UPLOADS = "uploads"
@@ -274,9 +274,11 @@ def _add(
     row.object_key, row.graph_key = received.object_key, None
     row.format, row.options = received.content.format, dict(received.content.options)
     row.content_mac, row.size_bytes = received.content.mac, received.size_bytes
+    row.nano_epsilon = sum(job.spec["amounts"].values())
     row.findings = row.outcome = None
     stream.next_step = max(stream.next_step, step + 1)
     session.flush()
+    check_windows(session, stream, step)
     session.refresh(row)
     return row
 

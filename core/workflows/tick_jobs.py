@@ -6,13 +6,16 @@ from sqlalchemy.orm import Session
 
 from core import ids
 from core.datasets.models import DatasetVersion
+from core.errors import BudgetExceeded
 from core.graphs.schema import GraphSchema
 from core.identity.service import Principal
 from core.jobs import idempotency
 from core.jobs.models import Job, JobState
 from core.ledger import service as ledger
+from core.ledger.amounts import format_epsilon
 from core.ledger.models import BudgetAccount
 from core.privacy.units import Unit
+from core.streams import repository
 from core.streams.models import Stream
 from core.workflows.stream_terms import TickPlan, tick_plan
 
@@ -63,6 +66,27 @@ def add_tick(
     session.add(job)
     session.flush()
     return job
+
+
+def check_windows(session: Session, stream: Stream, step: int) -> None:
+    """Returns while no window that holds the step takes more than the stream's epsilon; flushed rows count.
+
+    The account may have room for more, but the stream's own promise has not. A stream opens only with plans
+    that keep it; this holds whatever a later version of its method plans. Raises BudgetExceeded.
+    """
+    fullest = repository.fullest_window(session, stream, step)
+    if fullest <= stream.nano_epsilon:
+        return
+    capacity = format_epsilon(stream.nano_epsilon)
+    raise BudgetExceeded(
+        f"With step {step} a window of this stream would take {format_epsilon(fullest)}; the stream was "
+        f"opened for {capacity}.",
+        account_id=stream.account_id,
+        unit=str(Unit.W_EVENT),
+        dimension="epsilon",
+        requested=format_epsilon(fullest),
+        capacity=capacity,
+    )
 
 
 def _spec(

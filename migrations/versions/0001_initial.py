@@ -387,6 +387,7 @@ def _streams() -> None:
         _json("options"),
         _text("content_mac", 64),
         sa.Column("size_bytes", sa.BigInteger(), nullable=False),
+        sa.Column("nano_epsilon", sa.BigInteger(), nullable=False),
         _json("findings", nullable=True),
         _text("outcome", 16, nullable=True),
         _created_at(),

@@ -131,6 +131,25 @@ def test_a_method_whose_steps_pass_epsilon_together_opens_no_stream(
     assert refused.value.members["field"] == "epsilon"
 
 
+def test_a_plan_that_grew_since_the_opening_passes_no_window_of_the_stream(
+    services: Services, principal: Principal, dataset_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The account has room for it; what the stream promised has not."""
+    stream = open_stream(services, principal, dataset_id, epsilon="1.5")
+    send(services, principal, stream, 0)
+    true = PSGraph.plan
+
+    def dearer(self: PSGraph, params: Any, public: PublicFacts) -> PrivacyPlan:
+        return true(self, params, replace(public, nano_epsilon=public.nano_epsilon * 5 // 4))
+
+    monkeypatch.setattr(PSGraph, "plan", dearer)
+    send(services, principal, stream, 1)
+    with pytest.raises(BudgetExceeded, match=r"opened for 1\.5") as refused:
+        send(services, principal, stream, 2)
+    assert refused.value.members["requested"] == "1.75"
+    assert get_stream(services, principal, stream.id).next_step == 2
+
+
 def test_a_stream_needs_w_event_and_time(services: Services, principal: Principal) -> None:
     static = ready_dataset(services, principal)
     with pytest.raises(NotAccepted, match="w-event"):
