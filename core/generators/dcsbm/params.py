@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field, model_validator
 
-from core.generators.base import Parameters
+from core.generators._shared.presets import PresetParameters
 
 PRESETS: Mapping[str, Mapping[str, float]] = {
     "default": {},
@@ -23,8 +23,10 @@ PRESETS: Mapping[str, Mapping[str, float]] = {
 """What a preset sets apart from the parameters' own defaults, which are the preset ``default``."""
 
 
-class DCSBMParams(Parameters):
+class DCSBMParams(PresetParameters):
     """What a caller may set. All of it is public and enters the report."""
+
+    PRESETS = PRESETS
 
     preset: Literal["default", "balanced", "spectral"] = Field(
         default="default",
@@ -87,13 +89,6 @@ class DCSBMParams(Parameters):
     proposals: float = Field(
         default=15, ge=0, le=1000, description="Rewirings tried for each end of an edge, at most."
     )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _filled_from_the_preset(cls, given: Any) -> Any:
-        if not isinstance(given, dict) or not isinstance(given.get("preset", "default"), str):
-            return given
-        return {**PRESETS.get(given.get("preset", "default"), {}), **given}
 
     @model_validator(mode="after")
     def _leaves_the_labels_a_share(self) -> DCSBMParams:

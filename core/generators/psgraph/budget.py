@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from core.generators.base import Parameters
+from core.generators._shared.presets import PresetParameters
 from core.privacy.events import NANO
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
@@ -35,8 +35,10 @@ SHARES = {"super_graph": (0.45, 0.25)}
 OTHER_SHARES = (0.15, 0.55)
 
 
-class PSGraphParams(Parameters):
+class PSGraphParams(PresetParameters):
     """What a caller may set. All of it is public and enters the report."""
+
+    PRESETS = PRESETS
 
     preset: Literal["default", "paper"] = Field(
         default="default",
@@ -172,13 +174,6 @@ class PSGraphParams(Parameters):
     proposals: float = Field(
         default=40, ge=0, le=1000, description="Rewirings tried for each end of an edge, at most."
     )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _filled_from_the_preset(cls, given: Any) -> Any:
-        if not isinstance(given, dict) or not isinstance(given.get("preset", "default"), str):
-            return given
-        return {**PRESETS.get(given.get("preset", "default"), {}), **given}
 
     @model_validator(mode="after")
     def _leaves_a_rest(self) -> PSGraphParams:
