@@ -82,7 +82,7 @@ def test_one_snapshot(fitted):
 def test_noise_for_one_end_alone_is_caught(fitted, monkeypatch):
     """Its true epsilon is 4."""
     broken(monkeypatch)
-    assert measured(fitted, 1_200, CAUGHT) > EPSILON
+    assert measured(fitted, 3_000, CAUGHT) > EPSILON
 
 
 @pytest.mark.slow
