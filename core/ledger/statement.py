@@ -168,9 +168,10 @@ def _spend(
         steps = [step for step in steps if asked[0] <= step <= asked[1]]
     shown = steps[:limit]
     if asked is None and len(steps) > limit:
+        half = max(1, limit // 2)
         first, last = window or (0, 0)
-        fullest = [step for step in steps if first <= step <= last][-limit // 2 :]
-        shown = sorted({*fullest, *steps[-limit // 2 :]})
+        fullest = [step for step in steps if first <= step <= last][-half:]
+        shown = sorted({*fullest, *steps[-half:]})
     rows = [balances[f"step/{step}"] for step in shown]
     return StepSpend(
         steps=tuple(shown),
