@@ -29,7 +29,8 @@ SCHEMA = GraphSchema(
     edge_types=(EdgeType(name="contact", temporal=True), EdgeType(name="family")),
     time=TimeGrid(count=4),
 )
-GENERATOR = registry.get("edgerand")
+EVEN, KEYED = "edgerand", "keyframe"
+"""A method whose steps cost the same, and one that buys a key frame once a window."""
 
 
 @dataclass
@@ -54,21 +55,23 @@ class Oracle:
         return held("untimed") + max(sum(held(f"step/{t}") for t in span) for span in spans)
 
 
-def tick(window: int, step: int, nano_epsilon: int) -> dict[str, int]:
-    """What one step of a stream with that epsilon a window reserves."""
+def tick(window: int, step: int, nano_epsilon: int, method: str) -> dict[str, int]:
+    """What one step of a stream with that method and epsilon a window reserves."""
+    generator = registry.get(method)
     schema = tick_schema(SCHEMA, ["contact"], step)
     facts = PublicFacts(schema, Unit.W_EVENT, window, nano_epsilon, 0, ("contact",), tick=step)
-    return GENERATOR.plan(GENERATOR.Params(), facts).spend("basic")
+    return generator.plan(generator.Params(), facts).spend("basic")
 
 
 def whole(window: int, nano_epsilon: int, names: tuple[str, ...]) -> dict[str, int]:
     """What a job on the finished grid reserves."""
+    generator = registry.get(EVEN)
     facts = PublicFacts(SCHEMA, Unit.W_EVENT, window, nano_epsilon, 0, names)
-    return GENERATOR.plan(GENERATOR.Params(), facts).spend("basic")
+    return generator.plan(generator.Params(), facts).spend("basic")
 
 
 NANO = st.integers(1, 4).map(lambda n: n * 10**9)
-TICKS = st.tuples(st.just("tick"), st.integers(0, REACH - 1), NANO)
+TICKS = st.tuples(st.just("tick"), st.integers(0, REACH - 1), NANO, st.sampled_from([EVEN, KEYED]))
 WHOLE = st.tuples(st.just("whole"), NANO, st.sampled_from([("contact",), ("family",), ("contact", "family")]))
 ENDS = st.tuples(st.just("end"), st.integers(0, 30), st.sampled_from(["charge", "forfeit", "release"]))
 
@@ -116,6 +119,14 @@ def test_no_window_passes_its_total(module_database: Database, window: int, stor
 
 @pytest.mark.parametrize("window", [1, 2, 5])
 def test_a_tick_costs_what_a_whole_window_of_them_may(window: int) -> None:
-    amounts = tick(window, 7, 10**9)
+    amounts = tick(window, 7, 10**9, EVEN)
     assert set(amounts) == {"untimed", "delta", "step/7"}
     assert (amounts["untimed"], window * amounts["step/7"]) == (0, window * (10**9 // window))
+
+
+@pytest.mark.parametrize("window", [1, 2, 3, 5])
+def test_key_frames_come_once_a_window_and_leave_no_window_above_epsilon(window: int) -> None:
+    spent = [tick(window, step, 10**9, KEYED)[f"step/{step}"] for step in range(4 * window)]
+    assert len(set(spent)) == (1 if window == 1 else 2)
+    for first in range(3 * window):
+        assert 10**9 - window <= sum(spent[first : first + window]) <= 10**9
