@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import chain, islice
@@ -35,7 +35,7 @@ from core.workflows.prepare import ready_dataset
 from core.workflows.stream_queries import SnapshotView, views
 from core.workflows.sweeps import each
 from core.workflows.tick_jobs import add_tick, check_windows
-from core.workflows.upload import EDGES, check_file, discard, too_large
+from core.workflows.upload import EDGES, Counted, check_file, discard, too_large
 
 UPLOADS = "uploads"
 EMPTY_FORMAT = "csv"
@@ -66,27 +66,10 @@ class _Received:
     size_bytes: int
 
 
-class _Digested:
-    """Chunks on their way into the store: counted, digested under a key, refused beyond the limit."""
-
-    def __init__(self, chunks: Iterable[bytes], place: _Place, limit: int) -> None:
-        self._chunks, self._limit = chunks, limit
-        # The step is part of it, so that two equal snapshots do not look alike in the database.
-        self._mac = hmac.new(place.mac_key, f"{place.stream_id}\0{place.step}\0".encode(), hashlib.sha256)
-        self.size_bytes = 0
-
-    def __iter__(self) -> Iterator[bytes]:
-        for chunk in self._chunks:
-            self.size_bytes += len(chunk)
-            if self.size_bytes > self._limit:
-                raise too_large(self._limit)
-            self._mac.update(chunk)
-            if chunk:
-                yield chunk
-
-    @property
-    def mac(self) -> str:
-        return self._mac.hexdigest()
+def _digested(chunks: Iterable[bytes], place: _Place, limit: int) -> Counted:
+    """The chunks under a keyed digest. The step is part of it: equal snapshots must not look alike."""
+    mac = hmac.new(place.mac_key, f"{place.stream_id}\0{place.step}\0".encode(), hashlib.sha256)
+    return Counted(chunks, limit, mac)
 
 
 def receive_snapshot(
@@ -198,11 +181,11 @@ def _store(
     limit: int,
 ) -> _Received:
     """The bytes are digested, and stored, sealed, where they have to be kept."""
-    digested = _Digested(chunks, place, limit)
+    digested = _digested(chunks, place, limit)
     pieces = iter(digested)
     first = next(pieces, None)
     if first is None:
-        return _Received(Content(EMPTY_FORMAT, {}, digested.mac), None, 0)
+        return _Received(Content(EMPTY_FORMAT, {}, digested.hexdigest()), None, 0)
     object_key = None
     if place.content_key is not None:
         object_key = f"{UPLOADS}/{place.stream_id}/{secrets.token_hex(16)}"
@@ -210,7 +193,7 @@ def _store(
     else:
         for _ in pieces:
             continue
-    return _Received(Content(format, dict(options), digested.mac), object_key, digested.size_bytes)
+    return _Received(Content(format, dict(options), digested.hexdigest()), object_key, digested.size_bytes)
 
 
 def _take(
@@ -248,8 +231,8 @@ def _take(
 def _fill(services: Services, session: Session, principal: Principal, stream: Stream, place: _Place) -> None:
     """The missing steps before this one have empty snapshots."""
     for step in service.missing(stream, place.step, limit=services.settings.max_missing_steps):
-        empty = _Digested((), _Place(stream.id, step, place.mac_key, None), 0)
-        nothing = _Received(Content(EMPTY_FORMAT, {}, empty.mac), None, 0)
+        empty = _digested((), _Place(stream.id, step, place.mac_key, None), 0)
+        nothing = _Received(Content(EMPTY_FORMAT, {}, empty.hexdigest()), None, 0)
         _add(session, principal, stream, step, None, nothing)
 
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import func
 
@@ -35,6 +35,14 @@ NODES, EDGES = "nodes", "edges"
 MAX_OPTIONS_BYTES = 16 * 2**10
 
 
+class Digest(Protocol):
+    """A hash or a keyed one, as the standard library makes them."""
+
+    def update(self, data: bytes, /) -> None: ...
+
+    def hexdigest(self) -> str: ...
+
+
 @dataclass(frozen=True)
 class _Upload:
     """One upload under way: it owns its token, and its object key."""
@@ -50,13 +58,11 @@ class _Upload:
         return objects.upload_key(self.dataset_id, self.version_id, self.token)
 
 
-class _Counted:
+class Counted:
     """Chunks on their way into the store: counted, digested, refused beyond the limit."""
 
-    def __init__(self, chunks: Iterable[bytes], limit: int) -> None:
-        self._chunks = chunks
-        self._limit = limit
-        self._digest = hashlib.sha256()
+    def __init__(self, chunks: Iterable[bytes], limit: int, digest: Digest) -> None:
+        self._chunks, self._limit, self._digest = chunks, limit, digest
         self.size_bytes = 0
 
     def __iter__(self) -> Iterator[bytes]:
@@ -65,10 +71,11 @@ class _Counted:
             if self.size_bytes > self._limit:
                 raise too_large(self._limit)
             self._digest.update(chunk)
-            yield chunk
+            if chunk:
+                yield chunk
 
-    @property
-    def sha256(self) -> str:
+    def hexdigest(self) -> str:
+        """The digest of what has passed."""
         return self._digest.hexdigest()
 
 
@@ -99,7 +106,7 @@ def receive_part(
         raise too_large(limit)
     upload = _begin(services, principal, dataset_id)
     try:
-        counted = _Counted(chunks, limit)
+        counted = Counted(chunks, limit, hashlib.sha256())
         beating = keep_alive(counted, lambda: _extend(services, upload), services.settings.heartbeat_seconds)
         sealed = seal(beating, upload.content_key, context=upload.object_key)
         services.store.put(upload.object_key, sealed)
@@ -111,7 +118,7 @@ def receive_part(
             format=format,
             options=dict(options),
             object_key=upload.object_key,
-            sha256=counted.sha256,
+            sha256=counted.hexdigest(),
             size_bytes=counted.size_bytes,
         )
         version, superseded = _complete(services, upload, row)
