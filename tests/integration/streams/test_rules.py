@@ -51,6 +51,7 @@ from core.workflows.streams import (
     list_streams,
     plan_stream,
 )
+from core.workflows.submit import JobRequest, plan_job
 from core.workflows.upload import receive_part
 from tests.support.releases import job_row, ready_dataset, stored_keys, violations
 from tests.support.streams import (
@@ -148,6 +149,21 @@ def test_a_plan_that_grew_since_the_opening_passes_no_window_of_the_stream(
         send(services, principal, stream, 2)
     assert refused.value.members["requested"] == "1.75"
     assert get_stream(services, principal, stream.id).next_step == 2
+
+
+@pytest.mark.parametrize("presence", ["event", "state", "cumulative"])
+def test_a_plan_warns_of_relations_that_outlast_a_window(
+    services: Services, principal: Principal, presence: str
+) -> None:
+    relation = EdgeType(name="contact", temporal=True, presence=presence)
+    schema = GraphSchema(
+        node_types=(NodeType(count=24),), edge_types=(relation,), time=TimeGrid(start=100, width=10, count=4)
+    )
+    dataset = stream_dataset(services, principal, graph_schema=schema)
+    live = plan_stream(services, READER, StreamRequest(dataset_id=dataset.id, epsilon="3"))
+    job = plan_job(services, READER, JobRequest(dataset_id=dataset.id, epsilon="3"))
+    assert live.warnings == job.warnings
+    assert len(live.warnings) == (0 if presence == "event" else 1)
 
 
 def test_a_stream_needs_w_event_and_time(services: Services, principal: Principal) -> None:
