@@ -7,7 +7,21 @@ import time
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford base 32: no i, l, o, u
 
-DATASET, VERSION, JOB, ACCOUNT, ENTRY, RESERVATION, ARTIFACT, KEY, AUDIT, STREAM = (
+(
+    DATASET,
+    VERSION,
+    JOB,
+    ACCOUNT,
+    ENTRY,
+    RESERVATION,
+    ARTIFACT,
+    KEY,
+    AUDIT,
+    STREAM,
+    PROPOSAL,
+    WEBHOOK,
+    DELIVERY,
+) = (
     "ds",
     "dv",
     "job",
@@ -18,6 +32,9 @@ DATASET, VERSION, JOB, ACCOUNT, ENTRY, RESERVATION, ARTIFACT, KEY, AUDIT, STREAM
     "key",
     "aud",
     "st",
+    "prop",
+    "wh",
+    "whd",
 )
 
 

@@ -6,12 +6,15 @@ from alembic import context
 from sqlalchemy import create_engine, pool
 
 import core.audits.models
+import core.checks.models
 import core.datasets.models
 import core.identity.models
 import core.jobs.models
 import core.ledger.models
 import core.outbox.models
-import core.streams.models  # noqa: F401  (imported so that Base.metadata knows every table)
+import core.proposals.models
+import core.streams.models
+import core.webhooks.models  # noqa: F401  (imported so that Base.metadata knows every table)
 from core.db.base import Base
 from core.settings import get_settings
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,8 +25,12 @@ REFUSED = 3  # the service said no
 FAILED = 4  # the service failed, or did not answer
 TIMED_OUT = 5  # the time to wait is over
 
-out = Console()
-notes = Console(stderr=True)
+PIPED_WIDTH = 500
+
+
+# A terminal has its own width; what goes into a pipe breaks no path or name over two lines.
+out = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
+notes = Console(stderr=True, width=None if sys.stderr.isatty() else PIPED_WIDTH)
 
 
 @dataclass

@@ -30,7 +30,9 @@ def _guarantee(guarantee: dict[str, Any]) -> None:
         f"[dim]method {guarantee['assurance']}; kind {guarantee['kind']}; unit {guarantee['unit']}[/dim]"
     )
     style = "red" if guarantee["kind"] == "none" else "green"
-    out.print(Panel("\n".join(lines), title="guarantee", title_align="left", border_style=style))
+    out.print(
+        Panel("\n".join(lines), title="guarantee", title_align="left", border_style=style, expand=False)
+    )
 
 
 def _scores(title: str, scores: dict[str, Any]) -> None:

@@ -52,11 +52,24 @@ class Dataset(CreatedAt, Base):
     state: Mapped[str] = mapped_column(String(16), default=DatasetState.REGISTERED)
     graph_schema: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
     proposed_schema: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
-    allowed_kinds: Mapped[list[str]] = mapped_column(JSONB)
+    policy: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    policy_version: Mapped[int] = mapped_column(Integer, default=1, server_default="1")
     public: Mapped[bool] = mapped_column(default=False)
     current_version_id: Mapped[str | None] = mapped_column(String(64), default=None)
     created_by: Mapped[str] = mapped_column(String(128))
     archived_at: Mapped[datetime | None] = mapped_column(default=None)
+
+
+class DatasetPolicy(CreatedAt, Base):
+    """Every policy that a dataset ever had, append-only: who set it, and which proposal allowed it."""
+
+    __tablename__ = "dataset_policies"
+
+    dataset_id: Mapped[str] = mapped_column(ForeignKey("datasets.id", ondelete="RESTRICT"), primary_key=True)
+    version: Mapped[int] = mapped_column(Integer, primary_key=True)
+    policy: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    set_by: Mapped[str] = mapped_column(String(128))
+    proposal_id: Mapped[str | None] = mapped_column(String(64), default=None)
 
 
 class DatasetVersion(CreatedAt, Leased, Base):

@@ -25,13 +25,18 @@ class Role(StrEnum):
 
 
 class ApiKey(CreatedAt, Base):
-    """One key: only the SHA-256 of its 256 random bits is stored."""
+    """One key: only the SHA-256 of its 256 random bits is stored.
+
+    ``person`` is whose it is: a second person is one of another name. ``team`` is whose quota it draws on.
+    """
 
     __tablename__ = "api_keys"
 
     id: Mapped[str] = mapped_column(String(64), primary_key=True)
     tenant: Mapped[str] = mapped_column(String(64), index=True)
     name: Mapped[str] = mapped_column(String(128))
+    person: Mapped[str] = mapped_column(String(128))
+    team: Mapped[str | None] = mapped_column(String(64), default=None)
     roles: Mapped[list[str]] = mapped_column(ARRAY(String(16)))
     key_hash: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     expires_at: Mapped[datetime | None] = mapped_column(default=None)

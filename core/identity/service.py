@@ -27,12 +27,17 @@ _TENANT = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 
 @dataclass(frozen=True)
 class Principal:
-    """Who calls: one key of one tenant, and what it may do there."""
+    """Who calls: one key of one tenant, whose it is, and what it may do there.
+
+    ``person`` tells a first from a second person; two principals without one count as the same.
+    """
 
     tenant: str
     key_id: str
     name: str
     roles: frozenset[Role]
+    person: str = ""
+    team: str | None = None
 
 
 def create_key(
@@ -42,8 +47,12 @@ def create_key(
     name: str,
     roles: Iterable[Role | str],
     expires_at: datetime | None = None,
+    person: str | None = None,
+    team: str | None = None,
 ) -> tuple[ApiKey, str]:
     """A new key is stored as its SHA-256; the token, 256 random bits, is returned this once.
+
+    ``person``: whose it is, the key's name by default.
 
     Raises InvalidInput with ``field``: a tenant that is no slug, an empty or long name, no or unknown roles,
     an expiry that has passed or has no time zone.
@@ -59,6 +68,8 @@ def create_key(
         id=ids.new_id(ids.KEY),
         tenant=tenant,
         name=name,
+        person=person or name,
+        team=team,
         roles=sorted(granted),
         key_hash=_hash(token),
         expires_at=expires_at,
@@ -76,7 +87,7 @@ def authenticate(session: Session, token: str) -> Principal:
     if key is None:
         raise Unauthenticated("the API key is unknown, revoked or expired")
     roles = frozenset(Role(role) for role in key.roles)
-    return Principal(tenant=key.tenant, key_id=key.id, name=key.name, roles=roles)
+    return Principal(key.tenant, key.id, key.name, roles, key.person, key.team)
 
 
 def revoke_key(session: Session, tenant: str, key_id: str) -> None:

@@ -48,6 +48,9 @@ class Job(CreatedAt, Leased, Base):
     """One request for a release.
 
     ``first_read_at`` is when, under the present reservation, the graph was opened or a metered read recorded.
+    ``requested_by`` is the key, ``person`` whose it is. ``team`` and ``project`` name the quotas it draws on.
+    ``policy_version``: of the dataset's policy that admitted it. ``sample_of``: the published job whose
+    fitted model is drawn from again. ``decided_*``: who approved or rejected it, and why.
     """
 
     __tablename__ = "jobs"
@@ -72,6 +75,14 @@ class Job(CreatedAt, Leased, Base):
     idempotency_key: Mapped[str] = mapped_column(String(255))
     payload_hash: Mapped[str] = mapped_column(String(64))
     requested_by: Mapped[str] = mapped_column(String(128))
+    person: Mapped[str] = mapped_column(String(128))
+    team: Mapped[str | None] = mapped_column(String(64), default=None)
+    project: Mapped[str | None] = mapped_column(String(64), default=None)
+    policy_version: Mapped[int] = mapped_column(Integer, default=0, server_default="0")
+    sample_of: Mapped[str | None] = mapped_column(ForeignKey("jobs.id", ondelete="RESTRICT"), default=None)
+    decided_by: Mapped[str | None] = mapped_column(String(128), default=None)
+    decided_at: Mapped[datetime | None] = mapped_column(default=None)
+    decision_reason: Mapped[str | None] = mapped_column(String(256), default=None)
     first_read_at: Mapped[datetime | None] = mapped_column(default=None)
     cancel_requested_at: Mapped[datetime | None] = mapped_column(default=None)
     started_at: Mapped[datetime | None] = mapped_column(default=None)

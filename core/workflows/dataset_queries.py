@@ -184,7 +184,7 @@ def _view(
         unit=account.unit,
         window=account.window,
         filter=account.filter,
-        allowed_kinds=tuple(dataset.allowed_kinds),
+        allowed_kinds=tuple(dataset.policy["kinds"]),
         public=dataset.public,
         graph_schema=dataset.graph_schema if current is None else current.graph_schema,
         current_version=None if current is None else current.number,

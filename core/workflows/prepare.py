@@ -259,12 +259,12 @@ def check_plan(
             plan_unit=str(plan.unit),
             account_unit=account.unit,
         )
-    if str(cost.kind) not in dataset.allowed_kinds:
+    if str(cost.kind) not in dataset.policy["kinds"]:
         raise KindNotAllowed(
             f"This release would carry the guarantee {cost.kind}; the dataset's policy allows "
-            f"{', '.join(dataset.allowed_kinds)}.",
+            f"{', '.join(dataset.policy['kinds'])}.",
             kind=str(cost.kind),
-            allowed=list(dataset.allowed_kinds),
+            allowed=list(dataset.policy["kinds"]),
         )
     if (cost.nano_epsilon or 0) > nano_epsilon or cost.delta_atto > delta_atto:
         raise NotAccepted("The method cannot keep to the epsilon and delta asked for.", field="epsilon")

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from core import ids
 from core.datasets import objects, repository, service, vault
-from core.datasets.models import Dataset, DatasetState, VersionState
+from core.datasets.models import Dataset, DatasetPolicy, DatasetState, VersionState
 from core.datasets.service import Event
 from core.db.base import ROW_LOCK
 from core.errors import Conflict, InvalidInput, InvalidTransition
@@ -149,7 +149,7 @@ def _create(session: Session, principal: Principal, new: NewDataset, account: Bu
         account_id=account.id,
         state=DatasetState.REGISTERED,
         graph_schema=new.graph_schema.model_dump(mode="json") if new.graph_schema else None,
-        allowed_kinds=[str(kind) for kind in new.allowed_kinds],
+        policy={"kinds": [str(kind) for kind in new.allowed_kinds]},
         public=new.public,
         created_by=principal.key_id,
     )
@@ -158,6 +158,10 @@ def _create(session: Session, principal: Principal, new: NewDataset, account: Bu
         session.flush()
     except IntegrityError as error:  # registered at the same moment, in another protection domain
         raise _name_taken() from error
+    session.add(
+        DatasetPolicy(dataset_id=dataset.id, version=1, policy=dataset.policy, set_by=principal.key_id)
+    )
+    session.flush()
     return dataset
 
 

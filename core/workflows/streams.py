@@ -213,4 +213,6 @@ def _new_stream(principal: Principal, request: StreamRequest, terms: Terms) -> S
         label=request.label,
         suite=str(request.suite),
         requested_by=principal.key_id,
+        person=principal.person,
+        team=principal.team,
     )

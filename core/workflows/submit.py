@@ -152,4 +152,7 @@ def _new_job(
         plan_digest=prepared.plan.digest(),
         state=JobState.QUEUED,
         requested_by=principal.key_id,
+        person=principal.person,
+        team=principal.team,
+        policy_version=prepared.dataset.policy_version,
     )

@@ -59,6 +59,9 @@ def add_tick(
         plan_digest=planned.plan.digest(),
         state=JobState.QUEUED,
         requested_by=principal.key_id,
+        person=principal.person,
+        team=stream.team,
+        project=stream.project,
         # No caller's key holds a space: the two cannot meet.
         idempotency_key=f"tick {stream.id} {step} {number}",
         payload_hash=idempotency.payload_hash({"stream_id": stream.id, "step": step, "number": number}),

@@ -11,7 +11,7 @@ down_revision = None
 branch_labels = None
 depends_on = None
 
-APPEND_ONLY = ("ledger_entries", "metered_reads")
+APPEND_ONLY = ("ledger_entries", "metered_reads", "dataset_policies")
 
 # One function for every append-only table. ENABLE ALWAYS keeps it awake for replicas and for restores too.
 REFUSE = """
@@ -36,6 +36,9 @@ def upgrade() -> None:
     _releases()
     _streams()
     _audits()
+    _proposals()
+    _webhooks()
+    _checks()
     _outbox()
     _append_only()
 
@@ -80,6 +83,8 @@ def _identity() -> None:
         _text("id", 64, primary_key=True),
         sa.Column("tenant", sa.String(64), nullable=False, index=True),
         _text("name", 128),
+        _text("person", 128),
+        _text("team", 64, nullable=True),
         sa.Column("roles", sa.ARRAY(sa.String(16)), nullable=False),
         sa.Column("key_hash", sa.LargeBinary(32), nullable=False, unique=True),
         _time("expires_at"),
@@ -197,13 +202,23 @@ def _datasets() -> None:
         _text("state", 16),
         _json("graph_schema", nullable=True),
         _json("proposed_schema", nullable=True),
-        _json("allowed_kinds"),
+        _json("policy"),
+        sa.Column("policy_version", sa.Integer(), server_default="1", nullable=False),
         sa.Column("public", sa.Boolean(), nullable=False),
         _text("current_version_id", 64, nullable=True),
         _text("created_by", 128),
         _time("archived_at"),
         _created_at(),
         sa.UniqueConstraint("tenant", "name"),
+    )
+    op.create_table(
+        "dataset_policies",
+        _reference("dataset_id", "datasets", restrict=True, primary_key=True),
+        sa.Column("version", sa.Integer(), primary_key=True, autoincrement=False),
+        _json("policy"),
+        _text("set_by", 128),
+        _text("proposal_id", 64, nullable=True),
+        _created_at(),
     )
     op.create_table(
         "dataset_keys",
@@ -279,6 +294,14 @@ def _jobs() -> None:
         _text("idempotency_key", 255),
         _text("payload_hash", 64),
         _text("requested_by", 128),
+        _text("person", 128),
+        _text("team", 64, nullable=True),
+        _text("project", 64, nullable=True),
+        sa.Column("policy_version", sa.Integer(), server_default="0", nullable=False),
+        sa.Column("sample_of", sa.String(64), sa.ForeignKey("jobs.id", ondelete="RESTRICT")),
+        _text("decided_by", 128, nullable=True),
+        _time("decided_at"),
+        _text("decision_reason", 256, nullable=True),
         _time("first_read_at"),
         _time("cancel_requested_at"),
         _time("started_at"),
@@ -368,6 +391,9 @@ def _streams() -> None:
         _text("label", 128, nullable=True),
         _text("suite", 16),
         _text("requested_by", 128),
+        _text("person", 128),
+        _text("team", 64, nullable=True),
+        _text("project", 64, nullable=True),
         _text("idempotency_key", 255),
         _text("payload_hash", 64),
         _time("closed_at"),
@@ -423,6 +449,76 @@ def _audits() -> None:
         sa.UniqueConstraint("tenant", "idempotency_key"),
         sa.Index("ix_audits_state_lease", "state", "lease_expires_at"),
         sa.Index("ix_audits_tenant_created", "tenant", "created_at"),
+    )
+
+
+def _proposals() -> None:
+    op.create_table(
+        "proposals",
+        _text("id", 64, primary_key=True),
+        _text("tenant", 64),
+        _text("kind", 16),
+        _reference("dataset_id", "datasets", restrict=True),
+        _json("payload"),
+        _text("reason", 256),
+        _text("proposed_by", 128),
+        _text("person", 128),
+        _text("state", 16),
+        _text("decided_by", 128, nullable=True),
+        _time("decided_at"),
+        _text("decision_reason", 256, nullable=True),
+        _created_at(),
+        sa.Index("ix_proposals_dataset", "dataset_id", "created_at"),
+    )
+
+
+def _webhooks() -> None:
+    op.create_table(
+        "webhook_endpoints",
+        _text("id", 64, primary_key=True),
+        sa.Column("tenant", sa.String(64), nullable=False, index=True),
+        _text("url", 2000),
+        sa.Column("secrets", sa.LargeBinary(), nullable=False),
+        _json("events"),
+        _text("created_by", 128),
+        sa.Column("failures", sa.Integer(), server_default="0", nullable=False),
+        _time("disabled_at"),
+        _time("deleted_at"),
+        _created_at(),
+    )
+    op.create_table(
+        "webhook_deliveries",
+        _text("id", 64, primary_key=True),
+        _reference("endpoint_id", "webhook_endpoints", restrict=True),
+        _text("event", 64),
+        _json("payload"),
+        _text("state", 16),
+        sa.Column(
+            "next_attempt_at", sa.DateTime(timezone=True), server_default=sa.func.now(), nullable=False
+        ),
+        sa.Column("last_status", sa.Integer()),
+        _text("last_problem", 32, nullable=True),
+        _time("finished_at"),
+        _created_at(),
+        *_leased(),
+        sa.Index(
+            "ix_webhook_deliveries_due",
+            "next_attempt_at",
+            postgresql_where=sa.text("state = 'pending'"),
+        ),
+        sa.Index("ix_webhook_deliveries_endpoint", "endpoint_id", "created_at"),
+    )
+
+
+def _checks() -> None:
+    op.create_table(
+        "invariant_checks",
+        _text("invariant", 64, primary_key=True),
+        sa.Column("checked_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("seconds", sa.Float(), nullable=False),
+        sa.Column("violations", sa.Integer(), nullable=False),
+        _json("findings"),
+        _time("failing_since"),
     )
 
 

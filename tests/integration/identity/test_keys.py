@@ -27,7 +27,8 @@ def test_a_key_opens_as_its_tenant_with_its_roles(module_database: Database) -> 
     key, token = create(module_database)
     assert re.fullmatch(r"gv_[A-Za-z0-9_-]{43}", token)
     found = call(module_database, service.authenticate, token)
-    assert found == service.Principal("acme", key.id, "laptop", frozenset({Role.CURATOR, Role.REQUESTER}))
+    roles = frozenset({Role.CURATOR, Role.REQUESTER})
+    assert found == service.Principal("acme", key.id, "laptop", roles, person="laptop")
     assert isinstance(key.created_at, datetime)
 
 

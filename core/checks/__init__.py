@@ -1,0 +1,1 @@
+"""What the auditor found when it last looked at each invariant."""
