@@ -4,17 +4,43 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
+from anyio import to_thread
 from fastapi import APIRouter, FastAPI
 from starlette.types import Scope
 
 from api import openapi, problems, streaming
+from api.event_streams import EventStreams
+from api.limits import Limits
 from api.metrics import HttpMetrics, package_version
 from api.middleware import BodyLimit, Boundary
-from api.routes import audits, budgets, datasets, health, jobs, methods, releases, streams, uploads
+from api.routes import (
+    approvals,
+    audits,
+    budgets,
+    datasets,
+    events,
+    health,
+    jobs,
+    keys,
+    ledger,
+    me,
+    methods,
+    policies,
+    proposals,
+    quotas,
+    releases,
+    samples,
+    streams,
+    uploads,
+    webhooks,
+)
 from api.routes import problems as problem_pages
 from core.settings import Settings
+from core.workflows.authenticate import Authenticator
 from core.workflows.context import Services, open_services
+from core.workflows.job_events import changes_behind
 
 PREFIXES = ("/v1", "")
 """Every route is served under each; the first is the documented one."""
@@ -28,6 +54,7 @@ def create_app(services: Settings | Services) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        to_thread.current_default_thread_limiter().total_tokens = opened.settings.api_threads
         yield
         if owned:
             opened.close()
@@ -46,11 +73,18 @@ def create_app(services: Settings | Services) -> FastAPI:
     )
     app.state.services = opened
     app.state.metrics = metrics
+    app.state.authenticator = Authenticator(opened.settings)
+    app.state.limits = Limits(opened.settings)
     app.state.upload_slots = streaming.upload_slots()
+    app.state.event_streams = EventStreams(opened.settings, partial(changes_behind, opened))
     problems.install(app)
     limit = opened.settings.max_request_bytes
-    app.add_middleware(BodyLimit, limit_of=lambda scope: None if _streams(scope) else limit)
-    app.add_middleware(Boundary, metrics=metrics)
+    app.add_middleware(
+        BodyLimit,
+        limit_of=lambda scope: None if _streams(scope) else limit,
+        seconds=opened.settings.body_seconds,
+    )
+    app.add_middleware(Boundary, metrics=metrics, max_header_bytes=opened.settings.max_header_bytes)
     for prefix in PREFIXES:
         app.include_router(_resources(), prefix=prefix, include_in_schema=prefix == PREFIXES[0])
     app.include_router(health.router)
@@ -60,7 +94,26 @@ def create_app(services: Settings | Services) -> FastAPI:
 
 def _resources() -> APIRouter:
     router = APIRouter(responses=openapi.EVERYWHERE)
-    for module in (datasets, uploads, budgets, methods, jobs, releases, streams, audits):
+    for module in (
+        datasets,
+        uploads,
+        budgets,
+        ledger,
+        methods,
+        jobs,
+        events,
+        samples,
+        releases,
+        streams,
+        audits,
+        approvals,
+        policies,
+        proposals,
+        quotas,
+        keys,
+        me,
+        webhooks,
+    ):
         router.include_router(module.router)
     return router
 

@@ -7,20 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime
 from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
-from core import clock
 from core.db.session import Database
 from core.errors import GraphveilError
 from core.identity import service as identity
-from core.identity.models import ApiKey, Role
+from core.identity.models import Role
 from core.settings import get_settings
 
 app = typer.Typer(
@@ -51,29 +51,51 @@ def _transaction() -> Iterator[Session]:
 @app.command()
 def create(
     tenant: Tenant,
-    name: Annotated[str, typer.Option(help="Whose key it is, for the ledger and the logs.")],
+    name: Annotated[str, typer.Option(help="What the key is for, as the ledger and the logs call it.")],
     role: Annotated[list[Role], typer.Option(help="Repeat for several roles.")],
-    days: Annotated[int | None, typer.Option(min=1, help="Days until it expires; default never.")] = None,
+    person: Annotated[
+        str | None, typer.Option(help="Whose key it is; the name by default. A second person is another one.")
+    ] = None,
+    team: Annotated[str | None, typer.Option(help="Whose quota it draws on.")] = None,
+    days: Annotated[
+        int | None, typer.Option(min=1, help="Days until it expires; default GRAPHVEIL_DEFAULT_KEY_DAYS.")
+    ] = None,
 ) -> None:
     """A new key; its token is printed on standard output this once."""
-    expires_at = clock.now() + timedelta(days=days) if days else None
     with _transaction() as session:
-        key, token = identity.create_key(session, tenant=tenant, name=name, roles=role, expires_at=expires_at)
-        key_id = key.id
-    notes.print(f"Key {key_id} of tenant {tenant}. The token is shown this once:", highlight=False)
+        key, token = identity.create_key(
+            session,
+            tenant=tenant,
+            name=name,
+            roles=role,
+            lifetime=identity.lifetime_of(get_settings(), days),
+            person=person,
+            team=team,
+        )
+        key_id, expires = key.id, _day(key.expires_at)
+    notes.print(f"Key {key_id} of tenant {tenant}, expires {expires}.", highlight=False)
+    notes.print("The token is shown this once:")
     typer.echo(token)
 
 
 @app.command("list")
 def list_keys(tenant: Tenant) -> None:
-    """The tenant's keys, oldest first."""
+    """The tenant's keys, newest first."""
     with _transaction() as session:
         keys = identity.list_keys(session, tenant)
-    table = Table("id", "name", "roles", "created", "expires", "state")
+    table = Table("id", "name", "person", "team", "roles", "made", "made by", "until", "state")
     for key in keys:
-        expires = key.expires_at.isoformat(timespec="minutes") if key.expires_at else "never"
-        created = key.created_at.isoformat(timespec="minutes")
-        table.add_row(key.id, key.name, ", ".join(key.roles), created, expires, _state(key))
+        table.add_row(
+            key.id,
+            escape(key.name),
+            escape(key.person),
+            key.team or "-",
+            ", ".join(key.roles),
+            _day(key.created_at),
+            key.created_by or "-",
+            _day(key.expires_at),
+            key.state,
+        )
     Console().print(table)
 
 
@@ -85,10 +107,8 @@ def revoke(tenant: Tenant, key_id: Annotated[str, typer.Argument(help="The key's
     notes.print(f"Key {key_id} is revoked.", highlight=False)
 
 
-def _state(key: ApiKey) -> str:
-    if key.revoked_at:
-        return "revoked"
-    return "expired" if key.expires_at and key.expires_at <= clock.now() else "active"
+def _day(moment: datetime | None) -> str:
+    return "never" if moment is None else moment.date().isoformat()
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from prometheus_client import (
 
 PREFIX = "graphveil"
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0, 600.0)
-_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
 
 
 def package_version() -> str:
@@ -53,6 +53,6 @@ class HttpMetrics:
 
     def observe(self, route: str, method: str, status: int, seconds: float) -> None:
         """One request is counted."""
-        method = method if method in _METHODS else "other"
+        method = method if method in METHODS else "other"
         self._requests.labels(route, method, str(status)).inc()
         self._durations.labels(route, method).observe(seconds)

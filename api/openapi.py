@@ -17,17 +17,22 @@ computed before the data was read, metered while it was read, and charged to the
 * Amounts of epsilon and delta are exact decimal strings in every answer.
 * `POST /v1/jobs` and `POST /v1/streams` need an `Idempotency-Key`; `?dry_run=true` shows the plan and spends
   nothing.
+* Answers carry `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` of the caller's key.
 * Every route under `/v1` is also served without the prefix.
 """
 
 TAGS = [
     {"name": "datasets", "description": "Declare a sensitive graph, upload it, archive it."},
     {"name": "budgets", "description": "What has been spent, and the entries that explain it."},
+    {"name": "ledger", "description": "Whether the ledger keeps its promises."},
+    {"name": "governance", "description": "What jobs may ask for, and what takes a second person."},
     {"name": "methods", "description": "What can be asked for."},
     {"name": "jobs", "description": "Ask for a synthetic graph and watch it come."},
     {"name": "releases", "description": "Reports and files of published jobs."},
     {"name": "streams", "description": "Publish a graph that goes on, one snapshot after another."},
     {"name": "audits", "description": "Put a promise to the test on public canary graphs."},
+    {"name": "identity", "description": "Who calls; keys for operators to make and revoke."},
+    {"name": "webhooks", "description": "Be told what happens, instead of asking."},
     {"name": "service", "description": "Whether the service is well; what its problems mean."},
 ]
 
@@ -54,8 +59,11 @@ EVERYWHERE = refusals(
     errors.Unauthenticated,
     errors.Forbidden,
     errors.PayloadTooLarge,
+    errors.RequestTimeout,
+    errors.RateLimited,
     errors.InvalidInput,
     errors.GraphveilError,
     errors.StorageError,
+    errors.IssuerUnavailable,
 )
 """What any route may answer."""

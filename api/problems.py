@@ -74,15 +74,26 @@ TABLE: dict[type[Exception], Row] = {
         CALLER,
         shapes.KeyReusedProblem,
     ),
-    errors.Unauthenticated: Row("unauthenticated", "A valid API key is required", 401, False, CALLER),
+    errors.Unauthenticated: Row("unauthenticated", "A valid key or token is required", 401, False, CALLER),
+    errors.IssuerUnavailable: Row("issuer-unavailable", "Tokens cannot be checked now", 503, True, OPERATOR),
+    errors.RateLimited: Row(
+        "rate-limited", "Too many requests", 429, True, CALLER, shapes.RateLimitedProblem
+    ),
+    errors.RequestTimeout: Row("request-timeout", "The body took too long", 408, True, CALLER),
     errors.Forbidden: Row(
         "forbidden", "The key's roles do not allow this", 403, False, CURATOR, shapes.ForbiddenProblem
+    ),
+    errors.SecondPersonNeeded: Row(
+        "second-person-needed", "This takes a second person", 403, False, CURATOR, shapes.ForbiddenProblem
     ),
     errors.NotFound: Row("not-found", "No such object", 404, False, CALLER, shapes.NotFoundProblem),
     errors.Conflict: Row(
         "conflict", "This is in conflict with what stands", 409, False, CALLER, shapes.ConflictProblem
     ),
     errors.DatasetNotReady: Row("dataset-not-ready", "The dataset is not ready", 409, True, CURATOR, _STATE),
+    errors.DirectUploadUnavailable: Row(
+        "direct-upload-unavailable", "The storage takes no direct uploads", 409, False, CALLER
+    ),
     errors.JobNotFinished: Row("job-not-finished", "The job is still running", 409, True, CALLER, _STATE),
     errors.JobFailed: Row("job-failed", "The job ended without a release", 409, False, CALLER, _STATE),
     errors.InvalidTransition: Row(
@@ -90,6 +101,14 @@ TABLE: dict[type[Exception], Row] = {
     ),
     errors.IdempotencyInFlight: Row(
         "idempotency-in-flight", "The same request is being handled", 409, True, CALLER
+    ),
+    errors.IdenticalRelease: Row(
+        "identical-release",
+        "The same release stands already",
+        409,
+        False,
+        CALLER,
+        shapes.IdenticalReleaseProblem,
     ),
     errors.SnapshotLate: Row(
         "snapshot-late", "The stream has gone past this step", 409, False, CALLER, _STREAM
@@ -101,6 +120,10 @@ TABLE: dict[type[Exception], Row] = {
     errors.StreamBusy: Row("stream-busy", "Too many snapshots wait", 409, True, CALLER, _STREAM),
     errors.StreamClosed: Row("stream-closed", "The stream is closed", 409, False, CALLER, _STREAM),
     errors.InstanceRunning: Row("instance-running", "The folder is in use", 409, False, OPERATOR),
+    errors.StaleEtag: Row(
+        "stale-etag", "It has changed since you read it", 412, False, CALLER, shapes.StaleEtagProblem
+    ),
+    errors.IfMatchMissing: Row("if-match-missing", "If-Match is required", 428, False, CALLER),
     errors.PayloadTooLarge: Row(
         "payload-too-large", "The body is too large", 413, False, CALLER, shapes.PayloadTooLargeProblem
     ),
@@ -131,6 +154,14 @@ TABLE: dict[type[Exception], Row] = {
         CURATOR,
         shapes.KindNotAllowedProblem,
     ),
+    errors.PolicyRefused: Row(
+        "policy-refused",
+        "The dataset's policy does not allow this",
+        422,
+        False,
+        CURATOR,
+        shapes.PolicyRefusedProblem,
+    ),
     errors.AccountBlocked: Row(
         "account-blocked", "The account is blocked", 409, False, CURATOR, shapes.AccountBlockedProblem
     ),
@@ -143,6 +174,12 @@ TABLE: dict[type[Exception], Row] = {
     errors.PlanExceeded: Row("plan-exceeded", "The method overran its plan", 500, False, OPERATOR),
     errors.MeterClosed: Row("meter-closed", "The method went on after an overrun", 500, False, OPERATOR),
     errors.UnmeteredFit: Row("unmetered-fit", "The method recorded no read", 500, False, OPERATOR),
+    errors.TooManyEventStreams: Row(
+        "too-many-event-streams", "Too many event streams", 429, True, CALLER, shapes.EventStreamsProblem
+    ),
+    errors.EventStreamsFull: Row(
+        "event-streams-full", "The service follows no further job now", 503, True, OPERATOR
+    ),
     errors.LeaseLost: Row("lease-lost", "Another worker owns the work", 503, True, OPERATOR),
     errors.StorageError: Row("storage-unavailable", "Object storage is unavailable", 503, True, OPERATOR),
     OperationalError: Row("database-unavailable", "The database is unavailable", 503, True, OPERATOR),

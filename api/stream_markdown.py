@@ -29,8 +29,8 @@ def markdown(report: StreamReport) -> str:
     lines += _costs(report)
     lines += _figures("Synthetic snapshots", report, [(row, row.statistics) for row in report.rows])
     lines += _figures("Against the originals", report, [(row, row.comparison) for row in report.rows])
-    if report.next_after is not None:
-        lines += [f"Further steps: `?after={report.next_after}`.", ""]
+    if report.next_cursor is not None:
+        lines += [f"Further steps: `?cursor={report.next_cursor}`.", ""]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 

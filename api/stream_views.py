@@ -23,7 +23,7 @@ _PLAN = (
 )  # fmt: skip
 _REPORT = (
     "stream_id", "dataset_id", "method", "state", "window", "statement", "not_covered", "first_step",
-    "next_step", "counts", "metrics", "next_after",
+    "next_step", "counts", "metrics", "next_cursor",
 )  # fmt: skip
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from core.ledger.amounts import format_delta, format_epsilon
 from core.ledger.models import LedgerEntry
-from core.ledger.service import EntryPage
 from core.ledger.statement import AccountStatement
+from core.workflows.dataset_queries import LedgerPage
 from core.workflows.submit import DryRun
 
 
@@ -16,9 +16,9 @@ def budget_view(statement: AccountStatement) -> dict[str, Any]:
     return statement.to_json()
 
 
-def ledger_view(page: EntryPage) -> dict[str, Any]:
+def ledger_view(page: LedgerPage) -> dict[str, Any]:
     """One page; it names the next where there is one."""
-    return {"items": [_entry(entry) for entry in page.entries], "next_after": page.next_after}
+    return {"items": [_entry(entry) for entry in page.entries], "next_cursor": page.next_cursor}
 
 
 def plan_view(dry_run: DryRun) -> dict[str, Any]:
@@ -42,12 +42,15 @@ def plan_view(dry_run: DryRun) -> dict[str, Any]:
         "allotments": dry_run.allotments,
         "plan_digest": dry_run.plan_digest,
         "budget_after": budget_view(dry_run.statement_after),
+        "quotas_after": [budget_view(quota) for quota in dry_run.quotas_after],
+        "needs_approval": dry_run.needs_approval,
         "warnings": list(dry_run.warnings),
+        "identical_to": dry_run.identical_to,
     }
 
 
 def _entry(entry: LedgerEntry) -> dict[str, Any]:
-    names = ("sequence", "id", "kind", "reservation_id", "job_id", "amounts", "digests", "reason", "actor")
+    names = ("sequence", "id", "kind", "reservation_id", "job_id", "amounts", "digests", "reason", "actor", "approver")
     return {
         **{name: getattr(entry, name) for name in names},
         "created_at": entry.created_at,

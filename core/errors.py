@@ -9,31 +9,42 @@ GraphveilError
 │   ├── IdempotencyKeyMissing
 │   └── IdempotencyKeyReused     same key, other payload
 ├── Unauthenticated
+├── IssuerUnavailable            the issuer's keys cannot be had: its tokens cannot be checked now
+├── RateLimited                  too many requests of one key, or refused credentials of one address
+├── RequestTimeout               the body did not arrive in time
 ├── Forbidden
+│   └── SecondPersonNeeded       whoever asked cannot decide about it too
 ├── NotFound                     or not visible to the caller
 ├── Conflict                     the object is in a state that does not allow this
 │   ├── DatasetNotReady
+│   ├── DirectUploadUnavailable  the storage takes bytes through the service only
 │   ├── JobNotFinished
 │   ├── JobFailed                the report of a job that has none
 │   ├── InvalidTransition        a state machine was asked for a step it does not have
 │   ├── IdempotencyInFlight
+│   ├── IdenticalRelease         the same content is released already, or about to be
 │   ├── SnapshotLate             the stream has gone past this step, and nothing was received for it
 │   ├── SnapshotEarly            steps before this one are missing
 │   ├── SnapshotConflict         the step has another snapshot already
 │   ├── StreamBusy               too many snapshots wait
 │   ├── StreamClosed             no further snapshots
 │   └── InstanceRunning          a second embedded stack on one folder
+├── StaleEtag                    the object has changed since the caller read it
+├── IfMatchMissing               a change must name what it changes
 ├── PayloadTooLarge
 ├── BudgetRefused                the accountant says no
 │   ├── BudgetExceeded           which account, what was asked, what remains, what is reserved
 │   ├── UnitMismatch             the plan's unit is not the account's
 │   ├── KindNotAllowed           the dataset's policy does not allow this guarantee
+│   ├── PolicyRefused            the dataset's policy does not allow this request; names the rule
 │   ├── AccountBlocked           too many give-backs in a row; a curator must reset it
 │   └── AccountExposed           an unprotected release voided every later claim
 ├── PrivacyViolation             a bug in a generator: nothing may be released
 │   ├── PlanExceeded             the meter would exceed the plan
 │   ├── MeterClosed              use after an overrun
 │   └── UnmeteredFit             a fit that recorded nothing
+├── TooManyEventStreams          the tenant follows as many jobs as it may
+├── EventStreamsFull             this process serves as many event streams as it may
 ├── LeaseLost                    another worker owns the work now
 └── StorageError                 object storage failed; safe to try again
 """
@@ -84,7 +95,23 @@ class Unauthenticated(GraphveilError):
     pass
 
 
+class IssuerUnavailable(GraphveilError):
+    pass
+
+
+class RateLimited(GraphveilError):
+    """``limit`` in ``window_seconds``; ``retry_after`` seconds until the next request is taken."""
+
+
+class RequestTimeout(GraphveilError):
+    pass
+
+
 class Forbidden(GraphveilError):
+    pass
+
+
+class SecondPersonNeeded(Forbidden):
     pass
 
 
@@ -97,6 +124,10 @@ class Conflict(GraphveilError):
 
 
 class DatasetNotReady(Conflict):
+    pass
+
+
+class DirectUploadUnavailable(Conflict):
     pass
 
 
@@ -114,6 +145,10 @@ class InvalidTransition(Conflict):
 
 class IdempotencyInFlight(Conflict):
     pass
+
+
+class IdenticalRelease(Conflict):
+    """``job_id`` and ``state`` are those of the job whose release can be had at no charge."""
 
 
 class SnapshotLate(Conflict):
@@ -140,6 +175,14 @@ class InstanceRunning(Conflict):
     pass
 
 
+class StaleEtag(GraphveilError):
+    pass
+
+
+class IfMatchMissing(GraphveilError):
+    pass
+
+
 class PayloadTooLarge(GraphveilError):
     pass
 
@@ -158,6 +201,10 @@ class UnitMismatch(BudgetRefused):
 
 class KindNotAllowed(BudgetRefused):
     pass
+
+
+class PolicyRefused(BudgetRefused):
+    """``field`` of the request, ``rule`` of the policy, ``limit`` and what was ``asked`` for."""
 
 
 class AccountBlocked(BudgetRefused):
@@ -181,6 +228,14 @@ class MeterClosed(PrivacyViolation):
 
 
 class UnmeteredFit(PrivacyViolation):
+    pass
+
+
+class TooManyEventStreams(GraphveilError):
+    """``limit`` is how many may be open at a time; ``retry_after`` in seconds."""
+
+
+class EventStreamsFull(GraphveilError):
     pass
 
 

@@ -1,6 +1,7 @@
-"""Named places at which a fault test kills or pauses this process. Inert unless the settings name one.
+"""Named places at which a fault test kills, stops or pauses this process. Inert unless the settings name one.
 
 ``GRAPHVEIL_FAILPOINTS=before_charge`` ends the process at that place as ``kill -9`` would;
+``before_charge:stop`` stops it there as ``kill -STOP`` would, once, until somebody lets it go on;
 ``before_charge:pause=5`` holds it there for five seconds.
 """
 
@@ -25,31 +26,51 @@ POINTS = (
     "while_copying",
     "before_published",
     "before_mark_sent",
+    "webhook_sent",
     "after_snapshot_stored",
     "before_snapshot_commit",
 )
 
-_armed: dict[str, float | None] = {}
+KILL, STOP, PAUSE = "", "stop", "pause="
+
+_armed: dict[str, str] = {}
 
 
 def arm(names: str) -> None:
-    """Exactly the named places act from now on; an empty text disarms all. InvalidInput: unknown name."""
-    armed: dict[str, float | None] = {}
+    """Exactly the named places act from now on; an empty text disarms all.
+
+    InvalidInput: an unknown name, or another action than those above.
+    """
+    armed: dict[str, str] = {}
     for name in filter(None, names.split(",")):
-        point, _, pause = name.partition(":pause=")
+        point, _, action = name.partition(":")
         if point not in POINTS:
             raise InvalidInput(f"There is no failpoint {point!r}.", field="failpoints")
-        armed[point] = float(pause) if pause else None
+        if action not in (KILL, STOP) and _seconds(action) is None:
+            raise InvalidInput(f"A failpoint cannot {action!r}.", field="failpoints")
+        armed[point] = action
     _armed.clear()
     _armed.update(armed)
 
 
 def reach(point: str) -> None:
     """Nothing happens, unless a fault test armed this place."""
-    if point not in _armed:
+    action = _armed.get(point)
+    if action is None:
         return
-    pause = _armed[point]
-    if pause is None:
+    if action == KILL:
         os.kill(os.getpid(), signal.SIGKILL)
+    elif action == STOP:
+        del _armed[point]
+        os.kill(os.getpid(), signal.SIGSTOP)
     else:
-        time.sleep(pause)
+        time.sleep(_seconds(action) or 0.0)
+
+
+def _seconds(action: str) -> float | None:
+    """How long a pause lasts; None for what is no pause."""
+    try:
+        seconds = float(action.removeprefix(PAUSE)) if action.startswith(PAUSE) else -1.0
+    except ValueError:
+        return None
+    return seconds if 0 <= seconds < float("inf") else None

@@ -7,9 +7,15 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
+from typing import Literal, Self
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+# Asymmetric ones only: with a shared secret, whoever checks a token could have made it.
+SigningAlgorithm = Literal[
+    "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"
+]
 
 
 class Settings(BaseSettings):
@@ -28,17 +34,42 @@ class Settings(BaseSettings):
     storage_url: str = Field(
         default="file:///var/lib/graphveil/objects", description="file:///path or s3://bucket/prefix"
     )
+    storage_public_endpoint: str = Field(
+        default="", description="Where callers reach the S3 storage, if not where the service does."
+    )
     public_url: str = Field(default="http://localhost:8000", description="What callers reach the api under.")
     host: str = Field(default="127.0.0.1", description="Where the api and its metrics listen.")
     port: int = Field(default=8000, description="The api's port.")
     metrics_port: int = Field(default=9100, description="The port of /metrics; keep it internal.")
+    exporter_port: int = Field(
+        default=9101, description="The port of the exporter's /metrics; keep it internal."
+    )
 
     # secrets: 32 random bytes as hex
     master_key: SecretStr = Field(default=SecretStr(""), description="Wraps the per-dataset keys.")
     fingerprint_key: SecretStr = Field(default=SecretStr(""), description="Keys content fingerprints.")
+    head_signing_key: SecretStr = Field(
+        default=SecretStr(""),
+        description="Signs the ledger's heads (an Ed25519 seed); empty: none are exported.",
+    )
+    head_public_keys: str = Field(
+        default="", description="Further public keys (hex, comma-separated) whose signed heads are trusted."
+    )
 
     # limits
     max_upload_bytes: int = Field(default=20 * 2**30, ge=1, description="Largest uploaded file.")
+    presigned_seconds: int = Field(
+        default=300,
+        ge=0,
+        le=86_400,
+        description="Life of a signed download address of S3; 0: none are given.",
+    )
+    presigned_upload_seconds: int = Field(
+        default=6 * 3600, ge=60, le=604_800, description="How long a direct upload to S3 may take."
+    )
+    upload_part_bytes: int = Field(
+        default=64 * 2**20, ge=5 * 2**20, le=5 * 2**30, description="Size of the parts of a direct upload."
+    )
     max_request_bytes: int = Field(default=2**20, ge=1, description="Largest JSON request.")
     max_nodes: int = Field(default=20_000_000, ge=1, description="Largest node universe of one graph.")
     max_edges: int = Field(default=200_000_000, ge=1, description="Most rows of one upload.")
@@ -47,6 +78,72 @@ class Settings(BaseSettings):
         default=20, ge=1, le=100, description="Most findings that a rejected upload lists."
     )
     page_size: int = Field(default=50, ge=1, le=500, description="Rows of one page of a listing.")
+
+    # callers: keys, tokens of an OpenID Connect issuer, and how much each may ask
+    default_key_days: int = Field(
+        default=365, ge=1, le=36_500, description="Life of an API key whose maker names none."
+    )
+    max_key_days: int = Field(default=1_096, ge=1, le=36_500, description="Longest life of an API key.")
+    key_cache_seconds: float = Field(
+        default=5.0,
+        ge=0,
+        le=60,
+        description="How long a revoked key may go on elsewhere; 0: not at all.",
+    )
+    key_cache_entries: int = Field(default=10_000, ge=1, description="Most keys that a process remembers.")
+    oidc_issuer: str = Field(
+        default="",
+        pattern=r"^$|^https://[^\s@#]+$|^http://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(/[^\s@#]*)?$",
+        description="Whose tokens open the api, by https; empty: only API keys do.",
+    )
+    oidc_audience: str = Field(default="", description="What a token's `aud` must name.")
+    oidc_tenant_claim: str = Field(default="tenant", min_length=1, description="The claim with the tenant.")
+    oidc_roles_claim: str = Field(default="roles", min_length=1, description="The claim with the roles.")
+    oidc_roles_prefix: str = Field(default="", description="What stands before our roles in that claim.")
+    oidc_person_claim: str = Field(
+        default="sub", min_length=1, description="The claim that names the person."
+    )
+    oidc_team_claim: str = Field(default="", description="The claim with the team; empty: tokens name none.")
+    oidc_algorithms: tuple[SigningAlgorithm, ...] = Field(
+        default=("RS256", "ES256"), min_length=1, description="Signatures that are accepted, as a JSON list."
+    )
+    oidc_leeway_seconds: int = Field(default=30, ge=0, le=300, description="How far clocks may be apart.")
+    oidc_keys_seconds: float = Field(
+        default=600.0,
+        gt=0,
+        description="How old the issuer's signing keys become before they are renewed.",
+    )
+    oidc_stale_seconds: float = Field(
+        default=24 * 3600.0, gt=0, description="How long they are used while the issuer cannot be reached."
+    )
+    oidc_refetch_seconds: float = Field(
+        default=60.0, gt=0, description="Least time between two fetches, whatever tokens name."
+    )
+    oidc_timeout_seconds: float = Field(default=5.0, gt=0, le=60, description="How long one fetch may take.")
+    oidc_max_document_bytes: int = Field(
+        default=256 * 1024, ge=1_024, description="Largest document of the issuer."
+    )
+    rate_limit_per_minute: int = Field(
+        default=3_000, ge=0, description="Requests of one key in any minute; 0: no limit."
+    )
+    rate_limit_jobs_per_minute: int = Field(
+        default=600, ge=0, description="Jobs and samples that one key may ask for in any minute; 0: no limit."
+    )
+    rate_limit_attempts_per_minute: int = Field(
+        default=300, ge=0, description="Refused credentials of one client address in any minute; 0: no limit."
+    )
+    trusted_proxies: str = Field(
+        default="127.0.0.1",
+        description="Proxies whose X-Forwarded-For is believed: addresses or networks, comma-separated.",
+    )
+    max_header_bytes: int = Field(
+        default=16 * 1024, ge=4_096, le=2**20, description="Largest head of a request: address and headers."
+    )
+    head_seconds: float = Field(default=10.0, gt=0, description="How long a request's head may take.")
+    body_seconds: float = Field(
+        default=30.0, gt=0, description="How long a JSON body may take to arrive, and an upload may pause."
+    )
+    max_connections: int = Field(default=1_000, ge=1, description="Most connections of one api process.")
 
     # work
     lease_seconds: float = Field(default=90.0, gt=0, description="How long work is held without a heartbeat.")
@@ -62,6 +159,13 @@ class Settings(BaseSettings):
         default=30.0, gt=0, description="How long a stopping worker waits for its child."
     )
     reservation_seconds: float = Field(default=24 * 3600.0, gt=0, description="A queued job's reservation.")
+    approval_seconds: float = Field(
+        default=7 * 24 * 3600.0, gt=0, description="How long a job waits for a second person's approval."
+    )
+    max_quotas: int = Field(default=200, ge=1, description="Most quotas of one budget account.")
+    max_open_proposals: int = Field(
+        default=100, ge=1, description="Most proposals about one dataset that wait for a second person."
+    )
     give_backs_before_block: int = Field(
         default=3, ge=1, description="Returned reservations in a row before the account is blocked."
     )
@@ -69,6 +173,18 @@ class Settings(BaseSettings):
         default=0.5, gt=0, description="How often the relay looks without a notification."
     )
     reaper_poll_seconds: float = Field(default=5.0, gt=0, description="How often the reaper looks.")
+    auditor_poll_seconds: float = Field(
+        default=300.0, gt=0, description="How often the auditor checks every invariant."
+    )
+    heads_every_seconds: float = Field(
+        default=24 * 3600.0, ge=60, description="How often the auditor exports the ledger's signed heads."
+    )
+    max_verified_entries: int = Field(
+        default=100_000, ge=1, description="Longest account that is verified on request."
+    )
+    max_exported_accounts: int = Field(
+        default=1_000, ge=1, description="Most accounts with gauges of their own; the fullest come first."
+    )
     cancel_seconds: float = Field(default=60.0, gt=0, description="How long a worker may take to stop a job.")
     ring_again_seconds: float = Field(
         default=60.0, gt=0, description="Queued work is announced again after this."
@@ -100,6 +216,72 @@ class Settings(BaseSettings):
         description="Where children read and write; private, emptied after each.",
     )
     poll_after_seconds: int = Field(default=2, ge=1, description="Retry-After of a job that still runs.")
+    api_processes: int = Field(
+        default=1, ge=1, le=256, description="Processes that serve: as many as the api may use cores."
+    )
+    api_threads: int = Field(
+        default=16, ge=2, le=256, description="Requests that one api process works on at a time; others wait."
+    )
+    database_connections: int = Field(
+        default=20, ge=2, le=1_000, description="Most connections of one process to PostgreSQL."
+    )
+
+    # events: server-sent, and webhooks
+    max_event_streams: int = Field(
+        default=500, ge=1, description="Most event streams of one api process at a time."
+    )
+    max_tenant_event_streams: int = Field(
+        default=100, ge=1, description="Most event streams of one tenant in one api process."
+    )
+    event_stream_seconds: float = Field(
+        default=300.0, gt=0, description="How long an event stream lasts before its client connects again."
+    )
+    event_heartbeat_seconds: float = Field(
+        default=15.0, gt=0, description="How often a silent event stream sends a comment."
+    )
+    event_poll_seconds: float = Field(
+        default=0.5, gt=0, description="How often an api process looks for events that its streams wait for."
+    )
+    max_webhooks: int = Field(default=20, ge=1, description="Most webhook endpoints of one tenant.")
+    webhook_ports: tuple[int, ...] = Field(
+        default=(443,), description="Ports that webhooks may be sent to, as a JSON list."
+    )
+    webhook_private_addresses: bool = Field(
+        default=False,
+        description="Send webhooks to private addresses too, and over plain http to this machine. For trials.",
+    )
+    webhook_seconds: float = Field(
+        default=20.0, gt=0, le=120, description="How long one delivery of a webhook may take in all."
+    )
+    webhook_answer_bytes: int = Field(
+        default=64 * 1024, ge=1_024, description="How much of an answer to a webhook is read."
+    )
+    webhook_attempts: int = Field(
+        default=10, ge=1, le=10, description="How often a webhook is sent before it is given up."
+    )
+    webhook_failures: int = Field(
+        default=5, ge=1, description="Webhooks given up in a row before their endpoint is disabled."
+    )
+    webhook_poll_seconds: float = Field(
+        default=1.0, gt=0, description="How often due webhooks are looked for."
+    )
+    webhook_batch: int = Field(
+        default=16, ge=1, le=100, description="Webhooks that one process sends at once."
+    )
+    webhook_kept_seconds: float = Field(
+        default=30 * 86_400.0, gt=0, description="How long deliveries of webhooks are kept."
+    )
+    webhook_rotation_seconds: float = Field(
+        default=86_400.0,
+        gt=0,
+        description="How long a webhook's earlier secret still signs after a rotation.",
+    )
+    budget_low_share: float = Field(
+        default=0.1,
+        gt=0,
+        lt=1,
+        description="The share of a budget below which what is left of it counts as low.",
+    )
 
     # faults, for tests: see core/failpoints.py
     failpoints: str = Field(default="", description="Points at which a process ends itself; for tests.")
@@ -107,6 +289,12 @@ class Settings(BaseSettings):
     # logs
     log_level: str = Field(default="INFO", description="DEBUG, INFO, WARNING or ERROR.")
     log_json: bool = Field(default=True, description="JSON lines; otherwise readable lines for a terminal.")
+
+    @model_validator(mode="after")
+    def _issuer_has_an_audience(self) -> Self:
+        if self.oidc_issuer and not self.oidc_audience:
+            raise ValueError("oidc_audience must be set: a token for another service opens nothing")
+        return self
 
 
 @lru_cache(maxsize=1)

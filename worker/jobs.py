@@ -16,14 +16,14 @@ from core.jobs.models import JobReason
 from core.logging import get_logger
 from core.privacy.guarantee import Guarantee
 from core.privacy.meter import TranscriptEntry
-from core.workflows import bundles, publish
+from core.workflows import bundles, publish, samples
 from core.workflows.bundles import ReleaseFile
 from core.workflows.ingest import fetch_graph
 from worker import ticks
 from worker.folders import private_folder, write_private
 from worker.process import WorkerProcess
 from worker.pulse import Pulse
-from worker.supervisor import Ending, Orders, supervise
+from worker.supervisor import Ending, Orders, no_reads, supervise
 
 COPY_TRIES = 3
 COPY_PAUSE_SECONDS = 0.5
@@ -87,19 +87,28 @@ class _Attempt:
             return
         spec = json.dumps(self._work.release | {"plan": self._work.plan})
         write_private(self._folder / "spec.json", spec.encode())
-        orders = Orders(
+        kind, orders = self._orders()
+        ending = supervise(kind, self._folder, self._services.settings, self._pulse, orders)
+        reach("after_child")
+        self._settle(ending)
+
+    def _orders(self) -> tuple[str, Orders]:
+        """The kind of child, and what to do with its messages: a sample's has no graph and no meter."""
+        if self._work.sample_of is not None:
+            return "sample", Orders(record=no_reads, progress=self._progress, draining=self._draining)
+        return "release", Orders(
             record=self._record,
             progress=self._progress,
             draining=self._draining,
             opening=self._opening,
         )
-        ending = supervise("release", self._folder, self._services.settings, self._pulse, orders)
-        reach("after_child")
-        self._settle(ending)
 
     def _laid_out(self) -> bool:
-        """The graph lies in the folder; False where the job has ended, or been handed back, before that."""
+        """The child's input is in the folder; False where the job has ended, or been handed back, before."""
         work, graph = self._work, self._folder / "graph"
+        if work.sample_of is not None:
+            samples.lay_out(self._services, work, self._folder / "source")
+            return True
         if work.release.get("tick") is None:
             fetch_graph(self._services, work.dataset_id, work.version_id, graph)
             return True
@@ -175,7 +184,8 @@ class _Attempt:
         """The guarantee that the transcript supports, and it; PrivacyViolation for a faulty one."""
         work = self._work
         try:
-            transcript = publish.transcript(self._services, work)
+            read = publish.transcript if work.sample_of is None else samples.transcript
+            transcript = read(self._services, work)
             guarantee = bundles.check_transcript(
                 work.plan,
                 work.plan_digest,

@@ -84,6 +84,15 @@ def release(folder: Path, channel: Channel) -> None:
     )
 
 
+def sample(folder: Path, channel: Channel) -> None:
+    """``folder/out`` holds the release bundle of ``folder/spec.json``, drawn from ``folder/source``."""
+    from core.publishing.sample import run_sample
+    from core.publishing.spec import ReleaseSpec
+
+    spec = ReleaseSpec.model_validate_json((folder / "spec.json").read_bytes())
+    run_sample(source=folder / "source", spec=spec, out=folder / "out", progress=channel.progress)
+
+
 def evaluate(folder: Path, channel: Channel) -> None:
     """``folder/out/curator.json`` compares ``folder/bundle`` with ``folder/graph``."""
     from core.publishing.evaluate import run_evaluation
@@ -170,6 +179,7 @@ def snapshot(folder: Path, channel: Channel) -> None:
 
 KINDS: dict[str, Callable[[Path, Channel], None]] = {
     "release": release,
+    "sample": sample,
     "ingest": ingest,
     "snapshot": snapshot,
     "evaluate": evaluate,

@@ -7,7 +7,24 @@
 ...     report = service.report(job.id)
 """
 
-from api.client.errors import ClientError, DigestMismatch, ProblemError, TransportError, WaitTimeout
+from api.client.errors import (
+    ClientError,
+    DigestMismatch,
+    InvalidWebhook,
+    ProblemError,
+    TransportError,
+    WaitTimeout,
+)
 from api.client.sdk import Graphveil
+from api.client.webhooks import verify_webhook
 
-__all__ = ["ClientError", "DigestMismatch", "Graphveil", "ProblemError", "TransportError", "WaitTimeout"]
+__all__ = [
+    "ClientError",
+    "DigestMismatch",
+    "Graphveil",
+    "InvalidWebhook",
+    "ProblemError",
+    "TransportError",
+    "WaitTimeout",
+    "verify_webhook",
+]

@@ -10,7 +10,17 @@ from typing import Annotated
 
 import typer
 
-from api.client import cli_audits, cli_compare, cli_datasets, cli_jobs, cli_streams
+from api.client import (
+    cli_audits,
+    cli_budget,
+    cli_compare,
+    cli_datasets,
+    cli_events,
+    cli_governance,
+    cli_jobs,
+    cli_samples,
+    cli_streams,
+)
 from api.client.console import Session
 from api.client.sdk import Graphveil
 
@@ -39,7 +49,11 @@ def connect(
 
 
 cli_datasets.install(app)
+cli_budget.install(app)
+cli_governance.install(app)
 cli_jobs.install(app)
+cli_samples.install(app)
+cli_events.install(app)
 cli_streams.install(app)
 cli_audits.install(app)
 cli_compare.install(app)

@@ -1,4 +1,4 @@
-"""Commands about datasets and their budgets."""
+"""Commands about datasets."""
 
 from __future__ import annotations
 
@@ -38,10 +38,15 @@ def register(
     schema: Annotated[
         Path | None, typer.Option(help="JSON file; proposed from the upload when left out.", exists=True)
     ] = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option(help="JSON file: what jobs may ask for; no limits when left out.", exists=True),
+    ] = None,
     public: Annotated[bool, typer.Option("--public", help="The graph is no secret.")] = False,
 ) -> None:
     """Declare a dataset and open its budget."""
-    declared = {"window": window, "protection_domain": domain}
+    rules = read_json(policy) if policy else None
+    declared = {"window": window, "protection_domain": domain, "policy": rules}
     with service(context) as graphveil:
         dataset = graphveil.register_dataset(
             name,
@@ -135,35 +140,7 @@ def archive(
     notes.print(f"Dataset {dataset_id} is archived.", highlight=False)
 
 
-def budget(context: typer.Context, dataset_id: DatasetId) -> None:
-    """Show what is charged, reserved and left."""
-    with service(context) as graphveil:
-        found = graphveil.budget(dataset_id)
-    if not answered_in_json(context, found):
-        render.budget(found)
-
-
-def unblock(
-    context: typer.Context,
-    dataset_id: DatasetId,
-    reason: Annotated[str, typer.Option(help="What was found; it enters the ledger.")],
-) -> None:
-    """Let a blocked account take jobs again."""
-    with service(context) as graphveil:
-        found = graphveil.unblock(dataset_id, reason=reason)
-    if not answered_in_json(context, found):
-        render.budget(found)
-
-
-def ledger(context: typer.Context, dataset_id: DatasetId) -> None:
-    """List the entries that explain the budget."""
-    with service(context) as graphveil:
-        found = list(graphveil.ledger(dataset_id))
-    if not answered_in_json(context, found):
-        render.ledger(found)
-
-
 def install(app: typer.Typer) -> None:
     """The commands are the app's."""
-    for command in (register, upload, confirm_schema, dataset, datasets, archive, budget, unblock, ledger):
+    for command in (register, upload, confirm_schema, dataset, datasets, archive):
         app.command()(command)

@@ -23,6 +23,14 @@ Parameter = Annotated[list[str] | None, typer.Option("--parameter", "-p", help="
 EdgeType = Annotated[list[str] | None, typer.Option(help="A relation to synthesise; repeat. Default: all.")]
 Format = Annotated[list[str] | None, typer.Option(help="A format to write; repeat. Default: parquet.")]
 Seed = Annotated[int | None, typer.Option(help="For public datasets only.", min=0)]
+Project = Annotated[str | None, typer.Option(help="The project whose quota it draws on.")]
+Suite = Annotated[
+    str | None, typer.Option(help="How closely to evaluate it: quick, standard (default) or full.")
+]
+Label = Annotated[str | None, typer.Option(help="A name for people.")]
+Key = Annotated[str | None, typer.Option(help="Idempotency key; a fresh one when left out.")]
+Repeat = Annotated[bool, typer.Option("--repeat", help="Even if the same release stands already.")]
+Wait = Annotated[bool, typer.Option("--wait", help="Stay until the job has ended.")]
 Timeout = Annotated[float | None, typer.Option(help="Seconds to wait at most.", min=0)]
 
 
@@ -44,9 +52,11 @@ def plan(
     edge_type: EdgeType = None,
     format: Format = None,
     seed: Seed = None,
+    project: Project = None,
+    repeat: Repeat = False,
 ) -> None:
     """Show what a job would cost and leave. Spends nothing."""
-    request = _request(delta, method, parameter, edge_type, format, seed)
+    request = _request(delta, method, parameter, edge_type, format, seed, project, repeat)
     with service(context) as graphveil:
         planned = graphveil.plan(dataset_id, epsilon=epsilon, **request)
     if not answered_in_json(context, planned):
@@ -63,23 +73,20 @@ def submit(
     edge_type: EdgeType = None,
     format: Format = None,
     seed: Seed = None,
-    suite: Annotated[
-        str | None, typer.Option(help="How closely to evaluate it: quick, standard (default) or full.")
-    ] = None,
-    label: Annotated[str | None, typer.Option(help="A name for people.")] = None,
-    key: Annotated[str | None, typer.Option(help="Idempotency key; a fresh one when left out.")] = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Stay until the job has ended.")] = False,
+    suite: Suite = None,
+    label: Label = None,
+    project: Project = None,
+    repeat: Repeat = False,
+    key: Key = None,
+    wait: Wait = False,
     timeout: Timeout = None,
 ) -> None:
     """Submit a job: its cost is reserved at once, and charged when the release is published."""
-    request = _request(delta, method, parameter, edge_type, format, seed)
+    request = _request(delta, method, parameter, edge_type, format, seed, project, repeat)
     request |= {name: value for name, value in (("suite", suite), ("label", label)) if value is not None}
     with service(context) as graphveil:
         job = graphveil.submit(dataset_id, epsilon=epsilon, idempotency_key=key, **request)
-        if wait:
-            notes.print(f"Job {job.id}", highlight=False)
-            job = _watched(graphveil, job.id, timeout)
-    _ended(context, job) if wait else _show(context, job)
+        followed(context, graphveil, job, wait, timeout)
 
 
 def wait(context: typer.Context, job_id: JobId, timeout: Timeout = None) -> None:
@@ -163,6 +170,17 @@ def download(
             out.print(str(path), highlight=False)
 
 
+def followed(
+    context: typer.Context, graphveil: Graphveil, job: Job, wait: bool, timeout: float | None
+) -> None:
+    """The new job is shown: at once, or, with ``wait``, when it has ended."""
+    if not wait:
+        _show(context, job)
+        return
+    notes.print(f"Job {job.id}", highlight=False)
+    _ended(context, _watched(graphveil, job.id, timeout))
+
+
 def install(app: typer.Typer) -> None:
     """The commands are the app's."""
     for command in (methods, plan, submit, wait, job, jobs, cancel, report, download):
@@ -184,9 +202,18 @@ def _request(
     edge_type: list[str] | None,
     format: list[str] | None,
     seed: int | None,
+    project: str | None,
+    repeat: bool,
 ) -> dict[str, Any]:
     """The parts of a request that were given; the service fills in the rest."""
-    given = {"method": method, "edge_types": edge_type or None, "formats": format or None, "seed": seed}
+    given = {
+        "method": method,
+        "edge_types": edge_type or None,
+        "formats": format or None,
+        "seed": seed,
+        "project": project,
+        "repeat": repeat or None,
+    }
     request = {name: value for name, value in given.items() if value is not None}
     return {**request, "delta": delta, "parameters": pairs(parameter)}
 

@@ -55,6 +55,7 @@ def open_stream(
     ] = "refuse",
     suite: Annotated[str | None, typer.Option(help="How closely each snapshot is evaluated.")] = None,
     label: Annotated[str | None, typer.Option(help="A name for people.")] = None,
+    project: Annotated[str | None, typer.Option(help="The project whose quota it draws on.")] = None,
     key: Annotated[str | None, typer.Option(help="Idempotency key; a fresh one when left out.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what each step would cost.")] = False,
 ) -> None:
@@ -65,6 +66,7 @@ def open_stream(
         "edge_types": edge_type or None,
         "suite": suite,
         "label": label,
+        "project": project,
     }
     request: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     request |= {"parameters": pairs(parameter), "first_step": first_step, "missing_steps": missing_steps}

@@ -4,6 +4,7 @@ ClientError
 ├── ProblemError     the service refused or failed, and said why
 ├── TransportError   no answer came, after every retry
 ├── DigestMismatch   a download is not the file that was released
+├── InvalidWebhook   a webhook that the service did not sign, or not just now
 └── WaitTimeout      the time that was given to wait is over; the job goes on
 """
 
@@ -22,6 +23,10 @@ class TransportError(ClientError):
 
 class DigestMismatch(ClientError):
     """The bytes do not have the digest that the release names; the file was not kept."""
+
+
+class InvalidWebhook(ClientError):
+    """The webhook does not verify; answer 400 and do nothing."""
 
 
 class WaitTimeout(ClientError):

@@ -84,8 +84,15 @@ def plan(found: Plan) -> None:
     )
     chosen(found.chosen_because)
     warned(found.warnings)
+    if found.identical_to is not None:
+        out.print(f"[yellow]Job {found.identical_to} has the same content: its release is free.[/yellow]")
+    if found.needs_approval:
+        out.print("[yellow]It would wait for a second curator's approval.[/yellow]")
     out.print("After this job the budget would be:")
     budget(found.budget_after)
+    for quota in found.quotas_after:
+        out.print(f"and the quota of {quota.scope} {escape(quota.scope_name or '')}:", highlight=False)
+        budget(quota)
 
 
 def chosen(reason: str | None) -> None:
@@ -162,8 +169,18 @@ def job(found: Job) -> None:
     chosen(found.chosen_because)
     if found.stream_id is not None:
         out.print(f"step {found.step} of {found.stream_id}", highlight=False)
+    if found.sample_of is not None:
+        out.print(f"a further sample of {found.sample_of}, charged nothing", highlight=False)
+    if found.budget is not None:
+        out.print(f"budget {found.budget.outcome}: {escape(found.budget.text)}", highlight=False)
     if found.evaluation is not None:
         out.print(f"evaluation ({found.suite}): {_evaluation(found.evaluation)}", highlight=False)
+    if found.approval is not None:
+        said = f"{escape(found.approval.decided_by)}: {escape(found.approval.reason)}"
+        word = "rejected" if found.state == "rejected" else "approved"
+        out.print(f"{word} by {said}", highlight=False)
+    if found.state == "awaiting_approval":
+        out.print(f"[dim]a second curator: graphveil approve {found.id} --reason ...[/dim]", highlight=False)
     if found.state == "published":
         out.print(f"[dim]graphveil report {found.id}; graphveil download {found.id}[/dim]", highlight=False)
 

@@ -11,25 +11,29 @@ from typing import Any, Self
 
 import httpx
 
-from api.client import files, forms
+from api.client import direct, files, forms
 from api.client.audits import AuditCalls
 from api.client.errors import ClientError, WaitTimeout
+from api.client.events import EventCalls
+from api.client.governance import GovernanceCalls
+from api.client.samples import SampleCalls
 from api.client.streams import StreamCalls
 from api.client.transport import Transport
+from api.client.webhooks import WebhookCalls
 from api.schemas.budgets import Budget, Entry, LedgerPage
 from api.schemas.datasets import Dataset, Datasets, Received
-from api.schemas.jobs import TERMINAL, Artifact, Artifacts, Event, Events, Job, Jobs, Plan
+from api.schemas.jobs import Artifact, Artifacts, Job, Jobs, Plan
 from api.schemas.methods import Method, Methods
 
 POLL_SECONDS = 2.0
 _SETTLED = frozenset({"ready", "rejected", "archived"})
 
 
-class Graphveil(AuditCalls):
+class Graphveil(AuditCalls, EventCalls, GovernanceCalls, SampleCalls):
     """A connection to one service as one API key.
 
     Every method may raise ProblemError, when the service refuses or fails, and TransportError. The calls
-    about live streams are those of ``streams``.
+    about live streams are those of ``streams``, those about webhooks of ``webhooks``.
     """
 
     def __init__(
@@ -45,6 +49,7 @@ class Graphveil(AuditCalls):
             base_url, token, timeout_seconds=timeout_seconds, transport=transport, sleep=sleep
         )
         self.streams = StreamCalls(self._calls)
+        self.webhooks = WebhookCalls(self._calls)
 
     def __enter__(self) -> Self:
         return self
@@ -72,7 +77,7 @@ class Graphveil(AuditCalls):
     ) -> Dataset:
         """A dataset is declared and its budget account opened (or joined).
 
-        ``declared``: window, filter, protection_domain, allowed_kinds, public, as the API documents them.
+        ``declared``: window, filter, protection_domain, policy, public, as the API documents them.
         """
         body = {"name": name, "unit": unit, "epsilon": epsilon, "delta": delta, **declared}
         if graph_schema is not None:
@@ -91,12 +96,19 @@ class Graphveil(AuditCalls):
     ) -> Received:
         """The file is the dataset's ``nodes`` or ``edges``: ``nodes`` first, ``edges`` completes the upload.
 
-        The file streams in constant memory and is sent again from its start when the connection breaks.
-        ``format`` is taken from the name when it is left out; ``on_progress(sent_bytes, total_bytes)``.
+        The file streams in constant memory and is sent again from its start when the connection breaks. A
+        large one goes straight into the service's bucket, part by part, where there is a bucket. ``format``
+        is taken from the name when it is left out; ``on_progress(sent_bytes, total_bytes)``.
         """
         source = Path(path)
-        query = {**(options or {}), "part": part, "format": format or files.format_of(source)}
+        named = {"part": part, "format": format or files.format_of(source)}
+        query = {**(options or {}), **named}
         total = source.stat().st_size
+        if total >= direct.SMALLEST_BYTES:
+            request = {**named, "options": dict(options or {})}
+            received = direct.upload_direct(self._calls, dataset_id, source, request, on_progress)
+            if received is not None:
+                return received
         answer = self._calls.request(
             "PUT",
             f"/datasets/{dataset_id}/content",
@@ -139,17 +151,19 @@ class Graphveil(AuditCalls):
         while True:
             page = Datasets.model_validate(self._calls.request("GET", "/datasets", params=query).json())
             yield from page.items
-            if page.next_before is None:
+            if page.next_cursor is None:
                 return
-            query["before"] = page.next_before
+            query["cursor"] = page.next_cursor
 
     def archive(self, dataset_id: str) -> None:
         """The dataset's content is gone for good; its budget account and ledger stay."""
         self._calls.request("DELETE", f"/datasets/{dataset_id}")
 
-    def budget(self, dataset_id: str) -> Budget:
-        """What is charged, reserved and left."""
-        return Budget.model_validate(self._calls.request("GET", f"/datasets/{dataset_id}/budget").json())
+    def budget(self, dataset_id: str, *, as_of: str | None = None) -> Budget:
+        """What is charged, reserved and left; or was, at the moment ``as_of`` (RFC 3339, with its zone)."""
+        query = {} if as_of is None else {"as_of": as_of}
+        answer = self._calls.request("GET", f"/datasets/{dataset_id}/budget", params=query)
+        return Budget.model_validate(answer.json())
 
     def unblock(self, dataset_id: str, *, reason: str) -> Budget:
         """The dataset's account takes jobs again; the reason enters its ledger."""
@@ -160,14 +174,14 @@ class Graphveil(AuditCalls):
 
     def ledger(self, dataset_id: str) -> Iterator[Entry]:
         """Every entry of the dataset's account, oldest first, page by page."""
-        after = 0
+        query: dict[str, str] = {}
         while True:
-            answer = self._calls.request("GET", f"/datasets/{dataset_id}/ledger", params={"after": after})
+            answer = self._calls.request("GET", f"/datasets/{dataset_id}/ledger", params=query)
             page = LedgerPage.model_validate(answer.json())
             yield from page.items
-            if page.next_after is None:
+            if page.next_cursor is None:
                 return
-            after = page.next_after
+            query["cursor"] = page.next_cursor
 
     # jobs
 
@@ -186,8 +200,8 @@ class Graphveil(AuditCalls):
     ) -> Job:
         """A job is queued and its budget reserved, once, however often the request had to be repeated.
 
-        ``request``: method, delta, parameters, edge_types, formats, seed, suite, label. The key is made here
-        and kept nowhere: give your own to make a repeat from another process safe.
+        ``request``: method, delta, parameters, edge_types, formats, seed, suite, label, project, repeat. The
+        key is made here and kept nowhere: give your own to make a repeat from another process safe.
         """
         body = {"dataset_id": dataset_id, "epsilon": epsilon, **request}
         headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4())}
@@ -211,35 +225,6 @@ class Graphveil(AuditCalls):
     def cancel(self, job_id: str) -> Job:
         """The job is asked to stop."""
         return Job.model_validate(self._calls.request("POST", f"/jobs/{job_id}/cancel").json())
-
-    def events(self, job_id: str, *, after: int = 0) -> list[Event]:
-        """The steps that the job has taken since the one numbered ``after``."""
-        answer = self._calls.request("GET", f"/jobs/{job_id}/events", params={"after": after})
-        return Events.model_validate(answer.json()).items
-
-    def wait(
-        self,
-        job_id: str,
-        *,
-        timeout_seconds: float | None = None,
-        on_progress: Callable[[Job, Event | None], None] | None = None,
-    ) -> Job:
-        """The job in its last state, whichever that is; WaitTimeout when it is not reached in time.
-
-        ``on_progress`` is called at each poll with the job and its newest step, if there is one.
-        """
-        newest: Event | None = None
-
-        def ended(answer: httpx.Response) -> Job | None:
-            nonlocal newest
-            job = Job.model_validate(answer.json())
-            if on_progress:
-                steps = self.events(job_id, after=newest.sequence if newest else 0)
-                newest = steps[-1] if steps else newest
-                on_progress(job, newest)
-            return job if job.state in TERMINAL else None
-
-        return self._poll(f"/jobs/{job_id}", ended, timeout_seconds)
 
     # releases
 

@@ -40,7 +40,7 @@ class StreamCalls:
         """A stream is open, once, however often the request had to be repeated.
 
         ``epsilon`` is what any window may cost. ``request``: method, window, parameters, edge_types,
-        first_step, missing_steps, suite, label.
+        first_step, missing_steps, suite, label, project.
         """
         body = {"dataset_id": dataset_id, "epsilon": epsilon, **request}
         headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4())}
@@ -117,14 +117,14 @@ class StreamCalls:
 
     def snapshots(self, stream_id: str, *, after: int | None = None) -> Iterator[Snapshot]:
         """The stream's snapshots in the order of their steps, those after ``after``, page by page."""
-        query = {} if after is None else {"after": after}
+        query: dict[str, str | int] = {} if after is None else {"after": after}
         while True:
             answer = self._calls.request("GET", f"/streams/{stream_id}/snapshots", params=query)
             page = Snapshots.model_validate(answer.json())
             yield from page.items
-            if page.next_after is None:
+            if page.next_cursor is None:
                 return
-            query["after"] = page.next_after
+            query["cursor"] = page.next_cursor
 
     def snapshot(self, stream_id: str, step: int) -> Snapshot:
         """The snapshot of one step."""
@@ -155,14 +155,14 @@ class StreamCalls:
 
     def report(self, stream_id: str) -> StreamReport:
         """The report of the whole stream: what its steps cost, what its windows hold, how close it is."""
-        query: dict[str, int] = {}
+        query: dict[str, str] = {}
         pages: list[StreamReport] = []
         while True:
             answer = self._calls.request("GET", f"/streams/{stream_id}/report", params=query)
             pages.append(StreamReport.model_validate(answer.json()))
-            if pages[-1].next_after is None:
+            if pages[-1].next_cursor is None:
                 break
-            query["after"] = pages[-1].next_after
+            query["cursor"] = pages[-1].next_cursor
         rows = [row for page in pages for row in page.rows]
         return pages[-1].model_copy(update={"rows": rows})
 

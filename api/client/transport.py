@@ -79,10 +79,25 @@ class Transport:
         raise AssertionError("the last attempt returns or raises")
 
     @contextmanager
-    def stream(self, path: str, *, params: Mapping[str, Any] | None = None) -> Iterator[httpx.Response]:
-        """The answer to a GET, its body still to be read."""
+    def stream(
+        self,
+        path: str,
+        *,
+        params: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        silence_seconds: float | None = None,
+    ) -> Iterator[httpx.Response]:
+        """The answer to a GET, its body still to be read. Redirects elsewhere are followed without the key.
+
+        ``silence_seconds``: how long nothing at all may come before it counts as broken off.
+        """
+        limits: dict[str, Any] = {}
+        if silence_seconds is not None:
+            limits["timeout"] = httpx.Timeout(silence_seconds, connect=10.0)
         try:
-            with self._http.stream("GET", path, params=params) as answer:
+            with self._http.stream(
+                "GET", path, params=params, headers=headers, follow_redirects=True, **limits
+            ) as answer:
                 if answer.is_error:
                     answer.read()
                 yield checked(answer)

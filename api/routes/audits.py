@@ -8,7 +8,7 @@ from fastapi import APIRouter, Body, Query, Request, Response
 
 from api import conditional, openapi
 from api.audit_views import audit_view
-from api.deps import IdempotencyKey, ReaderDep, ServicesDep
+from api.deps import Cursor, IdempotencyKey, ReaderDep, ServicesDep
 from api.schemas.audits import TERMINAL, Audit, Audits
 from core import errors
 from core.workflows import audits
@@ -89,9 +89,7 @@ def submit(
 def list_audits(
     services: ServicesDep,
     principal: ReaderDep,
-    cursor: Annotated[
-        str | None, Query(description="`next_cursor` of the page before.", max_length=512)
-    ] = None,
+    cursor: Cursor = None,
     limit: Annotated[int | None, Query(ge=1, le=500, description="Audits on a page.")] = None,
 ) -> Any:
     """One page of the tenant's audits."""

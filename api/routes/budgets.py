@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Query
+from pydantic import AwareDatetime
 
 from api import openapi
-from api.deps import CuratorDep, LedgerDep, ReaderDep, ServicesDep
+from api.deps import CuratorDep, Cursor, LedgerDep, ReaderDep, ServicesDep
 from api.schemas.budgets import Budget, LedgerPage, Unblock
 from api.views import budget_view, ledger_view
 from core import errors
@@ -22,6 +23,10 @@ UnblockBody = Annotated[
 
 FirstStep = Annotated[
     int | None, Query(ge=0, le=MAX_STEP, description="Spend by step from here on; streams only.")
+]
+AsOf = Annotated[
+    AwareDatetime | None,
+    Query(description="The account as it stood at this moment, by the service's clock (RFC 3339)."),
 ]
 LastStep = Annotated[int | None, Query(ge=0, le=MAX_STEP, description="Spend by step up to here.")]
 
@@ -40,8 +45,9 @@ def get_budget(
     dataset_id: str,
     first_step: FirstStep = None,
     last_step: LastStep = None,
+    as_of: AsOf = None,
 ) -> Any:
-    """Charged, reserved and remaining of the account that the dataset draws on, now.
+    """Charged, reserved and remaining of the account that the dataset draws on, now or at `as_of`.
 
     A stream's spend by step is told for the fullest window and the latest steps, 1000 steps at most; or, with
     `first_step` or `last_step`, for the first 1000 from there.
@@ -49,7 +55,7 @@ def get_budget(
     steps = None
     if first_step is not None or last_step is not None:
         steps = (first_step or 0, MAX_STEP if last_step is None else last_step)
-    return budget_view(dataset_queries.budget(services, principal, dataset_id, steps))
+    return budget_view(dataset_queries.budget(services, principal, dataset_id, steps, as_of))
 
 
 @router.post(
@@ -74,10 +80,11 @@ def list_entries(
     principal: LedgerDep,
     dataset_id: str,
     after: Annotated[int, Query(ge=0, le=2**63 - 1, description="Only entries after this number.")] = 0,
-    limit: Annotated[int, Query(ge=1, le=500, description="Entries on a page.")] = 100,
+    cursor: Cursor = None,
+    limit: Annotated[int | None, Query(ge=1, le=500, description="Entries on a page.")] = None,
 ) -> Any:
     """Immutable, hash-chained entries, oldest first, for curators and auditors.
 
-    A page ends early where its entries name very many amounts; go on while `next_after` is given.
+    A page ends early where its entries name very many amounts; go on while `next_cursor` is given.
     """
-    return ledger_view(dataset_queries.ledger(services, principal, dataset_id, after, limit))
+    return ledger_view(dataset_queries.ledger(services, principal, dataset_id, after, cursor, limit))

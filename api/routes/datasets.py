@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Query, Request, Response
 
 from api import openapi
-from api.deps import CuratorDep, ReaderDep, ServicesDep
+from api.deps import CuratorDep, Cursor, ReaderDep, ServicesDep
 from api.schemas.datasets import Dataset, Datasets
 from core import errors
 from core.graphs.schema import GraphSchema
@@ -75,14 +75,11 @@ def register(
 def list_datasets(
     services: ServicesDep,
     principal: ReaderDep,
-    before: Annotated[
-        str | None, Query(max_length=64, description="`next_before` of the page before.")
-    ] = None,
-    limit: Annotated[int, Query(ge=1, le=500, description="Datasets on a page.")] = 100,
+    cursor: Cursor = None,
+    limit: Annotated[int | None, Query(ge=1, le=500, description="Datasets on a page.")] = None,
 ) -> Any:
     """One page of the tenant's datasets, archived ones included."""
-    found = dataset_queries.list_datasets(services, principal, before=before, limit=limit)
-    return {"items": found, "next_before": found[-1].id if len(found) == limit else None}
+    return dataset_queries.list_datasets(services, principal, cursor, limit)
 
 
 @router.get(

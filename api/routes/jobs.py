@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Query, Request, Response
 
 from api import conditional, openapi
-from api.deps import IdempotencyKey, PortalDep, ServicesDep
-from api.schemas.jobs import TERMINAL, Events, Job, Jobs, Plan
+from api.deps import Cursor, IdempotencyKey, PortalDep, ServicesDep
+from api.schemas.jobs import TERMINAL, Job, Jobs, Plan
 from api.views import plan_view
 from core import errors
 from core.workflows import job_queries
@@ -59,6 +59,7 @@ _EXAMPLES = {
             errors.NotFound,
             errors.BudgetExceeded,
             errors.DatasetNotReady,
+            errors.IdenticalRelease,
             errors.AccountBlocked,
             errors.AccountExposed,
             errors.NotAccepted,
@@ -74,20 +75,24 @@ def submit(
     services: ServicesDep,
     principal: PortalDep,
     request: Request,
-    response: Response,
     body: Annotated[JobRequest, Body(openapi_examples=_EXAMPLES)],
     key: IdempotencyKey = None,
     dry_run: Annotated[bool, Query(description="Plan only: nothing is reserved, no key is needed.")] = False,
-) -> Any:
+) -> Response:
     """The budget is reserved and the job queued in one transaction, which has ended before the answer."""
     if dry_run:
         return conditional.as_json(Plan, plan_view(plan_job(services, principal, body)))
     job, replayed = submit_job(services, principal, body, key)
-    response.headers["Location"] = f"{request.url.path.rstrip('/')}/{job.id}"
-    response.headers["Retry-After"] = str(services.settings.poll_after_seconds)
+    headers = {
+        "Location": f"{request.url.path.rstrip('/')}/{job.id}",
+        "Retry-After": str(services.settings.poll_after_seconds),
+    }
     if replayed:
-        response.headers[REPLAYED] = "true"
-    return job_queries.get_job(services, principal, job.id)
+        headers[REPLAYED] = "true"
+        view = job_queries.get_job(services, principal, job.id)
+    else:
+        view = job_queries.new_job(principal, job)
+    return conditional.as_json(Job, view, status_code=202, headers=headers)
 
 
 @router.get("", response_model=Jobs, summary="List jobs, newest first")
@@ -96,9 +101,7 @@ def list_jobs(
     principal: PortalDep,
     state: Annotated[str | None, Query(description="Only jobs in this state.", max_length=32)] = None,
     dataset_id: Annotated[str | None, Query(description="Only jobs of this dataset.", max_length=64)] = None,
-    cursor: Annotated[
-        str | None, Query(description="`next_cursor` of the page before.", max_length=512)
-    ] = None,
+    cursor: Cursor = None,
     limit: Annotated[int | None, Query(ge=1, le=500, description="Jobs on a page.")] = None,
 ) -> Any:
     """One page of the tenant's jobs."""
@@ -138,23 +141,7 @@ def get_job(services: ServicesDep, principal: PortalDep, request: Request, job_i
     responses=openapi.refusals(errors.NotFound, errors.InvalidTransition),
 )
 def cancel(services: ServicesDep, principal: PortalDep, job_id: str) -> Any:
-    """The job is cancelled, or will be. Safe to repeat. What a running job has read stays charged."""
+    """The job is cancelled, or will be. Safe to repeat. `budget` says what returns: all of it until the graph
+    is opened, nothing afterwards, for what a job has read stays charged."""
     cancel_job(services, principal, job_id)
     return job_queries.get_job(services, principal, job_id)
-
-
-@router.get(
-    "/{job_id}/events",
-    response_model=Events,
-    summary="List the steps that a job has taken",
-    responses=openapi.refusals(errors.NotFound),
-)
-def list_events(
-    services: ServicesDep,
-    principal: PortalDep,
-    job_id: str,
-    after: Annotated[int, Query(ge=0, le=2**31 - 1, description="Only steps after this number.")] = 0,
-    limit: Annotated[int, Query(ge=1, le=500, description="Steps in the answer.")] = 500,
-) -> Any:
-    """Stages with public step counts, oldest first."""
-    return {"items": job_queries.events(services, principal, job_id, after, limit)}

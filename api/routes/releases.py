@@ -29,7 +29,7 @@ PAGE_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-_CHUNKS = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+_CHUNKS = {"*/*": {"schema": {"type": "string", "format": "binary"}}}  # as the list of artifacts says
 _TEXT = {"schema": {"type": "string"}}
 _OBJECT = {"schema": {"type": "object"}}
 _ETAG = {"ETag": {"schema": {"type": "string"}, "description": "SHA-256 of the answer."}}
@@ -196,13 +196,27 @@ def list_artifacts(services: ServicesDep, principal: PortalDep, job_id: str) -> 
             "headers": {"ETag": {"schema": {"type": "string"}, "description": "SHA-256 of the file."}},
         },
         304: {"description": "The caller holds the file already."},
+        307: {
+            "description": "Where the bucket gives the file out, for some minutes; no API key goes there.",
+            "headers": {"Location": {"schema": {"type": "string"}, "description": "A signed address."}},
+        },
         **openapi.refusals(errors.NotFound, errors.JobNotFinished, errors.JobFailed),
     },
 )
 def download(
-    services: ServicesDep, principal: PortalDep, request: Request, job_id: str, name: str
+    services: ServicesDep,
+    principal: PortalDep,
+    request: Request,
+    job_id: str,
+    name: str,
+    stream: Annotated[
+        bool, Query(description="Through the service even where the storage is an S3 bucket.")
+    ] = False,
 ) -> Response:
-    """One file of a release, exactly as the charge that paid for it names it."""
+    """One file of a release, exactly as the charge that paid for it names it.
+
+    Where the storage is an S3 bucket, the answer is a redirect to it; check the file against its digest.
+    """
     artifact, chunks = release_queries.open_artifact(services, principal, job_id, name)
     headers = {
         "ETag": f'"{artifact.sha256}"',
@@ -211,5 +225,11 @@ def download(
     }
     if conditional.holds(request, headers["ETag"]):
         return conditional.not_modified(headers)
+    address = None if stream else release_queries.signed_address(services, artifact)
+    if address is not None:
+        return Response(
+            status_code=307,
+            headers={"ETag": headers["ETag"], "Location": address, "Cache-Control": "no-store"},
+        )
     headers["Content-Length"] = str(artifact.size_bytes)
     return StreamingResponse(streaming.opened(chunks), 200, headers, media_type=artifact.media_type)

@@ -10,6 +10,7 @@ from fastapi.responses import StreamingResponse
 from api import conditional, openapi, stream_markdown, streaming
 from api.deps import (
     CuratorDep,
+    Cursor,
     IdempotencyKey,
     PortalDep,
     ReaderDep,
@@ -127,9 +128,7 @@ def list_streams(
         str | None, Query(description="Only streams of this dataset.", max_length=64)
     ] = None,
     state: Annotated[str | None, Query(description="Only streams in this state.", max_length=32)] = None,
-    cursor: Annotated[
-        str | None, Query(description="`next_cursor` of the page before.", max_length=512)
-    ] = None,
+    cursor: Cursor = None,
     limit: Limit = None,
 ) -> Any:
     """One page of the tenant's streams."""
@@ -261,12 +260,13 @@ def list_snapshots(
     request: Request,
     stream_id: str,
     after: After = None,
+    cursor: Cursor = None,
     limit: Limit = None,
 ) -> Any:
     """One page of the stream's steps, in order."""
-    page = stream_queries.list_snapshots(services, principal, stream_id, after, limit)
+    page = stream_queries.list_snapshots(services, principal, stream_id, after, cursor, limit)
     shown = [snapshot_view(found, _base(request)) for found in page.items]
-    return {"items": shown, "next_after": page.next_after}
+    return {"items": shown, "next_cursor": page.next_cursor}
 
 
 @router.get(
@@ -301,13 +301,14 @@ def get_report(
     request: Request,
     stream_id: str,
     after: After = None,
+    cursor: Cursor = None,
     limit: Limit = None,
 ) -> Response:
     """What each step cost, what each window holds, and how the snapshots are; comparisons for curators.
 
     JSON, unless `Accept` prefers `text/markdown`.
     """
-    report = _report(services, principal, stream_id, after, limit)
+    report = _report(services, principal, stream_id, after, cursor, limit)
     vary = {"Vary": "Accept"}
     if preferred(request.headers.get("accept", ""), (JSON, MARKDOWN)) == MARKDOWN:
         return _markdown(request, report, vary)
@@ -326,10 +327,11 @@ def get_markdown(
     request: Request,
     stream_id: str,
     after: After = None,
+    cursor: Cursor = None,
     limit: Limit = None,
 ) -> Response:
     """The report as Markdown, in the edition that the caller may see."""
-    return _markdown(request, _report(services, principal, stream_id, after, limit))
+    return _markdown(request, _report(services, principal, stream_id, after, cursor, limit))
 
 
 @router.get(
@@ -366,9 +368,14 @@ def _base(request: Request) -> str:
 
 
 def _report(
-    services: Services, principal: Principal, stream_id: str, after: int | None, limit: int | None
+    services: Services,
+    principal: Principal,
+    stream_id: str,
+    after: int | None,
+    cursor: str | None,
+    limit: int | None,
 ) -> StreamReport:
-    found = stream_report.stream_report(services, principal, stream_id, after, limit)
+    found = stream_report.stream_report(services, principal, stream_id, after, cursor, limit)
     return StreamReport.model_validate(report_view(found))
 
 

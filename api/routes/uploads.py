@@ -1,20 +1,32 @@
-"""The one route that takes a graph in: its body streams and is never held whole."""
+"""How a graph comes in: as a stream that is never held whole, or in parts straight into the bucket."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Body, Query, Request
 
 from api import openapi, streaming
 from api.deps import CuratorDep, ServicesDep, format_options
-from api.schemas.datasets import Received
+from api.schemas.datasets import NewUpload, Received, UploadOffer, UploadParts
 from core import errors
+from core.workflows.direct_uploads import abandon_direct, begin_direct, complete_direct
 from core.workflows.upload import receive_part
 
 router = APIRouter(prefix="/datasets/{dataset_id}", tags=["datasets"])
 
 _NAMED = frozenset({"part", "format"})
+_UPLOADS = {
+    "edges": {
+        "summary": "150 MB of edges, separated by semicolons",
+        "value": {
+            "part": "edges",
+            "format": "csv",
+            "options": {"delimiter": ";"},
+            "size_bytes": 150000000,
+        },
+    }
+}
 
 
 @router.put(
@@ -60,3 +72,65 @@ async def put_content(
             length=int(length) if length.isdigit() else None,
         ),
     )
+
+
+@router.post(
+    "/uploads",
+    status_code=201,
+    response_model=UploadOffer,
+    summary="Begin an upload into the bucket",
+    responses=openapi.refusals(
+        errors.NotFound,
+        errors.Conflict,
+        errors.DirectUploadUnavailable,
+        errors.InvalidTransition,
+        errors.UnknownFormat,
+        errors.PayloadTooLarge,
+    ),
+)
+def begin_upload(
+    services: ServicesDep,
+    principal: CuratorDep,
+    dataset_id: str,
+    body: Annotated[NewUpload, Body(openapi_examples=_UPLOADS)],
+) -> Any:
+    """The parts go from the caller straight to the S3 bucket, each to an address of its own.
+
+    Only where the service's storage is a bucket. The file lies there as it is until it is validated; then it
+    is encrypted like any other.
+    """
+    return begin_direct(
+        services,
+        principal,
+        dataset_id,
+        part=body.part,
+        format=body.format,
+        options=body.options,
+        size_bytes=body.size_bytes,
+    )
+
+
+@router.post(
+    "/uploads/{upload_id}/complete",
+    response_model=Received,
+    summary="Complete an upload into the bucket",
+    responses=openapi.refusals(
+        errors.NotFound, errors.Conflict, errors.DirectUploadUnavailable, errors.LeaseLost
+    ),
+)
+def complete_upload(
+    services: ServicesDep, principal: CuratorDep, dataset_id: str, upload_id: str, body: UploadParts
+) -> Any:
+    """The parts are one file, and the file is the dataset's; `edges` queues the validation."""
+    return complete_direct(services, principal, dataset_id, upload_id, body.etags)
+
+
+@router.delete(
+    "/uploads",
+    status_code=204,
+    summary="Give up an upload into the bucket",
+    responses=openapi.refusals(errors.NotFound),
+)
+def give_up_upload(services: ServicesDep, principal: CuratorDep, dataset_id: str) -> None:
+    """No upload into the bucket is under way, and nothing of it remains. Safe to repeat."""
+    abandon_direct(services, principal, dataset_id)

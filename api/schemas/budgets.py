@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.schemas.common import Answer
+from api.schemas.common import Answer, Reason, Sum
 
 
 class Amount(Answer):
@@ -39,6 +39,10 @@ class Budget(Answer):
 
     account_id: str
     domain: str = Field(description="The protection domain that shares this budget.")
+    scope: str = Field(default="domain", description="domain; team or project for a quota of its account.")
+    scope_name: str | None = Field(default=None, description="Whose quota it is; null for the account.")
+    parent_id: str | None = Field(default=None, description="The account that the quota is of.")
+    as_of: datetime | None = Field(default=None, description="The moment it tells; null: now.")
     unit: str
     window: int | None
     filter: str = Field(description="How charges add up: basic or renyi.")
@@ -70,6 +74,7 @@ class Entry(Answer):
     digests: dict[str, str] = Field(description="SHA-256 of each released file, by name.")
     reason: str
     actor: str = Field(description="The key, or the part of the service, that caused it.")
+    approver: str | None = Field(default=None, description="The second person's key; grants only.")
     created_at: datetime
     expires_at: datetime | None
     previous_hash: str
@@ -78,8 +83,8 @@ class Entry(Answer):
 
 class LedgerPage(Answer):
     items: list[Entry]
-    next_after: int | None = Field(
-        description="Send it as `after` for the entries that follow; null when there are none yet."
+    next_cursor: str | None = Field(
+        default=None, description="Send it as `cursor` for the next page; null on the last."
     )
 
 
@@ -88,6 +93,55 @@ class Unblock(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    reason: Annotated[str, Field(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f]+$")] = Field(
+    reason: Reason = Field(
         description="What was found; it enters the ledger.", examples=["two worker hosts were replaced"]
     )
+
+
+class QuotaName(BaseModel):
+    """Whose quota."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    scope: Literal["team", "project"]
+    name: Annotated[str, Field(min_length=1, max_length=64)]
+
+
+class Grant(BaseModel):
+    """What is to be added to a capacity, and why."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    epsilon: Sum | None = Field(default=None, description="To be added; rounded down to 1e-9.")
+    delta: Sum = Field(default="0", description="To be added; rounded down to 1e-18.")
+    reason: Reason = Field(description="It enters the ledger.")
+    quota: QuotaName | None = Field(default=None, description="Raise this quota; left out: the account.")
+
+
+class NewQuota(BaseModel):
+    """What a team or project may draw at most, and why."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    epsilon: Sum = Field(description="Rounded down to 1e-9.")
+    delta: Sum = Field(default="0", description="Rounded down to 1e-18.")
+    reason: Reason = Field(description="It enters the ledger.")
+
+
+class Adjustment(BaseModel):
+    """Spend that happened outside the service."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    epsilon: Sum = Field(description="Counted as spent; rounded up to 1e-9.")
+    delta: Sum = Field(default="0", description="Counted as spent; rounded up to 1e-18.")
+    reason: Reason = Field(description="It enters the ledger.")
+    head: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = Field(
+        default=None,
+        description="`head` of the budget that you read: where the account has moved on since, nothing is "
+        "done. It makes a repetition safe.",
+    )
+
+
+class Quotas(Answer):
+    items: list[Budget]

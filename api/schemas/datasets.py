@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from api.schemas.common import Answer
+from api.schemas.policies import PolicyRules
+from core.storage.presigned import MAX_PARTS
 
 CURATORS = "Curators only; null for others."
 
@@ -48,7 +50,8 @@ class Dataset(Answer):
     protection_domain: str = Field(description="The population whose budget the dataset draws on.")
     account_id: str = Field(description="The budget account of that domain.")
     filter: str = Field(description="How charges add up: basic or renyi.")
-    allowed_kinds: list[str] = Field(description="Guarantees that a release may carry.")
+    policy: PolicyRules = Field(description="What jobs may ask for.")
+    policy_version: int
     public: bool = Field(description="True for a graph that is no secret, such as a benchmark.")
     graph_schema: dict[str, Any] | None = Field(default=None, description="The declared, public shape.")
     current_version: int | None = Field(default=None, description="Number of the upload that jobs read.")
@@ -62,9 +65,40 @@ class Dataset(Answer):
 
 class Datasets(Answer):
     items: list[Dataset]
-    next_before: str | None = Field(
-        default=None, description="Send it as `before` for the next page; null on the last."
+    next_cursor: str | None = Field(
+        default=None, description="Send it as `cursor` for the next page; null on the last."
     )
+
+
+class NewUpload(BaseModel):
+    """A file that is about to be put straight into the bucket."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    part: Annotated[str, Field(max_length=16, description="`nodes` first, then `edges`.")] = "edges"
+    format: Annotated[str, Field(max_length=32, description="csv, tsv, parquet, graphml, ...")] = "csv"
+    options: dict[str, str | list[str]] = Field(default_factory=dict, description="Of the format.")
+    size_bytes: Annotated[int, Field(ge=1, le=2**62, description="Exactly.")]
+
+
+class UploadOffer(Answer):
+    """Where to put the parts of a file."""
+
+    upload_id: str
+    part_bytes: int = Field(description="Size of every part but the last.")
+    urls: list[str] = Field(description="PUT each part to its address; keep the ETag of each answer.")
+    expires_at: datetime
+
+
+class UploadParts(BaseModel):
+    """What the bucket answered to the parts."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    etags: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=256)]],
+        Field(min_length=1, max_length=MAX_PARTS, description="The ETag of each part, in order."),
+    ]
 
 
 class Received(Answer):

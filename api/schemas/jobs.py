@@ -30,6 +30,21 @@ class Evaluation(Answer):
     total: int
 
 
+class Approval(Answer):
+    """A second person's word on a job above the policy's threshold."""
+
+    decided_by: str = Field(description="The person.")
+    decided_at: datetime
+    reason: str
+
+
+class BudgetOutcome(Answer):
+    """What stopping a job does to its budget."""
+
+    outcome: str = Field(description="returned, pending (it returns once the job has stopped) or spent.")
+    text: str = Field(description="Why, in a sentence.")
+
+
 class Job(Answer):
     """One request for a release. Exact times and attempts are null for callers who are not curators."""
 
@@ -44,6 +59,11 @@ class Job(Answer):
     label: str | None
     stream_id: str | None = Field(default=None, description="The live stream whose snapshot it publishes.")
     step: int | None = Field(default=None, description="The snapshot's step; null without a stream.")
+    sample_of: str | None = Field(
+        default=None,
+        description="The job whose fitted model it draws from again. Its epsilon and delta are then those of "
+        "the model, and it is charged nothing.",
+    )
     epsilon: str = Field(description="What was asked for, exact.", examples=["0.5"])
     delta: str = Field(examples=["0"])
     unit: str
@@ -52,9 +72,18 @@ class Job(Answer):
     plan_digest: str = Field(description="SHA-256 of the privacy plan that was reserved.")
     state: str = Field(description=STATES)
     reason: str | None = Field(description="Why it ended so, from an enumerated list.")
+    budget: BudgetOutcome | None = Field(
+        default=None, description="Of a job that was cancelled, is being cancelled, or was rejected."
+    )
     suite: str = Field(description="How closely it is compared with its original: quick, standard or full.")
     evaluation: Evaluation | None = Field(description=f"The comparison with the original. {CURATORS}")
     requested_by: str = Field(description="The key that asked.")
+    team: str | None = Field(default=None, description="The key's team, whose quota it draws on.")
+    project: str | None = Field(default=None, description="The project whose quota it draws on.")
+    policy_version: int = Field(description="The version of the dataset's policy that admitted it.")
+    approval: Approval | None = Field(
+        default=None, description="What a second person said; null before that, and where nobody was asked."
+    )
     created_at: datetime
     cancel_requested_at: datetime | None
     run_time: str | None = Field(description="Coarse, because exact times can depend on the data.")
@@ -94,8 +123,15 @@ class Plan(Answer):
     allotments: int = Field(description="Operations that the plan grants.")
     plan_digest: str
     budget_after: Budget = Field(description="The account as it would stand with this job's reservation.")
+    quotas_after: list[Budget] = Field(default=[], description="The quotas that it would draw on as well.")
+    needs_approval: bool = Field(default=False, description="Whether it would wait for a second person.")
     warnings: list[str] = Field(
         default=[], description="What the unit leaves open for relations that are declared to last."
+    )
+    identical_to: str | None = Field(
+        default=None,
+        description="A job with the same content, whose release costs nothing: the request would be refused "
+        "for it, unless it says `repeat`.",
     )
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, computed_field
 
 
 class ActionableBy(StrEnum):
@@ -86,6 +86,19 @@ class StateProblem(Problem):
     retry_after: int | None = Field(default=None, description="Seconds to wait before asking again.")
 
 
+class IdenticalReleaseProblem(Problem):
+    job_id: str | None = Field(default=None, description="The job with the same content.")
+    state: str | None = Field(default=None, description="Its state: published, or still on its way.")
+
+    @computed_field(description="Where to go on: the job, its report and files, and further samples.")  # type: ignore[prop-decorator]
+    @property
+    def links(self) -> dict[str, str]:
+        if self.job_id is None:
+            return {}
+        job = f"/v1/jobs/{self.job_id}"
+        return {"job": job, **{name: f"{job}/{name}" for name in ("report", "artifacts", "samples")}}
+
+
 class StreamProblem(Problem):
     stream_id: str | None = Field(default=None, description="The stream.")
     step: int | None = Field(default=None, description="The step that was sent.")
@@ -96,8 +109,24 @@ class StreamProblem(Problem):
     retry_after: int | None = Field(default=None, description="Seconds to wait before sending again.")
 
 
+class EventStreamsProblem(Problem):
+    limit: int | None = Field(default=None, description="How many may be open at a time.")
+    retry_after: int | None = Field(default=None, description="Seconds to wait before connecting again.")
+
+
 class ForbiddenProblem(Problem):
     required_roles: list[str] | None = Field(default=None, description="One of these roles is needed.")
+
+
+class StaleEtagProblem(Problem):
+    id: str | None = Field(default=None, description="The object.")
+    version: int | None = Field(default=None, description="The version that stands now.")
+
+
+class RateLimitedProblem(Problem):
+    limit: int | None = Field(default=None, description="Requests that are taken in the window.")
+    window_seconds: int | None = Field(default=None, description="Length of the window, which moves along.")
+    retry_after: int | None = Field(default=None, description="Seconds until the next request is taken.")
 
 
 class PayloadTooLargeProblem(Problem):
@@ -111,6 +140,9 @@ class BudgetProblem(Problem):
 class BudgetExceededProblem(BudgetProblem):
     """Amounts are exact decimals: epsilon, or delta where ``dimension`` is ``delta``."""
 
+    quota: dict[str, str] | None = Field(
+        default=None, description="Scope and name of the quota that refused; absent for the account itself."
+    )
     unit: str | None = Field(default=None, description="The privacy unit that the account counts.")
     dimension: str | None = Field(default=None, description="What is short: `epsilon`, `delta` or an order.")
     window: list[int] | None = Field(
@@ -151,3 +183,12 @@ class AccountExposedProblem(BudgetProblem):
 class KindNotAllowedProblem(BudgetProblem):
     kind: str | None = Field(default=None, description="The guarantee that the plan gives.")
     allowed: list[str] | None = Field(default=None, description="The guarantees that the policy allows.")
+
+
+class PolicyRefusedProblem(Problem):
+    dataset_id: str | None = Field(default=None, description="The dataset whose policy refused.")
+    field: str | None = Field(default=None, description="What of the request to change.")
+    rule: str | None = Field(default=None, description="The field of the policy that refused it.")
+    limit: str | None = Field(default=None, description="What that field allows, where it names something.")
+    asked: str | None = Field(default=None, description="What was asked for; absent where nothing was.")
+    policy_version: int | None = Field(default=None, description="The version of the policy.")

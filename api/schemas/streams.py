@@ -107,8 +107,8 @@ class Snapshot(Answer):
 
 class Snapshots(Answer):
     items: list[Snapshot]
-    next_after: int | None = Field(
-        default=None, description="Send it as `after` for the next page; null on the last."
+    next_cursor: str | None = Field(
+        default=None, description="Send it as `cursor` for the next page; null on the last."
     )
 
 
@@ -164,6 +164,6 @@ class StreamReport(Answer):
     capacity: str = Field(description="What any window of the account may hold.", examples=["4"])
     metrics: dict[str, str] = Field(description="What the names in the rows mean.")
     rows: list[StreamRow]
-    next_after: int | None = Field(
-        default=None, description="Send it as `after` for the next page; null on the last."
+    next_cursor: str | None = Field(
+        default=None, description="Send it as `cursor` for the next page; null on the last."
     )

@@ -61,7 +61,7 @@ class Dataset(CreatedAt, Base):
 
 
 class DatasetPolicy(CreatedAt, Base):
-    """Every policy that a dataset ever had, append-only: who set it, and which proposal allowed it."""
+    """Every policy that a dataset ever had, append-only: who set it and why, and which proposal allowed it."""
 
     __tablename__ = "dataset_policies"
 
@@ -69,6 +69,7 @@ class DatasetPolicy(CreatedAt, Base):
     version: Mapped[int] = mapped_column(Integer, primary_key=True)
     policy: Mapped[dict[str, Any]] = mapped_column(JSONB)
     set_by: Mapped[str] = mapped_column(String(128))
+    reason: Mapped[str] = mapped_column(String(256))
     proposal_id: Mapped[str | None] = mapped_column(String(64), default=None)
 
 
@@ -104,7 +105,11 @@ class DatasetVersion(CreatedAt, Leased, Base):
 
 
 class DatasetPart(CreatedAt, Base):
-    """One uploaded file of a version (``edges`` or ``nodes``), encrypted in object storage."""
+    """One uploaded file of a version (``edges`` or ``nodes``), encrypted in object storage.
+
+    A file that its sender put into the bucket is sealed by the worker that takes it up; until then it has no
+    digest.
+    """
 
     __tablename__ = "dataset_parts"
 
@@ -114,6 +119,25 @@ class DatasetPart(CreatedAt, Base):
     options: Mapped[dict[str, Any]] = mapped_column(JSONB)
     object_key: Mapped[str] = mapped_column(String(256))
     sha256: Mapped[str] = mapped_column(String(64))
+    size_bytes: Mapped[int] = mapped_column(BigInteger)
+
+
+class DirectUpload(CreatedAt, Base):
+    """A file on its way from its sender into the bucket; gone once it is complete or given up.
+
+    ``token`` is the version's ``upload_token``; ``storage_id`` is what the storage calls the upload. The row
+    outlives its version, if that is given up first: it says what the storage still holds.
+    """
+
+    __tablename__ = "direct_uploads"
+
+    token: Mapped[str] = mapped_column(String(64), primary_key=True)
+    dataset_id: Mapped[str] = mapped_column(String(64))
+    version_id: Mapped[str] = mapped_column(String(64))
+    storage_id: Mapped[str] = mapped_column(String(2048))
+    part: Mapped[str] = mapped_column(String(16))
+    format: Mapped[str] = mapped_column(String(32))
+    options: Mapped[dict[str, Any]] = mapped_column(JSONB)
     size_bytes: Mapped[int] = mapped_column(BigInteger)
 
 

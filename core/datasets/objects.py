@@ -13,6 +13,17 @@ def upload_key(dataset_id: str, version_id: str, token: str) -> str:
     return f"{prefix(dataset_id)}/{version_id}/upload-{token}"
 
 
+def arrival_key(dataset_id: str, version_id: str, token: str) -> str:
+    """One file as its sender put it into the bucket: not yet sealed, which the worker does first."""
+    return f"{prefix(dataset_id)}/{version_id}/arrival-{token}"
+
+
+def arrived(object_key: str) -> str | None:
+    """The token of a file that is not yet sealed; None for any other object."""
+    kind, _, token = object_key.rsplit("/", 1)[-1].partition("-")
+    return token if kind == "arrival" else None
+
+
 def graph_key(dataset_id: str, version_id: str, attempt: int) -> str:
     """The canonical graph that one attempt at validation stored."""
     return f"{prefix(dataset_id)}/{version_id}/graph-{attempt}"

@@ -9,7 +9,14 @@ from sqlalchemy import func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from core.datasets.models import ContentFingerprint, Dataset, DatasetPart, DatasetVersion, VersionState
+from core.datasets.models import (
+    ContentFingerprint,
+    Dataset,
+    DatasetPart,
+    DatasetVersion,
+    DirectUpload,
+    VersionState,
+)
 from core.db.base import ROW_LOCK
 
 
@@ -131,6 +138,22 @@ def stale_uploads(session: Session, limit: int) -> Sequence[tuple[str, str, str]
         .limit(limit)
     )
     return [(row[0], row[1], row[2]) for row in session.execute(query) if row[2] is not None]
+
+
+def direct_upload(session: Session, dataset_id: str, token: str | None = None) -> DirectUpload | None:
+    """The dataset's newest direct upload, or the one of that token."""
+    query = select(DirectUpload).where(DirectUpload.dataset_id == dataset_id)
+    if token is not None:
+        query = query.where(DirectUpload.token == token)
+    return session.scalars(query.order_by(DirectUpload.created_at.desc()).limit(1)).one_or_none()
+
+
+def dead_direct_uploads(session: Session, limit: int) -> Sequence[DirectUpload]:
+    """Direct uploads whose version no longer waits for them."""
+    waiting = select(DatasetVersion.upload_token).where(
+        DatasetVersion.upload_token.is_not(None), DatasetVersion.upload_expires_at >= func.now()
+    )
+    return session.scalars(select(DirectUpload).where(DirectUpload.token.not_in(waiting)).limit(limit)).all()
 
 
 def lost_ingests(session: Session, limit: int) -> Sequence[tuple[str, str]]:

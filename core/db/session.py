@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import select
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
 
-from sqlalchemy import Engine, create_engine, make_url
+from psycopg import InterfaceError, OperationalError
+from sqlalchemy import Dialect, Engine, create_engine, event, make_url
+from sqlalchemy.exc import InvalidatePoolError
 from sqlalchemy.orm import Session, sessionmaker
+from sqlalchemy.pool import ConnectionPoolEntry
 
 # What a connection is given unless the address says otherwise. A server that went away without a word is
 # noticed within half a minute, not after the operating system's quarter of an hour; and a process that stops
@@ -21,25 +27,33 @@ CONNECTION = {
     "options": "-c idle_in_transaction_session_timeout=60000 -c jit=off",
 }
 
+POOL_SIZE = 20
+RESTED_SECONDS = 5.0
+"""A connection that has not been used for longer is asked before its next use; a look is enough otherwise."""
 
-def make_engine(url: str, *, pool_size: int = 10) -> Engine:
-    """A connection pool for the given address; connections are checked before use."""
+_USED_AT = "graphveil_used_at"
+
+
+def make_engine(url: str, *, pool_size: int = POOL_SIZE) -> Engine:
+    """A pool of at most ``pool_size`` connections, which stay open; they are checked before each use."""
     given = make_url(url).query
     # Parameters stay out of errors: they would carry digests and sizes into logs.
-    return create_engine(
+    engine = create_engine(
         url,
         pool_size=pool_size,
-        max_overflow=pool_size,
-        pool_pre_ping=True,
+        max_overflow=0,
         hide_parameters=True,
         connect_args={name: value for name, value in CONNECTION.items() if name not in given},
     )
+    event.listen(engine, "checkin", _note_use)
+    event.listen(engine, "checkout", _alive(engine.dialect))
+    return engine
 
 
 class Database:
     """Hands out transactions. Opened once per process."""
 
-    def __init__(self, url: str, *, pool_size: int = 10) -> None:
+    def __init__(self, url: str, *, pool_size: int = POOL_SIZE) -> None:
         self.engine = make_engine(url, pool_size=pool_size)
         self._sessions = sessionmaker(self.engine, expire_on_commit=False)
 
@@ -52,3 +66,36 @@ class Database:
     def dispose(self) -> None:
         """Every pooled connection is closed."""
         self.engine.dispose()
+
+
+def _note_use(connection: Any, record: ConnectionPoolEntry) -> None:
+    record.info[_USED_AT] = time.monotonic()
+
+
+def _alive(dialect: Dialect) -> Callable[[Any, ConnectionPoolEntry, Any], None]:
+    """A look at each connection before its use; InvalidatePoolError makes the whole pool anew.
+
+    A server that ends says so on every socket, and a look at it costs microseconds where a question would be
+    a tenth of a short transaction. Only what has rested may have died without a word.
+    """
+
+    def check(connection: Any, record: ConnectionPoolEntry, proxy: Any) -> None:
+        used_at = record.info.get(_USED_AT)
+        if used_at is None:
+            return  # it has just been made
+        if not connection.closed:
+            if time.monotonic() - used_at < RESTED_SECONDS and not _heard(connection.fileno()):
+                return
+            with suppress(OperationalError, InterfaceError):
+                dialect.do_ping(connection)
+                return
+        raise InvalidatePoolError
+
+    return check
+
+
+def _heard(socket: int) -> bool:
+    """Whether the other side has said something, its goodbye included."""
+    looking = select.poll()
+    looking.register(socket, select.POLLIN)
+    return bool(looking.poll(0))

@@ -11,7 +11,7 @@ nearly all edges and no model comes near. The line is drawn where nine edges of 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal
@@ -55,14 +55,17 @@ class Choice:
     params: Mapping[str, Any] = field(default_factory=dict)
 
 
-def choose(public: PublicFacts, nodes: Mapping[str, int]) -> Choice:
+def choose(
+    public: PublicFacts, nodes: Mapping[str, int], *, allowed: Collection[str] | None = None
+) -> Choice:
     """The first method of a fixed order of preference that takes the request.
 
-    ``nodes``: the size of every node universe by type. A function of its arguments alone, and of which
+    ``nodes``: the size of every node universe by type. ``allowed``: the methods that may be chosen; None:
+    every one. A function of its arguments alone, and of which
     methods are registered. Raises ``errors.NotAccepted`` with the field to mend where no method takes it.
     O(cells).
     """
-    flips = _flips(public, nodes)
+    flips = _flips(public, nodes) if allowed is None or FLIPS in allowed else None
     if flips is not None and _refusal(registry.get(FLIPS), flips.params, public) is None:
         return flips
     order, reason = _preferred(public, nodes)
@@ -72,6 +75,8 @@ def choose(public: PublicFacts, nodes: Mapping[str, int]) -> Choice:
         if name not in known:
             continue
         refusal = _refusal(known[name], {}, public)
+        if allowed is not None and name not in allowed:
+            refusal = errors.NotAccepted("the dataset's policy does not allow it", field="method")
         if refusal is None:
             passed = "" if first is None else f" {first[0]} comes first, but it says: {first[1].message}."
             return Choice(name, reason + passed)

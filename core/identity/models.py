@@ -15,7 +15,8 @@ class Role(StrEnum):
     """What a caller may do inside its tenant.
 
     CURATOR declares datasets, uploads, reads curator reports. REQUESTER submits jobs and downloads releases.
-    AUDITOR reads ledgers and spends nothing. OPERATOR sees the service's health, no data.
+    AUDITOR reads ledgers and spends nothing. OPERATOR makes and revokes keys and sees the service's health,
+    no data.
     """
 
     CURATOR = "curator"
@@ -28,6 +29,7 @@ class ApiKey(CreatedAt, Base):
     """One key: only the SHA-256 of its 256 random bits is stored.
 
     ``person`` is whose it is: a second person is one of another name. ``team`` is whose quota it draws on.
+    ``created_by`` is the key or token that asked for it; None for a key made on the service host.
     """
 
     __tablename__ = "api_keys"
@@ -41,3 +43,4 @@ class ApiKey(CreatedAt, Base):
     key_hash: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     expires_at: Mapped[datetime | None] = mapped_column(default=None)
     revoked_at: Mapped[datetime | None] = mapped_column(default=None)
+    created_by: Mapped[str | None] = mapped_column(String(128), default=None)

@@ -4,32 +4,49 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import func, select, update
+from sqlalchemy import Row, extract, func, select, tuple_, update
 from sqlalchemy.orm import Session
 
 from core.identity.models import ApiKey
 
+_EXPIRED = func.coalesce(ApiKey.expires_at <= func.now(), False)
+
 
 def add(session: Session, key: ApiKey) -> None:
-    """The key is stored, and carries the database's time of creation."""
+    """The key is stored, and carries the database's times of creation and expiry."""
     session.add(key)
     session.flush()
-    session.refresh(key, ["created_at"])
+    session.refresh(key, ["created_at", "expires_at"])
 
 
-def usable(session: Session, key_hash: bytes) -> ApiKey | None:
-    """The key of that hash, unless it is revoked or, by PostgreSQL's clock, expired. One round trip."""
-    statement = select(ApiKey).where(
-        ApiKey.key_hash == key_hash,
-        ApiKey.revoked_at.is_(None),
-        ApiKey.expires_at.is_(None) | (ApiKey.expires_at > func.now()),
-    )
-    return session.scalars(statement).one_or_none()
+def usable(session: Session, key_hash: bytes) -> Row | None:
+    """The key of that hash, unless it is revoked or, by PostgreSQL's clock, expired. One look-up in an index.
+
+    Columns: id, tenant, name, person, team, roles, expires_at; ``left``: seconds until it expires, or None.
+    """
+    key = ApiKey
+    left = extract("epoch", key.expires_at - func.now()).label("left")
+    statement = select(key.id, key.tenant, key.name, key.person, key.team, key.roles, key.expires_at, left)
+    live = key.revoked_at.is_(None), key.expires_at.is_(None) | (key.expires_at > func.now())
+    return session.execute(statement.where(key.key_hash == key_hash, *live)).one_or_none()
 
 
-def of_tenant(session: Session, tenant: str) -> list[ApiKey]:
-    """All keys of a tenant, oldest first."""
-    return list(session.scalars(select(ApiKey).where(ApiKey.tenant == tenant).order_by(ApiKey.id)))
+def of_tenant(
+    session: Session, tenant: str, *, before: tuple[datetime, str] | None = None, limit: int | None = None
+) -> list[tuple[ApiKey, bool]]:
+    """Keys of a tenant, newest first, each with whether it has expired."""
+    statement = select(ApiKey, _EXPIRED).where(ApiKey.tenant == tenant)
+    if before is not None:
+        statement = statement.where(tuple_(ApiKey.created_at, ApiKey.id) < before)
+    statement = statement.order_by(ApiKey.created_at.desc(), ApiKey.id.desc())
+    return [(key, expired) for key, expired in session.execute(statement.limit(limit))]
+
+
+def get(session: Session, tenant: str, key_id: str) -> tuple[ApiKey, bool] | None:
+    """The tenant's key of that id, with whether it has expired."""
+    statement = select(ApiKey, _EXPIRED).where(ApiKey.id == key_id, ApiKey.tenant == tenant)
+    found = session.execute(statement).one_or_none()
+    return None if found is None else (found[0], found[1])
 
 
 def revoke(session: Session, tenant: str, key_id: str) -> datetime | None:

@@ -8,26 +8,30 @@ import re
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from sqlalchemy import func
 from sqlalchemy.orm import Session
 
-from core import clock, ids
+from core import ids
 from core.errors import Forbidden, InvalidInput, NotFound, Unauthenticated
 from core.identity import repository
 from core.identity.models import ApiKey, Role
+from core.settings import Settings
 
 TOKEN_PREFIX = "gv_"
 SECRET_BYTES = 32
 MAX_NAME = 128
+REFUSED = "the key or token is unknown, revoked, expired or not valid here"
+"""The one text for every cause of a 401: it tells a guesser nothing."""
 
 _TOKEN = re.compile(r"gv_[A-Za-z0-9_-]{43}")
-_TENANT = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
+_SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 
 
 @dataclass(frozen=True)
 class Principal:
-    """Who calls: one key of one tenant, whose it is, and what it may do there.
+    """Who calls: one key or token of one tenant, whose it is, and what it may do there.
 
     ``person`` tells a first from a second person; two principals without one count as the same.
     """
@@ -38,6 +42,23 @@ class Principal:
     roles: frozenset[Role]
     person: str = ""
     team: str | None = None
+    expires_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class KeyView:
+    """What an operator sees of a key: everything but the token and its hash."""
+
+    id: str
+    name: str
+    person: str
+    team: str | None
+    roles: tuple[Role, ...]
+    state: str
+    created_at: datetime
+    created_by: str | None
+    expires_at: datetime | None
+    revoked_at: datetime | None
 
 
 def create_key(
@@ -46,23 +67,28 @@ def create_key(
     tenant: str,
     name: str,
     roles: Iterable[Role | str],
-    expires_at: datetime | None = None,
+    lifetime: timedelta | None = None,
     person: str | None = None,
     team: str | None = None,
+    created_by: str | None = None,
 ) -> tuple[ApiKey, str]:
     """A new key is stored as its SHA-256; the token, 256 random bits, is returned this once.
 
-    ``person``: whose it is, the key's name by default.
+    ``person``: whose it is, the key's name by default. ``lifetime`` counts by PostgreSQL's clock; None: it
+    never expires.
 
-    Raises InvalidInput with ``field``: a tenant that is no slug, an empty or long name, no or unknown roles,
-    an expiry that has passed or has no time zone.
+    Raises InvalidInput with ``field``: a tenant or team that is no slug; a name or person that is empty,
+    long, padded or not printable; no or unknown roles; no lifetime.
     """
-    _check_tenant(tenant)
-    if not name.strip() or len(name) > MAX_NAME:
-        raise InvalidInput(f"a key needs a name of 1 to {MAX_NAME} characters", field="name")
+    check_slug(tenant, "tenant")
+    check_name(name, "name")
+    if person is not None:
+        check_name(person, "person")
+    if team is not None:
+        check_slug(team, "team")
     granted = _roles(roles)
-    if expires_at is not None and (expires_at.tzinfo is None or expires_at <= clock.now()):
-        raise InvalidInput("expires_at must be a future time with a time zone", field="expires_at")
+    if lifetime is not None and lifetime <= timedelta(0):
+        raise InvalidInput("a key needs a lifetime that lies ahead", field="lifetime")
     token = TOKEN_PREFIX + base64.urlsafe_b64encode(secrets.token_bytes(SECRET_BYTES)).rstrip(b"=").decode()
     key = ApiKey(
         id=ids.new_id(ids.KEY),
@@ -71,34 +97,65 @@ def create_key(
         person=person or name,
         team=team,
         roles=sorted(granted),
-        key_hash=_hash(token),
-        expires_at=expires_at,
+        key_hash=token_hash(token),
+        expires_at=None if lifetime is None else func.now() + lifetime,
+        created_by=created_by,
     )
     repository.add(session, key)
     return key, token
 
 
+def lifetime_of(settings: Settings, days: int | None) -> timedelta:
+    """The life of a key that is asked for with ``days``, or the settings' default.
+
+    Raises InvalidInput when the settings allow no key to live as long.
+    """
+    longest = settings.max_key_days
+    if days is not None and not 1 <= days <= longest:
+        raise InvalidInput(f"a key lives for 1 to {longest} days", field="days")
+    return timedelta(days=min(settings.default_key_days, longest) if days is None else days)
+
+
 def authenticate(session: Session, token: str) -> Principal:
-    """The principal of a live key; Unauthenticated, with one text for every cause, otherwise.
+    """The principal of a live key; Unauthenticated, with one text for every cause, otherwise."""
+    return look_up(session, token)[0]
+
+
+def look_up(session: Session, token: str) -> tuple[Principal, float | None]:
+    """The principal of a live key, and the seconds until it expires (None: never). Else Unauthenticated.
 
     The look-up is by the hash of 256 random bits: how long it takes says nothing about any stored token.
     """
-    key = repository.usable(session, _hash(token)) if _TOKEN.fullmatch(token) else None
+    key = repository.usable(session, token_hash(token)) if is_key(token) else None
     if key is None:
-        raise Unauthenticated("the API key is unknown, revoked or expired")
+        raise Unauthenticated(REFUSED)
     roles = frozenset(Role(role) for role in key.roles)
-    return Principal(key.tenant, key.id, key.name, roles, key.person, key.team)
+    principal = Principal(key.tenant, key.id, key.name, roles, key.person, key.team, key.expires_at)
+    return principal, None if key.left is None else float(key.left)
 
 
 def revoke_key(session: Session, tenant: str, key_id: str) -> None:
-    """The key opens nothing from the commit on. Safe to repeat. NotFound when the tenant has no such key."""
+    """The key opens nothing from the commit on, but where it is remembered for ``key_cache_seconds``.
+
+    Safe to repeat. NotFound when the tenant has no such key.
+    """
     if repository.revoke(session, tenant, key_id) is None:
         raise NotFound("no such API key", id=key_id)
 
 
-def list_keys(session: Session, tenant: str) -> list[ApiKey]:
-    """The tenant's keys, revoked and expired ones included, oldest first."""
-    return repository.of_tenant(session, tenant)
+def list_keys(
+    session: Session, tenant: str, *, before: tuple[datetime, str] | None = None, limit: int | None = None
+) -> list[KeyView]:
+    """The tenant's keys, revoked and expired ones included, newest first."""
+    return [_view(*found) for found in repository.of_tenant(session, tenant, before=before, limit=limit)]
+
+
+def get_key(session: Session, tenant: str, key_id: str) -> KeyView:
+    """The tenant's key of that id; NotFound otherwise."""
+    found = repository.get(session, tenant, key_id)
+    if found is None:
+        raise NotFound("no such API key", id=key_id)
+    return _view(*found)
 
 
 def require(principal: Principal, *roles: Role) -> None:
@@ -108,9 +165,31 @@ def require(principal: Principal, *roles: Role) -> None:
         raise Forbidden(f"this needs the role {' or '.join(needed)}", required_roles=needed)
 
 
-def _check_tenant(tenant: str) -> None:
-    if not _TENANT.fullmatch(tenant):
-        raise InvalidInput("a tenant is 1 to 64 lower-case letters, digits and inner hyphens", field="tenant")
+def is_key(token: str) -> bool:
+    """Whether the token has the form of an API key."""
+    return _TOKEN.fullmatch(token) is not None
+
+
+def token_hash(token: str) -> bytes:
+    """SHA-256 of the token as it is sent: all that is ever kept of it."""
+    return hashlib.sha256(token.encode()).digest()
+
+
+def check_slug(value: str, field: str) -> None:
+    """Returns when the value may name a tenant or a team; raises InvalidInput otherwise."""
+    if not _SLUG.fullmatch(value):
+        raise InvalidInput(f"a {field} is 1 to 64 lower-case letters, digits and inner hyphens", field=field)
+
+
+def check_name(value: str, field: str) -> None:
+    """Returns when the value may name a key or a person; raises InvalidInput otherwise.
+
+    Spaces around a name and characters that cannot be seen are refused: they would make two persons of one.
+    """
+    if not 1 <= len(value) <= MAX_NAME or value != value.strip() or not value.isprintable():
+        raise InvalidInput(
+            f"a {field} is 1 to {MAX_NAME} printable characters, without spaces around it", field=field
+        )
 
 
 def _roles(roles: Iterable[Role | str]) -> set[Role]:
@@ -123,5 +202,16 @@ def _roles(roles: Iterable[Role | str]) -> set[Role]:
     return granted
 
 
-def _hash(token: str) -> bytes:
-    return hashlib.sha256(token.encode()).digest()
+def _view(key: ApiKey, expired: bool) -> KeyView:
+    return KeyView(
+        id=key.id,
+        name=key.name,
+        person=key.person,
+        team=key.team,
+        roles=tuple(Role(role) for role in key.roles),
+        state="revoked" if key.revoked_at else "expired" if expired else "active",
+        created_at=key.created_at,
+        created_by=key.created_by,
+        expires_at=key.expires_at,
+        revoked_at=key.revoked_at,
+    )

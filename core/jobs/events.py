@@ -1,4 +1,7 @@
-"""Progress that a caller may see: a stage from a plain vocabulary of names, and two step counts."""
+"""Progress that a caller may see: a stage from a plain vocabulary of names, and two step counts.
+
+Stages are numbered together with the states that the job comes to, which a trigger of the database records.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +17,16 @@ MAX_STEPS = 2**53
 
 
 def record(session: Session, job_id: str, *, stage: str, done: int, total: int, limit: int) -> bool:
-    """The event is the job's next one. False, and nothing recorded, once the job has ``limit`` of them.
+    """The event is the job's next one. False, and nothing recorded, once the job has ``limit`` stages.
 
+    The caller holds the job's row.
     Raises what :func:`check` does.
     """
     check(stage, done, total)
-    sequence = repository.count_events(session, job_id) + 1
-    if sequence > limit:
+    events, stages = repository.count_events(session, job_id)
+    if stages >= limit:
         return False
-    repository.add_event(session, job_id, sequence=sequence, stage=stage, done=done, total=total)
+    repository.add_event(session, job_id, sequence=events + 1, stage=stage, done=done, total=total)
     return True
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import BigInteger, ForeignKey, Index, Integer, String, UniqueConstraint
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, Integer, String, UniqueConstraint, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -42,6 +42,7 @@ class JobReason(StrEnum):
     ACCOUNT_EXPOSED = "account_exposed"
     DATASET_ARCHIVED = "dataset_archived"
     CANCELLED_BY_CALLER = "cancelled_by_caller"
+    REJECTED_BY_CURATOR = "rejected_by_curator"
 
 
 class Job(CreatedAt, Leased, Base):
@@ -50,7 +51,9 @@ class Job(CreatedAt, Leased, Base):
     ``first_read_at`` is when, under the present reservation, the graph was opened or a metered read recorded.
     ``requested_by`` is the key, ``person`` whose it is. ``team`` and ``project`` name the quotas it draws on.
     ``policy_version``: of the dataset's policy that admitted it. ``sample_of``: the published job whose
-    fitted model is drawn from again. ``decided_*``: who approved or rejected it, and why.
+    fitted model is drawn from again. ``decided_*``: who approved or rejected it (the key, and
+    whose it is), when, and why. ``content_hash``:
+    of what a release is made from; None where no two jobs can ask for the same (samples, snapshots).
     """
 
     __tablename__ = "jobs"
@@ -58,6 +61,12 @@ class Job(CreatedAt, Leased, Base):
         UniqueConstraint("tenant", "idempotency_key"),
         Index("ix_jobs_state_lease", "state", "lease_expires_at"),
         Index("ix_jobs_tenant_created", "tenant", "created_at"),
+        Index(
+            "ix_jobs_content",
+            "dataset_id",
+            "content_hash",
+            postgresql_where=text("content_hash IS NOT NULL"),
+        ),
     )
 
     id: Mapped[str] = mapped_column(String(64), primary_key=True)
@@ -70,6 +79,7 @@ class Job(CreatedAt, Leased, Base):
     spec: Mapped[dict[str, Any]] = mapped_column(JSONB)
     plan: Mapped[dict[str, Any]] = mapped_column(JSONB, deferred=True)  # megabytes for a long stream
     plan_digest: Mapped[str] = mapped_column(String(64))
+    content_hash: Mapped[str | None] = mapped_column(String(64), default=None)
     state: Mapped[str] = mapped_column(String(32))
     reason: Mapped[str | None] = mapped_column(String(32), default=None)
     idempotency_key: Mapped[str] = mapped_column(String(255))
@@ -81,6 +91,7 @@ class Job(CreatedAt, Leased, Base):
     policy_version: Mapped[int] = mapped_column(Integer, default=0, server_default="0")
     sample_of: Mapped[str | None] = mapped_column(ForeignKey("jobs.id", ondelete="RESTRICT"), default=None)
     decided_by: Mapped[str | None] = mapped_column(String(128), default=None)
+    decided_person: Mapped[str | None] = mapped_column(String(128), default=None)
     decided_at: Mapped[datetime | None] = mapped_column(default=None)
     decision_reason: Mapped[str | None] = mapped_column(String(256), default=None)
     first_read_at: Mapped[datetime | None] = mapped_column(default=None)
@@ -90,15 +101,20 @@ class Job(CreatedAt, Leased, Base):
 
 
 class JobEvent(CreatedAt, Base):
-    """A step forward that a caller may see: stage and step counts only."""
+    """A step forward that a caller may see: a stage with its step counts, or a state that the job came to.
+
+    States are recorded by a trigger, in the transaction in which the job's state changes.
+    """
 
     __tablename__ = "job_events"
+    __table_args__ = (CheckConstraint("(stage IS NULL) <> (state IS NULL)", name="stage_or_state"),)
 
     job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
     sequence: Mapped[int] = mapped_column(Integer, primary_key=True)
-    stage: Mapped[str] = mapped_column(String(64))
-    done: Mapped[int] = mapped_column(BigInteger)
-    total: Mapped[int] = mapped_column(BigInteger)
+    stage: Mapped[str | None] = mapped_column(String(64), default=None)
+    done: Mapped[int] = mapped_column(BigInteger, default=0, server_default="0")
+    total: Mapped[int] = mapped_column(BigInteger, default=0, server_default="0")
+    state: Mapped[str | None] = mapped_column(String(32), default=None)
 
 
 class MeteredRead(CreatedAt, Base):

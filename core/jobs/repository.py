@@ -2,27 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Select, func, select, text, tuple_
-from sqlalchemy.orm import Session
+from sqlalchemy import ARRAY, Integer, Select, String, bindparam, cast, func, select, text, true, tuple_
+from sqlalchemy.orm import Session, aliased
 
 from core.db.base import ROW_LOCK
+from core.jobs import states
 from core.jobs.models import Artifact, ArtifactRole, Evaluation, Job, JobEvent, JobState, MeteredRead
 from core.jobs.states import EvaluationState
+
+# Built once: they are on the way of every submission or poll, and building one costs as much as running it.
+_LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))")
+_BY_KEY = select(Job).where(Job.tenant == bindparam("tenant"), Job.idempotency_key == bindparam("key"))
+_IDENTICAL = (
+    select(Job)
+    .where(
+        Job.dataset_id == bindparam("dataset_id"),
+        Job.content_hash == bindparam("content_hash"),
+        Job.state.in_(states.LIVE),
+    )
+    .order_by((Job.state == JobState.PUBLISHED).desc(), Job.created_at.desc())
+    .limit(1)
+)
+_NEWEST = (
+    select(JobEvent)
+    .where(JobEvent.job_id == Job.id, JobEvent.stage.is_not(None))
+    .order_by(JobEvent.sequence.desc())
+    .limit(1)
+    .lateral()
+)
+assert len(_NEWEST.c)  # made now: two threads that ask for them first would make them twice
+_LAST = aliased(JobEvent, _NEWEST)
+_SEEN = (
+    select(Job, Evaluation, _LAST)
+    .outerjoin(Evaluation, Evaluation.id == Job.id)
+    .outerjoin(_LAST, true())
+    .where(Job.id == bindparam("job_id"))
+)
 
 
 def lock_key(session: Session, *, tenant: str, key: str) -> None:
     """No other transaction is between looking this idempotency key up and using it, until this one ends."""
-    session.execute(
-        text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))"), {"name": f"job/{tenant}/{key}"}
-    )
+    session.execute(_LOCK, {"name": f"job/{tenant}/{key}"})
+
+
+def lock_content(session: Session, content_hash: str) -> None:
+    """No other transaction is between looking this content up and adding its job, until this one ends."""
+    session.execute(_LOCK, {"name": f"content/{content_hash}"})
+
+
+def identical(session: Session, dataset_id: str, content_hash: str) -> Job | None:
+    """The dataset's job of that content: a published one where there is any, else the newest under way."""
+    return session.scalars(_IDENTICAL, {"dataset_id": dataset_id, "content_hash": content_hash}).one_or_none()
 
 
 def by_key(session: Session, *, tenant: str, key: str) -> Job | None:
-    return session.scalars(select(Job).where(Job.tenant == tenant, Job.idempotency_key == key)).one_or_none()
+    return session.scalars(_BY_KEY, {"tenant": tenant, "key": key}).one_or_none()
+
+
+def seen(session: Session, job_id: str) -> tuple[Job, Evaluation | None, JobEvent | None] | None:
+    """The job, its evaluation and its newest stage, as far as there are any. One round trip."""
+    row = session.execute(_SEEN, {"job_id": job_id}).one_or_none()
+    return None if row is None else (row[0], row[1], row[2])
 
 
 def by_id(session: Session, job_id: str) -> Job | None:
@@ -139,29 +183,50 @@ def reads(session: Session, job_id: str, *, attempt: int) -> list[dict[str, Any]
     return list(session.scalars(query))
 
 
-def count_events(session: Session, job_id: str) -> int:
-    return session.execute(select(func.count()).where(JobEvent.job_id == job_id)).scalar_one()
+def count_events(session: Session, job_id: str) -> tuple[int, int]:
+    """How many events the job has, which is the newest one's number, and how many of them are stages."""
+    counts = select(func.coalesce(func.max(JobEvent.sequence), 0), func.count(JobEvent.stage))
+    events, stages = session.execute(counts.where(JobEvent.job_id == job_id)).one()
+    return events, stages
 
 
 def add_event(session: Session, job_id: str, *, sequence: int, stage: str, done: int, total: int) -> None:
     session.add(JobEvent(job_id=job_id, sequence=sequence, stage=stage, done=done, total=total))
 
 
-def events_after(session: Session, job_id: str, after: int, limit: int) -> Sequence[JobEvent]:
+def steps_after(session: Session, job_id: str, after: int, limit: int) -> Sequence[JobEvent]:
+    """The job's stages that follow ``after``, in order, without its states."""
     query = (
         select(JobEvent)
-        .where(JobEvent.job_id == job_id, JobEvent.sequence > after)
+        .where(JobEvent.job_id == job_id, JobEvent.sequence > after, JobEvent.stage.is_not(None))
         .order_by(JobEvent.sequence)
         .limit(limit)
     )
     return session.scalars(query).all()
 
 
+def events_after(session: Session, places: Mapping[str, int], limit: int) -> Sequence[JobEvent]:
+    """Stages and states of several jobs, those that follow each job's place, in order: ``limit`` of each."""
+    watched = select(
+        func.unnest(cast(list(places), ARRAY(String))).label("job_id"),
+        func.unnest(cast(list(places.values()), ARRAY(Integer))).label("place"),
+    ).subquery()
+    following = (
+        select(JobEvent)
+        .where(JobEvent.job_id == watched.c.job_id, JobEvent.sequence > watched.c.place)
+        .order_by(JobEvent.sequence)
+        .limit(limit)
+        .lateral()
+    )
+    event = aliased(JobEvent, following)
+    return session.scalars(select(event).select_from(watched).join(event, true())).all()
+
+
 def last_events(session: Session, job_ids: Collection[str]) -> dict[str, JobEvent]:
-    """The newest event of each job that has any."""
+    """The newest stage of each job that has any."""
     newest = (
         select(JobEvent.job_id, func.max(JobEvent.sequence).label("sequence"))
-        .where(JobEvent.job_id.in_(job_ids))
+        .where(JobEvent.job_id.in_(job_ids), JobEvent.stage.is_not(None))
         .group_by(JobEvent.job_id)
         .subquery()
     )

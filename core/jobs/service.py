@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sqlalchemy.orm import Session
 
-from core.errors import NotFound
+from core.errors import InvalidTransition, NotFound
 from core.jobs import repository, states
-from core.jobs.models import Job, JobReason, JobState
+from core.jobs.models import Evaluation, Job, JobEvent, JobReason, JobState
 
 
 def get(session: Session, *, tenant: str, job_id: str) -> Job:
@@ -15,6 +15,14 @@ def get(session: Session, *, tenant: str, job_id: str) -> Job:
     if job is None or job.tenant != tenant:
         raise NotFound("There is no such job.", id=job_id)
     return job
+
+
+def seen(session: Session, *, tenant: str, job_id: str) -> tuple[Job, Evaluation | None, JobEvent | None]:
+    """As :func:`get`, with the job's evaluation and its newest stage, as far as there are any."""
+    found = repository.seen(session, job_id)
+    if found is None or found[0].tenant != tenant:
+        raise NotFound("There is no such job.", id=job_id)
+    return found
 
 
 def get_locked(session: Session, *, tenant: str, job_id: str) -> Job:
@@ -57,6 +65,18 @@ def reserve_anew(job: Job, reservation_id: str) -> None:
     job.first_read_at = None
 
 
+def approved(session: Session, job: Job, *, decided_by: str, person: str, reason: str) -> None:
+    """The job waits for a worker: a second person approved it. InvalidTransition unless it awaits that."""
+    _decide(session, job, JobState.QUEUED, decided_by, person, reason)
+
+
+def rejected(session: Session, job: Job, *, decided_by: str, person: str, reason: str) -> None:
+    """The job has ended because a second person refused it. InvalidTransition unless it awaits approval."""
+    _decide(session, job, JobState.REJECTED, decided_by, person, reason)
+    job.reason = JobReason.REJECTED_BY_CURATOR
+    _finish(session, job)
+
+
 def committed(job: Job) -> None:
     """The charge stands; only the copying of staged bytes is left."""
     _move(job, JobState.PUBLISHING)
@@ -80,6 +100,18 @@ def cancelled(session: Session, job: Job, reason: JobReason | None = None) -> No
     _move(job, JobState.CANCELLED)
     job.reason = reason or job.reason or JobReason.CANCELLED_BY_CALLER
     _finish(session, job)
+
+
+def _decide(
+    session: Session, job: Job, following: JobState, decided_by: str, person: str, reason: str
+) -> None:
+    if job.state != JobState.AWAITING_APPROVAL:
+        raise InvalidTransition(
+            f"A job that is {job.state} waits for nobody's approval.", state=job.state, asked=str(following)
+        )
+    _move(job, following)
+    job.decided_by, job.decided_person, job.decision_reason = decided_by, person, reason
+    job.decided_at = repository.database_now(session)
 
 
 def _move(job: Job, following: JobState) -> None:

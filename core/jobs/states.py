@@ -16,9 +16,14 @@ under this reservation):
 |                                             | no     | kept                       | queued              |
 |   ... and no attempt is left                | yes    | give back                  | worker_lost         |
 |                                             | no     | release                    | worker_lost         |
-| reservation ran out while queued            | no     | expire                     | reservation_expired |
+| reservation ran out while queued, or while  | no     | expire                     | reservation_expired |
+|   awaiting approval                         |        |                            |                     |
+| awaits approval: approved                   | no     | kept, no longer runs out   | queued              |
+|   ... rejected                              | no     | release                    | rejected, reason    |
 
-The reservation of a stream's snapshot never runs out: it waits for the snapshots before it.
+The reservation of a stream's snapshot never runs out: it waits for the snapshots before it. A further sample
+of a published model opens nothing and reserves nothing: its reservation of no amounts ends as the rows with
+"no" say, and in a charge of no amounts, beside a ``derive`` entry, when it is published.
 
 A failure after the opening costs its budget because it is an output: whether it happened can depend on the
 data, for loading the graph takes time and memory that depend on it.
@@ -45,6 +50,9 @@ TRANSITIONS: dict[S, frozenset[S]] = {
 }
 
 TERMINAL = frozenset(state for state, following in TRANSITIONS.items() if not following)
+
+# Has a release, or may still have one.
+LIVE = frozenset({S.AWAITING_APPROVAL, S.QUEUED, S.RUNNING, S.PUBLISHING, S.PUBLISHED})
 
 # Held by a worker under a lease.
 LEASED = frozenset({S.RUNNING, S.CANCELLING, S.PUBLISHING})

@@ -1,4 +1,4 @@
-"""How an account is opened: once for each tenant and protection domain, under terms that never change."""
+"""How accounts are opened: once for each tenant and protection domain, and once for each quota below it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from core import ids
 from core.errors import Conflict, InvalidInput
 from core.ledger import chain, repository
 from core.ledger.entries import append
-from core.ledger.models import BudgetAccount, EntryKind, Filter
+from core.ledger.models import BudgetAccount, EntryKind, Filter, Scope
 from core.ledger.statement import terms_of
 from core.ledger.terms import Terms, checked_terms, dimensions
+
+MAX_SCOPE_NAME = 64
 
 
 def open_account(
@@ -42,41 +44,99 @@ def open_account(
     terms = checked_terms(
         Terms(account_id, unit, window, filter, nano_epsilon, delta_atto, tuple(orders or ()))
     )
-    account = BudgetAccount(
-        id=account_id,
+    opened = _open(session, _account(terms, tenant, domain), terms, actor, reason)
+    if opened is not None:
+        return opened
+    standing = repository.account_of(session, tenant, domain)
+    if terms_of(standing) != replace(terms, account_id=standing.id):
+        raise Conflict(
+            f"the protection domain {domain!r} has a budget account under other terms", account_id=standing.id
+        )
+    return standing
+
+
+def open_quota(
+    session: Session,
+    account_id: str,
+    *,
+    scope: str,
+    name: str,
+    nano_epsilon: int,
+    delta_atto: int,
+    actor: str,
+    reason: str,
+) -> BudgetAccount:
+    """That team's or project's quota of the domain's account, opened with a grant entry if there was none.
+
+    It counts what is reserved from now on. Its unit, window, filter and orders are the account's; where its
+    capacity is more than the account's, the account decides. Raises NotFound, InvalidInput, and Conflict when
+    it stands with another capacity.
+    """
+    if scope not in (Scope.TEAM, Scope.PROJECT):
+        raise InvalidInput("a quota is a team's or a project's", field="scope")
+    if not 1 <= len(name) <= MAX_SCOPE_NAME or "\x00" in name:
+        raise InvalidInput(f"1 to {MAX_SCOPE_NAME} characters are needed, none of them NUL", field="name")
+    (parent,), _ = repository.lock_with_quotas(session, account_id, None, None)
+    terms = checked_terms(
+        replace(
+            terms_of(parent),
+            account_id=ids.new_id(ids.ACCOUNT),
+            nano_epsilon=nano_epsilon,
+            delta_atto=delta_atto,
+        )
+    )
+    quota = _account(terms, parent.tenant, parent.domain, parent.id, scope, name)
+    opened = _open(session, quota, terms, actor, reason)
+    if opened is not None:
+        return opened
+    standing = repository.account_of(session, parent.tenant, parent.domain, scope, name)
+    if terms_of(standing) != replace(terms, account_id=standing.id):
+        raise Conflict(f"the {scope} {name!r} has a quota of another capacity", account_id=standing.id)
+    return standing
+
+
+def _account(
+    terms: Terms,
+    tenant: str,
+    domain: str,
+    parent_id: str | None = None,
+    scope: str = Scope.DOMAIN,
+    scope_name: str = "",
+) -> BudgetAccount:
+    return BudgetAccount(
+        id=terms.account_id,
         tenant=tenant,
         domain=domain,
+        parent_id=parent_id,
+        scope=str(scope),
+        scope_name=scope_name,
         unit=terms.unit,
         window=terms.window,
         filter=terms.filter,
         orders=list(terms.orders) or None,
         capacity_nano_epsilon=terms.nano_epsilon,
         capacity_delta_atto=terms.delta_atto,
-        last_hash=chain.genesis(account_id),
+        last_hash=chain.genesis(terms.account_id),
     )
+
+
+def _open(
+    session: Session, account: BudgetAccount, terms: Terms, actor: str, reason: str
+) -> BudgetAccount | None:
+    """The account is written with its balances and its first grant; None where one stands in its place."""
     if not repository.create_account(session, account):
-        return _standing(session, tenant, domain, terms)
+        return None
     capacities = dimensions(terms)
-    repository.create_balances(session, account_id, capacities, binding=terms.filter == Filter.BASIC)
-    account, now = repository.lock_account(session, account_id)
+    repository.create_balances(session, account.id, capacities, binding=terms.filter == Filter.BASIC)
+    written, now = repository.lock_account(session, account.id)
     append(
         session,
-        account,
+        written,
         now,
         EntryKind.GRANT,
         amounts=capacities,
-        digests={"terms": chain.terms_digest(terms)},
+        digests={"terms": chain.terms_digest(repository.columns(written))},
         actor=actor,
         reason=reason,
     )
-    return account
-
-
-def _standing(session: Session, tenant: str, domain: str, asked: Terms) -> BudgetAccount:
-    """The account that stands, if it stands under the terms asked for."""
-    account = repository.account_of(session, tenant, domain)
-    if terms_of(account) != replace(asked, account_id=account.id):
-        raise Conflict(
-            f"the protection domain {domain!r} has a budget account under other terms", account_id=account.id
-        )
-    return account
+    return written

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -52,7 +53,7 @@ def check_room(
 ) -> None:
     """Returns when the amounts fit; raises AccountExposed or BudgetExceeded otherwise.
 
-    No amounts are no claim, which even an exposed account takes.
+    No amounts are no claim, which even an exposed account takes. A refusal names the quota that refuses.
     """
     if not asked:
         return
@@ -62,5 +63,12 @@ def check_room(
     except BudgetExceeded as refusal:
         # Only a refusal pays for looking up when something may return.
         expiry = repository.earliest_expiry(session, account.id)
-        refusal.members["earliest_expiry_at"] = expiry.isoformat() if expiry else None
-        raise
+        told: dict[str, Any] = {"earliest_expiry_at": expiry.isoformat() if expiry else None, "quota": None}
+        if account.parent_id is None:
+            raise BudgetExceeded(refusal.message, **refusal.members, **told) from None
+        told["quota"] = {"scope": account.scope, "name": account.scope_name}
+        raise BudgetExceeded(
+            f"the quota of the {account.scope} {account.scope_name!r}: {refusal.message}",
+            **refusal.members,
+            **told,
+        ) from None

@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from core.ledger.terms import Terms
+TERMS = (
+    *("id", "tenant", "domain", "parent_id", "scope", "scope_name", "unit", "window", "filter", "orders"),
+    *("capacity_nano_epsilon", "capacity_delta_atto", "created_at"),
+)
+"""The columns of an account that only a grant sets."""
 
 
 def genesis(account_id: str) -> bytes:
@@ -19,22 +22,17 @@ def genesis(account_id: str) -> bytes:
 
 def entry_hash(columns: Mapping[str, Any]) -> bytes:
     """SHA-256 of the canonical JSON of every column but ``hash`` itself; ``previous_hash`` is one of them."""
-    covered = {name: _plain(value) for name, value in columns.items() if name != "hash"}
+    covered = {name: plain(value) for name, value in columns.items() if name != "hash"}
     return hashlib.sha256(_canonical(covered)).digest()
 
 
-def terms_digest(terms: Terms) -> str:
-    """SHA-256, in hex, of what an account was opened with. Its grant names it, so the chain covers it too."""
-    return hashlib.sha256(_canonical(asdict(terms))).hexdigest()
+def terms_digest(account: Mapping[str, Any]) -> str:
+    """SHA-256, in hex, of the account's ``TERMS``. Its last grant names it, so the chain covers them too."""
+    return hashlib.sha256(_canonical({name: plain(account[name]) for name in TERMS})).hexdigest()
 
 
-def _canonical(value: Any) -> bytes:
-    return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
-    ).encode()
-
-
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """The value as JSON has it: times in UTC to the microsecond, bytes in hex."""
     match value:
         case datetime():
             return value.astimezone(UTC).isoformat(timespec="microseconds")
@@ -42,3 +40,9 @@ def _plain(value: Any) -> Any:
             return bytes(value).hex()
         case _:
             return value
+
+
+def _canonical(value: Any) -> bytes:
+    return json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
+    ).encode()

@@ -17,6 +17,9 @@ from core.ledger.posting import Movement, Posting, post
 
 MAX_DIGESTS = 1_000
 
+STANDING: Mapping[str, Any] = {"consecutive_give_backs": 0, "blocked_at": None, "exposed_at": None}
+"""What entries change in an account besides its capacity, and what each was at the opening."""
+
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -32,12 +35,15 @@ def append(
     digests: Mapping[str, str] | None = None,
     reservation_id: str | None = None,
     job_id: str | None = None,
+    approver: str | None = None,
     expires_at: datetime | None = None,
     movement: Movement | None = None,
     changes: Mapping[str, Any] | None = None,
 ) -> LedgerEntry:
     """The account's next entry is written, with what it moves and changes. The account must be locked."""
+    changed = {name: value for name, value in (changes or {}).items() if value != getattr(account, name)}
     _check_text("actor", actor, 128)
+    _check_text("approver", approver or "", 128)
     _check_text("reason", reason, 256)
     columns: dict[str, Any] = {
         "id": ids.new_id(ids.ENTRY),
@@ -48,14 +54,16 @@ def append(
         "job_id": job_id,
         "amounts": dict(amounts or {}),
         "digests": dict(digests or {}),
+        "standing": {name: chain.plain(changed[name]) for name in STANDING if name in changed},
         "reason": reason,
         "actor": actor,
+        "approver": approver,
         "expires_at": expires_at,
         "created_at": now,
         "previous_hash": account.last_hash,
     }
     columns["hash"] = chain.entry_hash(columns)
-    return post(session, account, Posting(columns, movement, changes or {}))
+    return post(session, account, Posting(columns, movement, changed))
 
 
 def checked_digests(digests: Mapping[str, str]) -> dict[str, str]:

@@ -8,7 +8,8 @@ from typing import Protocol
 from sqlalchemy.orm import Session
 
 from core.errors import NotFound
-from core.ledger import audit, chain, holdings
+from core.ledger import audit, chain, holdings, repository
+from core.ledger.entries import STANDING
 from core.ledger.filters import decisive
 from core.ledger.models import BudgetAccount, EntryKind
 from core.ledger.statement import terms_of
@@ -71,8 +72,48 @@ class CapacityHolds:
         return found
 
 
+class BalancesKeepShape:
+    """Each balance has the capacity, the guard and the step number that its account's terms give it."""
+
+    name = "balances_keep_shape"
+
+    def check(self, session: Session, account_id: str | None = None) -> list[Violation]:
+        """One statement over the balances."""
+        return [
+            Violation(self.name, each, f"{dimension} has another capacity, guard or number")
+            for each, dimension in audit.misshapen(session, account_id)
+        ]
+
+
+class CapacityGranted:
+    """A capacity is the sum of its account's grants; each but the opening one names two persons."""
+
+    name = "capacity_granted"
+
+    def check(self, session: Session, account_id: str | None = None) -> list[Violation]:
+        """One statement over the grants."""
+        return [
+            Violation(self.name, row.account_id, f"{row.grants} grants do not explain the capacity")
+            for row in audit.granted(session, account_id)
+            if not row.explained
+        ]
+
+
+class QuotasBelong:
+    """A quota lies below an account of its domain and counts what that account counts."""
+
+    name = "quotas_belong"
+
+    def check(self, session: Session, account_id: str | None = None) -> list[Violation]:
+        """One statement over the accounts."""
+        return [
+            Violation(self.name, each, "the account above this quota has other terms, or is none")
+            for each in audit.stray(session, account_id)
+        ]
+
+
 class ReservationsEndOnce:
-    """A reservation begins once, ends at most once and in full, and is held exactly while it is open."""
+    """In each account a reservation begins once, ends at most once, in full, and is held while it is open."""
 
     name = "reservations_end_once"
 
@@ -85,6 +126,19 @@ class ReservationsEndOnce:
                 f"{loose.reservation_id}: begun {loose.begun}, ended {loose.ended}, held {loose.held}",
             )
             for loose in audit.loose(session, account_id)
+        ]
+
+
+class ReservationsEndAlike:
+    """A reservation stands in one domain's account and in quotas below it, with the same amounts and end."""
+
+    name = "reservations_end_alike"
+
+    def check(self, session: Session, account_id: str | None = None) -> list[Violation]:
+        """One statement over the entries."""
+        return [
+            Violation(self.name, each, f"{reservation_id} does not stand alike in all its accounts")
+            for reservation_id, each in audit.uneven(session, account_id)
         ]
 
 
@@ -120,7 +174,9 @@ class WindowsFold:
 
 
 class ChainIntact:
-    """Entries are numbered without gaps, each names the hash before it, each hash is that of its columns."""
+    """Entries are numbered without gaps, each names the hash before it, each hash is that of its columns; and
+    the account's own row says what its entries say.
+    """
 
     name = "chain_intact"
 
@@ -138,6 +194,7 @@ def _flaws(session: Session, account: BudgetAccount, newest: int) -> list[str]:
     """The breaks in an account's chain, each told once; hashing goes on from what the entry itself names."""
     flaws = []
     previous, sequence, terms = chain.genesis(account.id), 0, None
+    standing = dict(STANDING)
     for columns in audit.chain(session, account.id, account.last_sequence):
         sequence += 1
         if columns["sequence"] != sequence:
@@ -149,17 +206,26 @@ def _flaws(session: Session, account: BudgetAccount, newest: int) -> list[str]:
             flaws.append(f"entry {sequence} was changed")
         if columns["kind"] == EntryKind.GRANT:
             terms = columns["digests"].get("terms")
+        standing.update(columns["standing"])
         previous = columns["hash"]
     if sequence != account.last_sequence or newest != account.last_sequence or previous != account.last_hash:
         flaws.append(f"the account's head, {account.last_sequence}, is not the last entry")
-    if terms != chain.terms_digest(terms_of(account)):
+    row = repository.columns(account)
+    if terms != chain.terms_digest(row):
         flaws.append("the account's terms are not those of its grant")
+    for name, value in standing.items():
+        if value != chain.plain(row[name]):
+            flaws.append(f"the account's {name} is not what its entries say")
     return flaws
 
 
 INVARIANTS: tuple[Invariant, ...] = (
     CapacityHolds(),
+    CapacityGranted(),
+    BalancesKeepShape(),
+    QuotasBelong(),
     ReservationsEndOnce(),
+    ReservationsEndAlike(),
     BalancesFold(),
     WindowsFold(),
     ChainIntact(),

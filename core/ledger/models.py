@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from sqlalchemy import (
     JSON,
@@ -30,6 +31,14 @@ from core.db.base import Base, CreatedAt
 Amount = Numeric(38, 0, asdecimal=True)
 
 
+class Scope(StrEnum):
+    """Whose spending an account limits: a whole protection domain's, or one team's or project's within it."""
+
+    DOMAIN = "domain"
+    TEAM = "team"
+    PROJECT = "project"
+
+
 class Filter(StrEnum):
     """How charges add up. Chosen when the account is opened; never changes."""
 
@@ -40,13 +49,13 @@ class Filter(StrEnum):
 class EntryKind(StrEnum):
     """What a ledger entry says.
 
-    GRANT    capacity was given.
+    GRANT    capacity was given: at the opening, or later by two persons.
     RESERVE  an amount was set aside for a job.
     CHARGE   a reservation became spent: a release was published; names the digests of its artifacts.
     FORFEIT  a reservation became spent without a release: the graph was opened before the job ended.
     RELEASE  a reservation returned in full.
     EXPIRE   a reservation ran out before its job began, and returned in full.
-    ADJUST   a correction, with its reason.
+    ADJUST   a correction, with its reason: spend outside the service, or a block that was lifted.
     DERIVE   zero amount: a further sample of a charged model; names its digests.
     EXPOSE   zero amount: an unprotected release; from then on no epsilon can be claimed.
     """
@@ -72,22 +81,41 @@ STEP_NUMBERED = (
 WINDOW_WITHIN = (
     "step IS NULL OR window_committed >= charged + reserved AND (NOT binding OR window_committed <= capacity)"
 )
+QUOTA_BELOW = (
+    "CASE WHEN scope = 'domain' THEN parent_id IS NULL AND scope_name = '' "
+    "ELSE scope IN ('team', 'project') AND scope_name <> '' AND parent_id IS NOT NULL END"
+)
+GRANTED_BY_TWO = (
+    "CASE WHEN kind = 'grant' AND sequence > 1 THEN approver IS NOT NULL AND approver <> actor "
+    "ELSE approver IS NULL END"
+)
 
 
 class BudgetAccount(CreatedAt, Base):
-    """One protection domain's budget. Outlives every dataset that drew on it."""
+    """One protection domain's budget, or the quota of a team or project below it. Outlives every dataset that
+    drew on it.
+
+    The database lets a capacity rise only together with a grant entry, and the balances' with it.
+    """
 
     __tablename__ = "budget_accounts"
     __table_args__ = (
-        UniqueConstraint("tenant", "domain"),
+        UniqueConstraint("tenant", "domain", "scope", "scope_name"),
         CheckConstraint("capacity_nano_epsilon > 0", name="capacity_positive"),
         CheckConstraint("capacity_delta_atto >= 0", name="delta_not_negative"),
         CheckConstraint("(unit = 'w-event') = (\"window\" IS NOT NULL)", name="window_with_w_event"),
+        CheckConstraint(QUOTA_BELOW, name="quota_below_its_domain"),
+        Index("ix_budget_accounts_parent", "parent_id", postgresql_where=text("parent_id IS NOT NULL")),
     )
 
     id: Mapped[str] = mapped_column(String(64), primary_key=True)
     tenant: Mapped[str] = mapped_column(String(64))
     domain: Mapped[str] = mapped_column(String(128))
+    parent_id: Mapped[str | None] = mapped_column(
+        ForeignKey("budget_accounts.id", ondelete="RESTRICT"), default=None
+    )
+    scope: Mapped[str] = mapped_column(String(16), default=Scope.DOMAIN.value)
+    scope_name: Mapped[str] = mapped_column(String(64), default="")
     unit: Mapped[str] = mapped_column(String(16))
     window: Mapped[int | None] = mapped_column(Integer)
     filter: Mapped[str] = mapped_column(String(16))
@@ -125,7 +153,9 @@ class BudgetBalance(Base):
         ),
     )
 
-    account_id: Mapped[str] = mapped_column(ForeignKey("budget_accounts.id"), primary_key=True)
+    account_id: Mapped[str] = mapped_column(
+        ForeignKey("budget_accounts.id", ondelete="RESTRICT"), primary_key=True
+    )
     dimension: Mapped[str] = mapped_column(String(32), primary_key=True)
     capacity: Mapped[int] = mapped_column(Amount)
     binding: Mapped[bool] = mapped_column(default=True)
@@ -136,8 +166,9 @@ class BudgetBalance(Base):
 
 
 class BudgetHold(Base):
-    """An open reservation: present from its reserve entry to its terminal one, so that a sweep for overdue
-    ones costs what is open, not what ever was. ``expires_at`` is empty once the job has begun.
+    """An open reservation in one of its accounts: present from its reserve entry to its terminal one, so that
+    a sweep for overdue ones costs what is open, not what ever was. ``expires_at`` is empty once the job has
+    begun.
     """
 
     __tablename__ = "budget_holds"
@@ -146,28 +177,38 @@ class BudgetHold(Base):
     )
 
     reservation_id: Mapped[str] = mapped_column(String(64), primary_key=True)
-    account_id: Mapped[str] = mapped_column(ForeignKey("budget_accounts.id"), index=True)
+    account_id: Mapped[str] = mapped_column(
+        ForeignKey("budget_accounts.id", ondelete="RESTRICT"), primary_key=True, index=True
+    )
     expires_at: Mapped[datetime | None] = mapped_column(default=None)
 
 
 class LedgerEntry(CreatedAt, Base):
-    """One immutable line of an account. The database refuses UPDATE, DELETE and TRUNCATE."""
+    """One immutable line of an account. The database refuses UPDATE, DELETE and TRUNCATE.
+
+    ``standing`` names the account's give-back count, block and exposure where the entry changed them, so that
+    they too are the fold of the entries. ``approver`` is the second person of a grant.
+    """
 
     __tablename__ = "ledger_entries"
     __table_args__ = (
         UniqueConstraint("account_id", "sequence"),
+        CheckConstraint(GRANTED_BY_TWO, name="granted_by_two"),
         Index(
             "uq_ledger_entries_one_reserve",
             "reservation_id",
+            "account_id",
             unique=True,
             postgresql_where=text("kind = 'reserve'"),
         ),
         Index(
             "uq_ledger_entries_one_terminal",
             "reservation_id",
+            "account_id",
             unique=True,
             postgresql_where=text("kind IN ('charge', 'forfeit', 'release', 'expire')"),
         ),
+        Index("ix_ledger_entries_grants", "account_id", postgresql_where=text("kind = 'grant'")),
     )
 
     id: Mapped[str] = mapped_column(String(64), primary_key=True)
@@ -178,8 +219,10 @@ class LedgerEntry(CreatedAt, Base):
     job_id: Mapped[str | None] = mapped_column(String(64), index=True)
     amounts: Mapped[dict[str, int]] = mapped_column(JSONB)
     digests: Mapped[dict[str, str]] = mapped_column(JSONB)
+    standing: Mapped[dict[str, Any]] = mapped_column(JSONB)
     reason: Mapped[str] = mapped_column(String(256))
     actor: Mapped[str] = mapped_column(String(128))
+    approver: Mapped[str | None] = mapped_column(String(128), default=None)
     expires_at: Mapped[datetime | None] = mapped_column(default=None)
     previous_hash: Mapped[bytes] = mapped_column(LargeBinary(32))
     hash: Mapped[bytes] = mapped_column(LargeBinary(32))

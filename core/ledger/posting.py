@@ -33,7 +33,15 @@ from sqlalchemy.orm import Session
 from sqlalchemy.orm.attributes import set_committed_value
 from sqlalchemy.sql.dml import UpdateBase
 
-from core.ledger.models import Amount, BudgetAccount, BudgetBalance, BudgetHold, EntryKind, LedgerEntry
+from core.ledger.models import (
+    TERMINAL,
+    Amount,
+    BudgetAccount,
+    BudgetBalance,
+    BudgetHold,
+    EntryKind,
+    LedgerEntry,
+)
 
 ENTRIES = cast(Table, LedgerEntry.__table__)
 BALANCES = cast(Table, BudgetBalance.__table__)
@@ -45,7 +53,8 @@ ACCOUNTS = cast(Table, BudgetAccount.__table__)
 class Movement:
     """What an entry does to the balances: ``amounts`` times +1, 0 or -1 in each column.
 
-    ``windows``, by last step, are the new sums of the windows whose sum changes.
+    ``windows``, by last step, are the new sums of the windows whose sum changes. A reservation also begins
+    its hold, and its ending ends it.
     """
 
     amounts: Mapping[str, int]
@@ -69,7 +78,8 @@ def post(session: Session, account: BudgetAccount, posting: Posting) -> LedgerEn
     changes = {"last_sequence": entry["sequence"], "last_hash": entry["hash"], **posting.account}
     parameters: dict[str, Any] = {f"entry_{name}": value for name, value in entry.items()}
     parameters |= {f"changed_{name}": value for name, value in changes.items()}
-    begins, steps, others = entry["kind"] == EntryKind.RESERVE, False, False
+    begins, ends = entry["kind"] == EntryKind.RESERVE, entry["kind"] in TERMINAL
+    steps, others = False, False
     if movement is not None:
         # A reservation may be the first to touch a step; every other row exists. A row is touched once.
         moved = {f"step/{step}": 0 for step in movement.windows} | dict(movement.amounts)
@@ -82,7 +92,7 @@ def post(session: Session, account: BudgetAccount, posting: Posting) -> LedgerEn
         if known:
             signs = {"reserved_sign": movement.reserved, "charged_sign": movement.charged}
             parameters |= _arrays("known", known, movement.windows) | signs
-    statement = _statement(movement is not None, begins, steps, others, tuple(changes))
+    statement = _statement(begins, ends, steps, others, tuple(changes))
     session.execute(statement, parameters)
     for name, value in changes.items():
         set_committed_value(account, name, value)
@@ -90,12 +100,12 @@ def post(session: Session, account: BudgetAccount, posting: Posting) -> LedgerEn
 
 
 @lru_cache(maxsize=64)
-def _statement(moves: bool, begins: bool, steps: bool, others: bool, changed: tuple[str, ...]) -> Update:
+def _statement(begins: bool, ends: bool, steps: bool, others: bool, changed: tuple[str, ...]) -> Update:
     values = {name: bindparam(f"changed_{name}", type_=ACCOUNTS.c[name].type) for name in changed}
     statement = update(ACCOUNTS).where(ACCOUNTS.c.id == _entry("account_id")).values(values)
     columns = {column.name: _entry(column.name) for column in ENTRIES.columns}
     parts: list[UpdateBase] = [insert(ENTRIES).values(columns).returning(ENTRIES.c.id)]
-    if moves:
+    if begins or ends:
         parts.append(_begin_hold() if begins else _end_hold())
     if steps:
         parts.append(_reserve_steps())
@@ -116,8 +126,8 @@ def _begin_hold() -> UpdateBase:
 
 
 def _end_hold() -> UpdateBase:
-    ended = HOLDS.c.reservation_id == _entry("reservation_id")
-    return delete(HOLDS).where(ended).returning(HOLDS.c.reservation_id)
+    ended = (HOLDS.c[name] == _entry(name) for name in ("reservation_id", "account_id"))
+    return delete(HOLDS).where(*ended).returning(HOLDS.c.reservation_id)
 
 
 def _move_known() -> UpdateBase:

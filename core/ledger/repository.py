@@ -1,20 +1,27 @@
-"""The ledger's reads and locks. Whoever changes an account holds its row lock, and no other lock."""
+"""The ledger's reads and locks. Whoever changes an account holds its row lock, and no other lock.
+
+Several accounts are locked by one statement: the domain's first, then its quotas in the order of their ids.
+The time is read once the locks are held, so that it never runs backwards along a chain.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
+from typing import Any
 
-from sqlalchemy import bindparam, func, select, update
+from sqlalchemy import ColumnElement, Select, and_, bindparam, func, or_, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from core.db.base import ROW_LOCK
 from core.errors import NotFound
-from core.ledger.models import TERMINAL, BudgetAccount, BudgetHold, EntryKind, LedgerEntry
+from core.ledger.models import TERMINAL, BudgetAccount, BudgetHold, EntryKind, LedgerEntry, Scope
 from core.ledger.posting import ACCOUNTS, BALANCES, HOLDS
+
+_NEVER = datetime.max.replace(tzinfo=UTC)
 
 MAX_NAMED = 20_000
 """How many amounts and digests the entries of one page name, unless its first names more."""
@@ -28,21 +35,52 @@ class EntryPage:
     next_after: int | None
 
 
-_LOCK_ACCOUNT = (
-    select(BudgetAccount, func.clock_timestamp())
-    .where(BudgetAccount.id == bindparam("account_id"))
-    .with_for_update(**ROW_LOCK)
-    .execution_options(populate_existing=True)
+def _locked(*which: ColumnElement[bool]) -> type[BudgetAccount]:
+    """These accounts, locked before anything else in the statement is worked out."""
+    order = (ACCOUNTS.c.parent_id.is_not(None), ACCOUNTS.c.id)
+    rows = select(ACCOUNTS).where(*which).order_by(*order).with_for_update(**ROW_LOCK).subquery("locked")
+    # Its columns are made when they are first asked for: now, since two threads at once would make them twice,
+    # and neither could read the other's rows.
+    assert len(rows.c) == len(ACCOUNTS.c)
+    return aliased(BudgetAccount, rows)
+
+
+def _lock(*which: ColumnElement[bool]) -> Select[Any]:
+    return select(_locked(*which), func.clock_timestamp()).execution_options(populate_existing=True)
+
+
+def _lock_reservation() -> Select[Any]:
+    begun = (LedgerEntry.reservation_id == bindparam("reservation_id"), LedgerEntry.kind == EntryKind.RESERVE)
+    account = _locked(ACCOUNTS.c.id.in_(select(LedgerEntry.account_id).where(*begun)))
+    return (
+        select(LedgerEntry, account, func.clock_timestamp())
+        .join(account, account.id == LedgerEntry.account_id)
+        .where(*begun)
+        .execution_options(populate_existing=True)
+    )
+
+
+_ITSELF = ACCOUNTS.c.id == bindparam("account_id")
+_NAMED_QUOTA = and_(
+    ACCOUNTS.c.parent_id == bindparam("account_id"),
+    or_(
+        *(
+            and_(ACCOUNTS.c.scope == scope, ACCOUNTS.c.scope_name == bindparam(str(scope)))
+            for scope in (Scope.TEAM, Scope.PROJECT)
+        )
+    ),
 )
-_LOCK_RESERVATION = (
-    select(LedgerEntry, BudgetAccount, func.clock_timestamp())
+_LOCK_ACCOUNT = _lock(_ITSELF)
+_LOCK_WITH_QUOTAS = _lock(or_(_ITSELF, _NAMED_QUOTA))
+_LOCK_RESERVATION = _lock_reservation()
+_TERMINAL = (
+    select(LedgerEntry)
     .join(BudgetAccount, BudgetAccount.id == LedgerEntry.account_id)
-    .where(LedgerEntry.reservation_id == bindparam("reservation_id"), LedgerEntry.kind == EntryKind.RESERVE)
-    .with_for_update(of=BudgetAccount, **ROW_LOCK)
-    .execution_options(populate_existing=True)
-)
-_TERMINAL = select(LedgerEntry).where(
-    LedgerEntry.reservation_id == bindparam("reservation_id"), LedgerEntry.kind.in_(TERMINAL)
+    .where(
+        LedgerEntry.reservation_id == bindparam("reservation_id"),
+        LedgerEntry.kind.in_(TERMINAL),
+        BudgetAccount.parent_id.is_(None),
+    )
 )
 _KEEP_HOLD = (
     update(HOLDS)
@@ -52,11 +90,19 @@ _KEEP_HOLD = (
 )
 
 
+def columns(account: BudgetAccount) -> dict[str, Any]:
+    """The account's row, by column."""
+    return {column.name: getattr(account, column.name) for column in ACCOUNTS.columns}
+
+
 def create_account(session: Session, account: BudgetAccount) -> bool:
-    """The account's row is written; False when the tenant has one for this domain already."""
-    columns = {column.name: getattr(account, column.name) for column in ACCOUNTS.columns}
-    values = {name: value for name, value in columns.items() if value is not None}
-    statement = insert(ACCOUNTS).values(values).on_conflict_do_nothing(index_elements=["tenant", "domain"])
+    """The account's row is written; False when the tenant has one for this domain and scope already."""
+    values = {name: value for name, value in columns(account).items() if value is not None}
+    statement = (
+        insert(ACCOUNTS)
+        .values(values)
+        .on_conflict_do_nothing(index_elements=["tenant", "domain", "scope", "scope_name"])
+    )
     return session.execute(statement.returning(ACCOUNTS.c.id)).first() is not None
 
 
@@ -71,9 +117,12 @@ def create_balances(
     session.execute(insert(BALANCES), rows)
 
 
-def account_of(session: Session, tenant: str, domain: str) -> BudgetAccount:
-    """The account of a domain that is known to have one."""
-    statement = select(BudgetAccount).where(BudgetAccount.tenant == tenant, BudgetAccount.domain == domain)
+def account_of(
+    session: Session, tenant: str, domain: str, scope: str = Scope.DOMAIN, scope_name: str = ""
+) -> BudgetAccount:
+    """The account of a domain, or its quota of that scope and name, which is known to exist."""
+    identity = {"tenant": tenant, "domain": domain, "scope": scope, "scope_name": scope_name}
+    statement = select(BudgetAccount).filter_by(**identity)
     return session.scalars(statement, execution_options={"populate_existing": True}).one()
 
 
@@ -91,16 +140,61 @@ def lock_account(session: Session, account_id: str) -> tuple[BudgetAccount, date
     return row[0], row[1]
 
 
-def lock_reservation(session: Session, reservation_id: str) -> tuple[LedgerEntry, BudgetAccount, datetime]:
-    """The reserve entry, its account (locked), and PostgreSQL's time. NotFound when there is none."""
-    row = session.execute(_LOCK_RESERVATION, {"reservation_id": reservation_id}).one_or_none()
-    if row is None:
+def settled_account(session: Session, account_id: str) -> BudgetAccount | None:
+    """The account once nobody holds it, so that every entry with an earlier time can be read; not locked."""
+    row = select(BudgetAccount).where(BudgetAccount.id == account_id)
+    waiting = session.begin_nested()
+    session.execute(row.with_for_update(read=True))
+    waiting.rollback()  # a savepoint's locks go with it
+    return session.scalars(row, execution_options={"populate_existing": True}).one_or_none()
+
+
+def lock_with_quotas(
+    session: Session, account_id: str, team: str | None, project: str | None
+) -> tuple[list[BudgetAccount], datetime]:
+    """The domain's account, then its quotas of that team and project if there are any; all locked. One round
+    trip. NotFound when there is no such domain's account.
+    """
+    if team is None and project is None:
+        account, now = lock_account(session, account_id)
+        accounts = [account]
+    else:
+        named = {"account_id": account_id, str(Scope.TEAM): team, str(Scope.PROJECT): project}
+        rows = session.execute(_LOCK_WITH_QUOTAS, named).all()
+        accounts = sorted((row[0] for row in rows), key=_order)
+        now = max((row[1] for row in rows), default=_NEVER)
+    if not accounts or accounts[0].parent_id is not None:
+        raise NotFound("no such budget account of a protection domain", id=account_id)
+    return accounts, now
+
+
+def quotas(session: Session, account_id: str, *named: tuple[Scope, str | None]) -> list[BudgetAccount]:
+    """The account's quotas, or those of these scopes and names alone; in the order of their locks."""
+    query = select(BudgetAccount).where(BudgetAccount.parent_id == account_id).order_by(BudgetAccount.id)
+    if named:
+        query = query.where(tuple_(BudgetAccount.scope, BudgetAccount.scope_name).in_(named))
+    return list(session.scalars(query, execution_options={"populate_existing": True}))
+
+
+def lock_reservation(
+    session: Session, reservation_id: str
+) -> tuple[list[tuple[LedgerEntry, BudgetAccount]], datetime]:
+    """The reserve entry in each account that it spans, the domain's first, the accounts locked; and
+    PostgreSQL's time. NotFound when there is none.
+    """
+    rows = session.execute(_LOCK_RESERVATION, {"reservation_id": reservation_id}).all()
+    if not rows:
         raise NotFound("no such reservation", id=reservation_id)
-    return row[0], row[1], row[2]
+    spanned = sorted(((row[0], row[1]) for row in rows), key=lambda pair: _order(pair[1]))
+    return spanned, max(row[2] for row in rows)
+
+
+def _order(account: BudgetAccount) -> tuple[bool, str]:
+    return account.parent_id is not None, account.id
 
 
 def terminal(session: Session, reservation_id: str) -> LedgerEntry | None:
-    """The entry that ended the reservation, if any."""
+    """The entry that ended the reservation in its domain's account, if any."""
     return session.scalars(_TERMINAL, {"reservation_id": reservation_id}).one_or_none()
 
 
@@ -111,7 +205,8 @@ def earliest_expiry(session: Session, account_id: str) -> datetime | None:
 
 def hold_expiry(session: Session, reservation_id: str) -> datetime | None:
     """When an open reservation runs out; None once its job has begun."""
-    return session.scalar(select(HOLDS.c.expires_at).where(HOLDS.c.reservation_id == reservation_id))
+    statement = select(HOLDS.c.expires_at).where(HOLDS.c.reservation_id == reservation_id)
+    return session.scalar(statement.limit(1))
 
 
 def keep_hold(session: Session, reservation_id: str) -> bool:
@@ -152,11 +247,25 @@ def of_job(session: Session, account_id: str, job_id: str, kind: EntryKind) -> l
 
 
 def overdue(session: Session, limit: int) -> list[LedgerEntry]:
-    """Reserve entries that are open, unkept and past their time, the oldest first. Costs what is overdue."""
+    """Reserve entries of domains' accounts that are open, unkept and past their time, the oldest first.
+
+    Costs what is overdue.
+    """
     statement = (
         select(LedgerEntry)
-        .join(BudgetHold, BudgetHold.reservation_id == LedgerEntry.reservation_id)
-        .where(BudgetHold.expires_at < func.now(), LedgerEntry.kind == EntryKind.RESERVE)
+        .join(BudgetAccount, BudgetAccount.id == LedgerEntry.account_id)
+        .join(
+            BudgetHold,
+            and_(
+                BudgetHold.reservation_id == LedgerEntry.reservation_id,
+                BudgetHold.account_id == LedgerEntry.account_id,
+            ),
+        )
+        .where(
+            BudgetHold.expires_at < func.now(),
+            LedgerEntry.kind == EntryKind.RESERVE,
+            BudgetAccount.parent_id.is_(None),
+        )
         .order_by(BudgetHold.expires_at)
         .limit(limit)
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from typing import Any
 
 from core.ledger import holdings
@@ -56,12 +57,16 @@ class AccountStatement:
     untimed spend included, with the spend by step. RENYI: the curve converted to epsilon at
     the account's delta, at the best order; what remains is the room at that order, so that an account without
     any spend shows less than its capacity: the difference pays for the conversion.
-    ``entries`` and ``head`` (hex) name the last entry of the chain.
+    ``entries`` and ``head`` (hex) name the last entry of the chain. ``parent_id`` is the account that a quota
+    (``scope``, ``scope_name``) lies below; ``as_of`` the earlier moment that was asked for.
     """
 
     account_id: str
     tenant: str
     domain: str
+    parent_id: str | None
+    scope: str
+    scope_name: str | None
     unit: str
     window: int | None
     filter: str
@@ -77,12 +82,14 @@ class AccountStatement:
     consecutive_give_backs: int
     entries: int
     head: str
+    as_of: datetime | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON; amounts both as integers and as exact decimals."""
         plain = asdict(self)
         for name in ("capacity", "charged", "reserved", "remaining"):
             plain[name] = getattr(self, name).to_json()
+        plain["as_of"] = None if self.as_of is None else self.as_of.isoformat()
         return plain
 
 
@@ -100,9 +107,15 @@ def terms_of(account: BudgetAccount) -> Terms:
 
 
 def statement_of(
-    account: BudgetAccount, balances: Mapping[str, Balance], *, steps: tuple[int, int] | None = None
+    account: BudgetAccount,
+    balances: Mapping[str, Balance],
+    *,
+    steps: tuple[int, int] | None = None,
+    as_of: datetime | None = None,
 ) -> AccountStatement:
-    """The account's statement from what :func:`core.ledger.holdings.snapshot` read for the same ``steps``."""
+    """The account's statement from what :func:`core.ledger.holdings.snapshot` read for the same ``steps``, or
+    :func:`core.ledger.history.snapshot` for the same ``as_of``.
+    """
     terms = terms_of(account)
     window = spend = None
     if terms.filter == Filter.RENYI:
@@ -124,6 +137,9 @@ def statement_of(
         account_id=account.id,
         tenant=account.tenant,
         domain=account.domain,
+        parent_id=account.parent_id,
+        scope=account.scope,
+        scope_name=account.scope_name or None,
         unit=terms.unit,
         window=terms.window,
         filter=terms.filter,
@@ -139,6 +155,7 @@ def statement_of(
         consecutive_give_backs=account.consecutive_give_backs,
         entries=account.last_sequence,
         head=account.last_hash.hex(),
+        as_of=as_of,
     )
 
 

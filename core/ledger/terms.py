@@ -98,8 +98,12 @@ def dimensions(terms: Terms) -> dict[str, int]:
             order_dimension(a): renyi_capacity(terms.nano_epsilon, terms.delta_atto, a, size)
             for a in terms.orders
         }
-    first = "untimed" if terms.unit == W_EVENT else "epsilon"
-    return {first: terms.nano_epsilon, "delta": terms.delta_atto}
+    return {epsilon_dimension(terms): terms.nano_epsilon, "delta": terms.delta_atto}
+
+
+def epsilon_dimension(terms: Terms) -> str:
+    """Where a basic filter counts epsilon that is spent at no step in particular."""
+    return "untimed" if terms.unit == W_EVENT else "epsilon"
 
 
 def checked_amounts(terms: Terms, amounts: Mapping[str, int]) -> dict[str, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import timedelta
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import Interval, bindparam, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from core.outbox.models import OutboxMessage
@@ -13,19 +13,23 @@ from core.outbox.models import OutboxMessage
 CHANNEL = "graphveil_outbox"
 
 
+_MESSAGE = (
+    insert(OutboxMessage)
+    .values(
+        topic=bindparam("topic"),
+        subject_id=bindparam("subject_id"),
+        not_before=func.now() + bindparam("pause", type_=Interval()),
+    )
+    .returning(OutboxMessage.id)
+    .cte("message")
+)
+_ADD = select(func.pg_notify(CHANNEL, bindparam("topic"))).select_from(_MESSAGE)  # built once
+
+
 def add(session: Session, topic: str, subject_id: str, not_before_seconds: float) -> None:
     """One message is written, and listeners hear of it at the commit. One round trip."""
-    message = (
-        insert(OutboxMessage)
-        .values(
-            topic=topic,
-            subject_id=subject_id,
-            not_before=func.now() + timedelta(seconds=not_before_seconds),
-        )
-        .returning(OutboxMessage.id)
-        .cte("message")
-    )
-    session.execute(select(func.pg_notify(CHANNEL, topic)).select_from(message))
+    pause = timedelta(seconds=not_before_seconds)
+    session.execute(_ADD, {"topic": topic, "subject_id": subject_id, "pause": pause})
 
 
 def lock_unsent(session: Session, limit: int) -> list[OutboxMessage]:

@@ -32,7 +32,7 @@ class ProposalState(StrEnum):
 class Proposal(CreatedAt, Base):
     """What is asked for (``payload``), why, by whom, and what a second person said.
 
-    ``proposed_by`` and ``decided_by`` are keys; ``person`` is whose the first one is.
+    ``proposed_by`` and ``decided_by`` are keys; ``person`` and ``decided_person`` are whose they are.
     """
 
     __tablename__ = "proposals"
@@ -48,5 +48,6 @@ class Proposal(CreatedAt, Base):
     person: Mapped[str] = mapped_column(String(128))
     state: Mapped[str] = mapped_column(String(16), default=ProposalState.OPEN)
     decided_by: Mapped[str | None] = mapped_column(String(128), default=None)
+    decided_person: Mapped[str | None] = mapped_column(String(128), default=None)
     decided_at: Mapped[datetime | None] = mapped_column(default=None)
     decision_reason: Mapped[str | None] = mapped_column(String(256), default=None)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ValidationError
 
 from core.errors import InvalidInput, NotAccepted, PlanExceeded, PrivacyViolation
-from core.evaluation.suite import public_statistics
 from core.generators import registry
 from core.generators.base import Generator, Progress, PublicFacts
 from core.graphs import formats
@@ -28,10 +27,9 @@ from core.privacy.guarantee import guarantee_of
 from core.privacy.meter import Meter, Recorder, require_metered
 from core.privacy.plan import PrivacyPlan
 from core.privacy.private_graph import PrivateGraph
-from core.publishing import bundle
 from core.publishing.spec import ReleaseSpec
 from core.publishing.tick import fitted, kept_order, save_state
-from core.reports.build import Origin, public_part
+from core.publishing.write import Facts, write_bundle
 
 if TYPE_CHECKING:
     import numpy as np
@@ -92,35 +90,21 @@ def publish(
     sampled = model.sample(rng, progress)
     order = kept_order(previous)
     released, permutations = dress(sampled, graph, agreed.released, spec.edge_types, rng, order)
-    progress("write", 0, 1)
-    folder = out / "release"
-    bundle.write_tables(released, folder, first_step=agreed.plan.first_step)
-    media_types = _export(released, folder, spec.formats)
-    bundle.write_alignment(permutations, out / "private" / "alignment.parquet")
-    model.save(out / "private" / "model")
-    save_state(state, out / "private")
-    progress("write", 1, 1)
-    progress("describe", 0, 1)
-    entries = bundle.manifest(out, media_types)
-    part = public_part(
-        guarantee=guarantee,
-        assurance=generator.assurance,
+    facts = Facts(
+        generator=generator,
+        spec=spec,
         plan=agreed.plan,
-        transcript=meter.transcript,
+        parameters=agreed.params.model_dump(mode="json"),
         schema=graph.schema,
-        parameters=agreed.params.model_dump(mode="json") | {"edge_types": list(spec.edge_types)},
-        statistics=public_statistics(released),
-        origin=_origin(generator, spec),
-        derived=spec.derived,
-        artifacts=[
-            entry | {"name": entry["name"].removeprefix("release/")}  # as it will be downloaded
-            for entry in entries
-            if entry["role"] == "artifact"
-        ],
+        guarantee=guarantee,
+        transcript=meter.transcript,
     )
-    bundle.write_json(folder / "public.json", part.model_dump(mode="json"))
-    bundle.write_json(out / "manifest.json", bundle.manifest(out, media_types))
-    progress("describe", 1, 1)
+
+    def keep(private_folder: Path) -> None:
+        model.save(private_folder / "model")
+        save_state(state, private_folder)
+
+    write_bundle(released, permutations, facts, out, progress, keep)
 
 
 def agree(generator: Generator, schema: GraphSchema, spec: ReleaseSpec) -> Agreed:
@@ -231,28 +215,3 @@ def dress(
     if public_ids:
         return graph, {name: np.arange(table.count) for name, table in graph.nodes.items()}
     return pseudonymise(graph, rng, order)
-
-
-def _export(graph: Graph, folder: Path, names: Sequence[str]) -> dict[str, str]:
-    """One file ``graph.<ext>`` a format; media types by name relative to the bundle."""
-    media_types = {}
-    for name in names:
-        writer = formats.get(name)
-        path = folder / f"graph.{writer.extensions[0]}"
-        writer.write(graph, path)
-        media_types[f"release/{path.name}"] = writer.media_type
-    return media_types
-
-
-def _origin(generator: Generator, spec: ReleaseSpec) -> Origin:
-    return Origin(
-        spec.job_id,
-        spec.dataset_id,
-        spec.dataset_version,
-        spec.method,
-        generator.title,
-        spec.seed,
-        spec.chosen_because,
-        None if spec.tick is None else spec.tick.stream_id,
-        None if spec.tick is None else spec.tick.step,
-    )

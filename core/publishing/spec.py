@@ -52,6 +52,10 @@ class ReleaseSpec(BaseModel):
     )
 
     tick: Tick | None = Field(default=None, description="Given for one snapshot of a live stream.")
+    sample_of: Annotated[str, Field(min_length=1, max_length=64)] | None = Field(
+        default=None,
+        description="The job whose fitted model is drawn from again; None for a model of its own.",
+    )
     derived: Annotated[tuple[Derived, ...], Field(max_length=2)] = Field(
         default=(), description="What of the public schema and universe was read off the data."
     )

@@ -58,6 +58,7 @@ class Origin:
     chosen_because: str | None = None
     stream_id: str | None = None
     step: int | None = None
+    sample_of: str | None = None
 
 
 def versions() -> dict[str, str]:
@@ -120,6 +121,7 @@ def public_part(
             chosen_because=origin.chosen_because,
             stream_id=origin.stream_id,
             step=origin.step,
+            sample_of=origin.sample_of,
             graphveil_version=own_version(),
             plan_digest=plan.digest(),
             randomness="operating system" if origin.seed is None else "seeded",
@@ -138,6 +140,7 @@ def public_part(
             derived=derived,
             nodes=sum(described.nodes.values()),
             snapshot=origin.stream_id is not None,
+            sample_of=origin.sample_of,
         ),
     )
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from core.reports.markdown_evidence import curator_sections
 from core.reports.model import GuaranteePart, Provenance, PublicPart, Report, TranscriptSummary
-from core.reports.reproduction import command
+from core.reports.reproduction import again, command
 from core.reports.scores import Score, Scores
 from core.reports.statistics import MetricInfo, PublicStatistics
 from core.reports.text import escape, fenced, items, number, table
@@ -212,6 +212,7 @@ def _provenance(provenance: Provenance) -> list[str]:
         ("", ""),
         [
             ("Job", provenance.job_id),
+            *([] if provenance.sample_of is None else [("Further sample of job", provenance.sample_of)]),
             ("Dataset", provenance.dataset_id),
             ("Version of the dataset", provenance.dataset_version),
             ("Method", provenance.method),
@@ -229,10 +230,4 @@ def _provenance(provenance: Provenance) -> list[str]:
 
 
 def _reproduction(public: PublicPart) -> list[str]:
-    lines = ["## Ask for it again", "", *fenced(command(public), "sh")]
-    return [
-        *lines,
-        "A second release draws new noise, and is charged again. `graphveil plan` with the same arguments "
-        "shows the price and spends nothing.",
-        "",
-    ]
+    return ["## Ask for it again", "", *fenced(command(public), "sh"), again(public), ""]

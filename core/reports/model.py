@@ -105,6 +105,9 @@ class Provenance(ReportModel):
     )
     stream_id: str | None = Field(default=None, description="The live stream that it is a snapshot of.")
     step: Count | None = Field(default=None, description="The snapshot's number on the stream's time grid.")
+    sample_of: str | None = Field(
+        default=None, description="The job whose fitted model it is a further sample of, at no charge."
+    )
     graphveil_version: str
     plan_digest: Sha256
     randomness: Literal["operating system", "seeded"] = Field(

@@ -34,10 +34,12 @@ def caveats(
     derived: Sequence[Derived] = (),
     nodes: int | None = None,
     snapshot: bool = False,
+    sample_of: str | None = None,
 ) -> tuple[Notice, ...]:
     """The public caveats: they follow from the guarantee and what is declared public, never from data.
 
-    ``nodes`` is the size of the (public) universe; ``snapshot``: the release is one of a live stream's.
+    ``nodes`` is the size of the (public) universe; ``snapshot``: the release is one of a live stream's;
+    ``sample_of``: the job whose model it was drawn from again.
     """
     found = [
         Notice(
@@ -59,6 +61,8 @@ def caveats(
         found.extend(lasting_relations(schema, guarantee.unit, guarantee.window))
         if snapshot:
             found.append(_SNAPSHOT)
+        if sample_of is not None:
+            found.append(_further_sample(sample_of))
         found.append(_SELECTION)
         if guarantee.epsilon is not None and Decimal(guarantee.epsilon) > LARGE_EPSILON:
             found.append(_large_epsilon(guarantee))
@@ -103,6 +107,15 @@ _SNAPSHOT = Notice(
     text="Epsilon is that of any window of the stream's steps: this release follows from the snapshots "
     "before it too, and all of them together are bounded by it. What this step was charged is its charge.",
 )
+
+
+def _further_sample(job_id: str) -> Notice:
+    return Notice(
+        code="further_sample",
+        text=f"This is a further sample of the model that job {job_id} fitted. It follows from that model "
+        "alone, so that it was charged nothing: epsilon covers the model and all samples of it together.",
+    )
+
 
 _SELECTION = Notice(
     code="selection_not_covered",

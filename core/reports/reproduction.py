@@ -12,10 +12,14 @@ def command(public: PublicPart) -> str:
     """A ``graphveil submit`` command line with every argument quoted for a POSIX shell.
 
     It asks for the same method, parameters and relations at the price that was charged. A second release
-    draws new noise and is charged again. Where there was no guarantee, epsilon is left for the caller to say.
-    A snapshot of a live stream is published once: its command shows the stream.
+    draws new noise and is charged again, which is why it says ``--repeat``. Where there was no guarantee,
+    epsilon is left for the caller to say.
+    A snapshot of a live stream is published once: its command shows the stream. A further sample's command
+    draws one more from the same model, which costs nothing.
     """
     provenance, guarantee = public.provenance, public.guarantee
+    if provenance.sample_of is not None:
+        return " ".join(("graphveil", "sample", shlex.quote(provenance.sample_of)))
     if provenance.stream_id is not None:
         return " ".join(("graphveil", "stream", "show", shlex.quote(provenance.stream_id)))
     words = ["graphveil", "submit", provenance.dataset_id]
@@ -31,4 +35,20 @@ def command(public: PublicPart) -> str:
             words += ["--parameter", f"{name}={json.dumps(value, allow_nan=False)}"]
     if provenance.seed is not None:
         words += ["--seed", str(provenance.seed)]
+    words.append("--repeat")
     return " ".join(shlex.quote(word) for word in words)
+
+
+def again(public: PublicPart) -> str:
+    """What the command does and costs, and what would cost nothing, in plain words."""
+    if public.provenance.sample_of is not None:
+        return (
+            "That draws one more graph from the same model, under the same promise, and is charged nothing."
+        )
+    price = (
+        "A second release draws new noise, and is charged again. `graphveil plan` with the same arguments "
+        "shows the price and spends nothing."
+    )
+    if public.provenance.stream_id is not None:
+        return price
+    return f"{price} `graphveil sample` with this job's id draws from the same model again, at no charge."

@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 import obstore
-from obstore.exceptions import BaseError
+from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import LocalStore, S3Store
 
 from core.errors import InvalidInput, StorageError
+from core.storage.presigned import Presigner
 
 if TYPE_CHECKING:
     from obstore.store import ClientConfig
@@ -44,9 +45,13 @@ class StoredObject(NamedTuple):
 class ObjectStore:
     """Puts, gets, lists and deletes objects; holds no connection state, safe to share between threads."""
 
-    def __init__(self, backend: LocalStore | S3Store, folder: Path | None = None) -> None:
+    def __init__(
+        self, backend: LocalStore | S3Store, folder: Path | None = None, presigner: Presigner | None = None
+    ) -> None:
         self._backend = backend
         self._folder = folder
+        self.presigner = presigner
+        """Signs addresses of the bucket; None for a folder, whose bytes the service carries itself."""
 
     def put(self, key: str, chunks: Iterable[bytes]) -> None:
         """The object holds the chunks, in constant memory. An error of the iterator passes through."""
@@ -65,6 +70,18 @@ class ObjectStore:
                 feed.give(_Aborted(), storing)
                 raise
             storing.result()
+
+    def put_new(self, key: str, content: bytes) -> bool:
+        """The object holds the content, unless there was one under the key already: then False, unchanged."""
+        self._make_parents(checked_key(key))
+        try:
+            with _failures():
+                obstore.put(self._backend, key, content, mode="create", use_multipart=False)
+        except StorageError as error:
+            if isinstance(error.__cause__, AlreadyExistsError):
+                return False
+            raise
+        return True
 
     def put_file(self, key: str, path: Path) -> None:
         """The object holds the bytes of the file."""
@@ -170,10 +187,11 @@ class _Feed:
             yield item
 
 
-def open_store(url: str) -> ObjectStore:
+def open_store(url: str, public_endpoint: str | None = None) -> ObjectStore:
     """The store at ``file:///folder`` (made when missing, for its owner only) or ``s3://bucket/prefix``.
 
-    An S3 store takes its region, endpoint and credentials from the ``AWS_*`` environment variables.
+    An S3 store takes its region, endpoint and credentials from the ``AWS_*`` environment variables; addresses
+    that it signs for callers begin with ``public_endpoint`` where there is one.
     """
     parts = urlsplit(url)
     if parts.scheme == "file" and parts.netloc in ("", "localhost") and parts.path not in ("", "/"):
@@ -186,7 +204,8 @@ def open_store(url: str) -> ObjectStore:
         # is used only where the operator's AWS_ENDPOINT_URL names one.
         options: ClientConfig = {"connect_timeout": "10 seconds", "timeout": "10 minutes", "allow_http": True}
         below = checked_key(prefix) if prefix else None
-        return ObjectStore(S3Store(parts.netloc, prefix=below, client_options=options))
+        backend = S3Store(parts.netloc, prefix=below, client_options=options)
+        return ObjectStore(backend, presigner=Presigner(parts.netloc, below, public_endpoint))
     raise InvalidInput(
         "the storage address must be file:///folder or s3://bucket/prefix", field="storage_url"
     )

@@ -21,6 +21,45 @@ class DeliveryState(StrEnum):
     GIVEN_UP = "given_up"
 
 
+class EventType(StrEnum):
+    """What a tenant can ask to be told. TEST is sent on request alone."""
+
+    JOB_AWAITING_APPROVAL = "job.awaiting_approval"
+    JOB_PUBLISHED = "job.published"
+    JOB_FAILED = "job.failed"
+    JOB_CANCELLED = "job.cancelled"
+    JOB_REJECTED = "job.rejected"
+    DATASET_READY = "dataset.ready"
+    DATASET_REJECTED = "dataset.rejected"
+    SNAPSHOT_PUBLISHED = "stream.snapshot.published"
+    BUDGET_LOW = "budget.low"
+    BUDGET_EXHAUSTED = "budget.exhausted"
+    TEST = "webhook.test"
+
+
+class Trouble(StrEnum):
+    """Why an attempt at a delivery failed. Enumerated: nothing of an answer is kept."""
+
+    STATUS = "status"
+    REDIRECT = "redirect"
+    GONE = "gone"
+    TIMEOUT = "timeout"
+    UNRESOLVED = "unresolved"
+    NOT_PUBLIC = "not_public"
+    UNREACHABLE = "unreachable"
+    TLS = "tls"
+    BROKEN = "broken"
+    INTERRUPTED = "interrupted"
+    DELETED = "deleted"
+
+
+class Disabled(StrEnum):
+    """Why an endpoint is disabled: it answered 410, or too many deliveries in a row were given up."""
+
+    GONE = "gone"
+    FAILING = "failing"
+
+
 class WebhookEndpoint(CreatedAt, Base):
     """Where a tenant wants to be told. ``secrets`` is sealed; ``failures``: deliveries given up in a row."""
 
@@ -34,11 +73,15 @@ class WebhookEndpoint(CreatedAt, Base):
     created_by: Mapped[str] = mapped_column(String(128))
     failures: Mapped[int] = mapped_column(Integer, default=0, server_default="0")
     disabled_at: Mapped[datetime | None] = mapped_column(default=None)
+    disabled_reason: Mapped[str | None] = mapped_column(String(16), default=None)
     deleted_at: Mapped[datetime | None] = mapped_column(default=None)
 
 
 class WebhookDelivery(CreatedAt, Leased, Base):
-    """One event for one endpoint; written in the transaction in which the event happened."""
+    """One event for one endpoint; written in the transaction in which the event happened.
+
+    It is sent up to ``attempt_limit`` times (None: as the settings say); ``attempt`` counts them, and fences.
+    """
 
     __tablename__ = "webhook_deliveries"
     __table_args__ = (
@@ -51,6 +94,7 @@ class WebhookDelivery(CreatedAt, Leased, Base):
     event: Mapped[str] = mapped_column(String(64))
     payload: Mapped[dict[str, Any]] = mapped_column(JSONB)
     state: Mapped[str] = mapped_column(String(16), default=DeliveryState.PENDING)
+    attempt_limit: Mapped[int | None] = mapped_column(Integer, default=None)
     next_attempt_at: Mapped[datetime] = mapped_column(DateTime(timezone=True), server_default=func.now())
     last_status: Mapped[int | None] = mapped_column(Integer, default=None)
     last_problem: Mapped[str | None] = mapped_column(String(32), default=None)

@@ -9,6 +9,7 @@ from core.datasets.models import Dataset
 from core.graphs.schema import GraphSchema
 from core.ledger.models import BudgetAccount
 from core.workflows.grids import Grid, grid_of, standing_grid
+from core.workflows.policies import looser_than_others, policy_of
 
 
 def attach(session: Session, dataset: Dataset, fingerprint: str) -> str | None:
@@ -27,6 +28,12 @@ def attach(session: Session, dataset: Dataset, fingerprint: str) -> str | None:
     refusal = lineage.refusal(
         _terms(own, dataset.public, grid), _terms(owner, public, standing), settled=settled
     )
+    moves = refusal is None and owner_id != own.id
+    if moves and (looser := looser_than_others(policy_of(dataset), others)):
+        refusal = (
+            f"this content already belongs to the protection domain {owner.domain!r}, and the policy allows "
+            f"more than that of another dataset there: {', '.join(looser)}; restrict it, and upload again"
+        )
     if refusal is None:
         dataset.account_id = owner_id
     return refusal

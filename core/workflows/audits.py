@@ -29,7 +29,6 @@ from core.workflows.context import Services
 __all__ = ["AuditRequest"]
 
 MAX_RESULT_BYTES = 2**20
-MAX_PAGE = 500
 _ROLES = (Role.REQUESTER, Role.CURATOR, Role.AUDITOR)
 
 
@@ -103,14 +102,10 @@ def list_audits(
 ) -> AuditPage:
     """One page of the tenant's audits, newest first. InvalidInput: bad cursor or limit."""
     require(principal, *_ROLES)
-    size = services.settings.page_size if limit is None else limit
-    if not 1 <= size <= MAX_PAGE:
-        raise InvalidInput(f"A page holds 1 to {MAX_PAGE} audits.", field="limit")
-    before = paging.position(cursor) if cursor is not None else None
+    page = paging.paged(services, principal, "audits", cursor, limit)
     with services.db.transaction() as session:
-        rows = repository.page(session, tenant=principal.tenant, before=before, limit=size + 1)
-    more = paging.cursor(rows[size - 1]) if len(rows) > size else None
-    return AuditPage(rows[:size], more)
+        rows = repository.page(session, tenant=principal.tenant, before=page.before, limit=page.size + 1)
+    return AuditPage(*page.cut(rows, paging.newest_first))
 
 
 def begin_audit(services: Services, audit_id: str, worker: str) -> AuditWork | None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Literal
+
 from sqlalchemy.orm import Session
 
 from core.errors import InvalidTransition
@@ -15,6 +18,41 @@ from core.workflows import settle
 from core.workflows.context import Services
 
 WAITING = (JobState.AWAITING_APPROVAL, JobState.QUEUED)
+
+
+@dataclass(frozen=True)
+class BudgetOutcome:
+    """What stopping a job does to its budget: it has returned, will return, or stays spent."""
+
+    outcome: Literal["returned", "pending", "spent"]
+    text: str
+
+
+_FREE = BudgetOutcome("returned", "The job had reserved nothing: there is nothing to return.")
+_RETURNED = BudgetOutcome("returned", "The graph was not opened: the whole reservation has returned.")
+_PENDING = BudgetOutcome(
+    "pending",
+    "The graph has not been opened, and will not be: the whole reservation returns once the job has stopped.",
+)
+_SPENT = BudgetOutcome(
+    "spent",
+    "The graph was opened for this job, so its whole cost stays charged: that a job stopped can tell "
+    "something about the data.",
+)
+
+
+def budget_outcome(job: Job) -> BudgetOutcome | None:
+    """What becomes of the budget of a job that was stopped on request, or refused; None for any other.
+
+    It follows from whether the graph had been opened when the job was asked to stop: after that it is not.
+    """
+    if job.state not in (JobState.CANCELLING, JobState.CANCELLED, JobState.REJECTED):
+        return None
+    if not any(job.spec["amounts"].values()):
+        return _FREE
+    if job.first_read_at is not None:
+        return _SPENT
+    return _PENDING if job.state == JobState.CANCELLING else _RETURNED
 
 
 def cancel_job(services: Services, principal: Principal, job_id: str) -> Job:

@@ -25,5 +25,7 @@ class Services:
 def open_services(settings: Settings) -> Services:
     """Services at the addresses that the settings name. No connection is opened before its first use."""
     return Services(
-        db=Database(settings.database_url), store=open_store(settings.storage_url), settings=settings
+        db=Database(settings.database_url, pool_size=settings.database_connections),
+        store=open_store(settings.storage_url, settings.storage_public_endpoint or None),
+        settings=settings,
     )

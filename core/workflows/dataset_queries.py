@@ -15,17 +15,15 @@ from sqlalchemy.orm import Session
 
 from core.datasets import repository, service
 from core.datasets.models import Dataset, DatasetPart, DatasetVersion
-from core.errors import InvalidInput
 from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.ledger import repository as budgets
 from core.ledger import service as accounts
-from core.ledger.models import BudgetAccount
-from core.ledger.service import EntryPage
+from core.ledger.models import BudgetAccount, LedgerEntry
 from core.ledger.statement import AccountStatement
+from core.workflows import paging
 from core.workflows.context import Services
-
-MAX_PAGE = 500
+from core.workflows.policies import Policy, policy_of
 
 
 @dataclass(frozen=True)
@@ -77,7 +75,8 @@ class DatasetView:
     unit: str
     window: int | None
     filter: str
-    allowed_kinds: tuple[str, ...]
+    policy: Policy
+    policy_version: int
     public: bool
     graph_schema: dict[str, Any] | None
     current_version: int | None
@@ -96,16 +95,33 @@ class DatasetView:
         return self.curator.versions[0] if self.curator and self.curator.versions else None
 
 
+@dataclass(frozen=True)
+class DatasetPage:
+    """Some datasets, newest first, and the opaque cursor of the next page (None on the last)."""
+
+    items: list[DatasetView]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True)
+class LedgerPage:
+    """Some entries of an account, oldest first, and the opaque cursor of the next page (None on the last)."""
+
+    entries: Sequence[LedgerEntry]
+    next_cursor: str | None
+
+
 def list_datasets(
-    services: Services, principal: Principal, *, before: str | None = None, limit: int | None = None
-) -> list[DatasetView]:
-    """The tenant's datasets, newest first, archived ones included; ``before`` is the last id of a page."""
+    services: Services, principal: Principal, cursor: str | None = None, limit: int | None = None
+) -> DatasetPage:
+    """One page of the tenant's datasets, newest first, archived ones included."""
     require(principal, Role.CURATOR, Role.REQUESTER, Role.AUDITOR)
-    size = _page_size(services, limit)
+    page = paging.paged(services, principal, "datasets", cursor, limit)
+    before = None if page.place is None else str(page.place[0])
     with services.db.transaction() as session:
-        return _views(
-            session, principal, repository.page(session, principal.tenant, before=before, limit=size)
-        )
+        rows = repository.page(session, principal.tenant, before=before, limit=page.size + 1)
+        shown, more = page.cut(rows, lambda dataset: (dataset.id,))
+        return DatasetPage(_views(session, principal, shown), more)
 
 
 def get_dataset(services: Services, principal: Principal, dataset_id: str) -> DatasetView:
@@ -116,35 +132,39 @@ def get_dataset(services: Services, principal: Principal, dataset_id: str) -> Da
 
 
 def budget(
-    services: Services, principal: Principal, dataset_id: str, steps: tuple[int, int] | None = None
+    services: Services,
+    principal: Principal,
+    dataset_id: str,
+    steps: tuple[int, int] | None = None,
+    as_of: datetime | None = None,
 ) -> AccountStatement:
-    """What the dataset's account holds: shared by every dataset of its protection domain.
+    """What the dataset's account holds, or held at ``as_of``: shared by every dataset of its domain.
 
-    ``steps`` (first, last) are those of a stream whose spend is told.
+    ``steps`` (first, last) are those of a stream whose spend is told. Raises NotFound, InvalidInput.
     """
     require(principal, Role.CURATOR, Role.REQUESTER, Role.AUDITOR)
     with services.db.transaction() as session:
         dataset = service.get(session, principal.tenant, dataset_id)
-        return accounts.statement(session, dataset.account_id, steps=steps)
+        return accounts.statement(session, dataset.account_id, steps=steps, as_of=as_of)
 
 
 def ledger(
-    services: Services, principal: Principal, dataset_id: str, after: int = 0, limit: int | None = None
-) -> EntryPage:
+    services: Services,
+    principal: Principal,
+    dataset_id: str,
+    after: int = 0,
+    cursor: str | None = None,
+    limit: int | None = None,
+) -> LedgerPage:
     """The account's entries with a sequence above ``after``, in order. For curators and auditors."""
     require(principal, Role.CURATOR, Role.AUDITOR)
-    size = _page_size(services, limit)
+    page = paging.paged(services, principal, "ledger", cursor, limit, dataset_id=dataset_id, after=after)
+    start = after if page.place is None else int(page.place[0])
     with services.db.transaction() as session:
         dataset = service.get(session, principal.tenant, dataset_id)
-        return accounts.entries(session, dataset.account_id, after=after, limit=size)
-
-
-def _page_size(services: Services, limit: int | None) -> int:
-    if limit is None:
-        return services.settings.page_size
-    if not 1 <= limit <= MAX_PAGE:
-        raise InvalidInput(f"a page has 1 to {MAX_PAGE} entries", field="limit")
-    return limit
+        found = accounts.entries(session, dataset.account_id, after=start, limit=page.size)
+        more = None if found.next_after is None else page.cursor((found.next_after,))
+        return LedgerPage(found.entries, more)
 
 
 def _views(session: Session, principal: Principal, datasets: Sequence[Dataset]) -> list[DatasetView]:
@@ -184,7 +204,8 @@ def _view(
         unit=account.unit,
         window=account.window,
         filter=account.filter,
-        allowed_kinds=tuple(dataset.policy["kinds"]),
+        policy=policy_of(dataset),
+        policy_version=dataset.policy_version,
         public=dataset.public,
         graph_schema=dataset.graph_schema if current is None else current.graph_schema,
         current_version=None if current is None else current.number,

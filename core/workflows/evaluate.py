@@ -18,12 +18,13 @@ from core.jobs.states import EvaluationState
 from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.publishing.spec import EvaluationSpec
-from core.storage.sealed import seal, unseal
+from core.storage.sealed import seal
 from core.workflows import settle, tick_work
 from core.workflows.bundles import MAX_REPORT_BYTES
 from core.workflows.context import Services
 from core.workflows.ingest import fetch_graph
 from core.workflows.publish import READ_BYTES, seal_context
+from core.workflows.stored_files import fetch_files
 
 CURATOR_REPORT = "curator.json"
 NEEDED = frozenset(
@@ -107,14 +108,7 @@ def fetch_evaluation(services: Services, work: EvaluationWork, *, graph: Path, r
     with services.db.transaction() as session:
         key = vault.content_key(session, work.dataset_id, services.settings.master_key)
         files = [a for a in repository.artifacts(session, work.job_id) if a.name in NEEDED]
-    for file in files:
-        path = release / (file.name if file.role == ArtifactRole.PRIVATE else f"release/{file.name}")
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        stored = services.store.get(file.object_key)
-        if file.encrypted:
-            stored = unseal(stored, key, context=seal_context(work.job_id, file.name))
-        with path.open("wb") as out:
-            out.writelines(stored)
+    fetch_files(services, files, key, release)
 
 
 def finish_evaluation(services: Services, work: EvaluationWork, report: Path) -> None:

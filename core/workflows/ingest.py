@@ -27,9 +27,11 @@ from core.outbox.models import Topic
 from core.storage.folders import pack, unpack
 from core.storage.sealed import seal, unseal
 from core.storage.store import make_private_folder
+from core.workflows import announcements
 from core.workflows.attach import attach
 from core.workflows.context import Services
 from core.workflows.derivations import derived_parts
+from core.workflows.derived_nodes import keep_derived_nodes
 from core.workflows.ingest_work import (
     IngestWork,
     alive,
@@ -39,8 +41,8 @@ from core.workflows.ingest_work import (
     heartbeat_ingest,
     held,
     lay_out,
+    sealed_parts,
 )
-from core.workflows.proposals import keep_derived_nodes
 from core.workflows.sweeps import each
 from core.workflows.upload import discard, receive_part, recover_uploads
 
@@ -102,7 +104,7 @@ def begin_ingest(services: Services, version_id: str, worker: str) -> IngestWork
         fingerprint_key=child_key,
     )
     try:
-        lay_out(services, work, {p.part: p.object_key for p in parts})
+        lay_out(services, work, sealed_parts(services, work, parts))
     except BaseException:
         fail_ingest(services, work)
         raise
@@ -246,6 +248,7 @@ def _accept(
     version.ingest_report, version.findings = _shown(report), None
     version.node_counts = {name: int(count) for name, count in report["nodes"].items()}
     dataset.current_version_id = version.id
+    announcements.version_came_to(session, dataset, version)
 
 
 def _reject(
@@ -254,6 +257,7 @@ def _reject(
     service.apply(Event.REJECTED, dataset, version)
     service.close(session, version)
     version.findings, version.ingest_report = findings, {"message": message}
+    announcements.version_came_to(session, dataset, version)
 
 
 def _retry_or_give_up(

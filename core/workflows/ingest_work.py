@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -10,16 +11,16 @@ from pathlib import Path
 
 from sqlalchemy.orm import Session
 
-from core.datasets import repository, vault
-from core.datasets.models import Dataset, DatasetVersion
+from core.datasets import objects, repository, vault
+from core.datasets.models import Dataset, DatasetPart, DatasetVersion
 from core.db.leases import heartbeat, hold
 from core.errors import LeaseLost, NotFound
 from core.graphs.schema import GraphSchema
 from core.graphs.uploads import IngestLimits, UploadedFile
-from core.storage.sealed import unseal
+from core.storage.sealed import seal, unseal
 from core.storage.store import make_private_folder
 from core.workflows.context import Services
-from core.workflows.upload import keep_alive
+from core.workflows.upload import Counted, discard, keep_alive
 
 GRAPH_FOLDER = "graph"
 
@@ -56,6 +57,32 @@ def heartbeat_ingest(services: Services, work: IngestWork) -> None:
 def discard_work(work: IngestWork) -> None:
     """Nothing of the work is left in the file system."""
     shutil.rmtree(work.folder, ignore_errors=True)
+
+
+def sealed_parts(services: Services, work: IngestWork, parts: Iterable[DatasetPart]) -> dict[str, str]:
+    """The object key of each part. What its sender put into the bucket is sealed first, and gone from there.
+
+    Raises LeaseLost, and PayloadTooLarge for a file over the limit.
+    """
+    return {row.part: _sealed(services, work, row) for row in parts}
+
+
+def _sealed(services: Services, work: IngestWork, row: DatasetPart) -> str:
+    token = objects.arrived(row.object_key)
+    if token is None:
+        return row.object_key
+    target = objects.upload_key(work.dataset_id, work.version_id, token)
+    limit = services.settings.max_upload_bytes
+    counted = Counted(services.store.get(row.object_key), limit, hashlib.sha256())
+    services.store.put(
+        target, seal(alive(services, work, counted), content_key(services, work), context=target)
+    )
+    with held(services, work) as (session, _, _):
+        kept = repository.part(session, work.version_id, row.part)
+        assert kept is not None  # the version is this work's
+        kept.object_key, kept.sha256, kept.size_bytes = target, counted.hexdigest(), counted.size_bytes
+    discard(services, [row.object_key])
+    return target
 
 
 def lay_out(services: Services, work: IngestWork, keys: Mapping[str, str]) -> None:

@@ -18,10 +18,21 @@ from core.jobs import service as jobs
 from core.jobs.models import Evaluation, Job, JobEvent, JobState
 from core.ledger.amounts import format_delta, format_epsilon
 from core.workflows import paging, ticks
+from core.workflows.cancel import BudgetOutcome, budget_outcome
 from core.workflows.context import Services
 from core.workflows.release_queries import artifacts, get_report, open_artifact
 
-__all__ = ["artifacts", "events", "get_job", "get_report", "list_jobs", "methods", "open_artifact", "views"]
+__all__ = [
+    "artifacts",
+    "events",
+    "get_job",
+    "get_report",
+    "list_jobs",
+    "methods",
+    "new_job",
+    "open_artifact",
+    "views",
+]
 
 RUN_TIMES = (
     (60, "under 1 minute"),
@@ -30,8 +41,6 @@ RUN_TIMES = (
     (6 * 3_600, "under 6 hours"),
 )
 """How long a job ran, coarsely: the exact time can depend on the data."""
-
-MAX_PAGE = 500
 
 
 @dataclass(frozen=True)
@@ -56,10 +65,20 @@ class EvaluationView:
 
 
 @dataclass(frozen=True)
+class Approval:
+    """What a second person said about a job above the policy's threshold: approved, unless it is rejected."""
+
+    decided_by: str
+    decided_at: datetime
+    reason: str
+
+
+@dataclass(frozen=True)
 class JobView:
     """A job as its caller may see it. Exact times and attempts are None for all but curators.
 
     ``stream_id`` and ``step``: which snapshot of which live stream it publishes; None for any other job.
+    ``sample_of``: the job whose model it draws from again. ``budget``: what stopping it does to the budget.
     """
 
     id: str
@@ -73,6 +92,7 @@ class JobView:
     label: str | None
     stream_id: str | None
     step: int | None
+    sample_of: str | None
     epsilon: str
     delta: str
     unit: str
@@ -81,10 +101,15 @@ class JobView:
     plan_digest: str
     state: str
     reason: str | None
+    budget: BudgetOutcome | None
     progress: EventView | None
     suite: str
     evaluation: EvaluationView | None
     requested_by: str
+    team: str | None
+    project: str | None
+    policy_version: int
+    approval: Approval | None
     created_at: datetime
     cancel_requested_at: datetime | None
     run_time: str | None
@@ -119,7 +144,12 @@ def get_job(services: Services, principal: Principal, job_id: str) -> JobView:
     """The tenant's job; NotFound otherwise."""
     require(principal, Role.REQUESTER, Role.CURATOR)
     with services.db.transaction() as session:
-        return views(session, principal, [jobs.get(session, tenant=principal.tenant, job_id=job_id)])[0]
+        return _view(principal, *jobs.seen(session, tenant=principal.tenant, job_id=job_id))
+
+
+def new_job(principal: Principal, job: Job) -> JobView:
+    """The job as its maker may see it, of which nothing but its making is known yet."""
+    return _view(principal, job, None, None)
 
 
 def list_jobs(
@@ -134,32 +164,29 @@ def list_jobs(
     require(principal, Role.REQUESTER, Role.CURATOR)
     if state is not None and state not in set(JobState):
         raise InvalidInput(f"There is no job state {state!r}.", field="state")
-    size = services.settings.page_size if limit is None else limit
-    if not 1 <= size <= MAX_PAGE:
-        raise InvalidInput(f"A page holds 1 to {MAX_PAGE} jobs.", field="limit")
+    page = paging.paged(services, principal, "jobs", cursor, limit, state=state, dataset_id=dataset_id)
     with services.db.transaction() as session:
         rows = repository.page(
             session,
             tenant=principal.tenant,
             state=state,
             dataset_id=dataset_id,
-            before=paging.position(cursor) if cursor is not None else None,
-            limit=size + 1,
+            before=page.before,
+            limit=page.size + 1,
         )
-        more = paging.cursor(rows[size - 1]) if len(rows) > size else None
-        return Page(views(session, principal, rows[:size]), more)
+        shown, more = page.cut(rows, paging.newest_first)
+        return Page(views(session, principal, shown), more)
 
 
 def events(
-    services: Services, principal: Principal, job_id: str, after: int = 0, limit: int = MAX_PAGE
+    services: Services, principal: Principal, job_id: str, after: int = 0, limit: int = paging.MAX_PAGE
 ) -> list[EventView]:
     """Up to ``limit`` steps of the job that follow the sequence number ``after``, in order."""
     require(principal, Role.REQUESTER, Role.CURATOR)
-    if not 1 <= limit <= MAX_PAGE:
-        raise InvalidInput(f"A page holds 1 to {MAX_PAGE} events.", field="limit")
+    size = paging.paged(services, principal, "events", None, limit).size
     with services.db.transaction() as session:
         job = jobs.get(session, tenant=principal.tenant, job_id=job_id)
-        return [_event(principal, row) for row in repository.events_after(session, job.id, after, limit)]
+        return [_event(principal, row) for row in repository.steps_after(session, job.id, after, size)]
 
 
 def methods() -> list[MethodView]:
@@ -202,6 +229,7 @@ def _view(principal: Principal, job: Job, evaluation: Evaluation | None, last: J
         label=job.spec["label"],
         stream_id=tick.get("stream_id"),
         step=tick.get("step"),
+        sample_of=job.sample_of,
         epsilon=format_epsilon(ticks.nano_epsilon(job)),
         delta=format_delta(release["delta_atto"]),
         unit=release["unit"],
@@ -210,10 +238,15 @@ def _view(principal: Principal, job: Job, evaluation: Evaluation | None, last: J
         plan_digest=job.plan_digest,
         state=job.state,
         reason=job.reason,
+        budget=budget_outcome(job),
         progress=None if last is None else _event(principal, last),
         suite=job.spec["suite"],
         evaluation=_evaluation(evaluation) if evaluation is not None and exact else None,
         requested_by=job.requested_by,
+        team=job.team,
+        project=job.project,
+        policy_version=job.policy_version,
+        approval=_approval(job),
         created_at=job.created_at,
         cancel_requested_at=job.cancel_requested_at,
         run_time=_run_time(job),
@@ -223,11 +256,18 @@ def _view(principal: Principal, job: Job, evaluation: Evaluation | None, last: J
     )
 
 
+def _approval(job: Job) -> Approval | None:
+    if job.decided_at is None:
+        return None
+    return Approval(job.decided_person or "", job.decided_at, job.decision_reason or "")
+
+
 def _evaluation(row: Evaluation) -> EvaluationView:
     return EvaluationView(row.state, row.stage, row.done, row.total)
 
 
 def _event(principal: Principal, row: JobEvent) -> EventView:
+    assert row.stage is not None  # the queries leave states out
     exact = Role.CURATOR in principal.roles
     return EventView(row.sequence, row.stage, row.done, row.total, row.created_at if exact else None)
 

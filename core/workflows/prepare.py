@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -16,10 +17,11 @@ from pydantic import (
     StrictStr,
     ValidationError,
 )
+from sqlalchemy import bindparam, select
 from sqlalchemy.orm import Session
 
 from core.datasets.models import Dataset, DatasetState, DatasetVersion
-from core.errors import DatasetNotReady, InvalidInput, KindNotAllowed, NotAccepted, NotFound, UnitMismatch
+from core.errors import DatasetNotReady, InvalidInput, NotAccepted, NotFound, UnitMismatch
 from core.evaluation.metric import Suite
 from core.generators import registry
 from core.generators.base import Generator, PublicFacts
@@ -27,11 +29,14 @@ from core.generators.choice import AUTO, Choice, choose
 from core.graphs import formats
 from core.graphs.schema import GraphSchema
 from core.identity.service import Principal
+from core.ledger import service as ledger
 from core.ledger.amounts import delta_cost, epsilon_cost
 from core.ledger.models import BudgetAccount
 from core.privacy.events import MAX_NANO_EPSILON, NANO
 from core.privacy.plan import Cost, GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
+from core.workflows.policies import Slug, check_quotas, check_request, needs_approval, policy_of
+from core.workflows.quotas import quota_name
 
 Amount = StrictStr | StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=False)]
 
@@ -75,6 +80,15 @@ class JobRequest(BaseModel):
         description="How closely the release is compared with its original, for the curators' report.",
     )
     label: Annotated[str, Field(max_length=128)] | None = None
+    project: Slug | None = Field(
+        default=None, description="The project whose quota it draws on; the key says which team's."
+    )
+    repeat: bool = Field(
+        default=False,
+        description="Spend again on a release that stands already, or is under way. Otherwise a request with "
+        "the content of an earlier job is refused and names that job, whose release and further samples "
+        "cost nothing.",
+    )
     comparison: bool = Field(
         default=False,
         description="One of several releases among which their comparison with the original decides; for "
@@ -102,6 +116,7 @@ class Prepared:
     plan: PrivacyPlan
     cost: Cost
     amounts: dict[str, int]
+    needs_approval: bool
 
 
 def prepare(session: Session, principal: Principal, request: JobRequest) -> Prepared:
@@ -109,11 +124,9 @@ def prepare(session: Session, principal: Principal, request: JobRequest) -> Prep
 
     The dataset stays share-locked: it cannot be archived before the caller's transaction ends. Raises
     NotFound, DatasetNotReady, UnknownMethod, UnknownFormat, InvalidInput with its dotted ``field``,
-    KindNotAllowed and UnitMismatch.
+    KindNotAllowed, PolicyRefused and UnitMismatch.
     """
-    dataset = ready_dataset(session, principal, request.dataset_id)
-    version = session.get_one(DatasetVersion, dataset.current_version_id)
-    account = session.get_one(BudgetAccount, dataset.account_id)
+    dataset, version, account = ready_dataset(session, principal, request.dataset_id)
     schema = GraphSchema.model_validate(version.graph_schema or dataset.graph_schema)
     if request.seed is not None and not dataset.public:
         raise InvalidInput("A known seed voids the guarantee: only public datasets take one.", field="seed")
@@ -126,18 +139,28 @@ def prepare(session: Session, principal: Principal, request: JobRequest) -> Prep
     if request.method != AUTO:
         registry.get(request.method)  # an unknown name is refused before anything else
     edge_types = _edge_types(schema, request.edge_types)
-    wanted = _formats(request.formats, _released(schema, edge_types))
+    wanted = checked_formats(request.formats, releasable(schema, edge_types))
     nano_epsilon, delta_atto = epsilon_cost(request.epsilon), delta_cost(request.delta)
     if nano_epsilon > MAX_NANO_EPSILON:
         raise InvalidInput(f"A release has at most epsilon {MAX_NANO_EPSILON // NANO}.", field="epsilon")
     unit = Unit(account.unit)
     facts = PublicFacts(schema, unit, account.window, nano_epsilon, delta_atto, edge_types)
-    choice = resolve(request.method, request.parameters, facts, node_counts(version, schema))
+    nodes, policy = node_counts(version, schema), policy_of(dataset)
+    choice = resolve(request.method, request.parameters, facts, nodes, policy.methods)
     generator = registry.get(request.method if choice is None else choice.method)
     params = checked_params(generator, request.parameters if choice is None else dict(choice.params))
     plan = generator.plan(params, facts)
     cost = plan.cost()
-    check_plan(plan, cost, account, dataset, nano_epsilon, delta_atto)
+    check_plan(plan, cost, account, nano_epsilon, delta_atto)
+    check_policy(
+        session,
+        dataset,
+        generator.name,
+        cost.kind,
+        nano_epsilon,
+        team=principal.team,
+        project=request.project,
+    )
     unbounded = cost.kind is GuaranteeKind.NONE
     # What no epsilon measures takes nothing from the budget: it exposes the account instead, at publication.
     amounts = {} if unbounded else plan.spend(account.filter, tuple(account.orders or ()))
@@ -155,15 +178,21 @@ def prepare(session: Session, principal: Principal, request: JobRequest) -> Prep
         plan,
         cost,
         amounts,
+        needs_approval(dataset, cost.kind, nano_epsilon),
     )
 
 
 def resolve(
-    method: str, parameters: dict[str, Any], facts: PublicFacts, nodes: dict[str, int]
+    method: str,
+    parameters: dict[str, Any],
+    facts: PublicFacts,
+    nodes: dict[str, int],
+    allowed: Collection[str] | None,
 ) -> Choice | None:
     """What ``auto`` stands for; None where a method was named. No data is read.
 
-    Raises InvalidInput for parameters without a named method, NotAccepted where no method takes the request.
+    ``allowed``: the methods of the dataset's policy; None: every one. Raises InvalidInput for parameters
+    without a named method, NotAccepted where no method takes the request.
     """
     if method != AUTO:
         return None
@@ -171,7 +200,7 @@ def resolve(
         raise InvalidInput(
             "Parameters belong to a method: name the method, or leave them out with auto.", field="parameters"
         )
-    return choose(facts, nodes)
+    return choose(facts, nodes, allowed=allowed)
 
 
 def node_counts(version: DatasetVersion, schema: GraphSchema) -> dict[str, int]:
@@ -180,18 +209,37 @@ def node_counts(version: DatasetVersion, schema: GraphSchema) -> dict[str, int]:
     return {kind.name: listed[kind.name] if kind.count is None else kind.count for kind in schema.node_types}
 
 
-def ready_dataset(session: Session, principal: Principal, dataset_id: str) -> Dataset:
-    """The dataset, shared-locked: it cannot be archived between this look and the job's insertion."""
-    dataset = session.get(Dataset, dataset_id, with_for_update={"read": True}, populate_existing=True)
-    if dataset is None or dataset.tenant != principal.tenant:
+_READY = (
+    select(Dataset, DatasetVersion, BudgetAccount)
+    .join(BudgetAccount, BudgetAccount.id == Dataset.account_id)
+    .outerjoin(DatasetVersion, DatasetVersion.id == Dataset.current_version_id)
+    .where(Dataset.id == bindparam("dataset_id"))
+    .with_for_update(read=True, of=Dataset)
+    .execution_options(populate_existing=True)
+)
+
+
+def ready_dataset(
+    session: Session, principal: Principal, dataset_id: str
+) -> tuple[Dataset, DatasetVersion, BudgetAccount]:
+    """The dataset, its current version and its account. One round trip.
+
+    The dataset is shared-locked: it cannot be archived between this look and the job's insertion.
+    """
+    found = session.execute(_READY, {"dataset_id": dataset_id}).one_or_none()
+    if found is None or found[0].tenant != principal.tenant:
         raise NotFound("There is no such dataset.", id=dataset_id)
-    if dataset.state != DatasetState.READY or dataset.current_version_id is None:
+    dataset, version, account = found
+    if version is None and dataset.current_version_id is not None:
+        # It changed while the look waited for the lock, and the join was with the version before.
+        version = session.get_one(DatasetVersion, dataset.current_version_id)
+    if dataset.state != DatasetState.READY or version is None:
         raise DatasetNotReady(
             f"The dataset is {dataset.state}; a job needs one that is ready.",
             id=dataset_id,
             state=dataset.state,
         )
-    return dataset
+    return dataset, version, account
 
 
 def checked_params(generator: Generator, parameters: dict[str, Any]) -> BaseModel:
@@ -224,14 +272,15 @@ def _edge_types(schema: GraphSchema, wanted: list[str] | None) -> tuple[str, ...
     return tuple(chosen)
 
 
-def _released(schema: GraphSchema, edge_types: tuple[str, ...]) -> GraphSchema:
+def releasable(schema: GraphSchema, edge_types: tuple[str, ...]) -> GraphSchema:
     """The shape of the release, as far as a format may refuse it: the asked and the public relations."""
     kept = tuple(t for t in schema.edge_types if t.public or t.name in edge_types)
     time = schema.time if any(t.temporal for t in kept) else None
     return schema.model_copy(update={"edge_types": kept, "time": time})
 
 
-def _formats(wanted: list[str], schema: GraphSchema) -> tuple[str, ...]:
+def checked_formats(wanted: list[str], schema: GraphSchema) -> tuple[str, ...]:
+    """The formats to write besides a release's own tables. UnknownFormat, NotAccepted, InvalidInput."""
     if len(set(wanted)) != len(wanted):
         raise InvalidInput("A format is named twice.", field="formats")
     for position, name in enumerate(wanted):
@@ -245,12 +294,7 @@ def _formats(wanted: list[str], schema: GraphSchema) -> tuple[str, ...]:
 
 
 def check_plan(
-    plan: PrivacyPlan,
-    cost: Cost,
-    account: BudgetAccount,
-    dataset: Dataset,
-    nano_epsilon: int,
-    delta_atto: int,
+    plan: PrivacyPlan, cost: Cost, account: BudgetAccount, nano_epsilon: int, delta_atto: int
 ) -> None:
     if (str(plan.unit), plan.window) != (account.unit, account.window):
         raise UnitMismatch(
@@ -259,12 +303,26 @@ def check_plan(
             plan_unit=str(plan.unit),
             account_unit=account.unit,
         )
-    if str(cost.kind) not in dataset.policy["kinds"]:
-        raise KindNotAllowed(
-            f"This release would carry the guarantee {cost.kind}; the dataset's policy allows "
-            f"{', '.join(dataset.policy['kinds'])}.",
-            kind=str(cost.kind),
-            allowed=list(dataset.policy["kinds"]),
-        )
     if (cost.nano_epsilon or 0) > nano_epsilon or cost.delta_atto > delta_atto:
         raise NotAccepted("The method cannot keep to the epsilon and delta asked for.", field="epsilon")
+
+
+def check_policy(
+    session: Session,
+    dataset: Dataset,
+    method: str,
+    kind: GuaranteeKind,
+    nano_epsilon: int,
+    *,
+    team: str | None,
+    project: str | None,
+) -> None:
+    """Returns while the dataset's present policy allows such a job or stream; see ``policies.check_request``.
+
+    Quotas are looked at only where the policy asks for one. Raises KindNotAllowed, PolicyRefused.
+    """
+    check_request(dataset, method=method, kind=kind, nano_epsilon=nano_epsilon, project=project, team=team)
+    policy = policy_of(dataset)
+    if policy.project_required or policy.team_required:
+        quotas = {quota_name(quota) for quota in ledger.quotas(session, dataset.account_id)}
+        check_quotas(dataset, quotas, project=project, team=team)

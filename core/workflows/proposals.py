@@ -1,47 +1,134 @@
-"""The universe of a proposed schema: the node list that was read off the edges, kept as a part."""
+"""Proposals are listed, and decided by a second person; an approval takes effect in the same transaction."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from core.datasets import objects
-from core.datasets.models import DatasetPart
-from core.graphs import formats
-from core.storage.sealed import seal
+from sqlalchemy.orm import Session
+
+from core.datasets import service as datasets
+from core.datasets.models import Dataset
+from core.errors import Forbidden, InvalidInput
+from core.identity.models import Role
+from core.identity.service import Principal, require
+from core.logging import get_logger
+from core.proposals import repository, service
+from core.proposals.models import Proposal, ProposalKind, ProposalState
+from core.workflows import dataset_policies, grants, paging
 from core.workflows.context import Services
-from core.workflows.ingest_work import IngestWork, alive, content_key
-from core.workflows.upload import EDGES, NODES
+from core.workflows.persons import require_second_person, same_person
 
-_READ_BYTES = 2**20
+log = get_logger(__name__)
 
 
-def keep_derived_nodes(services: Services, work: IngestWork) -> DatasetPart | None:
-    """A new, stored part ``nodes``, not yet in the database; None where the upload has its own node list.
+@dataclass(frozen=True)
+class ProposalPage:
+    """Some proposals, newest first, and the opaque cursor of the next page (None on the last)."""
 
-    A node list holds one column of ids and one of types, as Parquet.
+    items: Sequence[Proposal]
+    next_cursor: str | None
+
+
+def list_proposals(
+    services: Services,
+    principal: Principal,
+    dataset_id: str | None = None,
+    state: str | None = None,
+    cursor: str | None = None,
+    limit: int | None = None,
+) -> ProposalPage:
+    """One page of the tenant's proposals, newest first. InvalidInput: unknown state, bad cursor or limit."""
+    require(principal, Role.CURATOR, Role.AUDITOR)
+    if state is not None and state not in set(ProposalState):
+        raise InvalidInput(f"There is no state {state!r} of a proposal.", field="state")
+    page = paging.paged(services, principal, "proposals", cursor, limit, dataset_id=dataset_id, state=state)
+    with services.db.transaction() as session:
+        rows = repository.page(
+            session,
+            tenant=principal.tenant,
+            dataset_id=dataset_id,
+            state=state,
+            before=page.before,
+            limit=page.size + 1,
+        )
+    return ProposalPage(*page.cut(rows, paging.newest_first))
+
+
+def get_proposal(services: Services, principal: Principal, proposal_id: str) -> Proposal:
+    """The tenant's proposal; NotFound otherwise."""
+    require(principal, Role.CURATOR, Role.AUDITOR)
+    with services.db.transaction() as session:
+        return service.get(session, tenant=principal.tenant, proposal_id=proposal_id)
+
+
+def approve_proposal(services: Services, principal: Principal, proposal_id: str, *, reason: str) -> Proposal:
+    """What was proposed has taken effect. Safe to repeat.
+
+    Raises Forbidden, NotFound, SecondPersonNeeded, InvalidTransition once it ended otherwise, Conflict where
+    what it was proposed against has changed, and what the ledger refuses; it then stays open.
     """
-    path = work.graph_folder / "nodes.parquet"
-    if NODES in work.files or formats.get(work.files[EDGES].format).carries_nodes or not path.is_file():
-        return None
-    key = objects.nodes_key(work.dataset_id, work.version_id, work.attempt)
-    with path.open("rb") as file:
-        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-    services.store.put(
-        key, seal(alive(services, work, _bytes_of(path)), content_key(services, work), context=key)
-    )
-    return DatasetPart(
-        version_id=work.version_id,
-        part=NODES,
-        format="parquet",
-        options={},
-        object_key=key,
-        sha256=sha256,
-        size_bytes=path.stat().st_size,
-    )
+    require(principal, Role.CURATOR)
+    with services.db.transaction() as session:
+        dataset, proposal = _held(session, principal, proposal_id)
+        require_second_person(principal, proposal.person)
+        if _end(session, principal, proposal, ProposalState.APPROVED, reason):
+            _EFFECTS[ProposalKind(proposal.kind)](session, dataset, proposal)
+    return proposal
 
 
-def _bytes_of(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        yield from iter(lambda: file.read(_READ_BYTES), b"")
+def reject_proposal(services: Services, principal: Principal, proposal_id: str, *, reason: str) -> Proposal:
+    """The proposal is rejected, for good. Safe to repeat.
+
+    Raises Forbidden, NotFound, SecondPersonNeeded, InvalidTransition once it ended otherwise.
+    """
+    require(principal, Role.CURATOR)
+    with services.db.transaction() as session:
+        _, proposal = _held(session, principal, proposal_id)
+        require_second_person(principal, proposal.person)
+        _end(session, principal, proposal, ProposalState.REJECTED, reason)
+    return proposal
+
+
+def withdraw_proposal(services: Services, principal: Principal, proposal_id: str) -> Proposal:
+    """The proposal is taken back by the person who made it. Safe to repeat.
+
+    Raises Forbidden for anybody else, NotFound, InvalidTransition once it ended otherwise.
+    """
+    require(principal, Role.CURATOR)
+    with services.db.transaction() as session:
+        _, proposal = _held(session, principal, proposal_id)
+        if not same_person(principal, proposal.person):
+            raise Forbidden("Only the person who made a proposal withdraws it; others approve or reject it.")
+        _end(session, principal, proposal, ProposalState.WITHDRAWN, None)
+    return proposal
+
+
+def _held(session: Session, principal: Principal, proposal_id: str) -> tuple[Dataset, Proposal]:
+    """The dataset first, as everywhere; then the proposal."""
+    seen = service.get(session, tenant=principal.tenant, proposal_id=proposal_id)
+    dataset = datasets.lock(session, principal.tenant, seen.dataset_id)
+    return dataset, service.get_locked(session, tenant=principal.tenant, proposal_id=proposal_id)
+
+
+def _end(
+    session: Session, principal: Principal, proposal: Proposal, state: ProposalState, reason: str | None
+) -> bool:
+    ended = service.end(
+        session,
+        proposal,
+        state,
+        decided_by=principal.key_id,
+        person=principal.person,
+        reason=reason,
+    )
+    if ended:
+        log.info("proposal_ended", proposal_id=proposal.id, state=str(state))
+    return ended
+
+
+_EFFECTS: dict[ProposalKind, Callable[[Session, Dataset, Proposal], None]] = {
+    ProposalKind.GRANT: grants.apply_proposed,
+    ProposalKind.POLICY: dataset_policies.apply_proposed,
+}
+"""What an approval does. The proposal names both persons by then."""

@@ -28,7 +28,7 @@ from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.privacy.meter import TranscriptEntry
 from core.storage.sealed import seal
-from core.workflows import settle, ticks
+from core.workflows import announcements, settle, ticks
 from core.workflows.bundles import ReleaseFile
 from core.workflows.context import Services
 
@@ -48,6 +48,7 @@ class JobWork:
     plan: dict[str, Any] = field(repr=False)
     plan_digest: str
     kind: str
+    sample_of: str | None = None
 
     @property
     def staging(self) -> str:
@@ -103,6 +104,7 @@ def begin_job(services: Services, job_id: str, worker: str) -> JobWork | None:
             plan=job.plan,
             plan_digest=job.plan_digest,
             kind=job.spec["kind"],
+            sample_of=job.sample_of,
         )
 
 
@@ -208,7 +210,20 @@ def commit_release(services: Services, work: JobWork, files: Sequence[ReleaseFil
         if job.state == JobState.CANCELLING:
             return False
         jobs.committed(job)
-        ledger.charge(session, job.reservation_id, digests=digests, actor=work.worker)
+        source = job.sample_of
+        with announcements.spending(session, services.settings, job):
+            ledger.charge(
+                session, job.reservation_id, digests=digests, actor=work.worker, free=source is not None
+            )
+        if source is not None:
+            ledger.derive(
+                session,
+                job.account_id,
+                job_id=job.id,
+                digests=digests,
+                actor=work.worker,
+                reason=f"further sample of job {source}",
+            )
         if work.kind == "none":
             ledger.expose(
                 session,
@@ -249,6 +264,7 @@ def finish_release(services: Services, job_id: str) -> None:
         attempt = job.attempt
         jobs.published(session, job)
         ticks.ended(session, job)
+        announcements.job_came_to(session, job)
         session.add(Evaluation(id=job_id, state=EvaluationState.PENDING))
         session.flush()
         outbox.ring(session, Topic.EVALUATE, job_id)

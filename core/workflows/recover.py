@@ -19,7 +19,7 @@ from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.outbox.unheard import unheard
 from core.streams import repository as streams
-from core.workflows import ingest, publish, settle
+from core.workflows import direct_uploads, ingest, publish, settle
 from core.workflows.audits import hand_back_audit
 from core.workflows.context import Services
 from core.workflows.evaluate import hand_back_evaluation
@@ -98,6 +98,11 @@ def recover_lost_ingests(services: Services) -> int:
     return ingest.recover_ingests(services, services.settings.sweep_limit)
 
 
+def recover_direct_uploads(services: Services) -> int:
+    """What was put into the bucket for uploads that are over is deleted."""
+    return direct_uploads.recover_direct_uploads(services, services.settings.sweep_limit)
+
+
 def recover_uploads(services: Services) -> int:
     """Uploads that stopped sending are forgotten."""
     return ingest.recover_uploads(services, services.settings.sweep_limit)
@@ -174,6 +179,7 @@ DUTIES: dict[str, Callable[[Services], int]] = {
     "expire_reservations": expire_reservations,
     "recover_lost_ingests": recover_lost_ingests,
     "recover_uploads": recover_uploads,
+    "recover_direct_uploads": recover_direct_uploads,
     "recover_snapshots": recover_snapshots,
     "recover_lost_evaluations": recover_lost_evaluations,
     "recover_lost_audits": recover_lost_audits,

@@ -10,10 +10,10 @@ from sqlalchemy.orm import Session
 
 from core import ids
 from core.datasets import objects, repository, service, vault
-from core.datasets.models import Dataset, DatasetPolicy, DatasetState, VersionState
+from core.datasets.models import Dataset, DatasetState, VersionState
 from core.datasets.service import Event
 from core.db.base import ROW_LOCK
-from core.errors import Conflict, InvalidInput, InvalidTransition
+from core.errors import Conflict, InvalidTransition
 from core.graphs.schema import GraphSchema
 from core.identity.models import Role
 from core.identity.service import Principal, require
@@ -23,11 +23,12 @@ from core.ledger.models import BudgetAccount, Filter
 from core.logging import get_logger
 from core.outbox import service as outbox
 from core.outbox.models import Topic
-from core.privacy.plan import GuaranteeKind
 from core.privacy.units import Unit
 from core.workflows.context import Services
+from core.workflows.dataset_policies import check_methods, keep_version
 from core.workflows.derivations import still_derived
 from core.workflows.grids import check_grid
+from core.workflows.policies import Policy, looser_than_others, stored
 from core.workflows.schema_rules import check_schema, check_terms
 
 log = get_logger(__name__)
@@ -37,9 +38,10 @@ Amount = StrictStr | StrictInt | StrictFloat
 
 
 class NewDataset(BaseModel):
-    """What a curator declares about a dataset. Unit, window, filter and capacity never change afterwards.
+    """What a curator declares about a dataset. Unit, window and filter never change afterwards.
 
-    ``protection_domain`` names the population; all datasets of one domain share one budget account.
+    Capacity and policy allow more only by the word of a second person. ``protection_domain`` names the
+    population; all datasets of one domain share one budget account.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -52,10 +54,7 @@ class NewDataset(BaseModel):
     epsilon: Amount
     delta: Amount = "0"
     filter: Filter = Filter.BASIC
-    allowed_kinds: Annotated[tuple[GuaranteeKind, ...], Field(min_length=1, max_length=3)] = (
-        GuaranteeKind.PURE,
-        GuaranteeKind.APPROXIMATE,
-    )
+    policy: Policy = Field(default_factory=Policy, description="What jobs may ask for; it can be changed.")
     public: bool = Field(default=False, description="Known to all: a benchmark or a demo; seeds are allowed.")
 
 
@@ -63,15 +62,15 @@ def register_dataset(services: Services, principal: Principal, new: NewDataset) 
     """The dataset is registered, with a content key and the budget account of its protection domain.
 
     Raises Forbidden, InvalidInput naming the field, and Conflict where the name is taken or the domain's
-    account stands under other terms or, for w-event, on another time grid.
+    account stands under other terms or, for w-event, on another time grid, or where the policy allows more
+    than that of a dataset which draws on the account already.
     """
     require(principal, Role.CURATOR)
     nano_epsilon, delta_atto = epsilon_capacity(new.epsilon), delta_capacity(new.delta)
     check_terms(new.unit, new.window, new.filter, delta_atto, services.settings)
     if new.graph_schema is not None:
         check_schema(new.graph_schema, new.unit, new.window, services.settings)
-    if len(set(new.allowed_kinds)) != len(new.allowed_kinds):
-        raise InvalidInput("a kind of guarantee is named twice", field="allowed_kinds")
+    check_methods(new.policy)
     with services.db.transaction() as session:
         account = ledger.open_account(
             session,
@@ -135,9 +134,17 @@ def _keep_marks(session: Session, dataset: Dataset, schema: GraphSchema) -> None
 def _create(session: Session, principal: Principal, new: NewDataset, account: BudgetAccount) -> Dataset:
     # The account's row is locked or fresh in this transaction, so two registrations cannot miss each other.
     session.refresh(account, with_for_update=ROW_LOCK)
-    if any(other.public != new.public for other in repository.of_account(session, account.id)):
+    others = repository.of_account(session, account.id)
+    if any(other.public != new.public for other in others):
         raise Conflict(
             "the datasets of one protection domain are all public or all not", domain=account.domain
+        )
+    if looser := looser_than_others(new.policy, others):
+        raise Conflict(
+            f"the policy allows more than that of another dataset of the domain: {', '.join(looser)}; "
+            "register it with the same policy, and propose the change afterwards",
+            domain=account.domain,
+            field="policy",
         )
     check_grid(session, account, new.graph_schema)
     if repository.named(session, principal.tenant, new.name) is not None:
@@ -149,7 +156,8 @@ def _create(session: Session, principal: Principal, new: NewDataset, account: Bu
         account_id=account.id,
         state=DatasetState.REGISTERED,
         graph_schema=new.graph_schema.model_dump(mode="json") if new.graph_schema else None,
-        policy={"kinds": [str(kind) for kind in new.allowed_kinds]},
+        policy=stored(new.policy),
+        policy_version=1,
         public=new.public,
         created_by=principal.key_id,
     )
@@ -158,10 +166,7 @@ def _create(session: Session, principal: Principal, new: NewDataset, account: Bu
         session.flush()
     except IntegrityError as error:  # registered at the same moment, in another protection domain
         raise _name_taken() from error
-    session.add(
-        DatasetPolicy(dataset_id=dataset.id, version=1, policy=dataset.policy, set_by=principal.key_id)
-    )
-    session.flush()
+    keep_version(session, dataset, set_by=principal.key_id, reason="dataset registered")
     return dataset
 
 

@@ -26,6 +26,7 @@ from core.storage.sealed import unseal
 from core.workflows import ticks
 from core.workflows.bundles import MAX_REPORT_BYTES, REPORT
 from core.workflows.context import Services
+from core.workflows.dataset_policies import reads_comparisons
 from core.workflows.evaluate import CURATOR_REPORT
 from core.workflows.publish import seal_context
 
@@ -37,7 +38,7 @@ Status = Literal["pending", "done", "failed", "erased"]
 class Edition:
     """A report as one caller may see it.
 
-    ``comparison`` is None for callers who are no curators, else pending, done, failed or erased; the report
+    ``comparison`` is None for callers who may not read it, else pending, done, failed or erased; the report
     has a curator part where it is done. ``released_on`` is a day in UTC: exact times can depend on the data.
     """
 
@@ -50,8 +51,8 @@ def artifacts(services: Services, principal: Principal, job_id: str) -> list[Art
     """The files of a published job that the caller may open, by name; private ones are listed to nobody."""
     require(principal, Role.REQUESTER, Role.CURATOR)
     with services.db.transaction() as session:
-        job = _published(session, services, principal, job_id)
-        allowed = _allowed(principal)
+        job = published(session, services, principal, job_id)
+        allowed = _allowed(session, principal, job)
         return [a for a in repository.artifacts(session, job.id) if a.role in allowed]
 
 
@@ -64,13 +65,27 @@ def open_artifact(
     """
     require(principal, Role.REQUESTER, Role.CURATOR)
     with services.db.transaction() as session:
-        job = _published(session, services, principal, job_id)
+        job = published(session, services, principal, job_id)
         artifact = repository.artifact(session, job.id, name)
-        if artifact is None or artifact.role not in _allowed(principal):
+        if artifact is None or artifact.role not in _allowed(session, principal, job):
             raise NotFound("There is no such file.", id=name)
         _require_charged(session, job, artifact)
         key = _key(services, session, job, artifact)
     return artifact, _bytes(services, artifact, key)
+
+
+def signed_address(services: Services, artifact: Artifact) -> str | None:
+    """Where the bucket itself gives the file out for a while; None where the service does.
+
+    The caller of :func:`open_artifact` may read the file; so may whoever gets hold of the address. Sealed
+    files are opened by the service alone.
+    """
+    seconds, presigner = services.settings.presigned_seconds, services.store.presigner
+    if presigner is None or artifact.encrypted or not seconds:
+        return None
+    return presigner.download(
+        artifact.object_key, file_name=artifact.name, media_type=artifact.media_type, seconds=seconds
+    )
 
 
 def get_report(services: Services, principal: Principal, job_id: str) -> dict[str, Any]:
@@ -99,7 +114,7 @@ def edition(services: Services, principal: Principal, job_id: str) -> Edition:
     """The report of a published job as far as the caller may see it. Raises JobNotFinished, JobFailed."""
     require(principal, Role.REQUESTER, Role.CURATOR)
     with services.db.transaction() as session:
-        job = _published(session, services, principal, job_id)
+        job = published(session, services, principal, job_id)
         artifact = repository.artifact(session, job.id, REPORT)
         if artifact is None:
             raise StorageError("the report is missing", job_id=job_id)
@@ -107,7 +122,8 @@ def edition(services: Services, principal: Principal, job_id: str) -> Edition:
         key = _key(services, session, job, artifact)
         charge = _charge(session, job, exact=Role.CURATOR in principal.roles)
         released_on = _charge_entry(session, job).created_at.astimezone(UTC).date()
-        comparison = _comparison(services, session, job) if Role.CURATOR in principal.roles else None
+        reads = reads_comparisons(session, principal, job.dataset_id)
+        comparison = _comparison(services, session, job) if reads else None
     # The store is read when no transaction is open: a slow one must not use up the database's connections.
     part = PublicPart.model_validate_json(_whole(services, artifact, key))
     public = part.model_copy(update={"charge": charge})
@@ -116,11 +132,16 @@ def edition(services: Services, principal: Principal, job_id: str) -> Edition:
     return Edition(Report(public=public, curator=curator), status, released_on)
 
 
-def _allowed(principal: Principal) -> frozenset[ArtifactRole]:
-    return RELEASED | {ArtifactRole.CURATOR} if Role.CURATOR in principal.roles else RELEASED
+def _allowed(session: Session, principal: Principal, job: Job) -> frozenset[ArtifactRole]:
+    return (
+        RELEASED | {ArtifactRole.CURATOR}
+        if reads_comparisons(session, principal, job.dataset_id)
+        else RELEASED
+    )
 
 
-def _published(session: Session, services: Services, principal: Principal, job_id: str) -> Job:
+def published(session: Session, services: Services, principal: Principal, job_id: str) -> Job:
+    """The tenant's job, which is published. Raises NotFound, JobNotFinished, JobFailed."""
     job = jobs.get(session, tenant=principal.tenant, job_id=job_id)
     if JobState(job.state) not in states.TERMINAL:
         raise JobNotFinished(
@@ -176,10 +197,15 @@ def _charge(session: Session, job: Job, *, exact: bool) -> Charge:
         filter="renyi" if statement.filter == Filter.RENYI else "basic",
         charged={name: int(amount) for name, amount in entry.amounts.items()},
         remaining={"epsilon": left.nano_epsilon, "delta": left.delta_atto},
-        charged_epsilon=format_epsilon(ticks.nano_epsilon(job)) if bounded else None,
+        charged_epsilon=format_epsilon(_charged(job)) if bounded else None,
         remaining_epsilon=format_epsilon(left.nano_epsilon),
         charged_at=entry.created_at.isoformat() if exact else None,
     )
+
+
+def _charged(job: Job) -> int:
+    """Nano-epsilon of the charge: a further sample's is nothing, whatever its model was charged."""
+    return 0 if job.sample_of is not None else ticks.nano_epsilon(job)
 
 
 @dataclass(frozen=True)

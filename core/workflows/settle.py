@@ -15,7 +15,7 @@ from core.ledger import service as ledger
 from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.settings import Settings
-from core.workflows import ticks
+from core.workflows import announcements, ticks
 
 RETRY_SECONDS = 5.0
 RETRY_GROWTH = 4
@@ -41,10 +41,26 @@ def cancel(
     _settle(session, settings, job, why, actor)
     jobs.cancelled(session, job, why)
     ticks.ended(session, job)
+    announcements.job_came_to(session, job)
+
+
+def reject(
+    session: Session,
+    settings: Settings,
+    job: Job,
+    *,
+    actor: str,
+    person: str,
+    reason: str,
+) -> None:
+    """A second person refused the job that awaited approval; its budget is free again."""
+    jobs.rejected(session, job, decided_by=actor, person=person, reason=reason)
+    _return(session, settings, job, JobReason.REJECTED_BY_CURATOR, actor, give_back=False)
+    announcements.job_came_to(session, job)
 
 
 def expire(session: Session, job: Job, *, actor: str) -> None:
-    """The queued job has failed because its reservation ran out; the budget is free again."""
+    """The waiting job has failed because its reservation ran out; the budget is free again."""
     ledger.expire(session, job.reservation_id, reason=JobReason.RESERVATION_EXPIRED, actor=actor)
     _failed(session, job, JobReason.RESERVATION_EXPIRED)
 
@@ -74,6 +90,7 @@ def retry_pause(attempt: int) -> float:
 def _failed(session: Session, job: Job, reason: JobReason) -> None:
     jobs.failed(session, job, reason)
     ticks.ended(session, job)
+    announcements.job_came_to(session, job)
 
 
 def _reserved_anew(session: Session, settings: Settings, job: Job, actor: str) -> bool:
@@ -89,6 +106,8 @@ def _reserved_anew(session: Session, settings: Settings, job: Job, actor: str) -
                 job_id=job.id,
                 actor=actor,
                 expires_in_seconds=None if ticks.is_tick(job) else settings.reservation_seconds,
+                team=job.team,
+                project=job.project,
             )
     except BudgetRefused:
         return False
@@ -98,7 +117,8 @@ def _reserved_anew(session: Session, settings: Settings, job: Job, actor: str) -
 
 def _settle(session: Session, settings: Settings, job: Job, reason: JobReason, actor: str) -> None:
     if job.first_read_at is not None:
-        ledger.forfeit(session, job.reservation_id, reason=reason, actor=actor)
+        with announcements.spending(session, settings, job):
+            ledger.forfeit(session, job.reservation_id, reason=reason, actor=actor)
     else:
         _return(session, settings, job, reason, actor, give_back=False)
 

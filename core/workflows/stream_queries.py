@@ -16,13 +16,12 @@ from core.jobs import repository as jobs
 from core.jobs.models import ArtifactRole, Evaluation, Job, JobState
 from core.streams import repository, service
 from core.streams.models import Outcome, Snapshot, Stream
-from core.workflows import ticks
+from core.workflows import paging, ticks
 from core.workflows.combined import combined
 from core.workflows.context import Services
 
 __all__ = ["SnapshotPage", "SnapshotView", "combined", "get_snapshot", "list_snapshots", "views"]
 
-MAX_PAGE = 500
 READERS = (Role.REQUESTER, Role.CURATOR, Role.AUDITOR)
 
 
@@ -56,10 +55,10 @@ class SnapshotView:
 
 @dataclass(frozen=True)
 class SnapshotPage:
-    """Some snapshots in the order of their steps, and the step after which the next page begins."""
+    """Some snapshots in the order of their steps, and the opaque cursor of the next page (None: the last)."""
 
     items: Sequence[SnapshotView]
-    next_after: int | None
+    next_cursor: str | None
 
 
 def get_snapshot(services: Services, principal: Principal, stream_id: str, step: int) -> SnapshotView:
@@ -78,26 +77,42 @@ def list_snapshots(
     principal: Principal,
     stream_id: str,
     after: int | None = None,
+    cursor: str | None = None,
     limit: int | None = None,
 ) -> SnapshotPage:
     """One page of the stream's snapshots, in order, of the steps after ``after`` (None: from the first)."""
     require(principal, *READERS)
-    size = page_size(services, after, limit)
+    page = step_page(services, principal, "snapshots", stream_id, after, cursor, limit)
     with services.db.transaction() as session:
         stream = service.get(session, tenant=principal.tenant, stream_id=stream_id)
-        rows = repository.snapshots(session, stream_id, after=after, limit=size + 1)
-        more = rows[size - 1].step if len(rows) > size else None
-        return SnapshotPage(views(session, principal, stream, rows[:size]), more)
+        rows = repository.snapshots(session, stream_id, after=steps_after(page, after), limit=page.size + 1)
+        shown, more = page.cut(rows, by_step)
+        return SnapshotPage(views(session, principal, stream, shown), more)
 
 
-def page_size(services: Services, after: int | None, limit: int | None) -> int:
-    """How many rows a page has. InvalidInput for a bad limit or position."""
-    size = services.settings.page_size if limit is None else limit
-    if not 1 <= size <= MAX_PAGE:
-        raise InvalidInput(f"A page holds 1 to {MAX_PAGE} snapshots.", field="limit")
+def step_page(
+    services: Services,
+    principal: Principal,
+    name: str,
+    stream_id: str,
+    after: int | None,
+    cursor: str | None,
+    limit: int | None,
+) -> paging.Paging:
+    """A page of a list of the stream's steps. InvalidInput for a bad cursor, limit or step."""
     if after is not None and not 0 <= after <= service.MAX_STEP:
         raise InvalidInput(f"A stream's steps are numbered from 0 to {service.MAX_STEP}.", field="after")
-    return size
+    return paging.paged(services, principal, name, cursor, limit, stream_id=stream_id, after=after)
+
+
+def steps_after(page: paging.Paging, after: int | None) -> int | None:
+    """The step behind which the page begins."""
+    return after if page.place is None else int(page.place[0])
+
+
+def by_step(row: Snapshot) -> paging.Place:
+    """The place of a snapshot among those of its stream."""
+    return (row.step,)
 
 
 def views(

@@ -11,7 +11,6 @@ from sqlalchemy.orm import Session
 
 from core.datasets import vault
 from core.errors import NotFound, StorageError
-from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.jobs import repository as jobs
 from core.jobs.models import Artifact, JobState
@@ -29,9 +28,10 @@ from core.streams import repository, service
 from core.streams.models import Snapshot, Stream
 from core.workflows.bundles import REPORT
 from core.workflows.context import Services
+from core.workflows.dataset_policies import reads_comparisons
 from core.workflows.evaluate import CURATOR_REPORT
 from core.workflows.publish import seal_context
-from core.workflows.stream_queries import READERS, SnapshotView, page_size, views
+from core.workflows.stream_queries import READERS, SnapshotView, by_step, step_page, steps_after, views
 
 STATISTICS = ("components", "transitivity")
 SCALAR_ERRORS = {
@@ -110,7 +110,7 @@ class StreamReport:
     capacity_nano_epsilon: int
     metrics: dict[str, str]
     rows: Sequence[TickRow]
-    next_after: int | None
+    next_cursor: str | None
 
 
 @dataclass(frozen=True)
@@ -126,6 +126,7 @@ def stream_report(
     principal: Principal,
     stream_id: str,
     after: int | None = None,
+    cursor: str | None = None,
     limit: int | None = None,
 ) -> StreamReport:
     """The report with one page of steps after ``after``. ``counts``: snapshots by outcome, or waiting.
@@ -133,16 +134,16 @@ def stream_report(
     ``metrics``: what the names in the rows mean. Raises Forbidden, NotFound, InvalidInput, StorageError.
     """
     require(principal, *READERS)
-    size = page_size(services, after, limit)
+    page = step_page(services, principal, "stream report", stream_id, after, cursor, limit)
     with services.db.transaction() as session:
         stream = service.get(session, tenant=principal.tenant, stream_id=stream_id)
-        found = repository.snapshots(session, stream_id, after=after, limit=size + 1)
-        rows = found[:size]
+        found = repository.snapshots(session, stream_id, after=steps_after(page, after), limit=page.size + 1)
+        rows, more = page.cut(found, by_step)
         shown = views(session, principal, stream, rows)
         counts = repository.count_by_outcome(session, stream_id)
         statement = ledger.statement(session, stream.account_id)
         windows = _windows(session, stream, rows)
-        curator = Role.CURATOR in principal.roles
+        curator = reads_comparisons(session, principal, stream.dataset_id)
         files = {view.job_id: _files(session, view, curator) for view in shown}
         key = _key(services, session, stream) if curator else None
     # The store is read when no transaction is open: a slow one must not use up the database's connections.
@@ -166,7 +167,7 @@ def stream_report(
             _row(services, view, files[view.job_id], windows[row.step], key)
             for row, view in zip(rows, shown, strict=True)
         ],
-        next_after=rows[-1].step if len(found) > size else None,
+        next_cursor=more,
     )
 
 

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from core.evaluation.metric import Suite
 from core.streams.models import MissingSteps
+from core.workflows.policies import Slug
 from core.workflows.prepare import Amount, plain
 
 
@@ -42,3 +43,6 @@ class StreamRequest(BaseModel):
         description="How closely each release is compared with its original, for the curators' report.",
     )
     label: Annotated[str, Field(max_length=128)] | None = None
+    project: Slug | None = Field(
+        default=None, description="The project whose quota it draws on; the key says which team's."
+    )

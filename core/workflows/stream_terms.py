@@ -27,7 +27,15 @@ from core.privacy.plan import PrivacyPlan
 from core.privacy.units import Unit
 from core.streams.models import Stream
 from core.streams.service import MAX_STEP
-from core.workflows.prepare import check_plan, checked_params, node_counts, ready_dataset, resolve
+from core.workflows.policies import check_stream, policy_of
+from core.workflows.prepare import (
+    check_plan,
+    check_policy,
+    checked_params,
+    node_counts,
+    ready_dataset,
+    resolve,
+)
 from core.workflows.stream_requests import StreamRequest
 
 MAX_PLANNED = 1_000
@@ -71,11 +79,9 @@ def stream_terms(session: Session, principal: Principal, request: StreamRequest)
     """The request with everything decided. The dataset stays share-locked until the transaction ends.
 
     Raises NotFound, DatasetNotReady, UnknownMethod, NotAccepted and InvalidInput with the ``field`` to mend,
-    KindNotAllowed.
+    KindNotAllowed, PolicyRefused.
     """
-    dataset = ready_dataset(session, principal, request.dataset_id)
-    version = session.get_one(DatasetVersion, dataset.current_version_id)
-    account = session.get_one(BudgetAccount, dataset.account_id)
+    dataset, version, account = ready_dataset(session, principal, request.dataset_id)
     schema = GraphSchema.model_validate(version.graph_schema)
     window = _window(account, request.window)
     if schema.time is None:
@@ -89,14 +95,24 @@ def stream_terms(session: Session, principal: Principal, request: StreamRequest)
     if first > MAX_STEP:
         raise InvalidInput(f"A stream's steps are numbered from 0 to {MAX_STEP}.", field="first_step")
     facts = _facts(schema, _candidates(schema, request.edge_types), window, nano_epsilon, first)
-    choice = resolve(request.method, request.parameters, facts, node_counts(version, schema))
+    nodes, policy = node_counts(version, schema), policy_of(dataset)
+    choice = resolve(request.method, request.parameters, facts, nodes, policy.methods)
     generator = registry.get(request.method if choice is None else choice.method)
     params = checked_params(generator, request.parameters if choice is None else dict(choice.params))
     if request.edge_types is None and choice is None:
         taken = _taken(generator, params, schema, facts)
         facts = _facts(schema, taken, window, nano_epsilon, first)
     plan = generator.plan(params, facts)
-    check_plan(plan, plan.cost(), account, dataset, nano_epsilon, 0)
+    check_plan(plan, plan.cost(), account, nano_epsilon, 0)
+    check_terms(
+        session,
+        dataset,
+        generator.name,
+        plan,
+        nano_epsilon,
+        team=principal.team,
+        project=request.project,
+    )
     by_step = _by_step(generator, params, schema, facts, account)
     first_window = {name: amount for name, amount in by_step.items() if int(name[5:]) < first + window}
     return Terms(
@@ -116,14 +132,40 @@ def stream_terms(session: Session, principal: Principal, request: StreamRequest)
     )
 
 
-def window_preview(session: Session, terms: Terms) -> tuple[bool, AccountStatement]:
+def check_terms(
+    session: Session,
+    dataset: Dataset,
+    method: str,
+    plan: PrivacyPlan,
+    nano_epsilon: int,
+    *,
+    team: str | None,
+    project: str | None,
+) -> None:
+    """Returns while the dataset's present policy allows a stream of that epsilon a window.
+
+    Raises KindNotAllowed, PolicyRefused.
+    """
+    check_policy(session, dataset, method, plan.kind, nano_epsilon, team=team, project=project)
+    check_stream(dataset, nano_epsilon)
+
+
+def window_preview(
+    session: Session, terms: Terms, *, team: str | None, project: str | None
+) -> tuple[bool, AccountStatement]:
     """Whether a first full window fits the account, and its statement with that window if it does.
 
     Raises AccountBlocked and AccountExposed: no snapshot would be taken.
     """
     try:
         after = ledger.preview(
-            session, terms.account.id, amounts=terms.by_step, unit=str(Unit.W_EVENT), window=terms.window
+            session,
+            terms.account.id,
+            amounts=terms.by_step,
+            unit=str(Unit.W_EVENT),
+            window=terms.window,
+            team=team,
+            project=project,
         )
     except BudgetExceeded:
         return False, ledger.statement(session, terms.account.id)

@@ -39,7 +39,6 @@ __all__ = [
     "plan_stream",
 ]
 
-MAX_PAGE = 500
 READERS = (Role.REQUESTER, Role.CURATOR, Role.AUDITOR)
 
 log = get_logger(__name__)
@@ -99,7 +98,7 @@ def create_stream(
         if earlier is not None:
             return earlier, True
         terms = stream_terms(session, principal, request)
-        window_preview(session, terms)
+        window_preview(session, terms, team=principal.team, project=request.project)
         limit = services.settings.max_open_streams
         if repository.count_open(session, tenant=principal.tenant) >= limit:
             raise Conflict(f"{limit} streams are open; close one first.")
@@ -121,7 +120,7 @@ def plan_stream(services: Services, principal: Principal, request: StreamRequest
     require(principal, Role.REQUESTER, Role.CURATOR)
     with services.db.transaction() as session:
         terms = stream_terms(session, principal, request)
-        fits, after = window_preview(session, terms)
+        fits, after = window_preview(session, terms, team=principal.team, project=request.project)
         schema = GraphSchema.model_validate(terms.version.graph_schema)
     notices = lasting_relations(schema, Unit.W_EVENT, terms.window, terms.edge_types)
     return StreamPlan(
@@ -165,20 +164,17 @@ def list_streams(
     require(principal, *READERS)
     if state is not None and state not in set(StreamState):
         raise InvalidInput(f"There is no stream state {state!r}.", field="state")
-    size = services.settings.page_size if limit is None else limit
-    if not 1 <= size <= MAX_PAGE:
-        raise InvalidInput(f"A page holds 1 to {MAX_PAGE} streams.", field="limit")
+    page = paging.paged(services, principal, "streams", cursor, limit, dataset_id=dataset_id, state=state)
     with services.db.transaction() as session:
         rows = repository.page(
             session,
             tenant=principal.tenant,
             dataset_id=dataset_id,
             state=state,
-            before=paging.position(cursor) if cursor is not None else None,
-            limit=size + 1,
+            before=page.before,
+            limit=page.size + 1,
         )
-    more = paging.cursor(rows[size - 1]) if len(rows) > size else None
-    return StreamPage(rows[:size], more)
+    return StreamPage(*page.cut(rows, paging.newest_first))
 
 
 def close_stream(services: Services, principal: Principal, stream_id: str) -> Stream:
@@ -215,4 +211,5 @@ def _new_stream(principal: Principal, request: StreamRequest, terms: Terms) -> S
         requested_by=principal.key_id,
         person=principal.person,
         team=principal.team,
+        project=request.project,
     )

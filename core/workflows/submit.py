@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from sqlalchemy.orm import Session
+
 from core import ids
+from core.errors import BudgetRefused
 from core.generators.choice import Choice
 from core.graphs.schema import GraphSchema
 from core.identity.models import Role
@@ -18,8 +21,10 @@ from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.privacy.plan import Cost
 from core.reports.notices import lasting_relations
+from core.workflows import announcements, identical
 from core.workflows.context import Services
 from core.workflows.prepare import JobRequest, Prepared, prepare
+from core.workflows.quotas import drawn_on
 
 __all__ = ["DryRun", "JobRequest", "plan_job", "submit_job"]
 
@@ -28,7 +33,9 @@ __all__ = ["DryRun", "JobRequest", "plan_job", "submit_job"]
 class DryRun:
     """What a request would do: its plan and cost, the amounts by budget dimension, the account afterwards.
 
-    ``choice`` is None where the request names its ``method`` itself.
+    ``choice`` is None where the request names its ``method`` itself. ``identical_to`` is the job whose
+    release the request would be refused for, because it can be had at no charge. ``quotas_after``: those that
+    it draws on, beside the account. ``needs_approval``: whether it would wait for a second person.
     """
 
     method: str
@@ -42,21 +49,36 @@ class DryRun:
     cost: Cost
     amounts: dict[str, int]
     statement_after: AccountStatement
+    quotas_after: tuple[AccountStatement, ...]
+    needs_approval: bool
     warnings: tuple[str, ...] = ()
+    identical_to: str | None = None
 
 
 def plan_job(services: Services, principal: Principal, request: JobRequest) -> DryRun:
-    """What the request would cost and leave; nothing is changed. Raises what :func:`submit_job` would."""
+    """What the request would cost and leave; nothing is changed. Raises what :func:`submit_job` would.
+
+    Only an identical release is no refusal here, where the budget would cover the repeat: it is named.
+    """
     require(principal, Role.REQUESTER, Role.CURATOR)
     with services.db.transaction() as session:
         prepared = prepare(session, principal, request)
-        after = ledger.preview(
-            session,
-            prepared.account.id,
-            amounts=prepared.amounts,
-            unit=str(prepared.plan.unit),
-            window=prepared.plan.window,
-        )
+        twin = identical.earlier(session, prepared, request)
+        try:
+            after = ledger.preview(
+                session,
+                prepared.account.id,
+                amounts=prepared.amounts,
+                unit=str(prepared.plan.unit),
+                window=prepared.plan.window,
+                team=principal.team,
+                project=request.project,
+            )
+        except BudgetRefused as refusal:
+            if twin is not None:
+                raise identical.refusal(twin) from refusal
+            raise
+        quotas_after = _quotas_after(session, principal, request, prepared)
         schema = GraphSchema.model_validate(prepared.version.graph_schema or prepared.dataset.graph_schema)
     notices = lasting_relations(schema, prepared.plan.unit, prepared.plan.window, prepared.edge_types)
     return DryRun(
@@ -71,7 +93,10 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> D
         cost=prepared.cost,
         amounts=prepared.amounts,
         statement_after=after,
+        quotas_after=quotas_after,
+        needs_approval=prepared.needs_approval,
         warnings=tuple(notice.text for notice in notices),
+        identical_to=None if twin is None else twin.id,
     )
 
 
@@ -80,8 +105,9 @@ def submit_job(
 ) -> tuple[Job, bool]:
     """The job is queued and its budget reserved, in one transaction; True when an earlier call did it.
 
-    Raises IdempotencyKeyMissing, IdempotencyKeyReused, what :func:`core.workflows.prepare.prepare` raises,
-    and what the ledger refuses.
+    Above the threshold of the dataset's policy it waits for a second person instead, its budget reserved.
+    Raises IdempotencyKeyMissing, IdempotencyKeyReused, IdenticalRelease, what
+    :func:`core.workflows.prepare.prepare` raises, and what the ledger refuses.
     """
     require(principal, Role.REQUESTER, Role.CURATOR)
     key = idempotency.checked_key(idempotency_key)
@@ -94,7 +120,9 @@ def submit_job(
         if earlier is not None:
             return earlier, True
         prepared = prepare(session, principal, request)
+        content = identical.refuse(session, prepared, request)
         job_id = ids.new_id(ids.JOB)
+        settings, waits = services.settings, prepared.needs_approval
         reservation_id = ledger.reserve(
             session,
             prepared.account.id,
@@ -103,14 +131,30 @@ def submit_job(
             window=prepared.plan.window,
             job_id=job_id,
             actor=principal.key_id,
-            expires_in_seconds=services.settings.reservation_seconds,
+            expires_in_seconds=settings.approval_seconds if waits else settings.reservation_seconds,
+            team=principal.team,
+            project=request.project,
         )
         job = _new_job(principal, request, prepared, job_id, reservation_id)
-        job.idempotency_key, job.payload_hash = key, digest
+        job.idempotency_key, job.payload_hash, job.content_hash = key, digest, content
         session.add(job)
         session.flush()
-        outbox.ring(session, Topic.RUN, job.id)
+        if waits:
+            announcements.job_came_to(session, job)
+        else:
+            outbox.ring(session, Topic.RUN, job.id)
         return job, False
+
+
+def _quotas_after(
+    session: Session, principal: Principal, request: JobRequest, prepared: Prepared
+) -> tuple[AccountStatement, ...]:
+    drawn = drawn_on(session, prepared.account.id, team=principal.team, project=request.project)
+    unit, window = str(prepared.plan.unit), prepared.plan.window
+    return tuple(
+        ledger.preview(session, quota.id, amounts=prepared.amounts, unit=unit, window=window)
+        for quota in drawn
+    )
 
 
 def _new_job(
@@ -150,9 +194,10 @@ def _new_job(
         },
         plan=plan,
         plan_digest=prepared.plan.digest(),
-        state=JobState.QUEUED,
+        state=JobState.AWAITING_APPROVAL if prepared.needs_approval else JobState.QUEUED,
         requested_by=principal.key_id,
         person=principal.person,
         team=principal.team,
+        project=request.project,
         policy_version=prepared.dataset.policy_version,
     )

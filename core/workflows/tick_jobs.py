@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy.orm import Session
 
 from core import ids
-from core.datasets.models import DatasetVersion
+from core.datasets.models import Dataset, DatasetVersion
 from core.errors import BudgetExceeded
 from core.graphs.schema import GraphSchema
 from core.identity.service import Principal
@@ -17,7 +17,7 @@ from core.ledger.models import BudgetAccount
 from core.privacy.units import Unit
 from core.streams import repository
 from core.streams.models import Stream
-from core.workflows.stream_terms import TickPlan, tick_plan
+from core.workflows.stream_terms import TickPlan, check_terms, tick_plan
 
 
 def add_tick(
@@ -30,11 +30,17 @@ def add_tick(
     step: int,
     number: int,
 ) -> Job:
-    """The step's job is queued, its budget reserved until it ends. Raises what the ledger refuses.
+    """The step's job is queued, its budget reserved until it ends. Raises what the dataset's present policy
+    and the ledger refuse.
 
     ``number``: how often the step was sent anew. The caller holds the stream.
     """
     planned = tick_plan(stream, schema, account, step)
+    dataset = session.get_one(Dataset, stream.dataset_id)
+    team, project = stream.team, stream.project
+    check_terms(
+        session, dataset, stream.method, planned.plan, stream.nano_epsilon, team=team, project=project
+    )
     job_id = ids.new_id(ids.JOB)
     reservation_id = ledger.reserve(
         session,
@@ -45,6 +51,8 @@ def add_tick(
         job_id=job_id,
         actor=principal.key_id,
         expires_in_seconds=None,
+        team=stream.team,
+        project=stream.project,
     )
     job = Job(
         id=job_id,
@@ -62,6 +70,7 @@ def add_tick(
         person=principal.person,
         team=stream.team,
         project=stream.project,
+        policy_version=dataset.policy_version,
         # No caller's key holds a space: the two cannot meet.
         idempotency_key=f"tick {stream.id} {step} {number}",
         payload_hash=idempotency.payload_hash({"stream_id": stream.id, "step": step, "number": number}),

@@ -44,8 +44,8 @@ class Digest(Protocol):
 
 
 @dataclass(frozen=True)
-class _Upload:
-    """One upload under way: it owns its token, and its object key."""
+class Upload:
+    """One upload under way: it owns its token, and its object keys."""
 
     tenant: str
     dataset_id: str
@@ -56,6 +56,10 @@ class _Upload:
     @property
     def object_key(self) -> str:
         return objects.upload_key(self.dataset_id, self.version_id, self.token)
+
+    @property
+    def arrival_key(self) -> str:
+        return objects.arrival_key(self.dataset_id, self.version_id, self.token)
 
 
 class Counted:
@@ -104,10 +108,10 @@ def receive_part(
     limit = services.settings.max_upload_bytes
     if length is not None and length > limit:
         raise too_large(limit)
-    upload = _begin(services, principal, dataset_id)
+    upload = begin(services, principal, dataset_id, services.settings.lease_seconds)
     try:
         counted = Counted(chunks, limit, hashlib.sha256())
-        beating = keep_alive(counted, lambda: _extend(services, upload), services.settings.heartbeat_seconds)
+        beating = keep_alive(counted, lambda: extend(services, upload), services.settings.heartbeat_seconds)
         sealed = seal(beating, upload.content_key, context=upload.object_key)
         services.store.put(upload.object_key, sealed)
         if length is not None and counted.size_bytes != length:
@@ -121,13 +125,10 @@ def receive_part(
             sha256=counted.hexdigest(),
             size_bytes=counted.size_bytes,
         )
-        version, superseded = _complete(services, upload, row)
+        return complete(services, upload, row)
     except BaseException:
-        _give_up(services, upload)
+        give_up(services, upload)
         raise
-    discard(services, superseded)
-    log.info("part_received", dataset_id=dataset_id, version_id=version.id, part=part)
-    return version
 
 
 def recover_uploads(services: Services, limit: int) -> int:
@@ -189,8 +190,8 @@ def check_file(part: str, format: str, options: Mapping[str, Any]) -> None:
         raise InvalidInput(f"options have at most {MAX_OPTIONS_BYTES} bytes", field="options")
 
 
-def _begin(services: Services, principal: Principal, dataset_id: str) -> _Upload:
-    """The version that takes the part now carries this upload's token; no other upload can begin."""
+def begin(services: Services, principal: Principal, dataset_id: str, seconds: float) -> Upload:
+    """The version that takes the part carries this upload's token for so long; no other upload can begin."""
     settings = services.settings
     token = secrets.token_hex(16)
     with services.db.transaction() as session:
@@ -199,20 +200,29 @@ def _begin(services: Services, principal: Principal, dataset_id: str) -> _Upload
         version = service.version_to_upload(session, dataset)
         version.derived = inherited(session, dataset)
         version.upload_token = token
-        version.upload_expires_at = func.now() + timedelta(seconds=settings.lease_seconds)
+        version.upload_expires_at = func.now() + timedelta(seconds=seconds)
         key = vault.content_key(session, dataset.id, settings.master_key)
-        return _Upload(principal.tenant, dataset.id, version.id, token, key)
+        return Upload(principal.tenant, dataset.id, version.id, token, key)
 
 
-def _extend(services: Services, upload: _Upload) -> None:
+def extend(services: Services, upload: Upload) -> None:
+    """The upload keeps its place for another lease. LeaseLost where it has lost it."""
     with services.db.transaction() as session:
         seconds = services.settings.lease_seconds
         if not repository.extend_upload(session, upload.version_id, token=upload.token, seconds=seconds):
             raise _lost()
 
 
-def _complete(services: Services, upload: _Upload, row: DatasetPart) -> tuple[DatasetVersion, list[str]]:
-    """The part belongs to the version; returns it, and the keys of objects that nothing names any more."""
+def complete(services: Services, upload: Upload, row: DatasetPart) -> DatasetVersion:
+    """The part belongs to the version, whose validation is queued when it is the last. LeaseLost."""
+    version, superseded = _completed(services, upload, row)
+    discard(services, superseded)
+    log.info("part_received", dataset_id=upload.dataset_id, version_id=version.id, part=row.part)
+    return version
+
+
+def _completed(services: Services, upload: Upload, row: DatasetPart) -> tuple[DatasetVersion, list[str]]:
+    """The version, and the keys of objects that nothing names any more."""
     with services.db.transaction() as session:
         dataset = repository.locked(session, upload.dataset_id)
         version = repository.locked_version(session, upload.version_id)
@@ -237,7 +247,7 @@ def _complete(services: Services, upload: _Upload, row: DatasetPart) -> tuple[Da
         return version, superseded
 
 
-def _give_up(services: Services, upload: _Upload) -> None:
+def give_up(services: Services, upload: Upload) -> None:
     """Neither the object nor the upload's mark on the version remains. First the mark: it alone is seen."""
     with services.db.transaction() as session:
         dataset = repository.locked(session, upload.dataset_id)

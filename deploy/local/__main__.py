@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from core.errors import InstanceRunning
-from deploy.local.stack import Stack
+from deploy.local.stack import FIRST_PERSON, TEAM, TENANT, Stack
 
 WATCH_SECONDS = 0.5
 console = Console()
@@ -53,8 +53,9 @@ def _welcome(stack: Stack) -> Table:
     table.add_column(overflow="fold")
     table.add_row("API", stack.url)
     table.add_row("API description", f"{stack.url}/openapi.json")
-    table.add_row("Metrics", stack.metrics_url)
-    table.add_row("API key (tenant local)" if stack.first_start else "API key", stack.token)
+    table.add_row("Metrics", f"{stack.metrics_url}\n{stack.exporter_url}")
+    table.add_row("New API key" if stack.first_start else "API key", stack.token)
+    table.add_row("It is of", f"tenant {TENANT}, person {FIRST_PERSON}, team {TEAM}; every role")
     table.add_row("Data folder", str(stack.folder.path))
     table.add_row("Logs", str(stack.folder.logs))
     table.add_row("Stop", "Ctrl-C")

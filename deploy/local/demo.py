@@ -87,7 +87,7 @@ def _publish(service: Graphveil, dataset_id: str) -> Job:
         f"[green]✓[/] A dry run says: {plan.method}, costs epsilon {plan.cost.epsilon}, "
         f"would leave {plan.budget_after.remaining.epsilon}"
     )
-    job = service.submit(dataset_id, epsilon=EPSILON, formats=["parquet", "csv"])
+    job = service.submit(dataset_id, epsilon=EPSILON, formats=["parquet", "csv"], repeat=True)
     columns = (TextColumn("  {task.description:<34}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as bar:
         task = bar.add_task(f"{job.id[:12]}… queued", total=1)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from core.errors import InstanceRunning
 
+SECRETS = ("master_key", "fingerprint_key", "redis_password", "head_signing_key")
+
 
 class DataFolder:
     """A folder of one stack. ``lock`` refuses a second instance; its secrets are the owner's only."""
@@ -55,12 +57,13 @@ class DataFolder:
             self._lock_file = None
 
     def secrets(self) -> dict[str, str]:
-        """The stack's own secrets (64 hex digits each), made at the first call and kept with mode 0600."""
+        """The stack's own secrets (64 hex digits each), each made when first asked for, kept with mode 0600."""
         file = self.path / "secrets.json"
-        if not file.exists():
-            names = ("master_key", "fingerprint_key", "redis_password")
-            _write_private(file, json.dumps({name: secrets.token_hex(32) for name in names}))
-        return json.loads(file.read_text())
+        kept = json.loads(file.read_text()) if file.exists() else {}
+        missing = {name: secrets.token_hex(32) for name in SECRETS if name not in kept}
+        if missing:
+            _write_private(file, json.dumps(kept | missing))
+        return kept | missing
 
     def keep_token(self, token: str) -> None:
         """The first API key is kept in the folder, readable by its owner only."""

@@ -22,6 +22,9 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     ),
     "relay": (*PYTHON, "worker.relay"),
     "reaper": (*PYTHON, "worker.reaper"),
+    "webhooks": (*PYTHON, "worker.webhooks"),
+    "auditor": (*PYTHON, "worker.auditor"),
+    "exporter": (*PYTHON, "worker.exporter"),
 }  # fmt: skip
 
 

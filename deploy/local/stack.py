@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -13,20 +13,23 @@ import httpx
 
 from core.db import migrate
 from core.db.session import Database
+from core.errors import Unauthenticated
 from core.identity.models import Role
-from core.identity.service import create_key
+from core.identity.service import authenticate, create_key
 from deploy.local.folder import DataFolder
 from deploy.local.processes import Processes
 from deploy.local.servers import EmbeddedPostgres, EmbeddedRedis, free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 60.0
+TENANT, TEAM, FIRST_PERSON = "local", "local", "owner"
 
 
 class Stack:
     """A running Graphveil on one data folder. Use as a context manager; leaves nothing running behind.
 
-    Attributes after start: ``url`` of the api, ``metrics_url``, ``token`` of the first key, ``first_start``.
+    Attributes after start: ``url`` of the api, ``metrics_url``, ``exporter_url``, ``token`` of the first key,
+    ``first_start``.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -57,15 +60,18 @@ class Stack:
     def _environment(self, undo: ExitStack) -> dict[str, str]:
         """Addresses and secrets of the processes; what the caller's environment already sets is kept."""
         secrets = self.folder.secrets()
-        port, metrics_port = free_port(8000), free_port(9100)
+        port, metrics_port, exporter_port = free_port(8000), free_port(9100), free_port(9101)
         self.url, self.metrics_url = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{metrics_port}/metrics"
+        self.exporter_url = f"http://127.0.0.1:{exporter_port}/metrics"
         own = {
             "GRAPHVEIL_STORAGE_URL": (self.folder.path / "objects").as_uri(),
             "GRAPHVEIL_MASTER_KEY": secrets["master_key"],
             "GRAPHVEIL_FINGERPRINT_KEY": secrets["fingerprint_key"],
+            "GRAPHVEIL_HEAD_SIGNING_KEY": secrets["head_signing_key"],
             "GRAPHVEIL_WORK_FOLDER": str(self.folder.path / "work"),
             "GRAPHVEIL_PORT": str(port),
             "GRAPHVEIL_METRICS_PORT": str(metrics_port),
+            "GRAPHVEIL_EXPORTER_PORT": str(exporter_port),
             "GRAPHVEIL_PUBLIC_URL": self.url,
             "GRAPHVEIL_GRACE_SECONDS": "5",
         }
@@ -82,13 +88,29 @@ class Stack:
         return {**own, **{k: v for k, v in os.environ.items() if k.startswith("GRAPHVEIL_")}}
 
     def _first_key(self, url: str) -> str:
-        """The key of the folder's owner: made at the first start, read back afterwards."""
-        if self.folder.token_file.exists():
-            return self.folder.token_file.read_text()
+        """The key of the folder's owner: made at the first start, read back afterwards, while it opens.
+
+        It never expires: who can read the folder could make another. One that opens nothing (revoked, or of
+        another database) is replaced.
+        """
         database = Database(url, pool_size=1)
-        with database.transaction() as session:
-            _, token = create_key(session, tenant="local", name="first-key", roles=frozenset(Role))
-        database.dispose()
+        try:
+            with database.transaction() as session:
+                if self.folder.token_file.exists():
+                    kept = self.folder.token_file.read_text()
+                    with suppress(Unauthenticated):
+                        authenticate(session, kept)
+                        return kept
+                _, token = create_key(
+                    session,
+                    tenant=TENANT,
+                    name="first-key",
+                    roles=frozenset(Role),
+                    person=FIRST_PERSON,
+                    team=TEAM,
+                )
+        finally:
+            database.dispose()
         self.folder.keep_token(token)
         self.first_start = True
         return token

@@ -3,7 +3,8 @@
 --
 --   graphveil_migrator  owns every table and may change the schema. Only migrations use it.
 --   graphveil_app       api and worker: rows, never the schema. It adds ledger entries and transcript lines and
---                       can neither change nor remove one; it cannot raise the capacity of an account.
+--                       can neither change nor remove one; it raises the capacity of an account only together
+--                       with a grant entry, which names two persons (triggers, checked at COMMIT).
 --   graphveil_auditor   reads the ledger, the jobs and their transcripts. No keys, no datasets, no uploads.
 
 DO $$
@@ -57,7 +58,8 @@ BEGIN
             ('graphveil_app', 'alembic_version', 'SELECT'),
             ('graphveil_app', 'api_keys', 'SELECT, INSERT, UPDATE'),
             ('graphveil_app', 'budget_accounts', 'SELECT, INSERT, UPDATE '
-                '(consecutive_give_backs, blocked_at, exposed_at, last_sequence, last_hash)'),
+                '(capacity_nano_epsilon, capacity_delta_atto, '
+                'consecutive_give_backs, blocked_at, exposed_at, last_sequence, last_hash)'),
             ('graphveil_app', 'budget_balances', 'SELECT, INSERT, UPDATE (charged, reserved, window_committed)'),
             ('graphveil_app', 'budget_holds', 'SELECT, INSERT, UPDATE (expires_at), DELETE'),
             ('graphveil_app', 'ledger_entries', 'SELECT, INSERT'),
@@ -66,6 +68,7 @@ BEGIN
             ('graphveil_app', 'dataset_keys', 'SELECT, INSERT, DELETE'),
             ('graphveil_app', 'content_fingerprints', 'SELECT, INSERT'),
             ('graphveil_app', 'dataset_versions', 'SELECT, INSERT, UPDATE, DELETE'),
+            ('graphveil_app', 'direct_uploads', 'SELECT, INSERT, DELETE'),
             ('graphveil_app', 'dataset_parts', 'SELECT, INSERT, UPDATE, DELETE'),
             ('graphveil_app', 'jobs', 'SELECT, INSERT, UPDATE'),
             ('graphveil_app', 'job_events', 'SELECT, INSERT'),

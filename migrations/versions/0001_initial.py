@@ -1,4 +1,4 @@
-"""The first schema: keys, budgets, datasets, jobs, outbox; and the tables that only ever grow."""
+"""The first schema: keys, datasets, jobs, outbox; and the tables that only ever grow."""
 
 from __future__ import annotations
 
@@ -7,28 +7,33 @@ from alembic import op
 from sqlalchemy.dialects.postgresql import JSONB
 
 revision = "0001"
-down_revision = None
+down_revision = "0000"
 branch_labels = None
 depends_on = None
 
-APPEND_ONLY = ("ledger_entries", "metered_reads", "dataset_policies")
+APPEND_ONLY = ("metered_reads", "dataset_policies")
 
-# One function for every append-only table. ENABLE ALWAYS keeps it awake for replicas and for restores too.
-REFUSE = """
-CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
+# A job's change of state is an event of the same transaction, whoever changes it. Whoever adds an event holds
+# the job's row: numbers are given in the order of the commits, without gaps.
+RECORD_STATE = """
+CREATE FUNCTION record_job_state() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    RAISE EXCEPTION '% is append-only: % refused', TG_TABLE_NAME, TG_OP
-        USING ERRCODE = 'restrict_violation';
+    INSERT INTO job_events (job_id, sequence, state)
+    SELECT NEW.id, coalesce(max(sequence), 0) + 1, NEW.state FROM job_events WHERE job_id = NEW.id;
+    RETURN NULL;
 END
 $$
 """
+STATE_TRIGGERS = (
+    "CREATE TRIGGER jobs_first_state AFTER INSERT ON jobs FOR EACH ROW EXECUTE FUNCTION record_job_state()",
+    "CREATE TRIGGER jobs_next_state AFTER UPDATE OF state ON jobs FOR EACH ROW "
+    "WHEN (OLD.state IS DISTINCT FROM NEW.state) EXECUTE FUNCTION record_job_state()",
+)
 
 
 def upgrade() -> None:
     """Every table, then the triggers."""
     _identity()
-    _budgets()
-    _ledger()
     _datasets()
     _dataset_content()
     _jobs()
@@ -89,106 +94,8 @@ def _identity() -> None:
         sa.Column("key_hash", sa.LargeBinary(32), nullable=False, unique=True),
         _time("expires_at"),
         _time("revoked_at"),
+        _text("created_by", 128, nullable=True),
         _created_at(),
-    )
-
-
-def _budgets() -> None:
-    op.create_table(
-        "budget_accounts",
-        _text("id", 64, primary_key=True),
-        _text("tenant", 64),
-        _text("domain", 128),
-        _text("unit", 16),
-        sa.Column("window", sa.Integer()),
-        _text("filter", 16),
-        sa.Column("orders", sa.JSON()),
-        sa.Column("capacity_nano_epsilon", sa.BigInteger(), nullable=False),
-        sa.Column("capacity_delta_atto", sa.BigInteger(), nullable=False),
-        sa.Column("consecutive_give_backs", sa.Integer(), server_default="0", nullable=False),
-        _time("blocked_at"),
-        _time("exposed_at"),
-        sa.Column("last_sequence", sa.BigInteger(), server_default="0", nullable=False),
-        sa.Column("last_hash", sa.LargeBinary(32), nullable=False),
-        _created_at(),
-        sa.UniqueConstraint("tenant", "domain"),
-        sa.CheckConstraint("capacity_nano_epsilon > 0", name="capacity_positive"),
-        sa.CheckConstraint("capacity_delta_atto >= 0", name="delta_not_negative"),
-        sa.CheckConstraint("(unit = 'w-event') = (\"window\" IS NOT NULL)", name="window_with_w_event"),
-    )
-    amount = sa.Numeric(38, 0)
-    op.create_table(
-        "budget_balances",
-        _reference("account_id", "budget_accounts", primary_key=True),
-        _text("dimension", 32, primary_key=True),
-        sa.Column("capacity", amount, nullable=False),
-        sa.Column("binding", sa.Boolean(), nullable=False),
-        sa.Column("charged", amount, server_default="0", nullable=False),
-        sa.Column("reserved", amount, server_default="0", nullable=False),
-        sa.Column("step", sa.Integer()),
-        sa.Column("window_committed", amount),
-        sa.CheckConstraint("charged >= 0 AND reserved >= 0", name="not_negative"),
-        sa.CheckConstraint("NOT binding OR charged + reserved <= capacity", name="within_capacity"),
-        sa.CheckConstraint(
-            "CASE WHEN step IS NULL THEN left(dimension, 5) <> 'step/' AND window_committed IS NULL "
-            "ELSE dimension = 'step/' || CAST(step AS text) AND window_committed IS NOT NULL END",
-            name="step_numbered",
-        ),
-        sa.CheckConstraint(
-            "step IS NULL OR window_committed >= charged + reserved "
-            "AND (NOT binding OR window_committed <= capacity)",
-            name="window_within_capacity",
-        ),
-        sa.Index("ix_budget_balances_step", "account_id", "step"),
-        sa.Index(
-            "ix_budget_balances_fullest",
-            "account_id",
-            sa.text("window_committed DESC"),
-            "step",
-            postgresql_where=sa.text("step IS NOT NULL"),
-        ),
-    )
-
-
-def _ledger() -> None:
-    op.create_table(
-        "budget_holds",
-        _text("reservation_id", 64, primary_key=True),
-        sa.Column(
-            "account_id", sa.String(64), sa.ForeignKey("budget_accounts.id"), nullable=False, index=True
-        ),
-        _time("expires_at"),
-        sa.Index("ix_budget_holds_expiry", "expires_at", postgresql_where=sa.text("expires_at IS NOT NULL")),
-    )
-    op.create_table(
-        "ledger_entries",
-        _text("id", 64, primary_key=True),
-        _reference("account_id", "budget_accounts", restrict=True),
-        sa.Column("sequence", sa.BigInteger(), nullable=False),
-        _text("kind", 16),
-        sa.Column("reservation_id", sa.String(64), index=True),
-        sa.Column("job_id", sa.String(64), index=True),
-        _json("amounts"),
-        _json("digests"),
-        _text("reason", 256),
-        _text("actor", 128),
-        _time("expires_at"),
-        sa.Column("previous_hash", sa.LargeBinary(32), nullable=False),
-        sa.Column("hash", sa.LargeBinary(32), nullable=False),
-        _created_at(),
-        sa.UniqueConstraint("account_id", "sequence"),
-        sa.Index(
-            "uq_ledger_entries_one_reserve",
-            "reservation_id",
-            unique=True,
-            postgresql_where=sa.text("kind = 'reserve'"),
-        ),
-        sa.Index(
-            "uq_ledger_entries_one_terminal",
-            "reservation_id",
-            unique=True,
-            postgresql_where=sa.text("kind IN ('charge', 'forfeit', 'release', 'expire')"),
-        ),
     )
 
 
@@ -217,6 +124,7 @@ def _datasets() -> None:
         sa.Column("version", sa.Integer(), primary_key=True, autoincrement=False),
         _json("policy"),
         _text("set_by", 128),
+        _text("reason", 256),
         _text("proposal_id", 64, nullable=True),
         _created_at(),
     )
@@ -268,6 +176,18 @@ def _dataset_content() -> None:
         sa.Column("size_bytes", sa.BigInteger(), nullable=False),
         _created_at(),
     )
+    op.create_table(
+        "direct_uploads",
+        _text("token", 64, primary_key=True),
+        _text("dataset_id", 64),
+        _text("version_id", 64),
+        _text("storage_id", 2048),
+        _text("part", 16),
+        _text("format", 32),
+        _json("options"),
+        sa.Column("size_bytes", sa.BigInteger(), nullable=False),
+        _created_at(),
+    )
 
 
 def _jobs() -> None:
@@ -289,6 +209,7 @@ def _jobs() -> None:
         _json("spec"),
         _json("plan"),
         _text("plan_digest", 64),
+        _text("content_hash", 64, nullable=True),
         _text("state", 32),
         _text("reason", 32, nullable=True),
         _text("idempotency_key", 255),
@@ -300,6 +221,7 @@ def _jobs() -> None:
         sa.Column("policy_version", sa.Integer(), server_default="0", nullable=False),
         sa.Column("sample_of", sa.String(64), sa.ForeignKey("jobs.id", ondelete="RESTRICT")),
         _text("decided_by", 128, nullable=True),
+        _text("decided_person", 128, nullable=True),
         _time("decided_at"),
         _text("decision_reason", 256, nullable=True),
         _time("first_read_at"),
@@ -311,6 +233,12 @@ def _jobs() -> None:
         sa.UniqueConstraint("tenant", "idempotency_key"),
         sa.Index("ix_jobs_state_lease", "state", "lease_expires_at"),
         sa.Index("ix_jobs_tenant_created", "tenant", "created_at"),
+        sa.Index(
+            "ix_jobs_content",
+            "dataset_id",
+            "content_hash",
+            postgresql_where=sa.text("content_hash IS NOT NULL"),
+        ),
     )
 
 
@@ -319,11 +247,16 @@ def _job_records() -> None:
         "job_events",
         _reference("job_id", "jobs", primary_key=True),
         sa.Column("sequence", sa.Integer(), primary_key=True),
-        _text("stage", 64),
-        sa.Column("done", sa.BigInteger(), nullable=False),
-        sa.Column("total", sa.BigInteger(), nullable=False),
+        _text("stage", 64, nullable=True),
+        sa.Column("done", sa.BigInteger(), server_default="0", nullable=False),
+        sa.Column("total", sa.BigInteger(), server_default="0", nullable=False),
+        _text("state", 32, nullable=True),
         _created_at(),
+        sa.CheckConstraint("(stage IS NULL) <> (state IS NULL)", name="stage_or_state"),
     )
+    op.execute(RECORD_STATE)
+    for trigger in STATE_TRIGGERS:
+        op.execute(trigger)
     op.create_table(
         "metered_reads",
         _reference("job_id", "jobs", primary_key=True),
@@ -465,6 +398,7 @@ def _proposals() -> None:
         _text("person", 128),
         _text("state", 16),
         _text("decided_by", 128, nullable=True),
+        _text("decided_person", 128, nullable=True),
         _time("decided_at"),
         _text("decision_reason", 256, nullable=True),
         _created_at(),
@@ -483,6 +417,7 @@ def _webhooks() -> None:
         _text("created_by", 128),
         sa.Column("failures", sa.Integer(), server_default="0", nullable=False),
         _time("disabled_at"),
+        _text("disabled_reason", 16, nullable=True),
         _time("deleted_at"),
         _created_at(),
     )
@@ -493,6 +428,7 @@ def _webhooks() -> None:
         _text("event", 64),
         _json("payload"),
         _text("state", 16),
+        sa.Column("attempt_limit", sa.Integer()),
         sa.Column(
             "next_attempt_at", sa.DateTime(timezone=True), server_default=sa.func.now(), nullable=False
         ),
@@ -536,7 +472,6 @@ def _outbox() -> None:
 
 
 def _append_only() -> None:
-    op.execute(REFUSE)
     for table in APPEND_ONLY:
         # Once per statement, so that it fires on TRUNCATE and on statements that match no row.
         op.execute(

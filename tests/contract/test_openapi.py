@@ -1,87 +1,48 @@
-"""The service answers as its OpenAPI document says, whatever it is sent."""
+"""The service answers as its OpenAPI document says, whatever it is sent, in whatever order."""
 
 from __future__ import annotations
 
 import itertools
-import secrets
-import tempfile
-from collections.abc import Iterator
-from pathlib import Path
+from collections import Counter
+from typing import Any
 
 import pytest
-import schemathesis
 from fastapi import FastAPI
 from hypothesis import HealthCheck, settings
 from schemathesis import Case
 from schemathesis.checks import not_a_server_error
+from schemathesis.core.transport import Response
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
+    ensure_resource_availability,
     ignored_auth,
+    missing_required_header,
+    negative_data_rejection,
     response_headers_conformance,
     response_schema_conformance,
     status_code_conformance,
+    unsupported_method,
+    use_after_free,
 )
 
-from api.app import create_app
-from core.db.session import Database
-from core.identity import service as identity
-from core.identity.models import Role
-from core.identity.service import Principal
-from core.settings import Settings
-from core.workflows.context import Services, open_services
-from core.workflows.register import NewDataset, register_dataset
+from tests.support.stage import Stage, document
 
-EXAMPLES = 30
-TENANT = "contract"
-
-# Operations become tests when they are collected, before any server runs; no connection is opened for that.
-COLLECTED = create_app(Settings(storage_url=Path(tempfile.gettempdir()).as_uri()))
-document = schemathesis.openapi.from_asgi("/openapi.json", COLLECTED)
+EXAMPLES = 6
+WALKS, STEPS = 12, 15
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    negative_data_rejection,
+    missing_required_header,
+    unsupported_method,
+    ignored_auth,
+]
+QUIET: dict[str, Any] = {"deadline": None, "suppress_health_check": list(HealthCheck)}
+NO_FLOATS = {"NewDataset", "JobRequest"}
 _turns = itertools.count()
-
-
-@pytest.fixture(scope="module")
-def running(
-    module_database: Database, redis_url: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Services]:
-    root = tmp_path_factory.mktemp("contract")
-    url = module_database.engine.url.render_as_string(hide_password=False)
-    opened = open_services(
-        Settings(
-            database_url=url,
-            redis_url=redis_url,
-            storage_url=root.as_uri(),
-            master_key=secrets.token_hex(32),
-            fingerprint_key=secrets.token_hex(32),
-            work_folder=root / "work",
-            max_upload_bytes=2**20,
-        )
-    )
-    yield opened
-    opened.close()
-
-
-@pytest.fixture(scope="module")
-def app(running: Services) -> FastAPI:
-    """The app whose operations were collected, now over services that run."""
-    COLLECTED.state.services = running
-    return COLLECTED
-
-
-@pytest.fixture(scope="module")
-def token(running: Services) -> str:
-    """A key that may do everything a tenant may."""
-    roles = (Role.CURATOR, Role.REQUESTER, Role.AUDITOR)
-    with running.db.transaction() as session:
-        return identity.create_key(session, tenant=TENANT, name="contract", roles=roles)[1]
-
-
-@pytest.fixture(scope="module")
-def dataset_id(running: Services) -> str:
-    """A dataset that exists, so that not every call ends at 404."""
-    curator = Principal(TENANT, "key_contract", "contract", frozenset({Role.CURATOR}))
-    new = NewDataset.model_validate({"name": "known", "unit": "edge", "epsilon": "5"})
-    return register_dataset(running, curator, new).id
 
 
 def test_the_document_is_valid_openapi():
@@ -111,29 +72,69 @@ def test_requests_have_examples(app: FastAPI):
 def test_no_answer_shows_a_budget_as_a_floating_point_number(app: FastAPI):
     for name, model in app.openapi()["components"]["schemas"].items():
         for field, shape in model.get("properties", {}).items():
-            if name not in ("NewDataset", "JobRequest"):
+            if name not in NO_FLOATS:
                 assert shape.get("type") != "number", f"{name}.{field}"
 
 
+def authorised(case: Case, stage: Stage) -> dict[str, str]:
+    """The headers of one of the two persons, where the operation asks for any."""
+    token = stage.first if next(_turns) % 2 else stage.second
+    return {"Authorization": f"Bearer {token}"} if case.path.startswith("/v1") else {}
+
+
+def settle_in(case: Case, stage: Stage) -> None:
+    """Every other call is about an object that exists; what would end it for all is not."""
+    if next(_turns) % 2 and case.method != "DELETE":
+        names = case.path_parameters.keys() & stage.lasting.keys()
+        case.path_parameters.update({name: stage.lasting[name] for name in names if name.endswith("_id")})
+
+
+def answer(case: Case, stage: Stage) -> None:
+    """One call, whose answer is as documented."""
+    settle_in(case, stage)
+    case.call_and_validate(headers=authorised(case, stage), checks=CHECKS)
+
+
 @document.parametrize()
-@settings(
-    max_examples=EXAMPLES,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
-)
-def test_answers_are_as_documented(case: Case, app: FastAPI, token: str, dataset_id: str):
-    if "dataset_id" in case.path_parameters and case.method != "DELETE" and next(_turns) % 2:
-        case.path_parameters["dataset_id"] = dataset_id
-    headers = {"Authorization": f"Bearer {token}"} if case.path.startswith("/v1") else {}
-    case.call_and_validate(
-        headers=headers,
-        checks=[
-            not_a_server_error,
-            status_code_conformance,
-            content_type_conformance,
-            response_headers_conformance,
-            response_schema_conformance,
-            ignored_auth,
-        ],
-    )
+@settings(max_examples=EXAMPLES, derandomize=True, **QUIET)
+def test_answers_are_as_documented(case: Case, stage: Stage):
+    answer(case, stage)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@document.parametrize()
+@settings(max_examples=20 * EXAMPLES, **QUIET)
+def test_answers_are_as_documented_at_length(case: Case, stage: Stage):
+    answer(case, stage)
+
+
+def walk(stage: Stage, walks: int, steps: int) -> Counter[str]:
+    """Calls in a row, each with what those before it gave; how many of each operation succeeded."""
+    succeeded: Counter[str] = Counter()
+    machine = document.as_state_machine()
+
+    class Workflow(machine):  # type: ignore[valid-type, misc]
+        def get_call_kwargs(self, case: Case) -> dict[str, Any]:
+            return {"headers": {"Authorization": f"Bearer {stage.first}"}}
+
+        def validate_response(self, response: Response, case: Case, **more: Any) -> None:
+            checks = [*CHECKS, use_after_free, ensure_resource_availability]
+            super().validate_response(response, case, additional_checks=(), checks=checks, **more)
+            if response.status_code < 300:
+                succeeded[case.operation.label] += 1
+
+    Workflow.run(settings=settings(max_examples=walks, stateful_step_count=steps, derandomize=True, **QUIET))
+    return succeeded
+
+
+def test_calls_in_a_row_are_answered_as_documented(stage: Stage):
+    succeeded = walk(stage, WALKS, STEPS)
+    assert len(succeeded) >= 10, succeeded
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_many_calls_in_a_row_are_answered_as_documented(stage: Stage):
+    succeeded = walk(stage, 40 * WALKS, 2 * STEPS)
+    assert len(succeeded) >= 25, succeeded

@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import psutil
@@ -46,11 +47,23 @@ def running_on(folder: Path) -> list[str]:
     return found
 
 
+def first_audit(stack: Stack) -> dict[str, Any]:
+    """The ledger's health once the auditor has looked."""
+    deadline = time.monotonic() + START_SECONDS
+    while True:
+        answer = httpx.get(f"{stack.url}/ledger/health", headers={"Authorization": f"Bearer {stack.token}"})
+        if answer.json()["status"] != "stale" or time.monotonic() > deadline:
+            return answer.json()
+        time.sleep(0.2)
+
+
 def test_a_stack_keeps_its_data_over_a_restart_and_leaves_nothing_running(folder: Path) -> None:
     with Stack(folder) as stack, Graphveil(stack.url, stack.token) as service:
         assert stack.first_start
         first_token = stack.token
         dataset = service.register_dataset("kept", unit="edge", epsilon="1")
+        assert first_audit(stack)["status"] == "intact"
+        assert "graphveil_budget_remaining_epsilon{" in httpx.get(stack.exporter_url).text
         with pytest.raises(InstanceRunning, match=r"already runs on .* at http"):
             Stack(folder).__enter__()
     assert running_on(folder) == []

@@ -1,81 +1,81 @@
-"""The ledger on PostgreSQL against a model that fits on a page, over random lives of an account."""
+"""The ledger on PostgreSQL against its model, over random lives of an account and its quotas.
+
+Every refusal of the model is a refusal of the ledger, and the other way round; after each life every
+invariant holds, every chain verifies, and the statement of an earlier moment is the one that was made then.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+from sqlalchemy import text
+from sqlalchemy.orm import Session
 
 from core.db.session import Database
-from core.errors import AccountBlocked, BudgetExceeded, GraphveilError, InvalidTransition
+from core.errors import BudgetExceeded, Conflict, GraphveilError, InvalidTransition
 from core.ids import new_id
-from core.ledger import audit, service
-from tests.support.ledger import call, charge, give_back, open_account, reserve
-
-CAPACITY, DELTA, WINDOW, BLOCK_AFTER = 12, 5, 3, 3
-NEAR, FAR = range(7), (40, 41, 43)  # a stream's steps, and some in its future
-STEPS = (*NEAR, *FAR)
-
-
-@dataclass
-class Model:
-    """What the ledger promises, without a database. ``held`` maps a reservation to (amounts, state)."""
-
-    stream: bool
-    held: dict[str, tuple[dict[str, int], str]] = field(default_factory=dict)
-    give_backs: int = 0
-    blocked: bool = False
-
-    def total(self, dimension: str, *states: str) -> int:
-        return sum(amounts.get(dimension, 0) for amounts, state in self.held.values() if state in states)
-
-    def windows(self, *states: str) -> list[int]:
-        """What each window carries, untimed spend included."""
-        untimed = self.total("untimed", *states)
-        spans = [range(first, first + WINDOW) for first in range(max(STEPS) + 1)]
-        return [untimed + sum(self.total(f"step/{t}", *states) for t in span) for span in spans]
-
-    def fits(self, asked: dict[str, int]) -> bool:
-        def after(dimension: str) -> int:
-            return self.total(dimension, "open", "charge", "forfeit") + asked.get(dimension, 0)
-
-        if not self.stream:
-            return after("epsilon") <= CAPACITY and after("delta") <= DELTA
-        spans = [range(first, first + WINDOW) for first in range(max(STEPS) + 1)]
-        return all(after("untimed") + sum(after(f"step/{t}") for t in span) <= CAPACITY for span in spans)
-
-    def expected_refusal(self, asked: dict[str, int]) -> type[GraphveilError] | None:
-        if self.blocked:
-            return AccountBlocked
-        return None if self.fits(asked) else BudgetExceeded
-
-    def end(self, reservation: str, kind: str) -> bool:
-        """False when the ending is not allowed."""
-        amounts, state = self.held[reservation]
-        if state == "open":
-            self.held[reservation] = (amounts, kind)
-            self.give_backs = self.give_backs + 1 if kind == "release" else 0
-            self.blocked = self.blocked or self.give_backs >= BLOCK_AFTER
-        return state in ("open", kind)
-
-
-BASIC = st.fixed_dictionaries({"epsilon": st.integers(1, 6)}, optional={"delta": st.integers(0, 3)})
-STREAM = st.one_of(
-    st.fixed_dictionaries(
-        {f"step/{t}": st.integers(0, 4) for t in NEAR[::2]},
-        optional={
-            "untimed": st.integers(0, 2),
-            **{f"step/{t}": st.integers(0, 5) for t in (*NEAR[1::2], *FAR)},
-        },
-    ),
-    st.dictionaries(st.sampled_from([f"step/{t}" for t in STEPS]), st.integers(1, 5), max_size=2),
-    st.fixed_dictionaries({"untimed": st.integers(1, 3)}),
+from core.ledger import service
+from core.ledger.statement import AccountStatement
+from tests.support.ledger_model import (
+    BLOCK_AFTER,
+    DOMAIN,
+    OPEN,
+    ORDERS,
+    SPENT,
+    STEPS,
+    WINDOW,
+    Amounts,
+    Line,
+    Model,
+    Name,
+    Refusal,
 )
+
+BILLION = 10**9
+TERMS: dict[str, dict[str, Any]] = {
+    "basic": {"unit": "edge", "window": None, "filter": "basic"},
+    "renyi": {"unit": "edge", "window": None, "filter": "renyi", "orders": ORDERS},
+    "w-event": {"unit": "w-event", "window": WINDOW, "filter": "basic"},
+}
+CAPACITY = {"basic": (12, 5), "renyi": (16 * BILLION, 10**12), "w-event": (12, 5)}
+EXAMPLES = {"basic": 40, "renyi": 30, "w-event": 40}
+NOW = text("SELECT clock_timestamp()")
+DIGESTS = [{"edges.parquet": letter * 64} for letter in "ab"]
+QUOTAS = st.sampled_from([("team", "a"), ("team", "b"), ("project", "x")])
+TEAMS, PROJECTS = st.sampled_from([None, "a", "b"]), st.sampled_from([None, "x"])
+SHARE = st.integers(1, 12)
+SMALL = st.integers(0, 3)
+ENDINGS = st.sampled_from(["charge", "charge", "forfeit", "release", "release", "expire"])
+EXPIRIES = st.sampled_from([None, 3600.0, 0.0, 0.0])
+
+
+WHOLE = st.fixed_dictionaries({"epsilon": st.integers(1, 6), "delta": SMALL})
+UNTIMED = st.fixed_dictionaries({"untimed": st.integers(0, 3), "delta": st.just(0)})
+STEPPED = st.dictionaries(st.sampled_from([f"step/{t}" for t in STEPS]), st.integers(0, 5), max_size=4)
+CURVE = st.fixed_dictionaries(
+    {
+        f"rdp/{ORDERS[0]}": st.integers(0, 9).map(lambda n: n * 10**8),
+        f"rdp/{ORDERS[1]}": st.integers(0, 9).map(lambda n: n * 10**9),
+    }
+)
+JOBS = {"basic": st.one_of(WHOLE, WHOLE, st.just({})), "renyi": CURVE}
+JOBS["w-event"] = st.one_of(STEPPED, STEPPED, UNTIMED)
+OUTSIDE = {"basic": st.one_of(WHOLE, st.just({"epsilon": 0})), "renyi": CURVE, "w-event": UNTIMED}
+JOB = st.runner().flatmap(lambda machine: JOBS[machine.shape])
+ADJUSTMENT = st.runner().flatmap(lambda machine: OUTSIDE[machine.shape])
 
 
 class LedgerMachine(RuleBasedStateMachine):
@@ -83,88 +83,211 @@ class LedgerMachine(RuleBasedStateMachine):
 
     reservations = Bundle("reservations")
     database: Database
-    stream: bool
+    shape: str
 
     def __init__(self) -> None:
         super().__init__()
-        terms = {"unit": "w-event", "window": WINDOW} if self.stream else {"delta_atto": DELTA}
-        self.account = open_account(self.database, domain=new_id("domain"), nano_epsilon=CAPACITY, **terms)
-        self.model = Model(self.stream)
+        self.connection = self.database.engine.connect()
+        self.session = Session(self.connection, expire_on_commit=False)
+        epsilon, delta = CAPACITY[self.shape]
+        terms = {**TERMS[self.shape], "nano_epsilon": epsilon, "delta_atto": delta}
+        opening = {"tenant": "acme", "domain": new_id("domain"), "actor": "curator-a", "reason": "opened"}
+        # A refusal expires what the session keeps: the id is kept apart.
+        self.ids = {DOMAIN: self.call(service.open_account, **opening, **terms).id}
+        self.model = Model(self.shape, {DOMAIN: CAPACITY[self.shape]})
+        self.told: list[tuple[datetime, AccountStatement]] = []
 
-    @rule(target=reservations, basic=BASIC, stream=STREAM)
-    def reserve(self, basic: dict[str, int], stream: dict[str, int]) -> str:
-        asked = stream if self.stream else basic
-        expected = self.model.expected_refusal({d: a for d, a in asked.items() if a})
-        if expected is not None and (any(asked.values()) or expected is AccountBlocked):
-            with pytest.raises(expected):
-                reserve(self.database, self.account, asked)
-            return ""
-        reservation = reserve(self.database, self.account, asked)
-        self.model.held[reservation] = (asked, "open")
-        return reservation
+    def call(self, operation: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        """One transaction on the example's own connection."""
+        with self.session.begin():
+            return operation(self.session, *arguments, **named)
 
-    def _end(self, reservation: str, kind: str, operation: Callable[[], object]) -> None:
-        if not reservation:
-            return
-        if self.model.end(reservation, kind):
-            operation()
-            return
-        with pytest.raises(InvalidTransition):
-            operation()
+    def asked(self, refusal: Refusal, operation: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        """The ledger's answer, or its refusal, which must be the model's."""
+        if refusal is None:
+            return self.call(operation, *arguments, **named)
+        with pytest.raises(GraphveilError) as refused:
+            self.call(operation, *arguments, **named)
+        assert type(refused.value) is refusal
+        return refused.value
 
-    @rule(reservation=reservations)
-    def charge(self, reservation: str) -> None:
-        self._end(reservation, "charge", partial(charge, self.database, reservation))
-
-    @rule(reservation=reservations)
-    def forfeit(self, reservation: str) -> None:
-        read = {"reason": "read", "actor": "worker"}
-        self._end(reservation, "forfeit", partial(call, self.database, service.forfeit, reservation, **read))
-
-    @rule(reservation=reservations)
-    def give_back(self, reservation: str) -> None:
-        self._end(
-            reservation, "release", partial(give_back, self.database, reservation, block_after=BLOCK_AFTER)
-        )
-
-    @rule()
-    def unblock(self) -> None:
-        call(self.database, service.unblock, self.account.id, actor="curator", reason="looked into it")
-        self.model.blocked, self.model.give_backs = False, 0
-
-    @invariant()
-    def agrees(self) -> None:
-        found = call(self.database, service.statement, self.account.id)
-        assert (found.blocked, found.consecutive_give_backs) == (self.model.blocked, self.model.give_backs)
-        if not self.stream:
-            assert found.charged.nano_epsilon == self.model.total("epsilon", "charge", "forfeit")
-            assert found.reserved.nano_epsilon == self.model.total("epsilon", "open")
-            assert found.charged.delta_atto == self.model.total("delta", "charge", "forfeit")
-            return
-        spend = zip(found.steps.steps, found.steps.charged_nano_epsilon, strict=True)
-        assert {f"step/{t}": c for t, c in spend if c} == {
-            f"step/{t}": c for t in STEPS if (c := self.model.total(f"step/{t}", "charge", "forfeit"))
+    @rule(name=QUOTAS, share=SHARE)
+    def open_quota(self, name: Name, share: int) -> None:
+        capacity = (share * BILLION, 10**12) if self.shape == "renyi" else (share, 3)
+        refusal = None if self.model.capacity.get(name, capacity) == capacity else Conflict
+        terms = {
+            "nano_epsilon": capacity[0],
+            "delta_atto": capacity[1],
+            "actor": "curator-a",
+            "reason": "share",
         }
-        committed = self.model.windows("open", "charge", "forfeit")
-        assert found.remaining.nano_epsilon == CAPACITY - max(committed) >= 0
-        if found.tightest_window is not None:
-            first = found.tightest_window[1] - WINDOW + 1
-            window = committed[first] if first >= 0 else committed[0]
-            assert window == max(committed)
-        assert call(self.database, audit.unsummed, self.account.id, WINDOW) == []
+        scope = {"scope": name[0], "name": name[1]}
+        quota = self.asked(refusal, service.open_quota, self.ids[DOMAIN], **scope, **terms)
+        if refusal is None:
+            self.model.capacity[name] = capacity
+            assert self.ids.setdefault(name, quota.id) == quota.id
+
+    @rule(
+        target=reservations,
+        asked=JOB,
+        team=TEAMS,
+        project=PROJECTS,
+        expiry=EXPIRIES,
+        stray=st.integers(0, 19),
+    )
+    def reserve(self, **request: Any) -> tuple[str, Line]:
+        return self._reserve(**request)
+
+    @rule(target=reservations, asked=JOB, team=TEAMS, project=PROJECTS, expiry=EXPIRIES)
+    def reserve_again(self, **request: Any) -> tuple[str, Line]:
+        # Twice among the rules, so that a life has something to end.
+        return self._reserve(**request)
+
+    def _reserve(
+        self, asked: Amounts, team: str | None, project: str | None, expiry: float | None, stray: int = 1
+    ) -> tuple[str, Line]:
+        accounts = self.model.spanned(asked, team, project)
+        refusal = self.model.reserve_refusal(asked, accounts, bool(stray))
+        answer = self.asked(
+            refusal,
+            service.reserve,
+            self.ids[DOMAIN],
+            amounts=asked,
+            unit=TERMS[self.shape]["unit"] if stray else "pair",
+            window=TERMS[self.shape]["window"],
+            job_id="job_1",
+            actor="requester",
+            expires_in_seconds=expiry,
+            team=team,
+            project=project,
+        )
+        if refusal is not None:
+            if refusal is BudgetExceeded:
+                self._names_the_one_that_refuses(
+                    answer, [a for a in accounts if not self.model.fits(a, asked)]
+                )
+            return "", Line([], {})
+        line = Line(accounts, asked, overdue=expiry == 0.0)
+        self.model.lines.append(line)
+        return answer, line
+
+    def _names_the_one_that_refuses(self, refusal: GraphveilError, full: list[Name]) -> None:
+        names = {self.ids[name]: name for name in full}
+        named = names[refusal.members["account_id"]]
+        assert DOMAIN not in full or named == DOMAIN
+        quota = None if named == DOMAIN else {"scope": named[0], "name": named[1]}
+        assert refusal.members["quota"] == quota
+
+    @rule(reservation=reservations, kind=ENDINGS, counts=st.booleans(), digests=st.integers(0, 1))
+    def end(self, reservation: tuple[str, Line], kind: str, counts: bool, digests: int) -> None:
+        if not reservation[0]:
+            return
+        how: dict[str, tuple[Any, dict[str, Any]]] = {
+            "charge": (service.charge, {"digests": DIGESTS[digests], "free": not counts}),
+            "forfeit": (service.forfeit, {"reason": "read"}),
+            "release": (service.release, {"reason": "lost", "give_back": counts, "block_after": BLOCK_AFTER}),
+            "expire": (service.expire, {"reason": "time"}),
+        }
+        operation, named = how[kind]
+        moves = kind == "forfeit" or (counts and kind != "expire")
+        refusal = self.model.end(
+            reservation[1], kind, counts=moves, digests=digests if kind == "charge" else 0
+        )
+        self.asked(refusal, operation, reservation[0], actor="worker", **named)
+
+    @rule(reservation=reservations)
+    def keep(self, reservation: tuple[str, Line]) -> None:
+        if reservation[0]:
+            ended = reservation[1].state != "open"
+            self.asked(InvalidTransition if ended else None, service.keep, reservation[0])
+            reservation[1].kept = not ended
+
+    @precondition(lambda self: self.model.lines)
+    @rule(kind=st.sampled_from(["unblock", "unblock", "derive", "expose"]))
+    def note(self, kind: str) -> None:
+        if kind == "unblock":
+            self.call(service.unblock, self.ids[DOMAIN], actor="curator-a", reason="looked into it")
+            self.model.blocked, self.model.give_backs = False, 0
+            return
+        operation = service.derive if kind == "derive" else service.expose
+        note = {"job_id": "job_1", "digests": DIGESTS[0], "actor": "worker", "reason": "another sample"}
+        self.call(operation, self.ids[DOMAIN], **note)
+        self.model.exposed = self.model.exposed or kind == "expose"
+
+    @rule(name=st.one_of(st.just(DOMAIN), QUOTAS), asked=ADJUSTMENT)
+    def adjust(self, name: Name, asked: Amounts) -> None:
+        if name in self.ids:
+            refusal = self.model.adjust_refusal(name, asked)
+            named = {"amounts": asked, "actor": "curator-a", "reason": "a paper's table"}
+            self.asked(refusal, service.adjust, self.ids[name], **named)
+            if refusal is None:
+                self.model.lines.append(Line([name], asked, "adjust"))
+
+    @rule(name=st.one_of(st.just(DOMAIN), QUOTAS), epsilon=SMALL, delta=SMALL, alone=st.integers(0, 4))
+    def grant(self, name: Name, epsilon: int, delta: int, alone: int) -> None:
+        if name in self.ids:
+            refusal = self.model.grant_refusal(epsilon, delta, bool(alone))
+            persons = {"actor": "curator-a", "approver": "curator-b" if alone else "curator-a"}
+            given = {"nano_epsilon": epsilon, "delta_atto": delta, "reason": "a second wave"}
+            self.asked(refusal, service.grant, self.ids[name], **given, **persons)
+            if refusal is None:
+                before = self.model.capacity[name]
+                self.model.capacity[name] = (before[0] + epsilon, before[1] + delta)
+
+    @rule(name=st.one_of(st.just(DOMAIN), QUOTAS))
+    def look(self, name: Name) -> None:
+        if name in self.ids:
+            self._told(name)
+
+    def _told(self, name: Name) -> AccountStatement:
+        """The account's statement, which must be the model's."""
+        with self.session.begin():
+            found = service.statement(self.session, self.ids[name])
+            self.told.append((self.session.execute(NOW).scalar_one(), found))
+        model, (epsilon, delta) = self.model, self.model.capacity[name]
+        if name == DOMAIN:
+            standing = (found.blocked, found.exposed, found.consecutive_give_backs)
+            assert standing == (model.blocked, model.exposed, model.give_backs)
+        assert (found.capacity.nano_epsilon, found.capacity.delta_atto) == (epsilon, delta)
+        if self.shape == "renyi":
+            curve = model.capacities(name).items()
+            assert found.remaining.nano_epsilon == max(
+                c - model.total(name, d, OPEN + SPENT) for d, c in curve
+            )
+            return found
+        assert found.charged.delta_atto == model.total(name, "delta", SPENT)
+        assert found.reserved.delta_atto == model.total(name, "delta", OPEN)
+        if self.shape == "basic":
+            assert found.charged.nano_epsilon == model.total(name, "epsilon", SPENT)
+            assert found.reserved.nano_epsilon == model.total(name, "epsilon", OPEN)
+            return found
+        committed = model.windows(name, OPEN + SPENT)
+        assert found.remaining.nano_epsilon == epsilon - max(committed) >= 0
+        spend = zip(found.steps.steps, found.steps.charged_nano_epsilon, strict=True)
+        charged = {t: model.total(name, f"step/{t}", SPENT) for t in STEPS}
+        assert {t: c for t, c in spend if c} == {t: c for t, c in charged.items() if c}
+        return found
 
     def teardown(self) -> None:
-        assert call(self.database, service.verify, self.account.id).violations == ()
+        try:
+            for name, account_id in self.ids.items():
+                self._told(name)
+                assert self.call(service.verify, account_id).violations == ()
+            moment, then = self.told[len(self.told) // 2]
+            again = self.call(service.statement, then.account_id, as_of=moment)
+            assert replace(again, as_of=None) == then
+        finally:
+            self.connection.close()
 
 
-@pytest.mark.parametrize("stream", [False, True], ids=["basic", "w-event"])
-def test_the_ledger_is_its_model(module_database: Database, stream: bool) -> None:
-    machine = type("Machine", (LedgerMachine,), {"database": module_database, "stream": stream})
+@pytest.mark.parametrize("shape", EXAMPLES)
+def test_the_ledger_is_its_model(module_database: Database, shape: str) -> None:
+    machine = type("Machine", (LedgerMachine,), {"database": module_database, "shape": shape})
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=70,
-            stateful_step_count=12,
+            max_examples=EXAMPLES[shape],
+            stateful_step_count=10,
             deadline=None,
             suppress_health_check=[HealthCheck.too_slow],
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -27,7 +28,8 @@ def environment(settings: Settings, **changed: Any) -> dict[str, str]:
     """A process's environment from which it reads these settings, with some changed."""
     values = settings.model_dump() | changed
     plain = {name: v.get_secret_value() if isinstance(v, SecretStr) else v for name, v in values.items()}
-    own = {f"GRAPHVEIL_{name.upper()}": str(value) for name, value in plain.items()}
+    texts = {n: json.dumps(v) if isinstance(v, list | tuple | dict) else str(v) for n, v in plain.items()}
+    own = {f"GRAPHVEIL_{name.upper()}": value for name, value in texts.items()}
     return {**os.environ, **own}
 
 

@@ -6,9 +6,12 @@ that boundary is for is tested in tests/fault and in one test of each kind of wo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from unittest import mock
+
+from sqlalchemy.exc import SQLAlchemyError
 
 from core.errors import LeaseLost, PrivacyViolation
 from core.outbox.models import Topic
@@ -37,11 +40,23 @@ class _Channel:
         self._orders.record(entry.to_json())
 
     def progress(self, stage: str, done: int, total: int) -> None:
-        self._orders.progress(stage, done, total)
+        with suppress(SQLAlchemyError):  # as the supervisor has it
+            self._orders.progress(stage, done, total)
 
 
 def taken(settings: Settings, topic: Topic, subject_id: str, sabotage: Sabotage | None = None) -> bool:
     """The work was taken as far as a worker can; False if it was not free."""
+    process = open_process(settings)
+    try:
+        with children_inline(sabotage):
+            return take(process, topic, subject_id, lambda: False)
+    finally:
+        process.services.close()
+
+
+@contextmanager
+def children_inline(sabotage: Sabotage | None = None) -> Iterator[None]:
+    """Every child's work is done in this process, on the thread of its worker."""
 
     def supervise(kind: str, folder: Path, settings: Settings, pulse: Pulse, orders: Orders) -> Ending:
         try:
@@ -54,17 +69,13 @@ def taken(settings: Settings, topic: Topic, subject_id: str, sabotage: Sabotage 
             return Ending.VIOLATION
         except MemoryError:
             return Ending.MEMORY
+        except SQLAlchemyError:
+            return Ending.LOST  # as the supervisor has it: the database says later what was recorded
         except Exception:
             return Ending.FAILED
         return Ending.FINISHED
 
-    process = open_process(settings)
-    try:
-        with (
-            mock.patch.multiple("worker.jobs", supervise=supervise),
-            mock.patch.multiple("worker.ticks", supervise=supervise),
-            mock.patch.multiple("worker.evaluations", supervise=supervise),
-        ):
-            return take(process, topic, subject_id, lambda: False)
-    finally:
-        process.services.close()
+    with ExitStack() as patches:
+        for module in ("jobs", "ticks", "evaluations", "ingests", "audits"):
+            patches.enter_context(mock.patch(f"worker.{module}.supervise", supervise))
+        yield

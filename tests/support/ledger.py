@@ -37,6 +37,8 @@ def reserve(
     *,
     job_id: str = "job_1",
     expires_in_seconds: float | None = 3600.0,
+    team: str | None = None,
+    project: str | None = None,
 ) -> str:
     """One reservation in a transaction of its own."""
     with database.transaction() as session:
@@ -49,7 +51,47 @@ def reserve(
             job_id=job_id,
             actor="requester",
             expires_in_seconds=expires_in_seconds,
+            team=team,
+            project=project,
         )
+
+
+def open_quota(
+    database: Database, account: BudgetAccount, scope: str, name: str, nano_epsilon: int, delta_atto: int = 0
+) -> BudgetAccount:
+    """A quota of the account."""
+    return call(
+        database,
+        service.open_quota,
+        account.id,
+        scope=scope,
+        name=name,
+        nano_epsilon=nano_epsilon,
+        delta_atto=delta_atto,
+        actor="curator-a",
+        reason="a share",
+    )
+
+
+def grant(database: Database, account: BudgetAccount, nano_epsilon: int, delta_atto: int = 0) -> Any:
+    """Capacity given by two persons."""
+    return call(
+        database,
+        service.grant,
+        account.id,
+        nano_epsilon=nano_epsilon,
+        delta_atto=delta_atto,
+        actor="curator-a",
+        approver="curator-b",
+        reason="a second wave",
+    )
+
+
+def adjust(database: Database, account: BudgetAccount, amounts: Mapping[str, int]) -> Any:
+    """Spend outside the service, put on record."""
+    return call(
+        database, service.adjust, account.id, amounts=amounts, actor="curator-a", reason="a paper's table"
+    )
 
 
 def call(database: Database, operation: Any, *arguments: Any, **named: Any) -> Any:

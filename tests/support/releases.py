@@ -54,8 +54,8 @@ def ready_dataset(services: Services, principal: Principal, name: str = "ring", 
 def queued_job(
     services: Services, principal: Principal, dataset_id: str, key: str = "k1", **asked: Any
 ) -> Job:
-    """A job of epsilon 1 that waits for a worker."""
-    request = JobRequest(**({"dataset_id": dataset_id, "epsilon": "1"} | asked))
+    """A job of epsilon 1 that waits for a worker, whether or not there is another like it."""
+    request = JobRequest(**({"dataset_id": dataset_id, "epsilon": "1", "repeat": True} | asked))
     return submit_job(services, principal, request, key)[0]
 
 

@@ -69,7 +69,7 @@ def test_a_refusal_is_a_typed_error(house_sdk: Graphveil, ready_dataset: str):
 
 
 def test_a_failed_job_has_no_report(house_sdk: Graphveil, ready_dataset: str):
-    job = house_sdk.submit(ready_dataset, epsilon="1")
+    job = house_sdk.submit(ready_dataset, epsilon="1", repeat=True)
     assert house_sdk.cancel(job.id).state == "cancelled"
     assert house_sdk.wait(job.id).state == "cancelled"
     with pytest.raises(ProblemError, match="cancelled"):

@@ -71,7 +71,8 @@ def test_a_job_from_plan_to_download(
     planned = house_command("plan", ready_dataset, "--epsilon", "0.5").stdout
     assert "epsilon 0.5" in planned
     assert "chosen by auto" in planned
-    submitted = house_command.json("submit", ready_dataset, "--epsilon", "0.5", "--label", "from a shell")
+    named = ("--label", "from a shell", "--repeat")
+    submitted = house_command.json("submit", ready_dataset, "--epsilon", "0.5", *named)
     assert isinstance(submitted, dict)
     assert submitted["label"] == "from a shell"
     assert submitted["id"] in house_command("jobs", "--state", "queued").stdout
@@ -132,3 +133,11 @@ def test_keys_are_made_listed_and_revoked(
     assert "revoked" in runner.invoke(keys.app, ["list", "--tenant", tenant.name]).stdout
     bad = runner.invoke(keys.app, ["create", "--tenant", "No Tenant", "--name", "x", "--role", "curator"])
     assert bad.exit_code == 2
+
+
+def test_a_published_model_is_drawn_from_again(house_command: Command, published_job: str):
+    made = house_command.json("sample", published_job, "--format", "csv", "--label", "again")
+    assert isinstance(made, dict)
+    assert made["sample_of"] == published_job
+    assert "charged nothing" in house_command("job", made["id"]).stdout
+    assert "budget returned" in house_command("cancel", made["id"]).stdout

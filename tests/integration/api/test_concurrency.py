@@ -22,7 +22,7 @@ CALLERS = 64
 def post(address: str, tenant: Tenant, dataset_id: str, keys: list[str]) -> list[httpx.Response]:
     """One POST /jobs for each key, all under way together, each on a connection of its own."""
     headers = {"Authorization": f"Bearer {tenant.token(Role.REQUESTER)}"}
-    body = {"dataset_id": dataset_id, "epsilon": "1"}
+    body = {"dataset_id": dataset_id, "epsilon": "1", "repeat": True}
 
     def one(key: str) -> httpx.Response:
         with httpx.Client(base_url=address, headers=headers, timeout=60) as client:
@@ -62,7 +62,7 @@ def test_no_202_leaves_before_its_commit(
     headers = {"Authorization": f"Bearer {house.token(Role.REQUESTER)}"}
     with httpx.Client(base_url=address, headers=headers) as client, database_of.engine.connect() as other:
         for _ in range(20):
-            body = {"dataset_id": ready_dataset, "epsilon": "0.01"}
+            body = {"dataset_id": ready_dataset, "epsilon": "0.01", "repeat": True}
             answer = client.post("/jobs", json=body, headers={"Idempotency-Key": secrets.token_hex(8)})
             found = other.execute(Job.__table__.select().where(Job.id == answer.json()["id"])).all()
             other.rollback()

@@ -128,7 +128,7 @@ def test_the_ledger_is_paged(house: Tenant, published_job: str, ready_dataset: s
     everything = house.call("GET", path, Role.AUDITOR).json()["items"]
     assert [entry["kind"] for entry in everything[:3]] == ["grant", "reserve", "charge"]
     first = house.call("GET", f"{path}?limit=1").json()
-    second = house.call("GET", f"{path}?limit=1&after={first['next_after']}").json()
+    second = house.call("GET", f"{path}?limit=1&cursor={first['next_cursor']}").json()
     assert first["items"] + second["items"] == everything[:2]
     assert everything[1]["previous_hash"] == everything[0]["hash"]
     assert house.call("GET", f"{path}?limit=0").status_code == 422
@@ -137,6 +137,6 @@ def test_the_ledger_is_paged(house: Tenant, published_job: str, ready_dataset: s
 def test_datasets_are_paged(tenant: Tenant):
     ids = [tenant.register()["id"] for _ in range(3)]
     first = tenant.call("GET", "/datasets?limit=2").json()
-    second = tenant.call("GET", f"/datasets?limit=2&before={first['next_before']}").json()
+    second = tenant.call("GET", f"/datasets?limit=2&cursor={first['next_cursor']}").json()
     assert [d["id"] for d in first["items"] + second["items"]] == ids[::-1]
-    assert second["next_before"] is None
+    assert second["next_cursor"] is None

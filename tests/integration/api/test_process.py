@@ -1,20 +1,56 @@
-"""``python -m api`` as a process: two listeners, and an orderly end."""
+"""``python -m api`` as processes: one address, metrics apart and added up, and an orderly end."""
 
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
+import pytest
 
 from core.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[3]
+SECONDS = 60
+
+
+@dataclass
+class Api:
+    """A running service, and where it answers."""
+
+    process: subprocess.Popen[str]
+    url: str
+    metrics_url: str
+
+    def metrics(self) -> str:
+        return httpx.get(self.metrics_url, timeout=10).text
+
+    def pids(self) -> set[int]:
+        """The processes that serve."""
+        return {
+            int(pid) for pid in re.findall(r'process_resident_memory_bytes\{pid="(\d+)"\}', self.metrics())
+        }
+
+    def counted(self) -> float:
+        """How many answers of ``/healthz`` all processes have counted together."""
+        found = re.search(r'graphveil_http_requests_total\{[^}]*route="/healthz"\} (\S+)', self.metrics())
+        return float(found[1]) if found else 0.0
+
+    def answers(self) -> bool:
+        """Whether a fresh connection is served."""
+        try:
+            return httpx.get(f"{self.url}/healthz", timeout=2).status_code == 200
+        except httpx.TransportError:
+            return False
 
 
 def free_port() -> int:
@@ -23,43 +59,98 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def test_the_process_serves_keeps_metrics_apart_and_ends_when_told(api_settings: Settings):
-    port, metrics_port = free_port(), free_port()
+def until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + SECONDS
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+@contextmanager
+def api(settings: Settings, processes: int, port: int | None = None) -> Iterator[Api]:
+    """The service on a port of its own; killed at the end, if it still runs."""
+    port, metrics_port = port or free_port(), free_port()
     environment = {
         **os.environ,
-        "GRAPHVEIL_DATABASE_URL": api_settings.database_url,
-        "GRAPHVEIL_REDIS_URL": api_settings.redis_url,
-        "GRAPHVEIL_STORAGE_URL": api_settings.storage_url,
-        "GRAPHVEIL_MASTER_KEY": api_settings.master_key.get_secret_value(),
-        "GRAPHVEIL_FINGERPRINT_KEY": api_settings.fingerprint_key.get_secret_value(),
+        "GRAPHVEIL_DATABASE_URL": settings.database_url,
+        "GRAPHVEIL_REDIS_URL": settings.redis_url,
+        "GRAPHVEIL_STORAGE_URL": settings.storage_url,
+        "GRAPHVEIL_MASTER_KEY": settings.master_key.get_secret_value(),
+        "GRAPHVEIL_FINGERPRINT_KEY": settings.fingerprint_key.get_secret_value(),
         "GRAPHVEIL_PORT": str(port),
         "GRAPHVEIL_METRICS_PORT": str(metrics_port),
+        "GRAPHVEIL_API_PROCESSES": str(processes),
     }
     process = subprocess.Popen(
         [sys.executable, "-m", "api"], cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True
     )
-    public, internal = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{metrics_port}"
     try:
-        assert answers(f"{public}/readyz")["ready"] is True
-        assert httpx.get(f"{public}/metrics").status_code == 404
-        metrics = httpx.get(f"{internal}/metrics").text
-        assert 'graphveil_http_requests_total{code="200",method="GET",route="/readyz"}' in metrics
-        assert "process_resident_memory_bytes" in metrics
+        yield Api(process, f"http://127.0.0.1:{port}", f"http://127.0.0.1:{metrics_port}/metrics")
     finally:
-        process.send_signal(signal.SIGTERM)
-        _, log = process.communicate(timeout=20)
-    assert process.returncode in (0, -signal.SIGTERM)
+        process.kill()
+        process.communicate(timeout=20)
+
+
+def test_the_process_serves_keeps_metrics_apart_and_ends_when_told(api_settings: Settings):
+    with api(api_settings, 1) as service:
+        until(service.answers)
+        assert httpx.get(f"{service.url}/readyz", timeout=10).json()["ready"] is True
+        assert httpx.get(f"{service.url}/metrics").status_code == 404
+        assert (
+            'graphveil_http_requests_total{code="200",method="GET",route="/readyz"} 1.0' in service.metrics()
+        )
+        assert len(service.pids()) == 1
+        service.process.send_signal(signal.SIGTERM)
+        _, log = service.process.communicate(timeout=40)
+    assert service.process.returncode == 0
     lines = log.splitlines()
     assert any('"event": "serving"' in line for line in lines)
     assert any('"route": "/readyz"' in line for line in lines)
 
 
-def answers(url: str) -> dict[str, object]:
-    """The first answer of a service that is starting."""
-    deadline = time.monotonic() + 20
-    while True:
-        try:
-            return httpx.get(url, timeout=10).json()
-        except httpx.TransportError:
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+def test_processes_share_the_address_and_their_counts_are_added_up(api_settings: Settings):
+    with api(api_settings, 2) as service:
+        until(service.answers)
+        first = service.pids()
+        assert len(first) == 2
+        until(lambda: all(service.answers() for _ in range(20)))  # connections fall to one or the other
+        before = service.counted()
+        answered = sum(service.answers() for _ in range(40))
+        assert answered >= 1
+        assert service.counted() == before + answered
+
+        # One dies: what it counted stays, its connections wait, and another takes its place.
+        dead = min(first)
+        os.kill(dead, signal.SIGKILL)
+        until(lambda: dead not in service.pids() and len(service.pids()) == 2)
+        assert service.counted() >= before + answered
+        until(lambda: all(service.answers() for _ in range(20)))
+
+        # The parent is killed: nobody is left who could serve under its address.
+        left = service.pids()
+        service.process.kill()
+        service.process.wait(timeout=10)
+        until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in left))
+
+
+def test_an_address_that_is_taken_ends_the_process_with_an_error(api_settings: Settings):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        with api(api_settings, 2, port=taken.getsockname()[1]) as service:
+            _, log = service.process.communicate(timeout=SECONDS)
+        assert service.process.returncode != 0
+        assert "Address already in use" in log
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_every_process_has_a_socket_of_its_own(api_settings: Settings, host: str):
+    from api.processes import listening
+
+    settings = api_settings.model_copy(update={"host": host, "port": free_port(), "api_processes": 3})
+    sockets = listening(settings)
+    try:
+        assert [one.getsockname()[:2] for one in sockets] == [(host, settings.port)] * 3
+        with pytest.raises(OSError, match="in use"):
+            listening(settings)
+    finally:
+        for one in sockets:
+            one.close()

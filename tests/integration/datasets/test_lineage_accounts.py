@@ -43,6 +43,19 @@ def test_other_terms_are_rejected_with_the_domain_to_use(curator: Curator) -> No
     assert curator.objects() == [key for key in curator.objects() if "graph" in key]
 
 
+def test_a_known_content_does_not_attach_under_a_looser_policy(curator: Curator) -> None:
+    first = curator.ready(name="first", policy={"approval_above_epsilon": "0.5"})
+    loose = curator.register(name="loose")
+    rejected = curator.validate(curator.send(loose, SAME))
+    assert rejected.state == "rejected"
+    assert rejected.ingest_report is not None
+    assert "policy allows more" in rejected.ingest_report["message"]
+    assert account(curator, loose.id) == loose.account_id
+    alike = curator.register(name="alike", policy={"approval_above_epsilon": "0.5", "methods": ["edgerand"]})
+    assert curator.validate(curator.send(alike, SAME)).state == "ready"
+    assert account(curator, alike.id) == first.account_id
+
+
 def test_a_public_copy_of_a_secret_is_rejected(curator: Curator) -> None:
     curator.ready(name="secret")
     copy = curator.register(name="demo", public=True)

@@ -30,7 +30,7 @@ def test_a_registered_dataset_has_an_account_and_a_key(curator: Curator) -> None
         "edge",
         "basic",
     )
-    assert view.allowed_kinds == ("pure", "approximate")
+    assert view.policy.kinds == ("pure", "approximate")
     statement = queries.budget(curator.services, curator.principal, dataset.id)
     assert statement.capacity.nano_epsilon == 2_500_000_000
     assert statement.capacity.delta_atto == 10**12
@@ -78,7 +78,9 @@ def test_a_refused_registration_leaves_nothing(curator: Curator) -> None:
         curator.register(protection_domain="elsewhere")
     with pytest.raises(InvalidInput):
         curator.register(name="w", unit="w-event")
-    assert [view.name for view in queries.list_datasets(curator.services, curator.principal)] == ["trial"]
+    assert [view.name for view in queries.list_datasets(curator.services, curator.principal).items] == [
+        "trial"
+    ]
     curator.register(name="elsewhere", epsilon="7")  # no account of that domain was left behind
 
 
@@ -96,7 +98,7 @@ def test_a_missing_master_key_stops_registration(curator: Curator) -> None:
     blind = Curator(replace(curator.services, settings=settings), curator.principal)
     with pytest.raises(InvalidInput, match="GRAPHVEIL_MASTER_KEY"):
         blind.register()
-    assert queries.list_datasets(curator.services, curator.principal) == []
+    assert queries.list_datasets(curator.services, curator.principal).items == []
 
 
 def test_roles_and_tenants(curator: Curator) -> None:
@@ -126,13 +128,13 @@ def test_roles_and_tenants(curator: Curator) -> None:
             ask(services, stranger, dataset.id)
     with pytest.raises(NotFound):
         Curator(services, stranger).send(dataset)
-    assert queries.list_datasets(services, stranger) == []
+    assert queries.list_datasets(services, stranger).items == []
 
 
 def test_pages(curator: Curator) -> None:
     ids = [curator.register(name=f"d{number}").id for number in range(5)]
     first = queries.list_datasets(curator.services, curator.principal, limit=3)
-    rest = queries.list_datasets(curator.services, curator.principal, before=first[-1].id, limit=3)
-    assert sorted(view.id for view in first + rest) == sorted(ids)
+    rest = queries.list_datasets(curator.services, curator.principal, cursor=first.next_cursor, limit=3)
+    assert sorted(view.id for view in (*first.items, *rest.items)) == sorted(ids)
     with pytest.raises(InvalidInput):
         queries.list_datasets(curator.services, curator.principal, limit=501)

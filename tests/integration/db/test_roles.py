@@ -74,7 +74,6 @@ def refused(database: Database, statement: str) -> None:
         "DELETE FROM metered_reads",
         "DROP TABLE ledger_entries",
         "CREATE TABLE mine (id integer)",
-        "UPDATE budget_accounts SET capacity_nano_epsilon = capacity_nano_epsilon * 2",
         "UPDATE budget_balances SET capacity = capacity * 2",
         "UPDATE budget_balances SET binding = false",
         "DELETE FROM budget_accounts",

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from sqlalchemy import select, text
 
-from core import clock
 from core.db.session import Database
 from core.errors import InvalidInput, NotFound, Unauthenticated
 from core.identity import service
 from core.identity.models import ApiKey, Role
+from core.settings import Settings
 from tests.support.ledger import call
 
 
@@ -48,7 +48,7 @@ def test_tokens_are_never_alike(module_database: Database) -> None:
 def test_every_cause_of_refusal_reads_the_same(module_database: Database) -> None:
     revoked, revoked_token = create(module_database)
     call(module_database, service.revoke_key, "acme", revoked.id)
-    expired, expired_token = create(module_database, expires_at=clock.now() + timedelta(hours=1))
+    expired, expired_token = create(module_database, lifetime=timedelta(hours=1))
     with module_database.transaction() as session:
         session.execute(text("UPDATE api_keys SET expires_at = now() WHERE id = :id"), {"id": expired.id})
     _, live = create(module_database)
@@ -70,9 +70,45 @@ def test_every_cause_of_refusal_reads_the_same(module_database: Database) -> Non
     call(module_database, service.authenticate, live)
 
 
-def test_a_key_with_a_future_expiry_opens(module_database: Database) -> None:
-    _, token = create(module_database, expires_at=clock.now() + timedelta(hours=1))
-    call(module_database, service.authenticate, token)
+def test_a_key_opens_until_it_expires_by_the_databases_clock(module_database: Database) -> None:
+    key, token = create(module_database, lifetime=timedelta(hours=1))
+    assert key.expires_at is not None
+    assert key.expires_at - key.created_at == timedelta(hours=1)
+    principal, left = call(module_database, service.look_up, token)
+    assert principal.expires_at == key.expires_at
+    assert left is not None
+    assert 3_500 < left <= 3_600
+
+
+def test_person_team_and_maker_are_kept(module_database: Database) -> None:
+    asked = {"tenant": "kept", "person": "requester-a", "team": "epidemiology", "created_by": "key_maker"}
+    key, token = create(module_database, **asked)
+    principal = call(module_database, service.authenticate, token)
+    assert (principal.person, principal.team) == ("requester-a", "epidemiology")
+    [view] = call(module_database, service.list_keys, "kept")
+    assert (view.person, view.team, view.created_by) == ("requester-a", "epidemiology", "key_maker")
+    assert (view.id, view.state, view.roles) == (key.id, "active", (Role.CURATOR, Role.REQUESTER))
+
+
+def test_the_listing_tells_what_still_opens(module_database: Database) -> None:
+    revoked, _ = create(module_database, tenant="states")
+    call(module_database, service.revoke_key, "states", revoked.id)
+    expired, _ = create(module_database, tenant="states", lifetime=timedelta(hours=1))
+    with module_database.transaction() as session:
+        session.execute(text("UPDATE api_keys SET expires_at = now() WHERE id = :id"), {"id": expired.id})
+    create(module_database, tenant="states")
+    listed = call(module_database, service.list_keys, "states")
+    assert [view.state for view in listed] == ["active", "expired", "revoked"]
+
+
+def test_how_long_a_key_may_live_is_a_setting() -> None:
+    settings = Settings(default_key_days=30, max_key_days=60)
+    assert service.lifetime_of(settings, None) == timedelta(days=30)
+    assert service.lifetime_of(settings, 60) == timedelta(days=60)
+    for days in (0, -1, 61):
+        with pytest.raises(InvalidInput):
+            service.lifetime_of(settings, days)
+    assert service.lifetime_of(Settings(default_key_days=90, max_key_days=60), None) == timedelta(days=60)
 
 
 def test_revoking_is_the_tenants_own_and_may_be_repeated(module_database: Database) -> None:
@@ -99,8 +135,16 @@ def test_revoking_is_the_tenants_own_and_may_be_repeated(module_database: Databa
         ({"name": "n" * 129}, "name"),
         ({"roles": []}, "roles"),
         ({"roles": ["admin"]}, "roles"),
-        ({"expires_at": datetime(2999, 1, 1)}, "expires_at"),
-        ({"expires_at": clock.now() - timedelta(seconds=1)}, "expires_at"),
+        ({"name": "padded "}, "name"),
+        ({"name": "zero\u200bwidth"}, "name"),
+        ({"person": ""}, "person"),
+        ({"person": "curator-a "}, "person"),
+        ({"person": "curator-a\x00"}, "person"),
+        ({"person": "p" * 129}, "person"),
+        ({"team": "Team A"}, "team"),
+        ({"team": ""}, "team"),
+        ({"lifetime": timedelta(0)}, "lifetime"),
+        ({"lifetime": timedelta(seconds=-1)}, "lifetime"),
     ],
 )
 def test_what_makes_no_key(module_database: Database, changes: dict[str, Any], field: str) -> None:

@@ -134,8 +134,8 @@ def test_events_count_up_are_bounded_and_carry_names_only(services: Services, pr
     for done in range(5):
         publish.record_event(few, work, stage="fit", done=done, total=5)
     seen = job_queries.events(services, principal, job.id)
-    assert [(e.sequence, e.done) for e in seen] == [(1, 0), (2, 1), (3, 2)]
-    assert [e.sequence for e in job_queries.events(services, principal, job.id, after=2)] == [3]
+    assert [(e.sequence, e.done) for e in seen] == [(3, 0), (4, 1), (5, 2)]  # after queued and running
+    assert [e.sequence for e in job_queries.events(services, principal, job.id, after=4)] == [5]
     for stage in ("node 17", "Fit", "", "x" * 65):
         with pytest.raises(InvalidInput):
             publish.record_event(few, work, stage=stage, done=0, total=1)

@@ -184,7 +184,7 @@ def test_concurrent_posts_never_reserve_more_than_there_is(services: Services, p
 
     def post(number: int) -> bool:
         try:
-            submit_job(services, principal, ask(dataset), f"key-{number}")
+            submit_job(services, principal, ask(dataset, repeat=True), f"key-{number}")
         except BudgetExceeded:
             return False
         return True
@@ -205,7 +205,7 @@ def test_a_dataset_must_be_ready_and_its_policy_must_allow_the_guarantee(
         submit_job(services, principal, ask(empty), "not-ready")
     assert caught.value.members["state"] == "registered"
     strict = ready_dataset(
-        services, principal, "strict", protection_domain="s", allowed_kinds=("approximate",)
+        services, principal, "strict", protection_domain="s", policy={"kinds": ("approximate",)}
     )
     with pytest.raises(KindNotAllowed):
         submit_job(services, principal, ask(strict), "kind")

@@ -110,6 +110,7 @@ def test_a_refusal_names_all_figures_and_changes_nothing(
         "capacity": "1",
         "charged": "0.4",
         "reserved": "0.5",
+        "quota": None,
     }
     assert statement(module_database, account) == before
     reserve(module_database, account, {"epsilon": TENTH})

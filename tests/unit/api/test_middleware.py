@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import traceback
 from collections.abc import AsyncIterator, Iterator
 
 import httpx
@@ -9,11 +11,14 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
+from structlog.testing import capture_logs
 
 from api.metrics import HttpMetrics
-from api.middleware import BodyLimit, Boundary
+from api.middleware import AnswerBroken, BodyLimit, Boundary
 
 LIMIT = 1000
+HEAD_BYTES = 4_096
+SECONDS = 0.3
 
 
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
@@ -22,8 +27,10 @@ async def echo(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def served(app: ASGIApp) -> httpx.AsyncClient:
-    limited = BodyLimit(app, limit_of=lambda scope: None if scope["path"] == "/stream" else LIMIT)
-    transport = httpx.ASGITransport(Boundary(limited, HttpMetrics()))
+    limited = BodyLimit(
+        app, limit_of=lambda scope: None if scope["path"] == "/stream" else LIMIT, seconds=SECONDS
+    )
+    transport = httpx.ASGITransport(Boundary(limited, HttpMetrics(), HEAD_BYTES))
     return httpx.AsyncClient(transport=transport, base_url="http://test")
 
 
@@ -69,14 +76,49 @@ async def test_routes_that_count_for_themselves_are_left_alone():
 async def test_a_failure_in_the_middle_of_an_answer_breaks_it_off():
     def half() -> Iterator[bytes]:
         yield b"the first half"
-        raise RuntimeError("no more")
+        raise RuntimeError("person 17 knows person 4")
 
     async def failing(scope: Scope, receive: Receive, send: Send) -> None:
         await StreamingResponse(half())(scope, receive, send)
 
     async with served(failing) as http:
-        with pytest.raises(RuntimeError):
+        with pytest.raises(AnswerBroken) as broken:
             await http.get("/")
+    # The server logs what reaches it whole; what broke the answer may quote values.
+    assert "person 17" not in "".join(traceback.format_exception(broken.value))
+
+
+@pytest.mark.anyio
+async def test_a_body_that_does_not_come_is_a_problem():
+    async def late() -> AsyncIterator[bytes]:
+        yield b"x"
+        await asyncio.sleep(5)
+
+    async with served(echo) as http:
+        answer = await asyncio.wait_for(http.post("/", content=late()), 3)
+    assert (answer.status_code, answer.json()["type"]) == (408, "/problems/request-timeout")
+    assert answer.headers["Connection"] == "close"
+
+
+@pytest.mark.anyio
+async def test_a_head_over_the_limit_never_reaches_the_app():
+    async with served(echo) as http:
+        assert (await http.get("/" + "x" * 3_000)).status_code == 200
+        for answer in (
+            await http.get("/" + "x" * HEAD_BYTES),
+            await http.get("/?q=" + "x" * HEAD_BYTES),
+            await http.get("/", headers={"X-Long": "x" * HEAD_BYTES}),
+        ):
+            assert (answer.status_code, answer.json()["type"]) == (400, "/problems/bad-request")
+
+
+@pytest.mark.anyio
+async def test_the_log_keeps_no_word_that_the_caller_chose():
+    async with served(echo) as http:
+        with capture_logs() as lines:
+            await http.request("TOPSECRET", "/topsecret?topsecret=topsecret", headers={"X-A": "topsecret"})
+    assert [line["method"] for line in lines] == ["other"]
+    assert "secret" not in str(lines).lower()
 
 
 @pytest.mark.anyio
@@ -93,8 +135,8 @@ async def test_a_caller_who_leaves_is_no_failure():
     async def nobody(message: object) -> None:
         raise AssertionError("there is nobody to answer")
 
-    scope = {"type": "http", "method": "PUT", "path": "/x", "headers": []}
-    await Boundary(reading, metrics)(scope, gone, nobody)
+    scope = {"type": "http", "method": "PUT", "path": "/x", "query_string": b"", "headers": []}
+    await Boundary(reading, metrics, HEAD_BYTES)(scope, gone, nobody)
     counted = metrics.registry.get_sample_value(
         "graphveil_http_requests_total", {"route": "unmatched", "method": "PUT", "code": "499"}
     )

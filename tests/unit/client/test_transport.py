@@ -211,7 +211,9 @@ def test_a_file_that_the_release_does_not_list_is_not_fetched(
 def dataset(state: str) -> dict[str, object]:
     names = ("id", "name", "unit", "protection_domain", "account_id", "filter")
     moment = "2026-01-02T03:04:05Z"
-    rest = {"allowed_kinds": [], "public": False, "created_at": moment}
+    limits = ("methods", "max_epsilon_per_job", "approval_above_epsilon", "curator_report_readers")
+    policy = dict.fromkeys(limits) | {"kinds": [], "project_required": False, "team_required": False}
+    rest = {"policy": policy, "policy_version": 1, "public": False, "created_at": moment}
     return {**dict.fromkeys(names, "x"), "state": state, **rest}
 
 

@@ -20,8 +20,10 @@ ENTRY: dict[str, Any] = {
     "job_id": "job_1",
     "amounts": {"epsilon": 10**20},
     "digests": {"edges.parquet": "00"},
+    "standing": {"blocked_at": None},
     "reason": "",
     "actor": "worker",
+    "approver": None,
     "expires_at": None,
     "created_at": NOW,
     "previous_hash": b"\x01" * 32,
@@ -34,7 +36,13 @@ def test_the_example_has_every_column() -> None:
 
 @pytest.mark.parametrize("column", sorted(ENTRY))
 def test_every_column_counts(column: str) -> None:
-    others = {"sequence": 8, "amounts": {"epsilon": 10**20 + 1}, "digests": {}, "previous_hash": b"\x02" * 32}
+    others = {
+        "sequence": 8,
+        "amounts": {"epsilon": 10**20 + 1},
+        "digests": {},
+        "standing": {},
+        "previous_hash": b"\x02" * 32,
+    }
     times = {"created_at": NOW + timedelta(microseconds=1), "expires_at": NOW}
     changed = {**ENTRY, column: {**others, **times}.get(column, "another")}
     assert chain.entry_hash(changed) != chain.entry_hash(ENTRY)

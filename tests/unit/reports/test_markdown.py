@@ -163,7 +163,10 @@ def test_hostile_names_start_nothing(curator: bool):
     assert not [token for token in tokens if token.type == "html_block"]
     found = inline(text)
     assert {token.type for token in found} <= INERT
-    assert {token.content for token in found if token.type == "code_inline"} == {"graphveil plan"}
+    assert {token.content for token in found if token.type == "code_inline"} == {
+        "graphveil plan",
+        "graphveil sample",
+    }
     assert [token.type for token in tokens].count("fence") == 1
     widths = {len(row) for row in _rows(tokens)}
     assert 0 not in widths
@@ -193,6 +196,17 @@ def test_the_command_is_one_line_for_a_shell():
     assert words[words.index("--delta") + 1] == "0.000001"
     assert shlex.split(command(reports.static()))[3:] == [
         *("--epsilon", "1.5", "--method", "psgraph", "--parameter", "chain=16"),
-        *("--edge-type", "mail", "--parameter", 'speed="fast"'),
+        *("--edge-type", "mail", "--parameter", 'speed="fast"', "--repeat"),
     ]
     assert "EPSILON" in command(reports.unbounded())
+
+
+def test_a_further_sample_says_so_and_asks_for_the_next_at_no_charge():
+    report = reports.static()
+    provenance = report.provenance.model_copy(update={"sample_of": "job_parent"})
+    sample = report.model_copy(update={"provenance": provenance})
+    assert command(sample) == "graphveil sample job_parent"
+    text = markdown(full(sample, curator=False))
+    assert "Further sample of job" in text
+    assert "charged nothing" in text
+    assert "`graphveil sample` with this job's id" in markdown(full(report, curator=False))

@@ -10,7 +10,7 @@ import pytest
 from core.errors import StorageError
 from core.storage.sealed import seal, unseal
 from core.storage.store import CHUNK_BYTES, ObjectStore, open_store
-from tests.unit.storage.s3_server import Bucket, server
+from tests.support.s3_server import Bucket, server
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +57,12 @@ def test_round_trip_below_the_prefix(store: ObjectStore, bucket: Bucket) -> None
         True,
         False,
     )
+
+
+def test_a_new_object_never_replaces_one(store: ObjectStore, bucket: Bucket) -> None:
+    assert store.put_new("day.json", b"first")
+    assert not store.put_new("day.json", b"second")
+    assert bucket.objects["some/prefix/day.json"] == b"first"
 
 
 def test_sealed_bytes_travel(store: ObjectStore, bucket: Bucket) -> None:

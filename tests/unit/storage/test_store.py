@@ -48,6 +48,12 @@ def test_empty_and_large_objects(store: ObjectStore) -> None:
     assert read(store, "large") == large
 
 
+def test_a_new_object_never_replaces_one(store: ObjectStore) -> None:
+    assert store.put_new("heads/day.json", b"first")
+    assert not store.put_new("heads/day.json", b"second")
+    assert read(store, "heads/day.json") == b"first"
+
+
 def test_files_and_copies(store: ObjectStore, tmp_path: Path) -> None:
     source, target = tmp_path / "source", tmp_path / "target"
     source.write_bytes(os.urandom(CHUNK_BYTES + 1))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -34,6 +36,12 @@ def test_an_unknown_point_is_refused_and_disarms_nothing() -> None:
     failpoints.reach("after_claim")
 
 
+@pytest.mark.parametrize("action", ["stop=1", "pause", "pause=", "pause=-1", "pause=nan", "pause=inf", "kill"])
+def test_an_unknown_action_is_refused(action: str) -> None:
+    with pytest.raises(InvalidInput):
+        failpoints.arm(f"after_claim:{action}")
+
+
 def test_a_pause_holds_the_process() -> None:
     failpoints.arm("after_claim:pause=0.05")
     started = time.monotonic()
@@ -46,3 +54,12 @@ def test_a_named_point_kills_the_process() -> None:
         "from core import failpoints as f; f.arm('after_read'); f.reach('after_claim'); f.reach('after_read')"
     )
     assert subprocess.run([sys.executable, "-c", script], cwd=ROOT).returncode == -9
+
+
+def test_a_named_point_stops_the_process_once() -> None:
+    script = "from core import failpoints as f; f.arm('after_read:stop'); [f.reach('after_read') for _ in 'ab']"
+    process = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT)
+    _, status = os.waitpid(process.pid, os.WUNTRACED)
+    assert os.WIFSTOPPED(status)
+    process.send_signal(signal.SIGCONT)
+    assert process.wait(timeout=20) == 0

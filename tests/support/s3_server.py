@@ -1,16 +1,22 @@
-"""A small S3-speaking server on a socket: enough of the protocol for the object store, kept in memory."""
+"""A small S3-speaking server on a socket: enough of the protocol for the object store, kept in memory.
+
+Requests whose signature stands in their address are checked; those that carry it in a header are believed.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import threading
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 from xml.sax.saxutils import escape
 
+SECRET = "test"
 STAMP = "2026-01-01T00:00:00.000Z"
 HTTP_STAMP = "Thu, 01 Jan 2026 00:00:00 GMT"
 
@@ -33,7 +39,7 @@ class _Handler(BaseHTTPRequestHandler):
         key = unquote(parts.path).lstrip("/").partition("/")[2]
         query = {name: values[0] for name, values in parse_qs(parts.query, keep_blank_values=True).items()}
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
-        if self.bucket.failing:
+        if self.bucket.failing or ("X-Amz-Signature" in query and not self.signed(parts.path, query)):
             self.answer(403, b"<Error><Code>AccessDenied</Code></Error>")
         elif "uploadId" in query or "uploads" in query:
             self.multipart(key, query, body)
@@ -46,6 +52,32 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = handle_any
 
+    def signed(self, path: str, query: dict[str, str]) -> bool:
+        """Whether the address is signed (Signature Version 4, payload unsigned) and its time not over."""
+        date, region, service, kind = query["X-Amz-Credential"].split("/")[1:]
+        begun = datetime.strptime(query["X-Amz-Date"], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+        named = query["X-Amz-SignedHeaders"].split(";")
+        asked = "&".join(
+            f"{quote(name, safe='-_.~')}={quote(value, safe='-_.~')}"
+            for name, value in sorted(query.items())
+            if name != "X-Amz-Signature"
+        )
+        headers = "".join(f"{name}:{self.headers[name]}\n" for name in named)
+        request = [self.command, path, asked, headers, ";".join(named), "UNSIGNED-PAYLOAD"]
+        text = "\n".join(
+            [
+                "AWS4-HMAC-SHA256",
+                query["X-Amz-Date"],
+                f"{date}/{region}/{service}/{kind}",
+                hashlib.sha256("\n".join(request).encode()).hexdigest(),
+            ]
+        )
+        key = f"AWS4{SECRET}".encode()
+        for step in (date, region, service, kind, text):
+            key = hmac.digest(key, step.encode(), "sha256")
+        live = datetime.now(UTC) < begun + timedelta(seconds=int(query["X-Amz-Expires"]))
+        return live and hmac.compare_digest(key.hex(), query["X-Amz-Signature"])
+
     def plain(self, key: str, body: bytes) -> None:
         objects = self.bucket.objects
         source = self.headers.get("x-amz-copy-source")
@@ -55,6 +87,8 @@ class _Handler(BaseHTTPRequestHandler):
                 return self.missing()
             objects[key] = copied
             return self.answer(200, b"<CopyObjectResult><ETag>x</ETag></CopyObjectResult>")
+        if self.command == "PUT" and self.headers.get("if-none-match") == "*" and key in objects:
+            return self.answer(412, b"<Error><Code>PreconditionFailed</Code></Error>")
         if self.command == "PUT":
             objects[key] = body
             return self.answer(200, etag=body)
@@ -63,7 +97,8 @@ class _Handler(BaseHTTPRequestHandler):
             return self.answer(204)
         if key not in objects:
             return self.missing()
-        return self.answer(200, objects[key], etag=objects[key])
+        shown = {f"response-{name}": name for name in ("content-type", "content-disposition")}
+        return self.answer(200, objects[key], etag=objects[key], shown=shown)
 
     def multipart(self, key: str, query: dict[str, str], body: bytes) -> None:
         uploads = self.bucket.uploads
@@ -79,9 +114,19 @@ class _Handler(BaseHTTPRequestHandler):
             uploads[upload][int(query["partNumber"])] = body
             return self.answer(200, etag=body)
         if self.command == "DELETE":
-            uploads.pop(upload)
+            if uploads.pop(upload, None) is None:
+                return self.answer(404, b"<Error><Code>NoSuchUpload</Code></Error>")
             return self.answer(204)
-        pieces = uploads.pop(upload)
+        pieces = uploads.get(upload)
+        if pieces is None:
+            return self.answer(404, b"<Error><Code>NoSuchUpload</Code></Error>")
+        named = [
+            (element.text or "").strip('"') for element in ET.fromstring(body).iter() if "ETag" in element.tag
+        ]
+        held = [hashlib.md5(pieces[n], usedforsecurity=False).hexdigest() for n in sorted(pieces)]
+        if named != held:
+            return self.answer(400, b"<Error><Code>InvalidPart</Code></Error>")
+        del uploads[upload]
         self.bucket.objects[key] = b"".join(pieces[number] for number in sorted(pieces))
         xml = "<CompleteMultipartUploadResult><ETag>x</ETag></CompleteMultipartUploadResult>"
         return self.answer(200, xml.encode())
@@ -106,8 +151,14 @@ class _Handler(BaseHTTPRequestHandler):
     def missing(self) -> None:
         self.answer(404, b"<Error><Code>NoSuchKey</Code></Error>")
 
-    def answer(self, status: int, body: bytes = b"", *, etag: bytes = b"") -> None:
+    def answer(
+        self, status: int, body: bytes = b"", *, etag: bytes = b"", shown: dict[str, str] | None = None
+    ) -> None:
         self.send_response(status)
+        asked = parse_qs(urlsplit(self.path).query)
+        for parameter, header in (shown or {}).items():
+            if parameter in asked:
+                self.send_header(header, asked[parameter][0])
         self.send_header("content-length", str(len(body)))
         self.send_header("etag", f'"{hashlib.md5(etag, usedforsecurity=False).hexdigest()}"')
         self.send_header("last-modified", HTTP_STAMP)

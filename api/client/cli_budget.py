@@ -1,0 +1,117 @@
+"""Commands about budgets, their quotas, and the entries that explain them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from api.client import render, render_governance
+from api.client.console import answered_in_json, out, service
+
+DatasetId = Annotated[str, typer.Argument(help="The dataset's id, ds_...", show_default=False)]
+Scope = Annotated[str, typer.Argument(help="team or project", show_default=False)]
+Name = Annotated[str, typer.Argument(help="The team's or project's name.", show_default=False)]
+Reason = Annotated[str, typer.Option(help="Why; it enters the ledger.")]
+Delta = Annotated[str, typer.Option(help="An amount of delta.")]
+
+
+def budget(
+    context: typer.Context,
+    dataset_id: DatasetId,
+    as_of: Annotated[str | None, typer.Option(help="As it stood then: 2026-01-31T12:00:00Z.")] = None,
+) -> None:
+    """Show what is charged, reserved and left."""
+    with service(context) as graphveil:
+        found = graphveil.budget(dataset_id, as_of=as_of)
+    if not answered_in_json(context, found):
+        render.budget(found)
+
+
+def unblock(
+    context: typer.Context,
+    dataset_id: DatasetId,
+    reason: Annotated[str, typer.Option(help="What was found; it enters the ledger.")],
+) -> None:
+    """Let a blocked account take jobs again."""
+    with service(context) as graphveil:
+        found = graphveil.unblock(dataset_id, reason=reason)
+    if not answered_in_json(context, found):
+        render.budget(found)
+
+
+def ledger(context: typer.Context, dataset_id: DatasetId) -> None:
+    """List the entries that explain the budget."""
+    with service(context) as graphveil:
+        found = list(graphveil.ledger(dataset_id))
+    if not answered_in_json(context, found):
+        render.ledger(found)
+
+
+def grant(
+    context: typer.Context,
+    dataset_id: DatasetId,
+    reason: Reason,
+    epsilon: Annotated[str | None, typer.Option(help="To be added.")] = None,
+    delta: Delta = "0",
+    team: Annotated[str | None, typer.Option(help="Raise this team's quota, not the account.")] = None,
+    project: Annotated[str | None, typer.Option(help="Raise this project's quota, not the account.")] = None,
+) -> None:
+    """Propose a larger capacity; a second curator approves it."""
+    if team is not None and project is not None:
+        raise typer.BadParameter("raise one quota at a time", param_hint="--project")
+    named = [pair for pair in (("team", team), ("project", project)) if pair[1] is not None]
+    quota = (named[0][0], str(named[0][1])) if named else None
+    with service(context) as graphveil:
+        found = graphveil.propose_grant(dataset_id, epsilon=epsilon, delta=delta, reason=reason, quota=quota)
+    if not answered_in_json(context, found):
+        render_governance.proposal(found)
+
+
+def quotas(context: typer.Context, dataset_id: DatasetId) -> None:
+    """List the quotas of teams and projects."""
+    with service(context) as graphveil:
+        found = graphveil.quotas(dataset_id)
+    if not answered_in_json(context, found):
+        render_governance.quotas(found)
+
+
+def quota(
+    context: typer.Context,
+    dataset_id: DatasetId,
+    scope: Scope,
+    name: Name,
+    epsilon: Annotated[str, typer.Option(help="What it may draw at most.")],
+    reason: Reason,
+    delta: Delta = "0",
+) -> None:
+    """Open a quota for a team or a project."""
+    with service(context) as graphveil:
+        found = graphveil.open_quota(dataset_id, scope, name, epsilon=epsilon, delta=delta, reason=reason)
+    if not answered_in_json(context, found):
+        render_governance.quotas([found])
+
+
+def adjust(
+    context: typer.Context,
+    dataset_id: DatasetId,
+    epsilon: Annotated[str, typer.Option(help="What was spent outside the service.")],
+    reason: Reason,
+    delta: Delta = "0",
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Count spend that happened outside the service, for good."""
+    if not yes:
+        typer.confirm(f"Count epsilon {epsilon} as spent, for good?", abort=True, err=True)
+    with service(context) as graphveil:
+        seen = graphveil.budget(dataset_id)
+        found = graphveil.adjust(dataset_id, epsilon=epsilon, delta=delta, reason=reason, head=seen.head)
+    if not answered_in_json(context, found):
+        out.print(f"Epsilon {epsilon} is counted as spent.", highlight=False)
+        render.budget(found)
+
+
+def install(app: typer.Typer) -> None:
+    """The commands are the app's."""
+    for command in (budget, unblock, ledger, grant, quotas, quota, adjust):
+        app.command()(command)

@@ -1,0 +1,111 @@
+"""Commands about policies, and about what takes a second person."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from api.client import render, render_governance
+from api.client.console import answered_in_json, out, read_json, service
+from api.schemas.jobs import Job
+from api.schemas.policies import DatasetPolicy, Proposal
+
+DatasetId = Annotated[str, typer.Argument(help="The dataset's id, ds_...", show_default=False)]
+Subject = Annotated[str, typer.Argument(help="A job's or a proposal's id.", show_default=False)]
+ProposalId = Annotated[str, typer.Argument(help="The proposal's id, prop_...", show_default=False)]
+Reason = Annotated[str, typer.Option(help="Why; it is kept.")]
+
+JOB_PREFIX = "job_"
+
+
+def policy(
+    context: typer.Context,
+    dataset_id: DatasetId,
+    version: Annotated[int | None, typer.Option(help="An earlier version.", min=1)] = None,
+) -> None:
+    """Show what jobs on a dataset may ask for."""
+    with service(context) as graphveil:
+        found = graphveil.policy(dataset_id, version=version)
+    if not answered_in_json(context, found):
+        render_governance.policy(found)
+
+
+def set_policy(
+    context: typer.Context,
+    dataset_id: DatasetId,
+    file: Annotated[Path, typer.Argument(help="JSON: the whole policy.", exists=True, dir_okay=False)],
+    reason: Reason,
+    version: Annotated[
+        int | None, typer.Option(help="Only if this version still stands; as it stands by default.", min=1)
+    ] = None,
+) -> None:
+    """Change a dataset's policy; one that allows more becomes a proposal for a second curator."""
+    with service(context) as graphveil:
+        found = graphveil.set_policy(dataset_id, read_json(file), reason=reason, version=version)
+    if answered_in_json(context, found):
+        return
+    if isinstance(found, DatasetPolicy):
+        render_governance.policy(found)
+    else:
+        out.print("It allows more than before, and waits for a second curator.", highlight=False)
+        render_governance.proposal(found)
+
+
+def proposals(
+    context: typer.Context,
+    dataset: Annotated[str | None, typer.Option(help="Only about this dataset.")] = None,
+    state: Annotated[str | None, typer.Option(help="open, approved, rejected or withdrawn.")] = None,
+) -> None:
+    """List proposals, newest first."""
+    with service(context) as graphveil:
+        found = list(graphveil.proposals(dataset_id=dataset, state=state))
+    if not answered_in_json(context, found):
+        render_governance.proposals(found)
+
+
+def proposal(context: typer.Context, proposal_id: ProposalId) -> None:
+    """Show a proposal."""
+    with service(context) as graphveil:
+        found = graphveil.proposal(proposal_id)
+    if not answered_in_json(context, found):
+        render_governance.proposal(found)
+
+
+def approve(context: typer.Context, subject: Subject, reason: Reason) -> None:
+    """Approve a job that waits, or a proposal, of another person."""
+    with service(context) as graphveil:
+        decide = graphveil.approve_job if subject.startswith(JOB_PREFIX) else graphveil.approve_proposal
+        found: Job | Proposal = decide(subject, reason=reason)
+    _show(context, found)
+
+
+def reject(context: typer.Context, subject: Subject, reason: Reason) -> None:
+    """Reject a job that waits, or a proposal, of another person."""
+    with service(context) as graphveil:
+        decide = graphveil.reject_job if subject.startswith(JOB_PREFIX) else graphveil.reject_proposal
+        found: Job | Proposal = decide(subject, reason=reason)
+    _show(context, found)
+
+
+def withdraw(context: typer.Context, proposal_id: ProposalId) -> None:
+    """Take back a proposal of your own."""
+    with service(context) as graphveil:
+        found = graphveil.withdraw_proposal(proposal_id)
+    _show(context, found)
+
+
+def install(app: typer.Typer) -> None:
+    """The commands are the app's."""
+    for command in (policy, set_policy, proposals, proposal, approve, reject, withdraw):
+        app.command()(command)
+
+
+def _show(context: typer.Context, found: Job | Proposal) -> None:
+    if answered_in_json(context, found):
+        return
+    if isinstance(found, Job):
+        render.job(found)
+    else:
+        render_governance.proposal(found)

@@ -1,0 +1,32 @@
+"""The command that draws again from a published job's model."""
+
+from __future__ import annotations
+
+import typer
+
+from api.client.cli_jobs import Format, JobId, Key, Label, Seed, Suite, Timeout, Wait, followed
+from api.client.console import service
+
+
+def sample(
+    context: typer.Context,
+    job_id: JobId,
+    format: Format = None,
+    seed: Seed = None,
+    suite: Suite = None,
+    label: Label = None,
+    key: Key = None,
+    wait: Wait = False,
+    timeout: Timeout = None,
+) -> None:
+    """Draw one more graph from the model of a published job. It is charged nothing."""
+    given = {"formats": format or None, "seed": seed, "suite": suite, "label": label}
+    request = {name: value for name, value in given.items() if value is not None}
+    with service(context) as graphveil:
+        made = graphveil.sample(job_id, idempotency_key=key, **request)
+        followed(context, graphveil, made, wait, timeout)
+
+
+def install(app: typer.Typer) -> None:
+    """The command is the app's."""
+    app.command()(sample)

@@ -1,0 +1,82 @@
+"""Policies and proposals for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.markup import escape
+
+from api.client.console import out, table
+from api.schemas.budgets import Budget
+from api.schemas.policies import DatasetPolicy, PolicyRules, Proposal
+
+
+def policy(found: DatasetPolicy) -> None:
+    """One version of a policy, a line for each rule."""
+    unit = found.unit if found.window is None else f"{found.unit}, window {found.window}"
+    state = "" if found.current else ", replaced since"
+    out.print(
+        f"[bold]{found.dataset_id}[/bold]  policy version {found.version}{state}, unit {unit}",
+        highlight=False,
+    )
+    made = table(None, "rule", "value")
+    for name in PolicyRules.model_fields:
+        made.add_row(name, escape(_value(getattr(found.policy, name))))
+    out.print(made)
+    out.print(f"[dim]{escape(found.reason)}[/dim]", highlight=False)
+
+
+def proposal(found: Proposal) -> None:
+    """One proposal, with what to do next."""
+    out.print(f"[bold]{found.id}[/bold]  {found.kind}, {found.state}", highlight=False)
+    out.print(f"{escape(found.person)}: {escape(found.reason)}", highlight=False)
+    out.print(escape(_asked(found)), highlight=False)
+    if found.decided_at is not None:
+        said = f": {escape(found.decision_reason)}" if found.decision_reason else ""
+        out.print(f"{found.state} by {escape(found.decided_person or '')}{said}", highlight=False)
+    elif found.state == "open":
+        out.print(f"[dim]a second curator: graphveil approve {found.id} --reason ...[/dim]", highlight=False)
+
+
+def proposals(found: Sequence[Proposal]) -> None:
+    """A line for each."""
+    made = table(None, "id", "created", "dataset", "kind", "state", "person", "asks for", "reason")
+    for one in found:
+        created = one.created_at.strftime("%Y-%m-%d %H:%M")
+        made.add_row(
+            one.id,
+            created,
+            one.dataset_id,
+            one.kind,
+            one.state,
+            escape(one.person),
+            escape(_asked(one)),
+            escape(one.reason),
+        )
+    out.print(made)
+
+
+def quotas(found: Sequence[Budget]) -> None:
+    """A line for each quota."""
+    made = table(None, "scope", "name", "capacity", "charged", "reserved", "remaining")
+    for one in found:
+        sums = (one.capacity, one.charged, one.reserved, one.remaining)
+        made.add_row(one.scope, escape(one.scope_name or ""), *(amount.epsilon for amount in sums))
+    out.print(made)
+
+
+def _asked(found: Proposal) -> str:
+    asked = found.payload
+    if found.kind != "grant":
+        return f"allows more in {', '.join(asked.get('allows_more', []))}"
+    quota = asked.get("quota")
+    whose = f" for {quota['scope']} {quota['name']}" if quota else ""
+    return f"epsilon {asked.get('epsilon')}, delta {asked.get('delta')} more{whose}"
+
+
+def _value(value: object) -> str:
+    if value is None:
+        return "(no limit)"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(value) if isinstance(value, list) else str(value)

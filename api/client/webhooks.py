@@ -1,0 +1,93 @@
+"""Webhooks: the calls about them, as ``Graphveil.webhooks``, and what a receiver checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from standardwebhooks import Webhook as Verifier
+from standardwebhooks import WebhookVerificationError
+from standardwebhooks.webhooks import EmptyWebhookSecretError
+
+from api.client.errors import InvalidWebhook
+from api.client.transport import Transport
+from api.schemas.webhooks import Deliveries, Delivery, Webhook, Webhooks
+
+
+def verify_webhook(payload: bytes | str, headers: Mapping[str, str], secret: str) -> dict[str, Any]:
+    """The content of a webhook that this service signed less than five minutes ago; InvalidWebhook otherwise.
+
+    ``payload``: the body exactly as it was received. ``secret``: whsec_..., from adding or rotating.
+    ``webhook-id`` among the headers tells whether it was received before: the same one may come twice.
+    """
+    try:
+        content = Verifier(secret).verify(payload, dict(headers))
+    except (WebhookVerificationError, EmptyWebhookSecretError, ValueError, TypeError) as error:
+        raise InvalidWebhook("the webhook is not one that was signed with this secret just now") from error
+    if not isinstance(content, dict):
+        raise InvalidWebhook("the webhook holds no event")
+    return content
+
+
+class WebhookCalls:
+    """Add a webhook, look after it, see what was sent.
+
+    Every method may raise ProblemError, when the service refuses or fails, and TransportError.
+    """
+
+    def __init__(self, calls: Transport) -> None:
+        self._calls = calls
+
+    def add(self, url: str, *, events: Sequence[str]) -> Webhook:
+        """The address is told of the events; ``secret`` is in this answer alone."""
+        answer = self._calls.request("POST", "/webhooks", json={"url": url, "events": list(events)})
+        return Webhook.model_validate(answer.json())
+
+    def list(self) -> Iterator[Webhook]:
+        """The tenant's webhooks, newest first, page by page."""
+        query: dict[str, str] = {}
+        while True:
+            page = Webhooks.model_validate(self._calls.request("GET", "/webhooks", params=query).json())
+            yield from page.items
+            if page.next_cursor is None:
+                return
+            query["cursor"] = page.next_cursor
+
+    def get(self, webhook_id: str) -> Webhook:
+        """One webhook."""
+        return Webhook.model_validate(self._calls.request("GET", f"/webhooks/{webhook_id}").json())
+
+    def delete(self, webhook_id: str) -> None:
+        """The address is told nothing any more."""
+        self._calls.request("DELETE", f"/webhooks/{webhook_id}")
+
+    def enable(self, webhook_id: str) -> Webhook:
+        """The address is told again."""
+        return self._changed(webhook_id, "enable")
+
+    def rotate(self, webhook_id: str) -> Webhook:
+        """Deliveries are signed with a new ``secret``, and for a day with the one before as well."""
+        return self._changed(webhook_id, "rotate")
+
+    def test(self, webhook_id: str) -> Delivery:
+        """A ``webhook.test`` is on its way."""
+        return Delivery.model_validate(self._calls.request("POST", f"/webhooks/{webhook_id}/test").json())
+
+    def deliveries(self, webhook_id: str, *, state: str | None = None) -> Iterator[Delivery]:
+        """What was sent to the address, newest first, page by page."""
+        query = {} if state is None else {"state": state}
+        path = f"/webhooks/{webhook_id}/deliveries"
+        while True:
+            page = Deliveries.model_validate(self._calls.request("GET", path, params=query).json())
+            yield from page.items
+            if page.next_cursor is None:
+                return
+            query["cursor"] = page.next_cursor
+
+    def retry(self, webhook_id: str, delivery_id: str) -> Delivery:
+        """The delivery is sent again, under the same id."""
+        path = f"/webhooks/{webhook_id}/deliveries/{delivery_id}/retry"
+        return Delivery.model_validate(self._calls.request("POST", path).json())
+
+    def _changed(self, webhook_id: str, action: str) -> Webhook:
+        return Webhook.model_validate(self._calls.request("POST", f"/webhooks/{webhook_id}/{action}").json())

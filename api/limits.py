@@ -1,0 +1,208 @@
+"""How much one caller may ask in a minute: counted in Redis, for all processes of the service together.
+
+Redis is a convenience here, never a condition: while it does not answer, each process counts for itself, and
+no request fails or waits for it.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+import threading
+import time
+from dataclasses import dataclass
+
+from limits import RateLimitItem, RateLimitItemPerMinute
+from limits.storage import MemoryStorage, RedisStorage
+from limits.strategies import MovingWindowRateLimiter
+from redis import ConnectionPool
+from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import RedisError
+from redis.retry import Retry
+
+from core.errors import RateLimited
+from core.logging import get_logger
+from core.settings import Settings
+
+WINDOW_SECONDS = 60
+REDIS_TIMEOUT_SECONDS = 0.25
+PAUSE_SECONDS = 5.0  # a Redis that failed is left alone for as long
+STATED_SECONDS = 1.0  # how long a count that was read serves for the headers, corrected by our own requests
+MAX_STATED = 10_000
+JOB_ROUTES = frozenset({("POST", "/jobs"), ("POST", "/jobs/{job_id}/samples")})
+
+log = get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a caller stands: what its answers say in ``RateLimit-*``."""
+
+    limit: int
+    remaining: int
+    reset_seconds: int
+
+    def headers(self) -> dict[str, str]:
+        """The header fields of draft-ietf-httpapi-ratelimit-headers-07 (one field each)."""
+        return {
+            "RateLimit-Limit": str(self.limit),
+            "RateLimit-Remaining": str(self.remaining),
+            "RateLimit-Reset": str(self.reset_seconds),
+        }
+
+
+class Limits:
+    """The limits of one app: per key, per key for requests that make jobs, and per address for refusals.
+
+    A moving window: no minute, wherever it begins, sees more than the limit. One or two round trips to Redis
+    a request. Opens no connection before its first use. Safe to share between threads.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._requests = _item(settings.rate_limit_per_minute)
+        self._jobs = _item(settings.rate_limit_jobs_per_minute)
+        self._attempts = _item(settings.rate_limit_attempts_per_minute)
+        self._counter = _Counter(settings.redis_url)
+        self._stated: dict[str, tuple[float, Standing]] = {}
+
+    def take(self, key_id: str, method: str, route: str) -> Standing | None:
+        """The request counts against its key; how the key stands now, or None where there is no limit.
+
+        Raises RateLimited; a refused request does not count.
+        """
+        if self._jobs is not None and (method, route) in JOB_ROUTES:
+            self._hit(self._jobs, "jobs", key_id)
+        if self._requests is None:
+            return None
+        self._hit(self._requests, "requests", key_id)
+        return self._standing(self._requests, key_id)
+
+    def standing(self, key_id: str) -> tuple[Standing | None, Standing | None]:
+        """How the key stands with all requests, and with those that make jobs; None: no limit."""
+        return (
+            None if self._requests is None else self._counter.standing(self._requests, "requests", key_id),
+            None if self._jobs is None else self._counter.standing(self._jobs, "jobs", key_id),
+        )
+
+    def check_attempts(self, client: str) -> None:
+        """Returns while few credentials of the address were refused; raises RateLimited otherwise."""
+        if self._attempts is not None:
+            standing = self._counter.standing(self._attempts, "attempts", network_of(client))
+            if standing.remaining <= 0:
+                raise _refusal(self._attempts, standing)
+
+    def refused_attempt(self, client: str) -> None:
+        """A credential of that address was refused; it counts."""
+        if self._attempts is not None:
+            self._counter.hit(self._attempts, "attempts", network_of(client))
+
+    def _hit(self, item: RateLimitItem, kind: str, key_id: str) -> None:
+        if not self._counter.hit(item, kind, key_id):
+            raise _refusal(item, self._counter.standing(item, kind, key_id))
+
+    def _standing(self, item: RateLimitItem, key_id: str) -> Standing:
+        """From Redis once in a while, and in between less one for each request of this process."""
+        now = time.monotonic()
+        read_at, stated = self._stated.get(key_id, (-math.inf, None))
+        if stated is None or now - read_at > STATED_SECONDS:
+            read_at, stated = now, self._counter.standing(item, "requests", key_id)
+        else:
+            stated = Standing(stated.limit, max(0, stated.remaining - 1), stated.reset_seconds)
+        if len(self._stated) >= MAX_STATED:
+            self._stated.clear()
+        self._stated[key_id] = (read_at, stated)
+        return stated
+
+
+class _Counter:
+    """Counts in Redis; in this process while Redis does not answer, and for ``PAUSE_SECONDS`` after."""
+
+    def __init__(self, redis_url: str) -> None:
+        pool = ConnectionPool.from_url(
+            redis_url,
+            socket_timeout=REDIS_TIMEOUT_SECONDS,
+            socket_connect_timeout=REDIS_TIMEOUT_SECONDS,
+            # Once more after a connection that had been closed meanwhile; never after a silence.
+            retry=Retry(NoBackoff(), 1, supported_errors=(RedisConnectionError,)),
+        )
+        storage = RedisStorage(redis_url, connection_pool=pool, key_prefix="graphveil:limits")
+        self._shared = MovingWindowRateLimiter(storage)
+        self._own = MovingWindowRateLimiter(MemoryStorage())
+        self._lock = threading.Lock()
+        self._shared_from = -math.inf  # Redis is asked from this moment on
+        self._down = False
+
+    def hit(self, item: RateLimitItem, kind: str, name: str) -> bool:
+        """Whether one more was admitted, and counted."""
+        if self._ask_redis():
+            try:
+                admitted = self._shared.hit(item, kind, name)
+            except (RedisError, OSError) as error:
+                self._failed(error)
+            else:
+                self._answered()
+                return admitted
+        return self._own.hit(item, kind, name)
+
+    def standing(self, item: RateLimitItem, kind: str, name: str) -> Standing:
+        """How many are left, and the seconds until the oldest of the window leaves it."""
+        limiter = self._shared if self._ask_redis() else self._own
+        try:
+            reset_at, remaining = limiter.get_window_stats(item, kind, name)
+        except (RedisError, OSError) as error:
+            self._failed(error)
+            reset_at, remaining = self._own.get_window_stats(item, kind, name)
+        seconds = min(WINDOW_SECONDS, max(1, math.ceil(reset_at - time.time())))
+        return Standing(item.amount, max(0, int(remaining)), seconds)
+
+    def _ask_redis(self) -> bool:
+        """Whether Redis is well, or it is time to try it: then one request tries, and the others do not."""
+        if not self._down:
+            return True
+        with self._lock:
+            now = time.monotonic()
+            if now < self._shared_from:
+                return False
+            self._shared_from = now + PAUSE_SECONDS
+            return True
+
+    def _failed(self, error: Exception) -> None:
+        with self._lock:
+            first, self._down = not self._down, True
+            self._shared_from = time.monotonic() + PAUSE_SECONDS
+        if first:
+            log.warning("rate_limits_counted_in_process", error=type(error).__name__)
+
+    def _answered(self) -> None:
+        if self._down:
+            with self._lock:
+                back, self._down = self._down, False
+            if back:
+                log.info("rate_limits_counted_in_redis")
+
+
+def network_of(client: str) -> str:
+    """What counts as one client address: an IPv4 address, or the /64 that one IPv6 host has for itself."""
+    try:
+        address = ipaddress.ip_address(client)
+    except ValueError:
+        return "unknown"
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped is not None:
+            return str(address.ipv4_mapped)
+        return str(ipaddress.ip_network((int(address), 64), strict=False))
+    return str(address)
+
+
+def _item(per_minute: int) -> RateLimitItem | None:
+    return RateLimitItemPerMinute(per_minute) if per_minute else None
+
+
+def _refusal(item: RateLimitItem, standing: Standing) -> RateLimited:
+    return RateLimited(
+        f"at most {item.amount} of these requests are taken in {WINDOW_SECONDS} seconds",
+        limit=item.amount,
+        window_seconds=WINDOW_SECONDS,
+        retry_after=standing.reset_seconds,
+    )

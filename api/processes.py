@@ -1,0 +1,173 @@
+"""Several processes behind one address: each has a listening socket of its own; their counts are added up.
+
+Python runs one thread at a time, so that a process serves with one core. The parent holds the sockets and
+serves nobody: when a process ends, its queue waits for the one that takes its place.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+import structlog
+from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector, start_http_server
+from prometheus_client.core import Metric
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+from prometheus_client.registry import Collector
+
+from core.settings import Settings
+
+AGAIN_SECONDS = 1.0  # before a process that ended takes up its work again
+DRAIN_SECONDS = 30
+COUNTS = "PROMETHEUS_MULTIPROC_DIR"  # read by the metrics library at its import, in the children
+
+log = structlog.get_logger(component="api.processes")
+
+
+def supervise(settings: Settings) -> None:
+    """``settings.api_processes`` processes serve, until this one is told to stop; then they drain.
+
+    ``/metrics`` adds up what all of them counted, the ended ones included. Raises OSError when the address
+    is taken.
+    """
+    stopping = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopping.set())
+    with ExitStack() as undo:
+        counts = undo.enter_context(tempfile.TemporaryDirectory(prefix="graphveil-counts-"))
+        os.environ[COUNTS] = counts
+        sockets = [undo.enter_context(one) for one in listening(settings)]
+        children = _Children(settings, sockets)
+        undo.callback(children.stop)
+        children.start()
+        listener, thread = start_http_server(
+            settings.metrics_port, addr=settings.host, registry=merged(Path(counts), children.pids)
+        )
+        undo.callback(thread.join, DRAIN_SECONDS)
+        undo.callback(listener.shutdown)
+        log.info(
+            "serving",
+            host=settings.host,
+            port=settings.port,
+            metrics_port=settings.metrics_port,
+            processes=len(sockets),
+        )
+        while not stopping.is_set():
+            if children.replace_ended() and not stopping.wait(AGAIN_SECONDS):
+                children.start()
+            stopping.wait(0.2)
+
+
+def listening(settings: Settings) -> list[socket.socket]:
+    """A listening socket for each process, all on the settings' address; connections spread over them.
+
+    OSError when somebody else listens there: sockets that share an address would take his connections.
+    """
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind((settings.host, settings.port))
+    found = []
+    for _ in range(settings.api_processes):
+        one = socket.socket(family)
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        one.bind((settings.host, settings.port))
+        one.listen(2048)
+        found.append(one)
+    return found
+
+
+def merged(folder: Path, pids: Callable[[], Iterable[int]]) -> CollectorRegistry:
+    """What all processes counted under the folder, and the memory and CPU of each that runs."""
+    registry = CollectorRegistry()
+    MultiProcessCollector(registry, path=str(folder))
+    PlatformCollector(registry=registry)
+    registry.register(_Processes(pids))
+    return registry
+
+
+class _Processes(Collector):
+    """The usual figures of a process, by its number on the machine."""
+
+    def __init__(self, pids: Callable[[], Iterable[int]]) -> None:
+        self._pids = pids
+
+    def collect(self) -> Iterable[Metric]:
+        found: dict[str, Metric] = {}
+        for pid in self._pids():
+            for family in ProcessCollector(pid=lambda pid=pid: pid, registry=None).collect():  # type: ignore[misc]
+                kept = found.setdefault(family.name, Metric(family.name, family.documentation, family.type))
+                for sample in family.samples:
+                    kept.add_sample(sample.name, {**sample.labels, "pid": str(pid)}, sample.value)
+        return found.values()
+
+
+class _Children:
+    """The processes, one for each socket. They end with their parent, however it ends."""
+
+    def __init__(self, settings: Settings, sockets: list[socket.socket]) -> None:
+        self._settings, self._sockets = settings, sockets
+        self._context = multiprocessing.get_context("spawn")
+        self._running: list[BaseProcess | None] = [None] * len(sockets)
+        self._alive, self._held = self._context.Pipe(duplex=False)
+
+    def pids(self) -> list[int]:
+        """Of those that run."""
+        return [one.pid for one in self._running if one is not None and one.pid is not None]
+
+    def start(self) -> None:
+        """Every socket has a process."""
+        for place, one in enumerate(self._running):
+            if one is None:
+                arguments = (self._settings, self._sockets[place], self._alive)
+                self._running[place] = self._context.Process(target=_child, args=arguments)
+                self._running[place].start()  # type: ignore[union-attr]
+
+    def replace_ended(self) -> bool:
+        """Whether a process has ended by itself since the last look."""
+        ended = [(place, one) for place, one in enumerate(self._running) if one and not one.is_alive()]
+        for place, one in ended:
+            log.error("process_ended", pid=one.pid, exit_code=one.exitcode)
+            mark_process_dead(one.pid, os.environ[COUNTS])
+            self._running[place] = None
+        return bool(ended)
+
+    def stop(self) -> None:
+        """None runs: they were asked to stop, and had ``DRAIN_SECONDS`` and a little to finish."""
+        for listener in self._sockets:
+            listener.close()  # a connection that comes now is refused, not left waiting
+        running = [one for one in self._running if one is not None]
+        for one in running:
+            one.terminate()
+        ends = time.monotonic() + DRAIN_SECONDS + 5
+        for one in running:
+            one.join(max(0.0, ends - time.monotonic()))
+            if one.is_alive():
+                one.kill()
+                one.join()
+        self._held.close()
+
+
+def _child(settings: Settings, listener: socket.socket, alive: Connection) -> None:
+    """Serves until it is told to stop, or its parent is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C reaches the whole group: the parent decides
+    threading.Thread(target=_end_with_parent, args=(alive,), daemon=True).start()
+    from api.serving import serve  # not above: the parent serves nobody, and need not hold all of it
+
+    serve(settings, listener, DRAIN_SECONDS)
+
+
+def _end_with_parent(alive: Connection) -> None:
+    wait([alive])  # nothing is ever sent: it is heard when the parent's end closes
+    os.kill(os.getpid(), signal.SIGTERM)

@@ -1,0 +1,47 @@
+"""A second person's word on a job above the policy's threshold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+
+from api import openapi
+from api.deps import CuratorDep, ServicesDep
+from api.routes.proposals import DecisionBody
+from api.schemas.jobs import Job
+from core import errors
+from core.workflows import job_queries
+from core.workflows.approvals import approve_job, reject_job
+
+router = APIRouter(prefix="/jobs/{job_id}", tags=["governance"])
+
+
+@router.post(
+    "/approve",
+    response_model=Job,
+    summary="Approve a job",
+    responses=openapi.refusals(
+        errors.NotFound,
+        errors.SecondPersonNeeded,
+        errors.InvalidTransition,
+        errors.KindNotAllowed,
+        errors.PolicyRefused,
+    ),
+)
+def approve(services: ServicesDep, principal: CuratorDep, job_id: str, body: DecisionBody) -> Any:
+    """The job is queued; its reservation no longer runs out. Another person than asked decides."""
+    approve_job(services, principal, job_id, reason=body.reason)
+    return job_queries.get_job(services, principal, job_id)
+
+
+@router.post(
+    "/reject",
+    response_model=Job,
+    summary="Reject a job",
+    responses=openapi.refusals(errors.NotFound, errors.SecondPersonNeeded, errors.InvalidTransition),
+)
+def reject(services: ServicesDep, principal: CuratorDep, job_id: str, body: DecisionBody) -> Any:
+    """The job has ended, and its budget is free again. Another person than asked decides."""
+    reject_job(services, principal, job_id, reason=body.reason)
+    return job_queries.get_job(services, principal, job_id)

@@ -1,0 +1,83 @@
+"""API keys of the tenant, for its operators."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Query, Request, Response
+
+from api import openapi
+from api.deps import Cursor, OperatorDep, ServicesDep
+from api.schemas.keys import CreatedKey, Key, Keys
+from core import errors
+from core.workflows import api_keys
+from core.workflows.api_keys import NewKey
+
+router = APIRouter(prefix="/keys", tags=["identity"])
+
+_EXAMPLES = {
+    "a requester of one team": {
+        "value": {
+            "name": "portal of the epidemiology team",
+            "person": "requester-a",
+            "team": "epidemiology",
+            "roles": ["requester"],
+            "days": 90,
+        }
+    },
+    "a second person": {"value": {"name": "curator-b", "roles": ["curator"]}},
+}
+
+
+@router.post(
+    "",
+    status_code=201,
+    response_model=CreatedKey,
+    summary="Make an API key",
+    responses={201: {"headers": {"Location": {"schema": {"type": "string"}, "description": "The key."}}}},
+)
+def create_key(
+    services: ServicesDep,
+    principal: OperatorDep,
+    request: Request,
+    response: Response,
+    body: Annotated[NewKey, Body(openapi_examples=_EXAMPLES)],
+) -> Any:
+    """A key of the caller's tenant, of any role. The answer holds the token: it is shown this once."""
+    key, token = api_keys.create_key(services, principal, body)
+    response.headers["Location"] = f"{request.url.path.rstrip('/')}/{key.id}"
+    response.headers["Cache-Control"] = "no-store"
+    return {**asdict(key), "token": token}
+
+
+@router.get("", response_model=Keys, summary="List API keys, newest first")
+def list_keys(
+    services: ServicesDep,
+    principal: OperatorDep,
+    cursor: Cursor = None,
+    limit: Annotated[int | None, Query(ge=1, le=500, description="Keys on a page.")] = None,
+) -> Any:
+    """One page of the tenant's keys, revoked and expired ones included."""
+    items, following = api_keys.list_keys(services, principal, cursor=cursor, limit=limit)
+    return {"items": items, "next_cursor": following}
+
+
+@router.get(
+    "/{key_id}", response_model=Key, summary="Show an API key", responses=openapi.refusals(errors.NotFound)
+)
+def get_key(services: ServicesDep, principal: OperatorDep, key_id: str) -> Any:
+    """Whose it is, what it may do, and whether it still opens anything."""
+    return api_keys.get_key(services, principal, key_id)
+
+
+@router.delete(
+    "/{key_id}",
+    status_code=204,
+    summary="Revoke an API key",
+    responses=openapi.refusals(errors.NotFound),
+)
+def revoke_key(services: ServicesDep, principal: OperatorDep, request: Request, key_id: str) -> None:
+    """The key opens nothing any more: here at once, in other processes within seconds. Safe to repeat."""
+    api_keys.revoke_key(services, principal, key_id)
+    request.app.state.authenticator.forget(key_id)

@@ -1,0 +1,47 @@
+"""Whether the ledger is whole."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends
+
+from api import openapi
+from api.deps import LedgerDep, ServicesDep, allow
+from api.schemas.ledger import LedgerHealth, Verification
+from core import errors
+from core.identity.models import Role
+from core.identity.service import Principal
+from core.workflows import ledger_health
+
+WatcherDep = Annotated[Principal, Depends(allow(Role.AUDITOR, Role.OPERATOR, Role.CURATOR))]
+
+router = APIRouter(tags=["ledger"])
+
+
+@router.get("/ledger/health", response_model=LedgerHealth, summary="Is the ledger whole?")
+def get_health(services: ServicesDep, principal: WatcherDep) -> Any:
+    """Every promise of the ledger, as the auditor last found it, for auditors, operators and curators.
+
+    Counts are those of the whole service; findings are the caller's tenant's only.
+    """
+    health = ledger_health.ledger_health(services, principal)
+    return {
+        "status": health.status,
+        "promises": [{**vars(result), "status": result.health} for result in health.promises],
+    }
+
+
+@router.get(
+    "/datasets/{dataset_id}/ledger/verify",
+    response_model=Verification,
+    summary="Verify the dataset's account now",
+    responses=openapi.refusals(errors.NotFound, errors.Conflict),
+)
+def verify(services: ServicesDep, principal: LedgerDep, dataset_id: str) -> Any:
+    """Chains and balances of the account and its quotas, recomputed now, for curators and auditors.
+
+    Takes time in proportion to the entries; an account with very many of them is left to the auditor (409).
+    """
+    found = ledger_health.verify_account(services, principal, dataset_id)
+    return {**vars(found), "violations": found.total, "findings": found.violations}

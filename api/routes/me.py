@@ -1,0 +1,29 @@
+"""Who is calling."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+
+from api.deps import CallerDep
+from api.schemas.keys import Me
+
+router = APIRouter(prefix="/me", tags=["identity"])
+
+
+@router.get("", response_model=Me, summary="Show who is calling")
+def get_me(principal: CallerDep, request: Request) -> Any:
+    """The caller's tenant, person, team and roles, the end of its key or token, and what it may still ask."""
+    requests, jobs = request.app.state.limits.standing(principal.key_id)
+    return {
+        "tenant": principal.tenant,
+        "key_id": principal.key_id,
+        "name": principal.name,
+        "person": principal.person,
+        "team": principal.team,
+        "roles": sorted(principal.roles),
+        "expires_at": principal.expires_at,
+        "requests": requests,
+        "jobs": jobs,
+    }

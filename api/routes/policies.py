@@ -1,0 +1,118 @@
+"""What jobs on a dataset may ask for."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Header, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from api import conditional, openapi
+from api.deps import CuratorDep, ReaderDep, ServicesDep
+from api.routes.proposals import LOCATION, address_of
+from api.schemas.common import Reason
+from api.schemas.policies import DatasetPolicy, Proposal
+from core import errors
+from core.workflows.dataset_policies import PolicyView, get_policy, set_policy
+from core.workflows.policies import Policy
+
+router = APIRouter(prefix="/datasets/{dataset_id}/policy", tags=["governance"])
+
+ETAG = {"ETag": {"schema": {"type": "string"}, "description": "Send it as `If-Match` to change the policy."}}
+
+
+class PolicyChange(BaseModel):
+    """A whole policy, and why it is to stand. What is left out has its default."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    policy: Policy
+    reason: Reason = Field(description="It is kept with the policy.")
+
+
+_EXAMPLES = {
+    "approval above one": {
+        "summary": "Two methods, at most epsilon 2 a job, a second person above 1",
+        "value": {
+            "policy": {
+                "methods": ["dcsbm", "edgerand"],
+                "max_epsilon_per_job": "2",
+                "approval_above_epsilon": "1",
+            },
+            "reason": "decision of the data board",
+        },
+    }
+}
+
+
+@router.get(
+    "",
+    response_model=DatasetPolicy,
+    summary="Show the dataset's policy",
+    responses={
+        200: {"headers": ETAG},
+        304: {"description": "Nothing has changed since the answer with that ETag."},
+        **openapi.refusals(errors.NotFound),
+    },
+)
+def show(
+    services: ServicesDep,
+    principal: ReaderDep,
+    request: Request,
+    dataset_id: str,
+    version: Annotated[
+        int | None, Query(ge=1, le=2**31 - 1, description="An earlier version, as jobs name it.")
+    ] = None,
+) -> Response:
+    """The policy that stands, or an earlier version. Unit and window are the account's."""
+    return conditional.tagged(request, DatasetPolicy, get_policy(services, principal, dataset_id, version))
+
+
+@router.put(
+    "",
+    response_model=DatasetPolicy,
+    summary="Change the dataset's policy",
+    responses={
+        200: {
+            "headers": ETAG,
+            "description": "The policy stands: it allows nothing that was refused before.",
+        },
+        202: {
+            "model": Proposal,
+            "headers": LOCATION,
+            "description": "It allows more than before: a proposal, which a second curator approves.",
+        },
+        **openapi.refusals(
+            errors.NotFound,
+            errors.Conflict,
+            errors.InvalidTransition,
+            errors.StaleEtag,
+            errors.UnknownMethod,
+            errors.IfMatchMissing,
+        ),
+    },
+)
+def change(
+    services: ServicesDep,
+    principal: CuratorDep,
+    request: Request,
+    dataset_id: str,
+    body: Annotated[PolicyChange, Body(openapi_examples=_EXAMPLES)],
+    if_match: Annotated[
+        str | None, Header(description="The ETag of the policy that you read; * changes whichever stands.")
+    ] = None,
+) -> Response:
+    """A policy that only restricts stands at once; one that allows more, in any field, waits for approval."""
+    seen = get_policy(services, principal, dataset_id)
+    if not conditional.matches(if_match, DatasetPolicy, seen):
+        raise errors.StaleEtag(
+            "The policy has changed since you read it; read it again.", id=dataset_id, version=seen.version
+        )
+    changed = set_policy(
+        services, principal, dataset_id, body.policy, reason=body.reason, standing=seen.version
+    )
+    if isinstance(changed, PolicyView):
+        return conditional.fresh(DatasetPolicy, changed)
+    answer = conditional.as_json(Proposal, changed, status_code=202)
+    answer.headers["Location"] = address_of(request, changed.id)
+    return answer

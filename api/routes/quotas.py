@@ -1,0 +1,150 @@
+"""Quotas, grants and adjustments: what changes an account beside its jobs."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Body, Path, Request, Response
+
+from api import openapi
+from api.deps import CuratorDep, ReaderDep, ServicesDep
+from api.routes.proposals import LOCATION, address_of
+from api.schemas.budgets import Adjustment, Budget, Grant, NewQuota, Quotas
+from api.schemas.policies import Proposal
+from api.views import budget_view
+from core import errors
+from core.workflows.adjustments import adjust_budget
+from core.workflows.grants import propose_grant
+from core.workflows.policies import SLUG
+from core.workflows.quotas import list_quotas, open_quota
+
+router = APIRouter(prefix="/datasets/{dataset_id}/budget", tags=["governance"])
+
+_GRANTS = {
+    "account": {
+        "summary": "Epsilon 1 more for the account",
+        "value": {"epsilon": "1", "reason": "second year of the study"},
+    },
+    "quota": {
+        "summary": "Half an epsilon more for one team",
+        "value": {
+            "epsilon": "0.5",
+            "reason": "a further region",
+            "quota": {"scope": "team", "name": "transport"},
+        },
+    },
+}
+_QUOTA = {"team": {"value": {"epsilon": "1.5", "reason": "share of the transport team"}}}
+_ADJUSTMENT = {
+    "table": {"value": {"epsilon": "0.25", "reason": "counts published by hand in March, epsilon 0.25"}}
+}
+
+
+@router.post(
+    "/grants",
+    status_code=201,
+    response_model=Proposal,
+    summary="Propose a larger capacity",
+    responses={
+        201: {"headers": LOCATION},
+        **openapi.refusals(errors.NotFound, errors.Conflict, errors.InvalidTransition),
+    },
+)
+def grant(
+    services: ServicesDep,
+    principal: CuratorDep,
+    request: Request,
+    response: Response,
+    dataset_id: str,
+    body: Annotated[Grant, Body(openapi_examples=_GRANTS)],
+) -> Any:
+    """A proposal: the capacity rises once a second curator has approved it; under the Rényi filter, never.
+
+    The same proposal, made again by the same person while it is open, is the one that stands.
+    """
+    quota = None if body.quota is None else (body.quota.scope, body.quota.name)
+    proposal = propose_grant(
+        services,
+        principal,
+        dataset_id,
+        epsilon=body.epsilon,
+        delta=body.delta,
+        reason=body.reason,
+        quota=quota,
+    )
+    response.headers["Location"] = address_of(request, proposal.id)
+    return proposal
+
+
+@router.get(
+    "/quotas",
+    response_model=Quotas,
+    summary="List the account's quotas",
+    responses=openapi.refusals(errors.NotFound),
+)
+def quotas(services: ServicesDep, principal: ReaderDep, dataset_id: str) -> Any:
+    """What each team and project with a quota has charged, reserved and left."""
+    return {"items": [budget_view(quota) for quota in list_quotas(services, principal, dataset_id)]}
+
+
+@router.put(
+    "/quotas/{scope}/{name}",
+    response_model=Budget,
+    summary="Open a quota",
+    responses={
+        200: {"description": "The quota stands with this capacity already."},
+        201: {"model": Budget, "description": "The quota is open, unspent."},
+        **openapi.refusals(errors.NotFound, errors.Conflict, errors.InvalidTransition),
+    },
+)
+def put_quota(
+    services: ServicesDep,
+    principal: CuratorDep,
+    response: Response,
+    dataset_id: str,
+    scope: Literal["team", "project"],
+    name: Annotated[str, Path(pattern=SLUG, description="The team's or project's name.")],
+    body: Annotated[NewQuota, Body(openapi_examples=_QUOTA)],
+) -> Any:
+    """From now on the jobs of this team or project draw on the quota and the account together, or on neither.
+
+    What they drew before does not count. A grant raises a quota; nothing lowers it.
+    """
+    statement, fresh = open_quota(
+        services,
+        principal,
+        dataset_id,
+        scope,
+        name,
+        epsilon=body.epsilon,
+        delta=body.delta,
+        reason=body.reason,
+    )
+    response.status_code = 201 if fresh else 200
+    return budget_view(statement)
+
+
+@router.post(
+    "/adjustments",
+    response_model=Budget,
+    summary="Count spend from outside the service",
+    responses=openapi.refusals(errors.NotFound, errors.StaleEtag, errors.BudgetExceeded),
+)
+def adjust(
+    services: ServicesDep,
+    principal: CuratorDep,
+    dataset_id: str,
+    body: Annotated[Adjustment, Body(openapi_examples=_ADJUSTMENT)],
+) -> Any:
+    """The amounts count as charged, for good: a correction is only ever against the spender."""
+    return budget_view(
+        adjust_budget(
+            services,
+            principal,
+            dataset_id,
+            epsilon=body.epsilon,
+            delta=body.delta,
+            reason=body.reason,
+            head=body.head,
+        )
+    )

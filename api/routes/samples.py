@@ -1,0 +1,76 @@
+"""Further samples of published jobs, drawn from their fitted models at no charge."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Request, Response
+
+from api import openapi
+from api.deps import IdempotencyKey, PortalDep, ServicesDep
+from api.routes.jobs import REPLAYED
+from api.schemas.jobs import Job
+from core import errors
+from core.workflows import job_queries
+from core.workflows.samples import SampleRequest, submit_sample
+
+router = APIRouter(prefix="/jobs/{job_id}/samples", tags=["jobs"])
+
+_PLAIN = SampleRequest()
+_EXAMPLES = {
+    "one more": {"summary": "One more graph from the same model", "value": {"label": "second draw"}},
+    "another format": {"summary": "Written as GraphML too", "value": {"formats": ["graphml"]}},
+}
+
+
+@router.post(
+    "",
+    status_code=202,
+    response_model=Job,
+    summary="Draw again from a published job's model",
+    responses={
+        202: {
+            "description": "The sample is queued, as a job of its own that is charged nothing.",
+            "headers": {
+                "Location": {"schema": {"type": "string"}, "description": "The sample's job."},
+                "Retry-After": {"schema": {"type": "integer"}, "description": "Seconds before a poll."},
+                REPLAYED: {
+                    "schema": {"type": "string", "enum": ["true"]},
+                    "description": "An earlier request with this key made the job.",
+                },
+            },
+        },
+        **openapi.refusals(
+            errors.IdempotencyKeyMissing,
+            errors.NotFound,
+            errors.JobNotFinished,
+            errors.JobFailed,
+            errors.DatasetNotReady,
+            errors.AccountBlocked,
+            errors.NotAccepted,
+            errors.UnknownMethod,
+            errors.UnknownFormat,
+            errors.IdempotencyKeyReused,
+            errors.KindNotAllowed,
+            errors.PolicyRefused,
+        ),
+    },
+)
+def sample(
+    services: ServicesDep,
+    principal: PortalDep,
+    request: Request,
+    response: Response,
+    job_id: str,
+    body: Annotated[SampleRequest, Body(openapi_examples=_EXAMPLES)] = _PLAIN,
+    key: IdempotencyKey = None,
+) -> Any:
+    """A further graph from the model that the job fitted: post-processing, under the guarantee that was paid
+    for. It has fresh node names, a report and files of its own."""
+    job, replayed = submit_sample(services, principal, job_id, body, key)
+    jobs = request.url.path.rstrip("/").removesuffix(f"/{job_id}/samples")
+    response.headers["Location"] = f"{jobs}/{job.id}"
+    response.headers["Retry-After"] = str(services.settings.poll_after_seconds)
+    if replayed:
+        response.headers[REPLAYED] = "true"
+    return job_queries.get_job(services, principal, job.id)

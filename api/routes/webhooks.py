@@ -1,0 +1,155 @@
+"""Webhooks: where a tenant is told what happens, and what was sent there."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Depends, Query, Request, Response
+
+from api import openapi
+from api.deps import Cursor, ServicesDep, allow
+from api.schemas.webhooks import Deliveries, Delivery, Webhook, Webhooks
+from core import errors
+from core.identity.service import Principal
+from core.workflows import deliveries, webhooks
+
+router = APIRouter(prefix="/webhooks", tags=["webhooks"])
+
+ManagerDep = Annotated[Principal, Depends(allow(*webhooks.ROLES))]
+Limit = Annotated[int | None, Query(ge=1, le=500, description="Entries on a page.")]
+
+_EXAMPLES = {
+    "releases": {
+        "summary": "Told when a job has ended",
+        "value": {
+            "url": "https://hooks.example.org/graphveil",
+            "events": ["job.published", "job.failed", "job.cancelled", "job.rejected"],
+        },
+    },
+    "curator": {
+        "summary": "Told when somebody has to act",
+        "value": {
+            "url": "https://hooks.example.org/curators",
+            "events": ["job.awaiting_approval", "dataset.rejected", "budget.low", "budget.exhausted"],
+        },
+    },
+}
+
+
+@router.post(
+    "",
+    status_code=201,
+    response_model=Webhook,
+    summary="Add a webhook",
+    responses={
+        201: {"headers": {"Location": {"schema": {"type": "string"}, "description": "The webhook."}}},
+        **openapi.refusals(errors.Conflict),
+    },
+)
+def add(
+    services: ServicesDep,
+    principal: ManagerDep,
+    request: Request,
+    response: Response,
+    body: Annotated[webhooks.NewWebhook, Body(openapi_examples=_EXAMPLES)],
+) -> Any:
+    """The address is told of its events from now on. Its `secret` is in this answer and in no later one."""
+    added = webhooks.add_webhook(services, principal, body)
+    response.headers["Location"] = f"{request.url.path.rstrip('/')}/{added.id}"
+    return added
+
+
+@router.get("", response_model=Webhooks, summary="List webhooks, newest first")
+def list_webhooks(
+    services: ServicesDep, principal: ManagerDep, cursor: Cursor = None, limit: Limit = None
+) -> Any:
+    """One page of the tenant's webhooks."""
+    return webhooks.list_webhooks(services, principal, cursor, limit)
+
+
+@router.get(
+    "/{webhook_id}",
+    response_model=Webhook,
+    summary="Show a webhook",
+    responses=openapi.refusals(errors.NotFound),
+)
+def get(services: ServicesDep, principal: ManagerDep, webhook_id: str) -> Any:
+    """The webhook, without its secret."""
+    return webhooks.get_webhook(services, principal, webhook_id)
+
+
+@router.delete(
+    "/{webhook_id}",
+    status_code=204,
+    summary="Delete a webhook",
+    responses=openapi.refusals(errors.NotFound),
+)
+def delete(services: ServicesDep, principal: ManagerDep, webhook_id: str) -> None:
+    """The address is told nothing any more; what waits for it is dropped."""
+    webhooks.delete_webhook(services, principal, webhook_id)
+
+
+@router.post(
+    "/{webhook_id}/enable",
+    response_model=Webhook,
+    summary="Enable a webhook again",
+    responses=openapi.refusals(errors.NotFound),
+)
+def enable(services: ServicesDep, principal: ManagerDep, webhook_id: str) -> Any:
+    """The address is told again, what waits first. What happened while it was disabled is not made up for."""
+    return webhooks.enable_webhook(services, principal, webhook_id)
+
+
+@router.post(
+    "/{webhook_id}/rotate",
+    response_model=Webhook,
+    summary="Give a webhook a new secret",
+    responses=openapi.refusals(errors.NotFound, errors.Conflict),
+)
+def rotate(services: ServicesDep, principal: ManagerDep, webhook_id: str) -> Any:
+    """Deliveries carry a signature by the new `secret`, shown here once, and for a day by the one before."""
+    return webhooks.rotate_webhook(services, principal, webhook_id)
+
+
+@router.post(
+    "/{webhook_id}/test",
+    status_code=202,
+    response_model=Delivery,
+    summary="Send a webhook a test",
+    responses=openapi.refusals(errors.NotFound, errors.Conflict),
+)
+def test(services: ServicesDep, principal: ManagerDep, webhook_id: str) -> Any:
+    """A `webhook.test` will be sent, once. Its delivery shows what came of it."""
+    return deliveries.try_webhook(services, principal, webhook_id)
+
+
+@router.get(
+    "/{webhook_id}/deliveries",
+    response_model=Deliveries,
+    summary="List a webhook's deliveries, newest first",
+    responses=openapi.refusals(errors.NotFound),
+)
+def list_deliveries(
+    services: ServicesDep,
+    principal: ManagerDep,
+    webhook_id: str,
+    state: Annotated[
+        str | None, Query(max_length=16, description="Only those pending, delivered or given_up.")
+    ] = None,
+    cursor: Cursor = None,
+    limit: Limit = None,
+) -> Any:
+    """What was sent, how often, and what came of it."""
+    return deliveries.list_deliveries(services, principal, webhook_id, state, cursor, limit)
+
+
+@router.post(
+    "/{webhook_id}/deliveries/{delivery_id}/retry",
+    status_code=202,
+    response_model=Delivery,
+    summary="Send a delivery again",
+    responses=openapi.refusals(errors.NotFound, errors.Conflict),
+)
+def retry(services: ServicesDep, principal: ManagerDep, webhook_id: str, delivery_id: str) -> Any:
+    """It is due now; one that was given up, or delivered, is sent once more under the same `webhook-id`."""
+    return deliveries.retry_delivery(services, principal, webhook_id, delivery_id)

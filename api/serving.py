@@ -1,0 +1,32 @@
+"""One process that serves: the app behind one listening socket."""
+
+from __future__ import annotations
+
+import socket
+
+import uvicorn
+from fastapi import FastAPI
+
+from api import connections
+from api.app import create_app
+from core import logging
+from core.settings import Settings
+
+
+class Server(uvicorn.Server):
+    """Ends its event streams when it is told to stop: they would use up the time that other requests have."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        app = self.config.app
+        assert isinstance(app, FastAPI)
+        app.state.event_streams.close()
+        await super().shutdown(sockets)
+
+
+def serve(settings: Settings, listener: socket.socket, drain_seconds: int) -> None:
+    """What comes in at the listener is answered until SIGTERM; requests under way are finished first."""
+    logging.configure(json_lines=settings.log_json, level=settings.log_level)
+    config = uvicorn.Config(
+        create_app(settings), timeout_graceful_shutdown=drain_seconds, **connections.limits(settings)
+    )
+    Server(config).run([listener])

@@ -1,0 +1,45 @@
+"""The SQL of the checks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import case, func, select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from core.checks.models import InvariantCheck
+
+
+def record(
+    session: Session, invariant: str, *, seconds: float, violations: int, findings: Sequence[dict[str, Any]]
+) -> None:
+    """This is the invariant's last check, at PostgreSQL's time; ``failing_since`` stays while it fails."""
+    values = {
+        "checked_at": func.clock_timestamp(),
+        "seconds": seconds,
+        "violations": violations,
+        "findings": list(findings),
+        "failing_since": func.clock_timestamp() if violations else None,
+    }
+    statement = insert(InvariantCheck).values(invariant=invariant, **values)
+    since = func.coalesce(InvariantCheck.failing_since, statement.excluded.failing_since)
+    statement = statement.on_conflict_do_update(
+        index_elements=["invariant"],
+        set_={
+            **{
+                name: statement.excluded[name] for name in ("checked_at", "seconds", "violations", "findings")
+            },
+            "failing_since": case((statement.excluded.violations > 0, since), else_=None),
+        },
+    )
+    session.execute(statement)
+
+
+def all_checks(session: Session) -> tuple[dict[str, InvariantCheck], datetime]:
+    """The last check of each invariant by its name, and PostgreSQL's time."""
+    rows = session.scalars(select(InvariantCheck), execution_options={"populate_existing": True})
+    checks = {row.invariant: row for row in rows}
+    return checks, session.execute(select(func.clock_timestamp())).scalar_one()

@@ -1,0 +1,42 @@
+"""Principals of keys and tokens that were checked a moment ago, so that a busy caller costs no query."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from core.identity.service import Principal
+
+
+class PrincipalCache:
+    """Remembers a principal for ``seconds``, by the hash of the token; never the token.
+
+    A revoked key is forgotten at once where it was revoked, and within ``seconds`` in other processes.
+    Nothing is remembered past its expiry, nor is a token that was refused.
+    """
+
+    def __init__(self, *, seconds: float, entries: int) -> None:
+        self._seconds = seconds
+        self._entries = entries
+        self._known: dict[bytes, tuple[float, Principal]] = {}
+        self._lock = threading.Lock()
+
+    def get(self, key_hash: bytes) -> Principal | None:
+        """The principal, if the token was checked lately."""
+        found = self._known.get(key_hash)
+        return found[1] if found is not None and time.monotonic() < found[0] else None
+
+    def put(self, key_hash: bytes, principal: Principal, *, checked_at: float, left: float | None) -> None:
+        """The principal is remembered from ``checked_at`` (monotonic), for ``left`` seconds at most."""
+        deadline = checked_at + (self._seconds if left is None else min(self._seconds, left))
+        with self._lock:
+            self._known.pop(key_hash, None)
+            while len(self._known) >= self._entries:
+                del self._known[next(iter(self._known))]  # the one that was checked longest ago
+            self._known[key_hash] = (deadline, principal)
+
+    def forget(self, key_id: str) -> None:
+        """The key's next use is checked in the database."""
+        with self._lock:
+            for key_hash in [h for h, (_, known) in self._known.items() if known.key_id == key_id]:
+                del self._known[key_hash]

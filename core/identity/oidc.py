@@ -1,0 +1,120 @@
+"""Bearer tokens of an OpenID Connect issuer: a signed JWT becomes a principal, or is refused.
+
+Sources: RFC 7519 (JWT), RFC 8725 (best current practice), RFC 9068 (access tokens).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import jwt
+
+from core.errors import InvalidInput, Unauthenticated
+from core.identity.jwks import SigningKeys
+from core.identity.models import Role
+from core.identity.service import REFUSED, Principal, check_name, check_slug
+from core.logging import get_logger
+from core.settings import Settings
+
+KEY_ID_PREFIX = "oidc:"
+REQUIRED = ("iss", "aud", "exp", "iat", "sub")
+# A logout token or a security event of the same issuer and audience is no permission to call.
+TYPES = frozenset({"jwt", "at+jwt", "application/at+jwt"})
+
+log = get_logger(__name__)
+
+
+class Issuer:
+    """Checks the tokens of the issuer that the settings name. Safe to share between threads."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._keys = SigningKeys(settings)
+        self._decoder = jwt.PyJWT({"require": list(REQUIRED)})
+
+    def principal(self, token: str) -> Principal:
+        """Who the token says is calling; it was signed for this service and is in force.
+
+        Roles that are unknown are left out; a token without any of ours is a caller who may do nothing.
+        Raises Unauthenticated, with one text for every cause; IssuerUnavailable: it cannot be checked now.
+        """
+        try:
+            return self._principal(self._claims(token))
+        except (jwt.PyJWTError, InvalidInput, ValueError, TypeError, OverflowError, RecursionError) as error:
+            log.info("token_refused", error=type(error).__name__)
+            raise Unauthenticated(REFUSED) from None
+
+    def _claims(self, token: str) -> dict[str, Any]:
+        header = jwt.get_unverified_header(token)
+        algorithm, key_id = header.get("alg"), header.get("kid")
+        # Before any key is looked for: never `none`, never a shared secret, whatever the header says. Keys
+        # and addresses of keys inside the header (jwk, jku, x5u, x5c) are never looked at.
+        if algorithm not in self._settings.oidc_algorithms or not isinstance(key_id, str):
+            raise ValueError("the header names no accepted algorithm or no key")
+        if str(header.get("typ", "JWT")).lower() not in TYPES or "crit" in header:
+            raise ValueError("not a token for calling an api")
+        key = self._keys.find(key_id, algorithm)
+        if key is None:
+            raise ValueError("the issuer has no such key")
+        settings = self._settings
+        return self._decoder.decode(
+            token,
+            key,
+            algorithms=[algorithm],
+            audience=settings.oidc_audience,
+            issuer=settings.oidc_issuer,
+            leeway=settings.oidc_leeway_seconds,
+        )
+
+    def _principal(self, claims: Mapping[str, Any]) -> Principal:
+        settings = self._settings
+        tenant = _text(claims, settings.oidc_tenant_claim)
+        check_slug(tenant, "tenant")
+        person = _text(claims, settings.oidc_person_claim)
+        check_name(person, "person")
+        team = None
+        if settings.oidc_team_claim and claim(claims, settings.oidc_team_claim) is not None:
+            team = _text(claims, settings.oidc_team_claim)
+            check_slug(team, "team")
+        return Principal(
+            tenant=tenant,
+            key_id=key_id_of(settings.oidc_issuer, claims["sub"]),
+            name=person,
+            roles=_roles(claim(claims, settings.oidc_roles_claim), settings.oidc_roles_prefix),
+            person=person,
+            team=team,
+            expires_at=datetime.fromtimestamp(int(claims["exp"]), UTC),
+        )
+
+
+def key_id_of(issuer: str, subject: str) -> str:
+    """One id for all tokens of a subject, such as ``oidc:2f0c...``: 160 bits, and no name in them."""
+    whole = json.dumps([issuer, subject]).encode()
+    return KEY_ID_PREFIX + hashlib.sha256(whole).hexdigest()[:40]
+
+
+def claim(claims: Mapping[str, Any], name: str) -> Any:
+    """The claim of that name, or, where there is none, at that dotted path (``realm_access.roles``)."""
+    if name in claims:
+        return claims[name]
+    found: Any = claims
+    for part in name.split("."):
+        found = found.get(part) if isinstance(found, Mapping) else None
+    return found
+
+
+def _text(claims: Mapping[str, Any], name: str) -> str:
+    value = claim(claims, name)
+    if not isinstance(value, str):
+        raise ValueError("a required claim is missing")
+    return value
+
+
+def _roles(value: Any, prefix: str) -> frozenset[Role]:
+    """Ours among the roles of a list, or of a text with spaces between them."""
+    named = value.split() if isinstance(value, str) else value if isinstance(value, list) else []
+    return frozenset(role for role in Role if prefix + role in named)

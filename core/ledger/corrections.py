@@ -1,0 +1,117 @@
+"""What changes an account without a job: a grant by two persons, an adjustment, the lifting of a block."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from sqlalchemy.orm import Session
+
+from core.errors import BudgetExceeded, Conflict, InvalidInput
+from core.ledger import chain, holdings, repository
+from core.ledger.entries import append
+from core.ledger.filters import admits
+from core.ledger.models import EntryKind, Filter, LedgerEntry
+from core.ledger.posting import Movement
+from core.ledger.statement import terms_of
+from core.ledger.terms import W_EVENT, checked_amounts, checked_terms, dimensions, epsilon_dimension
+
+
+def grant(
+    session: Session,
+    account_id: str,
+    *,
+    nano_epsilon: int,
+    delta_atto: int,
+    actor: str,
+    approver: str,
+    reason: str,
+) -> LedgerEntry:
+    """The capacity of the account or quota has risen by these amounts, and every balance's with it.
+
+    ``actor`` asked for it, ``approver`` is the second person. Raises NotFound; InvalidInput where the two are
+    one, without a reason, for amounts that are no gain or too much; Conflict under the Rényi filter, whose
+    capacities are fixed when it is opened (privacy.md 7.6). O(balances): a stream has one for each step.
+    """
+    for field, amount in (("epsilon", nano_epsilon), ("delta", delta_atto)):
+        if type(amount) is not int or amount < 0:
+            raise InvalidInput("a grant is an integer and never takes away", field=field)
+    if not nano_epsilon and not delta_atto:
+        raise InvalidInput("a grant gives something", field="epsilon")
+    if not actor or not approver or actor == approver:
+        raise InvalidInput("a grant needs a second person", field="approver")
+    _check_reason(reason)
+    account, now = repository.lock_account(session, account_id)
+    if account.filter != Filter.BASIC:
+        raise Conflict("under the Rényi filter a capacity never changes", account_id=account_id)
+    terms = terms_of(account)
+    raised = checked_terms(
+        replace(
+            terms,
+            nano_epsilon=terms.nano_epsilon + nano_epsilon,
+            delta_atto=terms.delta_atto + delta_atto,
+        )
+    )
+    changes = {"capacity_nano_epsilon": raised.nano_epsilon, "capacity_delta_atto": raised.delta_atto}
+    return append(
+        session,
+        account,
+        now,
+        EntryKind.GRANT,
+        amounts={epsilon_dimension(terms): nano_epsilon, "delta": delta_atto},
+        digests={"terms": chain.terms_digest({**repository.columns(account), **changes})},
+        actor=actor,
+        approver=approver,
+        reason=reason,
+        changes=changes,
+    )
+
+
+def adjust(
+    session: Session, account_id: str, *, amounts: Mapping[str, int], actor: str, reason: str
+) -> LedgerEntry:
+    """The amounts are charged without a reservation: spend that happened outside the service.
+
+    Under w-event it counts in every window (``untimed``), under the Rényi filter at every order; only in the
+    account or quota named. A blocked or exposed account takes it too. Raises NotFound, InvalidInput for
+    amounts of another shape or none and without a reason, BudgetExceeded where they do not fit.
+    """
+    _check_reason(reason)
+    account, now = repository.lock_account(session, account_id)
+    terms = terms_of(account)
+    asked = checked_amounts(terms, amounts)
+    if not asked:
+        raise InvalidInput("an adjustment charges something", field="amounts")
+    if terms.unit == W_EVENT and not asked.keys() <= dimensions(terms).keys():
+        raise InvalidInput("spend outside the service counts in every window: 'untimed'", field="amounts")
+    try:
+        admits(terms, holdings.balances(session, account_id, terms.window, asked), asked)
+    except BudgetExceeded as refusal:
+        raise BudgetExceeded(
+            f"{refusal.message}. Spend beyond the capacity is an exposure of the account, not an adjustment",
+            **refusal.members,
+        ) from None
+    return append(
+        session,
+        account,
+        now,
+        EntryKind.ADJUST,
+        amounts=asked,
+        actor=actor,
+        reason=reason,
+        movement=Movement(asked, charged=1),
+    )
+
+
+def unblock(session: Session, account_id: str, *, actor: str, reason: str) -> LedgerEntry | None:
+    """The account takes reservations again; None when it was not blocked and had no give-backs to forget."""
+    account, now = repository.lock_account(session, account_id)
+    if account.blocked_at is None and account.consecutive_give_backs == 0:
+        return None
+    changes = {"blocked_at": None, "consecutive_give_backs": 0}
+    return append(session, account, now, EntryKind.ADJUST, actor=actor, reason=reason, changes=changes)
+
+
+def _check_reason(reason: str) -> None:
+    if not reason.strip():
+        raise InvalidInput("a reason is needed", field="reason")

@@ -1,0 +1,248 @@
+"""Reservations: an amount is set aside in a domain's account and the quotas it draws on, and ends there once.
+
+A reservation ends alike in all its accounts: charged, forfeited, released or expired. Asking for the same
+ending again returns the entry that stands; asking for another is an InvalidTransition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+
+from sqlalchemy.orm import Session
+
+from core import ids
+from core.errors import InvalidTransition
+from core.ledger import holdings, repository
+from core.ledger.admission import check_room, check_standing, check_unexposed
+from core.ledger.entries import append, checked_digests
+from core.ledger.filters import Balance, windows_changed
+from core.ledger.models import BudgetAccount, EntryKind, LedgerEntry, Scope
+from core.ledger.posting import Movement
+from core.ledger.statement import AccountStatement, statement_of, terms_of
+from core.ledger.terms import checked_amounts
+
+Changes = Callable[[BudgetAccount, datetime], Mapping[str, object]]
+
+
+def reserve(
+    session: Session,
+    account_id: str,
+    *,
+    amounts: Mapping[str, int],
+    unit: str,
+    window: int | None,
+    job_id: str,
+    actor: str,
+    expires_in_seconds: float | None,
+    team: str | None = None,
+    project: str | None = None,
+) -> str:
+    """The amounts are set aside for the job; returns the reservation's id.
+
+    ``amounts`` by dimension, integers; none or only zeros means that the job claims no guarantee. They are
+    set aside in the account and in its quotas of that team and project, where there are any: in all or in
+    none. The reservation runs out after ``expires_in_seconds`` by PostgreSQL's clock unless kept; None:
+    never.
+
+    Raises NotFound, UnitMismatch, AccountBlocked, AccountExposed (a finite claim on an exposed account),
+    InvalidInput, and BudgetExceeded, which names the account or quota that refuses. Three round trips however
+    many dimensions, and two more for each quota.
+    """
+    some = any(amounts.values())
+    accounts, now = repository.lock_with_quotas(
+        session, account_id, team if some else None, project if some else None
+    )
+    account = accounts[0]
+    check_standing(account, terms_of(account), unit, window)
+    asked = checked_amounts(terms_of(account), amounts)
+    movements = [_movement(session, each, asked) for each in accounts]
+    reservation_id = ids.new_id(ids.RESERVATION)
+    for each, movement in zip(accounts, movements, strict=True):
+        append(
+            session,
+            each,
+            now,
+            EntryKind.RESERVE,
+            amounts=asked,
+            reservation_id=reservation_id,
+            job_id=job_id,
+            actor=actor,
+            expires_at=None if expires_in_seconds is None else now + timedelta(seconds=expires_in_seconds),
+            movement=movement,
+        )
+    return reservation_id
+
+
+def _movement(session: Session, account: BudgetAccount, asked: Mapping[str, int]) -> Movement:
+    """What reserving the amounts moves in one locked account, if it has room for them."""
+    windows: Mapping[int, int] = {}
+    if asked:
+        terms = terms_of(account)
+        balances = holdings.balances(session, account.id, terms.window, asked)
+        check_room(session, account, terms, balances, asked)
+        windows = windows_changed(terms, balances, asked, +1)
+    return Movement(asked, reserved=1, windows=windows)
+
+
+def preview(
+    session: Session,
+    account_id: str,
+    *,
+    amounts: Mapping[str, int],
+    unit: str,
+    window: int | None,
+    team: str | None = None,
+    project: str | None = None,
+) -> AccountStatement:
+    """What the statement would be after that reservation; raises as :func:`reserve` does, changes nothing."""
+    account, balances = holdings.snapshot(session, account_id, window=window, asked=amounts)
+    terms = terms_of(account)
+    check_standing(account, terms, unit, window)
+    asked = checked_amounts(terms, amounts)
+    check_room(session, account, terms, balances, asked)
+    if asked and (team is not None or project is not None):
+        for quota in repository.quotas(session, account_id, (Scope.TEAM, team), (Scope.PROJECT, project)):
+            standing, theirs = holdings.snapshot(session, quota.id, window=window, asked=asked)
+            check_room(session, standing, terms_of(standing), theirs, asked)
+    after = dict(balances)
+    for dimension, amount in asked.items():
+        held = after.get(dimension, Balance(terms.nano_epsilon))
+        after[dimension] = Balance(held.capacity, held.charged, held.reserved + amount)
+    return statement_of(account, after)
+
+
+def charge(
+    session: Session, reservation_id: str, *, digests: Mapping[str, str], actor: str, free: bool = False
+) -> LedgerEntry:
+    """The reservation is spent on a release whose files are named by ``digests`` (name: SHA-256 in hex).
+
+    A repetition with the same digests returns the entry; with others it is an InvalidTransition.
+    AccountExposed when an unprotected release has voided the claim since it was reserved. ``free``: nothing
+    was reserved and nothing was read (a further sample), so that the row of give-backs goes on.
+    """
+    changes = _unchanged if free else _forget_give_backs
+    return _end(session, reservation_id, EntryKind.CHARGE, actor, digests=digests, changes=changes)
+
+
+def forfeit(session: Session, reservation_id: str, *, reason: str, actor: str) -> LedgerEntry:
+    """The reservation is spent without a release: the graph was opened before the job ended."""
+    return _end(session, reservation_id, EntryKind.FORFEIT, actor, reason=reason, changes=_forget_give_backs)
+
+
+def release(
+    session: Session, reservation_id: str, *, reason: str, actor: str, give_back: bool, block_after: int
+) -> LedgerEntry:
+    """The reservation returns in full.
+
+    ``give_back`` counts it towards the block: after ``block_after`` of them without a charge or forfeit
+    between, the account refuses reservations until :func:`unblock`.
+    """
+
+    def count(account: BudgetAccount, now: datetime) -> dict[str, object]:
+        if not give_back:
+            return {}
+        number = account.consecutive_give_backs + 1
+        blocked_at = account.blocked_at or (now if number >= block_after else None)
+        return {"consecutive_give_backs": number, "blocked_at": blocked_at}
+
+    return _end(session, reservation_id, EntryKind.RELEASE, actor, reason=reason, changes=count)
+
+
+def expire(session: Session, reservation_id: str, *, reason: str, actor: str) -> LedgerEntry:
+    """The reservation ran out before its job began, and returns in full.
+
+    InvalidTransition while its time has not come, and once its job has begun (:func:`keep`).
+    """
+
+    def check(account: BudgetAccount, now: datetime) -> dict[str, object]:
+        expires_at = repository.hold_expiry(session, reservation_id)
+        if expires_at is None or expires_at > now:
+            raise InvalidTransition(f"reservation {reservation_id} is not overdue", id=reservation_id)
+        return {}
+
+    return _end(session, reservation_id, EntryKind.EXPIRE, actor, reason=reason, changes=check)
+
+
+def keep(session: Session, reservation_id: str) -> None:
+    """The reservation no longer expires: its job has begun. InvalidTransition once it has ended."""
+    repository.lock_reservation(session, reservation_id)  # so that it does not expire meanwhile
+    if repository.keep_hold(session, reservation_id):
+        return
+    ended = repository.terminal(session, reservation_id)
+    if ended is not None:
+        raise _ended(ended)
+
+
+def _forget_give_backs(account: BudgetAccount, now: datetime) -> Mapping[str, object]:
+    return {"consecutive_give_backs": 0}
+
+
+def _unchanged(account: BudgetAccount, now: datetime) -> Mapping[str, object]:
+    return {}
+
+
+def _end(
+    session: Session,
+    reservation_id: str,
+    kind: EntryKind,
+    actor: str,
+    *,
+    reason: str = "",
+    digests: Mapping[str, str] | None = None,
+    changes: Changes,
+) -> LedgerEntry:
+    """The one way a reservation ends: alike in every account that it spans; the domain's entry is returned.
+
+    Three round trips; a fourth where a stream's windows empty; as many again, less two, for each quota.
+    """
+    named = checked_digests(digests or {})
+    spanned, now = repository.lock_reservation(session, reservation_id)
+    opened, account = spanned[0]
+    ended = repository.terminal(session, reservation_id)
+    if ended is not None:
+        if ended.kind == kind and ended.digests == named:
+            return ended
+        raise _ended(ended)
+    if kind is EntryKind.CHARGE and any(opened.amounts.values()):
+        check_unexposed(account)
+    # Give-backs and blocks are the domain's alone.
+    changed = [changes(account, now), *({} for _ in spanned[1:])]
+    ends = [
+        append(
+            session,
+            each,
+            now,
+            kind,
+            amounts=opened.amounts,
+            digests=named,
+            reservation_id=reservation_id,
+            job_id=opened.job_id,
+            actor=actor,
+            reason=reason,
+            movement=_undoing(session, each, opened.amounts, kind),
+            changes=change,
+        )
+        for (_, each), change in zip(spanned, changed, strict=True)
+    ]
+    return ends[0]
+
+
+def _undoing(
+    session: Session, account: BudgetAccount, amounts: Mapping[str, int], kind: EntryKind
+) -> Movement:
+    """What that ending of a reservation moves in one locked account."""
+    spent = kind in (EntryKind.CHARGE, EntryKind.FORFEIT)
+    windows: Mapping[int, int] = {}
+    if account.window is not None and not spent and amounts:
+        balances = holdings.balances(session, account.id, account.window, amounts)
+        windows = windows_changed(terms_of(account), balances, amounts, -1)
+    return Movement(amounts, reserved=-1, charged=int(spent), windows=windows)
+
+
+def _ended(entry: LedgerEntry) -> InvalidTransition:
+    return InvalidTransition(
+        f"reservation {entry.reservation_id} has ended already: {entry.kind}",
+        id=entry.reservation_id,
+        state=entry.kind,
+    )

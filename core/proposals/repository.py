@@ -1,0 +1,75 @@
+"""The only SQL on the table of proposals. Loads and saves; decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import func, select, tuple_
+from sqlalchemy.orm import Session
+
+from core.db.base import ROW_LOCK
+from core.proposals.models import Proposal, ProposalState
+
+
+def database_now(session: Session) -> datetime:
+    """PostgreSQL's clock."""
+    return session.execute(select(func.now())).scalar_one()
+
+
+def add(session: Session, proposal: Proposal) -> None:
+    session.add(proposal)
+    session.flush()
+    session.refresh(proposal)
+
+
+def by_id(session: Session, proposal_id: str) -> Proposal | None:
+    return session.get(Proposal, proposal_id)
+
+
+def locked(session: Session, proposal_id: str) -> Proposal | None:
+    """The row as it is now, locked until the transaction ends. Always taken after its dataset's lock."""
+    return session.get(Proposal, proposal_id, with_for_update=ROW_LOCK, populate_existing=True)
+
+
+def open_like(
+    session: Session, *, dataset_id: str, kind: str, payload: dict[str, Any], reason: str, person: str
+) -> Proposal | None:
+    """The open proposal of that content by that person, if there is one."""
+    query = select(Proposal).where(
+        Proposal.dataset_id == dataset_id,
+        Proposal.kind == kind,
+        Proposal.state == ProposalState.OPEN,
+        Proposal.payload == payload,
+        Proposal.reason == reason,
+        Proposal.person == person,
+    )
+    return session.scalars(query.order_by(Proposal.id).limit(1)).one_or_none()
+
+
+def count_open(session: Session, *, dataset_id: str) -> int:
+    query = select(func.count()).where(
+        Proposal.dataset_id == dataset_id, Proposal.state == ProposalState.OPEN
+    )
+    return session.execute(query).scalar_one()
+
+
+def page(
+    session: Session,
+    *,
+    tenant: str,
+    dataset_id: str | None,
+    state: str | None,
+    before: tuple[datetime, str] | None,
+    limit: int,
+) -> Sequence[Proposal]:
+    """Proposals of a tenant, newest first, older than the pair (created_at, id)."""
+    query = select(Proposal).where(Proposal.tenant == tenant)
+    if dataset_id is not None:
+        query = query.where(Proposal.dataset_id == dataset_id)
+    if state is not None:
+        query = query.where(Proposal.state == state)
+    if before is not None:
+        query = query.where(tuple_(Proposal.created_at, Proposal.id) < tuple_(*before))
+    return session.scalars(query.order_by(Proposal.created_at.desc(), Proposal.id.desc()).limit(limit)).all()

@@ -1,0 +1,108 @@
+"""A further sample of a model that was fitted and paid for: post-processing of its release, at no cost.
+
+The graph is not there. What a release copies from it besides the sample (public relations, public attributes,
+ids that were declared public) is copied from the release that the model was published with: it is the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from core.errors import PrivacyViolation
+from core.generators import registry
+from core.generators.base import Generator, Progress
+from core.graphs.graph import Graph, NodeTable
+from core.graphs.schema import GraphSchema, NodeIds
+from core.privacy.entropy import noise_generator, public_generator
+from core.privacy.guarantee import guarantee_of
+from core.privacy.meter import TranscriptEntry
+from core.privacy.plan import PrivacyPlan
+from core.publishing import bundle
+from core.publishing.release import dress, released_schema
+from core.publishing.spec import ReleaseSpec
+from core.publishing.write import Facts, write_bundle
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+
+def run_sample(*, source: Path, spec: ReleaseSpec, out: Path, progress: Progress) -> None:
+    """``out`` holds a complete release bundle, drawn from the model of the job ``spec.sample_of``.
+
+    ``source`` holds what that job left: ``release/``, ``private/alignment.parquet``, ``private/model/``,
+    ``schema.json`` (the dataset's public schema) and ``transcript.json``. Nodes get fresh pseudonyms. The
+    guarantee is that of the plan and transcript which paid for the model: both releases together carry it
+    once. Raises PrivacyViolation for a sample outside its universe. Time is that of sampling plus O(m log m).
+    """
+    draw(registry.get(spec.method), source, spec, out, progress)
+
+
+def draw(generator: Generator, source: Path, spec: ReleaseSpec, out: Path, progress: Progress) -> None:
+    """As :func:`run_sample`, with the generator given."""
+    if spec.sample_of is None or spec.tick is not None:
+        raise PrivacyViolation("only a whole release's model is drawn from again")
+    progress("load", 0, 1)
+    schema = GraphSchema.model_validate_json((source / "schema.json").read_bytes())
+    plan, transcript = PrivacyPlan.from_json(spec.plan), read_transcript(source / "transcript.json")
+    guarantee = guarantee_of(plan, transcript, spec.delta_atto)
+    released = released_schema(schema, spec.edge_types)
+    copied = public_side(source / "release", source / "private" / "alignment.parquet", released)
+    model = generator.load(source / "private" / "model")
+    progress("load", 1, 1)
+    rng = noise_generator() if spec.seed is None else public_generator(spec.seed)
+    sampled = model.sample(rng, progress)
+    graph, permutations = dress(sampled, copied, released, spec.edge_types, rng)
+    facts = Facts(generator, spec, plan, spec.params, schema, guarantee, transcript)
+    write_bundle(graph, permutations, facts, out, progress)
+
+
+def read_transcript(path: Path) -> tuple[TranscriptEntry, ...]:
+    """The transcript as it was recorded."""
+    return tuple(TranscriptEntry.from_json(entry) for entry in json.loads(path.read_bytes()))
+
+
+def public_side(release: Path, alignment: Path, schema: GraphSchema) -> Graph:
+    """A release with every node back at its original's index: its ids and public attributes, all its edges.
+
+    ``schema`` is the release's own.
+    """
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    edges = bundle.read_aligned(release, alignment).edges
+    table, order = pq.read_table(release / "nodes.parquet"), bundle.read_alignment(alignment)
+    nodes = {}
+    for kind in schema.node_types:
+        rows = table.filter(pc.equal(table["type"], kind.name)).take(_inverse(order[kind.name]))
+        names = _columns(kind.name, [attribute.name for attribute in kind.attributes], table.column_names)
+        attributes = {name: _plain(rows[column].combine_chunks()) for name, column in names.items()}
+        ids = rows["id"].combine_chunks() if schema.node_ids is NodeIds.PUBLIC else None
+        nodes[kind.name] = NodeTable(rows.num_rows, ids, attributes)
+    return Graph.build(schema, nodes, edges)
+
+
+def _columns(kind: str, attributes: Sequence[str], present: Sequence[str]) -> dict[str, str]:
+    """The column of each attribute: its name, or type.name where node types disagree on what it holds."""
+    shown = {name: f"{kind}.{name}" if f"{kind}.{name}" in present else name for name in attributes}
+    return {name: column for name, column in shown.items() if column in present}
+
+
+def _inverse(order: np.ndarray) -> np.ndarray:
+    import numpy as np
+
+    return np.argsort(order)
+
+
+def _plain(column: pa.Array) -> np.ndarray | pa.Array:
+    """Numbers and vectors as NumPy has them, all else as it is."""
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_fixed_size_list(kind):
+        return column.flatten().to_numpy(zero_copy_only=False).reshape(len(column), kind.list_size)
+    numbers = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
+    return column.to_numpy(zero_copy_only=False) if numbers and not column.null_count else column

@@ -1,0 +1,106 @@
+"""The bundle of a release as it is written: tables, formats, alignment, and the public report of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from core.evaluation.suite import public_statistics
+from core.generators.base import Generator, Progress
+from core.graphs import formats
+from core.graphs.graph import Graph
+from core.graphs.schema import GraphSchema
+from core.privacy.guarantee import Guarantee
+from core.privacy.meter import TranscriptEntry
+from core.privacy.plan import PrivacyPlan
+from core.publishing import bundle
+from core.publishing.spec import ReleaseSpec
+from core.reports.build import Origin, public_part
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the public report tells besides the graph: all of it public or paid for."""
+
+    generator: Generator
+    spec: ReleaseSpec
+    plan: PrivacyPlan
+    parameters: Mapping[str, Any]
+    schema: GraphSchema
+    guarantee: Guarantee
+    transcript: Sequence[TranscriptEntry]
+
+
+def write_bundle(
+    released: Graph,
+    permutations: Mapping[str, np.ndarray],
+    facts: Facts,
+    out: Path,
+    progress: Progress,
+    keep: Callable[[Path], None] | None = None,
+) -> None:
+    """``out`` holds a complete release bundle: ``release/``, ``private/`` and ``manifest.json``.
+
+    ``keep`` writes what else is private below ``out/private``.
+    """
+    spec = facts.spec
+    progress("write", 0, 1)
+    folder, private = out / "release", out / "private"
+    bundle.write_tables(released, folder, first_step=facts.plan.first_step)
+    media_types = _export(released, folder, spec.formats)
+    bundle.write_alignment(permutations, private / "alignment.parquet")
+    if keep is not None:
+        keep(private)
+    progress("write", 1, 1)
+    progress("describe", 0, 1)
+    entries = bundle.manifest(out, media_types)
+    part = public_part(
+        guarantee=facts.guarantee,
+        assurance=facts.generator.assurance,
+        plan=facts.plan,
+        transcript=facts.transcript,
+        schema=facts.schema,
+        parameters=dict(facts.parameters) | {"edge_types": list(spec.edge_types)},
+        statistics=public_statistics(released),
+        origin=_origin(facts.generator, spec),
+        derived=spec.derived,
+        artifacts=[
+            entry | {"name": entry["name"].removeprefix("release/")}  # as it will be downloaded
+            for entry in entries
+            if entry["role"] == "artifact"
+        ],
+    )
+    bundle.write_json(folder / "public.json", part.model_dump(mode="json"))
+    bundle.write_json(out / "manifest.json", bundle.manifest(out, media_types))
+    progress("describe", 1, 1)
+
+
+def _export(graph: Graph, folder: Path, names: Sequence[str]) -> dict[str, str]:
+    """One file ``graph.<ext>`` a format; media types by name relative to the bundle."""
+    media_types = {}
+    for name in names:
+        writer = formats.get(name)
+        path = folder / f"graph.{writer.extensions[0]}"
+        writer.write(graph, path)
+        media_types[f"release/{path.name}"] = writer.media_type
+    return media_types
+
+
+def _origin(generator: Generator, spec: ReleaseSpec) -> Origin:
+    return Origin(
+        spec.job_id,
+        spec.dataset_id,
+        spec.dataset_version,
+        spec.method,
+        generator.title,
+        spec.seed,
+        spec.chosen_because,
+        None if spec.tick is None else spec.tick.stream_id,
+        None if spec.tick is None else spec.tick.step,
+        spec.sample_of,
+    )

@@ -1,0 +1,143 @@
+"""The only SQL on the tables of webhooks. Loads and saves; decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
+
+from sqlalchemy import delete, func, or_, select, text, tuple_, update
+from sqlalchemy.orm import Session
+
+from core.db.base import ROW_LOCK
+from core.webhooks.models import DeliveryState, Trouble, WebhookDelivery, WebhookEndpoint
+
+_WAITS = WebhookDelivery.state == DeliveryState.PENDING
+_FREE = or_(WebhookDelivery.lease_expires_at.is_(None), WebhookDelivery.lease_expires_at < func.now())
+_STANDS = WebhookEndpoint.deleted_at.is_(None)
+
+
+def database_now(session: Session) -> datetime:
+    """PostgreSQL's clock."""
+    return session.execute(select(func.now())).scalar_one()
+
+
+def lock_tenant(session: Session, *, tenant: str) -> None:
+    """No other transaction adds an endpoint of this tenant's until this one ends."""
+    session.execute(
+        text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))"), {"name": f"webhook/{tenant}"}
+    )
+
+
+def count(session: Session, *, tenant: str) -> int:
+    """The tenant's endpoints."""
+    query = select(func.count()).where(WebhookEndpoint.tenant == tenant, _STANDS)
+    return session.execute(query).scalar_one()
+
+
+def endpoint(session: Session, *, tenant: str, endpoint_id: str) -> WebhookEndpoint | None:
+    query = select(WebhookEndpoint).where(
+        WebhookEndpoint.id == endpoint_id, WebhookEndpoint.tenant == tenant, _STANDS
+    )
+    return session.scalars(query).one_or_none()
+
+
+def locked_endpoint(session: Session, endpoint_id: str) -> WebhookEndpoint:
+    """The endpoint as it is now, locked until the transaction ends. Always taken after a delivery's lock."""
+    return session.get_one(WebhookEndpoint, endpoint_id, with_for_update=ROW_LOCK, populate_existing=True)
+
+
+def endpoints(
+    session: Session, *, tenant: str, before: tuple[datetime, str] | None, limit: int
+) -> Sequence[WebhookEndpoint]:
+    """Endpoints of a tenant, newest first, older than the pair (created_at, id)."""
+    query = select(WebhookEndpoint).where(WebhookEndpoint.tenant == tenant, _STANDS)
+    query = query.order_by(WebhookEndpoint.created_at.desc(), WebhookEndpoint.id.desc()).limit(limit)
+    if before is not None:
+        query = query.where(tuple_(WebhookEndpoint.created_at, WebhookEndpoint.id) < tuple_(*before))
+    return session.scalars(query).all()
+
+
+def subscribed(session: Session, *, tenant: str, events: Collection[str]) -> Sequence[WebhookEndpoint]:
+    """The tenant's endpoints that want to be told of any of the events now."""
+    query = select(WebhookEndpoint).where(
+        WebhookEndpoint.tenant == tenant,
+        _STANDS,
+        WebhookEndpoint.disabled_at.is_(None),
+        or_(*(WebhookEndpoint.events.contains([event]) for event in events)),
+    )
+    return session.scalars(query.order_by(WebhookEndpoint.id)).all()
+
+
+def delivery(session: Session, endpoint_id: str, delivery_id: str) -> WebhookDelivery | None:
+    """One delivery of the endpoint, locked until the transaction ends."""
+    row = session.get(WebhookDelivery, delivery_id, with_for_update=ROW_LOCK, populate_existing=True)
+    return row if row is not None and row.endpoint_id == endpoint_id else None
+
+
+def deliveries(
+    session: Session,
+    endpoint_id: str,
+    *,
+    state: str | None,
+    before: tuple[datetime, str] | None,
+    limit: int,
+) -> Sequence[WebhookDelivery]:
+    """Deliveries of an endpoint, newest first, older than the pair (created_at, id)."""
+    query = select(WebhookDelivery).where(WebhookDelivery.endpoint_id == endpoint_id)
+    query = query.order_by(WebhookDelivery.created_at.desc(), WebhookDelivery.id.desc()).limit(limit)
+    if state is not None:
+        query = query.where(WebhookDelivery.state == state)
+    if before is not None:
+        query = query.where(tuple_(WebhookDelivery.created_at, WebhookDelivery.id) < tuple_(*before))
+    return session.scalars(query).all()
+
+
+def due(session: Session, limit: int) -> Sequence[WebhookDelivery]:
+    """Due deliveries of enabled endpoints, locked: of each endpoint the one that is due longest, and none of
+    an endpoint to which one is being sent. A slow receiver holds up nobody else."""
+    busy = select(WebhookDelivery.endpoint_id).where(_WAITS, ~_FREE)
+    place = func.row_number().over(
+        partition_by=WebhookDelivery.endpoint_id,
+        order_by=(WebhookDelivery.next_attempt_at, WebhookDelivery.id),
+    )
+    ranked = (
+        select(WebhookDelivery.id, place.label("place"))
+        .join(WebhookEndpoint, WebhookEndpoint.id == WebhookDelivery.endpoint_id)
+        .where(_WAITS, WebhookDelivery.next_attempt_at <= func.now())
+        .where(WebhookEndpoint.disabled_at.is_(None), _STANDS, WebhookDelivery.endpoint_id.not_in(busy))
+        .subquery()
+    )
+    first = select(ranked.c.id).where(ranked.c.place == 1).limit(limit)
+    query = (
+        select(WebhookDelivery)
+        .where(WebhookDelivery.id.in_(first), _WAITS, _FREE, WebhookDelivery.next_attempt_at <= func.now())
+        .order_by(WebhookDelivery.next_attempt_at, WebhookDelivery.id)
+        .with_for_update(skip_locked=True)
+        .execution_options(populate_existing=True)
+    )
+    return session.scalars(query).all()
+
+
+def drop_waiting(session: Session, endpoint_id: str) -> None:
+    """Nothing waits to be sent to the endpoint any more."""
+    statement = (
+        update(WebhookDelivery)
+        .where(WebhookDelivery.endpoint_id == endpoint_id, _WAITS)
+        .values(
+            state=DeliveryState.GIVEN_UP,
+            last_problem=Trouble.DELETED,
+            finished_at=func.now(),
+            leased_by=None,
+            lease_expires_at=None,
+        )
+    )
+    session.execute(statement, execution_options={"synchronize_session": False})
+
+
+def purge(session: Session, older_than_seconds: float, limit: int) -> int:
+    """Deliveries that were written longer ago and are not under way are gone; how many."""
+    horizon = func.now() - timedelta(seconds=older_than_seconds)
+    old = select(WebhookDelivery.id).where(WebhookDelivery.created_at < horizon, _FREE).limit(limit)
+    statement = delete(WebhookDelivery).where(WebhookDelivery.id.in_(old), _FREE)
+    result = session.execute(statement, execution_options={"synchronize_session": False})
+    return int(result.rowcount)  # type: ignore[attr-defined]

@@ -1,0 +1,127 @@
+"""What happened is written down for whoever asked to be told, in the transaction in which it happened.
+
+A webhook carries ids, a state and links. What they lead to is fetched with a key, by those who may see it.
+Links are stored as paths; the service's address is put before them when they are sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from enum import IntEnum
+from fractions import Fraction
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from core.datasets.models import Dataset, DatasetVersion, VersionState
+from core.jobs.models import Job, JobState
+from core.ledger import service as ledger
+from core.ledger.statement import AccountStatement
+from core.settings import Settings
+from core.webhooks import repository, service
+from core.webhooks.models import EventType
+
+JOB_EVENTS = {
+    JobState.AWAITING_APPROVAL: EventType.JOB_AWAITING_APPROVAL,
+    JobState.PUBLISHED: EventType.JOB_PUBLISHED,
+    JobState.FAILED: EventType.JOB_FAILED,
+    JobState.CANCELLED: EventType.JOB_CANCELLED,
+    JobState.REJECTED: EventType.JOB_REJECTED,
+}
+VERSION_EVENTS = {
+    VersionState.READY: EventType.DATASET_READY,
+    VersionState.REJECTED: EventType.DATASET_REJECTED,
+}
+
+
+class Level(IntEnum):
+    """How much of a budget is left uncharged: enough, less than the settings' share, or nothing."""
+
+    ENOUGH = 0
+    LOW = 1
+    EXHAUSTED = 2
+
+
+BUDGET_EVENTS = {Level.LOW: EventType.BUDGET_LOW, Level.EXHAUSTED: EventType.BUDGET_EXHAUSTED}
+
+
+def job_came_to(session: Session, job: Job) -> None:
+    """Whoever asked will be told of the state that the job has just come to, if it is one to be told of.
+
+    A stream's snapshot that is published is told of as both: a job, and a snapshot.
+    """
+    event = JOB_EVENTS.get(JobState(job.state))
+    if event is None:
+        return
+    data = {"job_id": job.id, "dataset_id": job.dataset_id, "state": str(job.state)}
+    links = {"job": f"/v1/jobs/{job.id}"}
+    tick = job.spec["release"].get("tick")
+    if tick is not None:
+        data |= {"stream_id": tick["stream_id"], "step": tick["step"]}
+        links["snapshot"] = f"/v1/streams/{tick['stream_id']}/snapshots/{tick['step']}"
+    _announce(session, job.tenant, event, {**data, "links": links})
+    if tick is not None and event == EventType.JOB_PUBLISHED:
+        _announce(session, job.tenant, EventType.SNAPSHOT_PUBLISHED, {**data, "links": links})
+
+
+def version_came_to(session: Session, dataset: Dataset, version: DatasetVersion) -> None:
+    """Whoever asked will be told that the upload is ready, or rejected."""
+    event = VERSION_EVENTS.get(VersionState(version.state))
+    if event is not None:
+        data = {"dataset_id": dataset.id, "version_id": version.id, "state": str(version.state)}
+        links = {"dataset": f"/v1/datasets/{dataset.id}"}
+        _announce(session, dataset.tenant, event, {**data, "links": links})
+
+
+@contextmanager
+def spending(session: Session, settings: Settings, job: Job) -> Iterator[None]:
+    """Whoever asked will be told when what is charged within makes the job's budget low, or uses it up.
+
+    Two charges at the same moment may both tell it. Costs a query where nobody asked.
+    """
+    if not repository.subscribed(session, tenant=job.tenant, events=tuple(BUDGET_EVENTS.values())):
+        yield
+        return
+    before = budget_level(ledger.statement(session, job.account_id), settings.budget_low_share)
+    yield
+    after = budget_level(ledger.statement(session, job.account_id), settings.budget_low_share)
+    for level, event in BUDGET_EVENTS.items():
+        if before < level <= after:
+            links = {"budget": f"/v1/datasets/{job.dataset_id}/budget"}
+            data = {
+                "dataset_id": job.dataset_id,
+                "account_id": job.account_id,
+                "state": level.name.lower(),
+            }
+            _announce(session, job.tenant, event, {**data, "links": links})
+
+
+def budget_level(statement: AccountStatement, low_share: float) -> Level:
+    """How much of the account is left that is not charged, in epsilon, and in delta where it has one."""
+    shares = [
+        Fraction(capacity - charged, capacity)
+        for capacity, charged in (
+            (statement.capacity.nano_epsilon, statement.charged.nano_epsilon),
+            (statement.capacity.delta_atto, statement.charged.delta_atto),
+        )
+        if capacity > 0
+    ]
+    least = min(shares, default=Fraction(1))
+    if least <= 0:
+        return Level.EXHAUSTED
+    return Level.LOW if least < Fraction(str(low_share)) else Level.ENOUGH
+
+
+def _announce(session: Session, tenant: str, event: EventType, data: Mapping[str, Any]) -> None:
+    endpoints = repository.subscribed(session, tenant=tenant, events=(event,))
+    if not endpoints:
+        return
+    payload = {
+        "type": str(event),
+        "timestamp": repository.database_now(session).isoformat(),
+        "data": dict(data),
+    }
+    for endpoint in endpoints:
+        service.due(session, endpoint, event, payload)
+    session.flush()

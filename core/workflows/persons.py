@@ -1,0 +1,25 @@
+"""What takes two persons: the one who asked never decides alone."""
+
+from __future__ import annotations
+
+from core.errors import SecondPersonNeeded
+from core.identity.service import Principal
+
+
+def require_second_person(principal: Principal, first: str) -> None:
+    """Returns when the caller is certainly another person than ``first``.
+
+    A name on either side that is empty could be anybody's. Upper case and outer spaces make no other person.
+    Raises SecondPersonNeeded.
+    """
+    if not _name(principal.person) or not _name(first) or same_person(principal, first):
+        raise SecondPersonNeeded("This takes a second person: whoever asked for it cannot decide about it.")
+
+
+def same_person(principal: Principal, other: str) -> bool:
+    """Whether the caller is that person, as far as names tell."""
+    return _name(principal.person) == _name(other)
+
+
+def _name(person: str) -> str:
+    return person.strip().casefold()

@@ -1,0 +1,263 @@
+"""What a dataset's curators let a job ask for, and which change of that allows more than before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictStr,
+    WithJsonSchema,
+)
+
+from core.datasets.models import Dataset, DatasetState
+from core.errors import InvalidInput, KindNotAllowed, PolicyRefused
+from core.ledger.amounts import epsilon_capacity, format_epsilon
+from core.privacy.plan import GuaranteeKind
+
+SLUG = r"^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$"
+
+Slug = Annotated[StrictStr, Field(pattern=SLUG, examples=["spring-survey"])]
+MethodName = Annotated[StrictStr, Field(min_length=1, max_length=64)]
+Person = Annotated[StrictStr, Field(pattern=r"^[^\x00-\x1f]{1,128}$")]
+
+
+def _limit(value: Any) -> str:
+    try:
+        return format_epsilon(epsilon_capacity(value))
+    except InvalidInput as error:
+        raise ValueError(error.message) from None
+
+
+def _distinct(values: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
+    if values is not None and len(set(values)) != len(values):
+        raise ValueError("a value is named twice")
+    return values
+
+
+_NUMBER = {"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "number"}], "examples": ["0.5"]}
+
+Limit = Annotated[str, BeforeValidator(_limit), WithJsonSchema(_NUMBER, mode="validation")]
+"""An epsilon that bounds: rounded down to 1e-9, kept as an exact decimal."""
+
+
+class Policy(BaseModel):
+    """What the curators of a dataset let its jobs ask for.
+
+    The privacy unit and its window are the budget account's, and never change.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    methods: Annotated[
+        Annotated[tuple[MethodName, ...], Field(min_length=1, max_length=64)] | None,
+        AfterValidator(_distinct),
+    ] = Field(default=None, description="Methods that a job may use; null allows every method.")
+    kinds: Annotated[
+        tuple[GuaranteeKind, ...], Field(min_length=1, max_length=3), AfterValidator(_distinct)
+    ] = Field(
+        default=(GuaranteeKind.PURE, GuaranteeKind.APPROXIMATE),
+        description="Guarantees that a release may carry. One of kind none exposes the account for good.",
+    )
+    max_epsilon_per_job: Limit | None = Field(
+        default=None, description="Most epsilon of one job, or of a stream's window; null: the budget's."
+    )
+    approval_above_epsilon: Limit | None = Field(
+        default=None,
+        description="A job above it waits for a second person's approval, and one of kind none always does; "
+        "null: no job waits.",
+    )
+    curator_report_readers: Annotated[
+        Annotated[tuple[Person, ...], Field(max_length=100)] | None, AfterValidator(_distinct)
+    ] = Field(
+        default=None,
+        description="Persons, curators all, who may read comparisons with the original; null: every curator.",
+    )
+    project_required: StrictBool = Field(
+        default=False, description="A job must name a project that has a quota of the account."
+    )
+    team_required: StrictBool = Field(
+        default=False, description="A job's key must be of a team that has a quota of the account."
+    )
+
+
+def policy_of(dataset: Dataset) -> Policy:
+    """The dataset's policy as it stands."""
+    return Policy.model_validate(dataset.policy)
+
+
+def stored(policy: Policy) -> dict[str, Any]:
+    """The policy as JSON, as the dataset keeps it."""
+    return policy.model_dump(mode="json")
+
+
+def allows_more(new: Policy, old: Policy) -> tuple[str, ...]:
+    """The fields in which the new policy allows something that the old one refuses; empty: it only restricts.
+
+    Each field is ranked alone, so that a change which loosens one and tightens another counts as loosening.
+    """
+    return tuple(name for name, looser in _LOOSER.items() if looser(getattr(new, name), getattr(old, name)))
+
+
+def looser_than_others(policy: Policy, others: Iterable[Dataset]) -> tuple[str, ...]:
+    """The fields in which the policy allows what that of another dataset of the account refuses.
+
+    The same data under a looser policy would need no second person. Archived datasets do not count.
+    """
+    standing = [policy_of(other) for other in others if other.state != DatasetState.ARCHIVED]
+    looser = {name for other in standing for name in allows_more(policy, other)}
+    return tuple(name for name in Policy.model_fields if name in looser)
+
+
+def check_release(dataset: Dataset, *, method: str, kind: GuaranteeKind) -> None:
+    """Returns while the dataset's policy allows releases of the method and kind. Raises as check_request."""
+    policy = policy_of(dataset)
+    if kind not in policy.kinds:
+        allowed = [str(k) for k in policy.kinds]
+        raise KindNotAllowed(
+            f"This release would carry the guarantee {kind}; the dataset's policy allows "
+            f"{', '.join(allowed)}.",
+            kind=str(kind),
+            allowed=allowed,
+        )
+    if policy.methods is not None and method not in policy.methods:
+        names = ", ".join(policy.methods)
+        raise _refused(
+            dataset, "method", "methods", names, method, f"The dataset's policy allows the methods {names}."
+        )
+
+
+def check_request(
+    dataset: Dataset,
+    *,
+    method: str,
+    kind: GuaranteeKind,
+    nano_epsilon: int,
+    project: str | None,
+    team: str | None,
+) -> None:
+    """Returns while the dataset's policy allows such a job or stream.
+
+    ``nano_epsilon`` is what was asked for, of a stream for every window. A release of kind none has no
+    epsilon: ``kinds`` alone decides about it. Raises KindNotAllowed, PolicyRefused with ``field``
+    and ``rule``.
+    """
+    check_release(dataset, method=method, kind=kind)
+    policy = policy_of(dataset)
+    most = policy.max_epsilon_per_job
+    if most is not None and kind is not GuaranteeKind.NONE and nano_epsilon > epsilon_capacity(most):
+        raise _refused(
+            dataset,
+            "epsilon",
+            "max_epsilon_per_job",
+            most,
+            format_epsilon(nano_epsilon),
+            f"The dataset's policy allows epsilon {most} for one job or one window of a stream.",
+        )
+    if policy.project_required and project is None:
+        raise _refused(
+            dataset, "project", "project_required", None, None, "The dataset's policy asks for a project."
+        )
+    if policy.team_required and team is None:
+        raise _refused(
+            dataset,
+            "team",
+            "team_required",
+            None,
+            None,
+            "The dataset's policy takes jobs of teams; your key belongs to none.",
+        )
+
+
+def check_quotas(
+    dataset: Dataset, quotas: Collection[tuple[str, str]], *, project: str | None, team: str | None
+) -> None:
+    """Returns while every quota that the policy asks for exists. ``quotas``: (scope, name) of the account's.
+
+    Without this, a name that has no quota would evade those that have one. Raises PolicyRefused.
+    """
+    policy = policy_of(dataset)
+    for required, scope, name in (
+        (policy.project_required, "project", project),
+        (policy.team_required, "team", team),
+    ):
+        if required and (scope, name) not in quotas:
+            raise _refused(
+                dataset,
+                scope,
+                f"{scope}_required",
+                None,
+                name,
+                f"The dataset's policy takes a {scope} that has a quota; a curator opens quotas.",
+            )
+
+
+def needs_approval(dataset: Dataset, kind: GuaranteeKind, nano_epsilon: int) -> bool:
+    """Whether such a job waits for a second person. One without a finite guarantee is above any threshold."""
+    threshold = policy_of(dataset).approval_above_epsilon
+    if threshold is None:
+        return False
+    return kind is GuaranteeKind.NONE or nano_epsilon > epsilon_capacity(threshold)
+
+
+def check_stream(dataset: Dataset, nano_epsilon: int) -> None:
+    """Returns unless a window of the stream is above the threshold for approval: nobody approves snapshots.
+
+    Raises PolicyRefused.
+    """
+    if needs_approval(dataset, GuaranteeKind.PURE, nano_epsilon):
+        threshold = policy_of(dataset).approval_above_epsilon
+        raise _refused(
+            dataset,
+            "epsilon",
+            "approval_above_epsilon",
+            threshold,
+            format_epsilon(nano_epsilon),
+            f"Above epsilon {threshold} the dataset's policy asks for a second person, and a stream's "
+            "snapshots wait for nobody: ask for a smaller epsilon, or have the threshold raised.",
+        )
+
+
+def _refused(
+    dataset: Dataset, field: str, rule: str, limit: str | None, asked: str | None, text: str
+) -> PolicyRefused:
+    return PolicyRefused(
+        text,
+        field=field,
+        rule=rule,
+        limit=limit,
+        asked=asked,
+        dataset_id=dataset.id,
+        policy_version=dataset.policy_version,
+    )
+
+
+def _wider(new: Collection[str] | None, old: Collection[str] | None) -> bool:
+    """None stands for everything."""
+    return old is not None and (new is None or not set(new) <= set(old))
+
+
+def _higher(new: str | None, old: str | None) -> bool:
+    """None stands for no limit."""
+    return old is not None and (new is None or epsilon_capacity(new) > epsilon_capacity(old))
+
+
+def _dropped(new: bool, old: bool) -> bool:
+    return old and not new
+
+
+_LOOSER: dict[str, Callable[[Any, Any], bool]] = {
+    "methods": _wider,
+    "kinds": _wider,
+    "max_epsilon_per_job": _higher,
+    "approval_above_epsilon": _higher,
+    "curator_report_readers": _wider,
+    "project_required": _dropped,
+    "team_required": _dropped,
+}

@@ -1,0 +1,98 @@
+"""A worker is killed while it draws a further sample; another draws it, and nothing is ever charged."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+
+import pytest
+
+from core.datasets.models import Dataset
+from core.identity.service import Principal
+from core.jobs.models import Job
+from core.outbox.models import Topic
+from core.workflows.context import Services
+from core.workflows.samples import SampleRequest, submit_sample
+from tests.support.faults import Processes, assert_sound, endings, lease_over, until
+from tests.support.releases import job_row, queued_job, spent, stored_keys
+from worker.process import WorkerProcess
+from worker.reaper import reap_once
+from worker.work import take
+
+# where the worker dies, and whether a second attempt is needed
+POINTS = [
+    ("after_claim", True),
+    ("after_child", True),
+    ("after_staging", True),
+    ("before_charge_commit", True),
+    ("after_charge", False),
+    ("while_copying", False),
+    ("before_published", False),
+]
+
+
+@pytest.fixture(scope="module")
+def published(
+    fault_services: Services, caller: Principal, rescuer: WorkerProcess, shared_dataset: Dataset
+) -> Job:
+    """A published job whose model every test of the module draws from."""
+    job = queued_job(fault_services, caller, shared_dataset.id, "source")
+    assert take(rescuer, Topic.RUN, job.id, lambda: False)
+    return job_row(fault_services, job.id)
+
+
+@pytest.fixture
+def sampled(fault_services: Services, caller: Principal, published: Job) -> Callable[[str], Job]:
+    """Queues a fresh sample."""
+
+    def submit(key: str) -> Job:
+        return submit_sample(fault_services, caller, published.id, SampleRequest(), key)[0]
+
+    return submit
+
+
+@pytest.mark.parametrize(("point", "again"), POINTS)
+def test_a_killed_sample_is_drawn_by_another_and_charged_nothing(
+    point: str,
+    again: bool,
+    sampled: Callable[[str], Job],
+    processes: Processes,
+    fault_services: Services,
+    rescuer: WorkerProcess,
+) -> None:
+    job = sampled(point)
+    before = spent(fault_services, job)
+    victim = processes.start("worker.once", "run", job.id, failpoints=point)
+    assert victim.wait(timeout=60) == -signal.SIGKILL, processes.output()
+    assert_sound(fault_services, job.id)
+
+    until(lambda: lease_over(fault_services, job.id), seconds=10, what="the end of the lease")
+    reap_once(fault_services)
+    row = job_row(fault_services, job.id)
+    assert (row.state, row.reservation_id) == ("queued" if again else "published", job.reservation_id)
+    assert stored_keys(fault_services, f"staging/{job.id}") == []
+    if again:
+        assert take(rescuer, Topic.RUN, job.id, lambda: False)
+
+    row = job_row(fault_services, job.id)
+    assert (row.state, row.attempt, row.first_read_at) == ("published", 2 if again else 1, None)
+    assert endings(fault_services, job.id) == ["reserve", "charge", "derive"]
+    assert spent(fault_services, row) == before
+    assert_sound(fault_services, job.id)
+
+
+def test_a_sample_whose_workers_all_die_fails_and_nothing_was_spent(
+    sampled: Callable[[str], Job], processes: Processes, fault_services: Services
+) -> None:
+    job = sampled("all-die")
+    before = spent(fault_services, job)
+    for _ in range(3):
+        victim = processes.start("worker.once", "run", job.id, failpoints="after_child")
+        assert victim.wait(timeout=60) == -signal.SIGKILL, processes.output()
+        until(lambda: lease_over(fault_services, job.id), seconds=10, what="the end of the lease")
+        reap_once(fault_services)
+    row = job_row(fault_services, job.id)
+    assert (row.state, row.reason) == ("failed", "worker_lost")
+    assert endings(fault_services, job.id) == ["reserve", "release"]
+    assert spent(fault_services, row) == before
+    assert_sound(fault_services, job.id)

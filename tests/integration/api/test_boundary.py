@@ -1,0 +1,263 @@
+"""What stands between a hostile connection and the service, and what the log keeps of a request."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+from fastapi.testclient import TestClient
+
+from api import connections
+from api.app import create_app
+from core.identity.models import Role
+from core.settings import Settings
+from core.workflows.context import Services
+from tests.integration.api.conftest import Tenant
+from tests.support.redis import free_port
+
+ROOT = Path(__file__).resolve().parents[3]
+HEAD = b"GET /healthz HTTP/1.1\r\nHost: x\r\n"
+
+
+@pytest.fixture(scope="module")
+def hurried(api_services: Services) -> Iterator[tuple[str, int]]:
+    """The service on a socket, as ``python -m api`` runs it, but in a hurry."""
+    changes = {"head_seconds": 1.5, "body_seconds": 1.0, "max_header_bytes": 4_096, "max_connections": 40}
+    settings = api_services.settings.model_copy(update=changes)
+    app = create_app(Services(api_services.db, api_services.store, settings))
+    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, **connections.limits(settings)))
+    listening = socket.create_server(("127.0.0.1", 0))
+    thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+    thread.start()
+    deadline = time.monotonic() + 20
+    while not server.started:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    yield listening.getsockname()
+    server.should_exit = True
+    thread.join(timeout=10)
+
+
+@contextmanager
+def connected(address: tuple[str, int]) -> Iterator[socket.socket]:
+    with socket.create_connection(address, timeout=10) as connection:
+        yield connection
+
+
+def until_closed(connection: socket.socket) -> tuple[bytes, float]:
+    """What the service said before it closed the connection, and the seconds that it took."""
+    started, said = time.monotonic(), b""
+    try:
+        while piece := connection.recv(65_536):
+            said += piece
+    except ConnectionResetError:  # it hung up before it had read everything
+        said = said or b"(reset)"
+    return said, time.monotonic() - started
+
+
+def drip(connection: socket.socket, pieces: list[bytes], pause_seconds: float) -> float:
+    """Sends piece by piece until the service hangs up; the seconds that it bore it."""
+    started = time.monotonic()
+    for piece in pieces:
+        try:
+            connection.sendall(piece)
+        except OSError:
+            break
+        connection.settimeout(pause_seconds)
+        try:
+            if connection.recv(65_536) == b"":
+                break
+        except TimeoutError:
+            continue
+        except OSError:
+            break
+    return time.monotonic() - started
+
+
+def test_a_silent_connection_is_closed(hurried: tuple[str, int]):
+    with connected(hurried) as connection:
+        said, seconds = until_closed(connection)
+    assert said == b""
+    assert 0.3 < seconds < 5
+
+
+def test_a_head_that_drips_is_cut_off(hurried: tuple[str, int]):
+    with connected(hurried) as connection:
+        pieces = [b"GET /healthz HTTP/1.1\r\n", *(f"X-{n}: y\r\n".encode() for n in range(60))]
+        assert drip(connection, pieces, 0.2) < 5
+
+
+def test_a_second_head_that_drips_is_cut_off_too(hurried: tuple[str, int]):
+    with connected(hurried) as connection:
+        connection.sendall(HEAD + b"\r\n")
+        said = b""
+        while b"alive" not in said:
+            said += connection.recv(65_536)
+        assert drip(connection, [bytes([letter]) for letter in HEAD * 2], 0.2) < 5
+
+
+def test_a_patient_caller_keeps_its_connection(hurried: tuple[str, int]):
+    with connected(hurried) as connection:
+        for _ in range(6):
+            connection.sendall(HEAD + b"\r\n")
+            said = b""
+            while b"alive" not in said:
+                said += connection.recv(65_536)
+            assert said.startswith(b"HTTP/1.1 200")
+            time.sleep(0.3)  # longer than a head may take, all in all
+
+
+def test_a_body_that_drips_is_a_problem_and_ends_the_connection(hurried: tuple[str, int]):
+    head = (
+        b"POST /datasets HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n"
+    )
+    with connected(hurried) as connection:
+        connection.sendall(head + b"{")
+        said, seconds = until_closed(connection)
+    assert said.startswith(b"HTTP/1.1 408")
+    assert b"/problems/request-timeout" in said
+    assert 0.3 < seconds < 5
+
+
+def test_an_upload_may_be_long_but_not_pause(hurried: tuple[str, int], tenant: Tenant):
+    dataset = tenant.register()["id"]
+    token = tenant.token(Role.CURATOR, Role.REQUESTER)
+    head = (
+        f"PUT /datasets/{dataset}/content?part=edges&format=csv HTTP/1.1\r\nHost: x\r\n"
+        f"Authorization: Bearer {token}\r\nContent-Length: 100000\r\n\r\n"
+    )
+    with connected(hurried) as connection:
+        connection.sendall(head.encode())
+        for _ in range(5):
+            connection.sendall(b"source,target\n")
+            time.sleep(0.3)
+        said, seconds = until_closed(connection)
+    assert said.startswith(b"HTTP/1.1 408")
+    assert seconds < 8
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"GET /" + b"x" * 8_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
+        HEAD + b"Authorization: Bearer " + b"s" * 8_000 + b"\r\n\r\n",
+        HEAD + b"".join(b"X-%d: %s\r\n" % (n, b"y" * 50) for n in range(200)) + b"\r\n",
+        b"POST /jobs HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\n",
+        b"POST /jobs HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
+        HEAD + b"Folded: a\r\n b\x00c\r\n\r\n",
+        b"\x16\x03\x01\x02\x00" * 40 + b"\r\n\r\n",
+    ],
+)
+def test_heads_that_are_too_large_or_malformed_are_refused(hurried: tuple[str, int], head: bytes):
+    with connected(hurried) as connection:
+        connection.sendall(head)
+        said, _ = until_closed(connection)
+    assert said.startswith((b"HTTP/1.1 400 ", b"(reset)"))
+    assert b"ssss" not in said
+
+
+def test_connections_are_bounded(hurried: tuple[str, int]):
+    held = [socket.create_connection(hurried, timeout=10) for _ in range(45)]
+    try:
+        held[-1].sendall(HEAD + b"Connection: close\r\n\r\n")
+        assert held[-1].recv(65_536).startswith(b"HTTP/1.1 503")
+    finally:
+        for connection in held:
+            connection.close()
+
+
+def test_no_other_origin_may_read_an_answer(http: TestClient, house: Tenant):
+    origin = {"Origin": "https://elsewhere.example", "Access-Control-Request-Method": "POST"}
+    answers = [
+        http.options("/jobs", headers=origin),
+        http.get("/healthz", headers=origin),
+        house.call("GET", "/methods", headers=origin),
+    ]
+    for answer in answers:
+        assert not [name for name in answer.headers if name.lower().startswith("access-control-")]
+    assert answers[0].status_code == 405
+
+
+def test_a_body_is_held_to_its_limit_whatever_its_length_claims(http: TestClient, house: Tenant):
+    limit = house.services.settings.max_request_bytes
+    body = b"[" + b" " * limit + b"]"
+    claims: list[dict[str, Any]] = [{}, {"Content-Length": "9" * 400}, {"Content-Length": b"\xb2"}]
+    for claimed in claims:
+        answer = house.call("POST", "/jobs", content=body, headers=claimed)
+        assert (answer.status_code, answer.json()["type"]) == (413, "/problems/payload-too-large")
+
+
+def test_nothing_of_a_request_reaches_the_log(api_settings: Settings, tenant: Tenant, tmp_path: Path):
+    """The whole process, its libraries included, at its most talkative level."""
+    port, secret = free_port(), "topsecret"
+    token = tenant.token(Role.CURATOR, Role.REQUESTER)
+    environment = {
+        **os.environ,
+        "GRAPHVEIL_DATABASE_URL": api_settings.database_url,
+        "GRAPHVEIL_REDIS_URL": api_settings.redis_url,
+        "GRAPHVEIL_STORAGE_URL": api_settings.storage_url,
+        "GRAPHVEIL_MASTER_KEY": api_settings.master_key.get_secret_value(),
+        "GRAPHVEIL_FINGERPRINT_KEY": api_settings.fingerprint_key.get_secret_value(),
+        "GRAPHVEIL_PORT": str(port),
+        "GRAPHVEIL_METRICS_PORT": str(free_port()),
+        "GRAPHVEIL_LOG_LEVEL": "DEBUG",
+    }
+    written = tmp_path / "log"
+    with written.open("wb") as log_file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "api"], cwd=ROOT, env=environment, stdout=log_file, stderr=log_file
+        )
+    made = ""
+    try:
+        wait_for(f"http://127.0.0.1:{port}/healthz")
+        mine = {"Authorization": f"Bearer {token}"}
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=mine, timeout=30) as client:
+            for path in ("/jobs", "/jobs/" + secret, "/" + secret, "/datasets", "/problems/" + secret):
+                client.get(path, params={"cursor": secret, secret: secret})
+            client.post("/datasets", json={"name": secret, secret: secret})
+            client.post("/jobs", content=secret, headers={"Idempotency-Key": secret, "Cookie": secret})
+            client.post("/jobs", json={"dataset_id": secret}, headers={"Idempotency-Key": secret})
+            client.request("TOPSECRET", "/jobs")
+            client.get("/jobs", headers={"X-Request-ID": f"<{secret}>", "User-Agent": secret})
+            for wrong in ("gv_" + "x" * 40 + "top", "topsecret.topsecret.topsecret", "topsecret"):
+                client.get("/me", headers={"Authorization": f"Bearer {wrong}"})
+            client.get("/me", headers={"Authorization": f"Basic {secret}"})
+            roles = {"name": secret, "person": secret, "roles": ["requester"]}
+            operator = {"Authorization": f"Bearer {tenant.token(Role.OPERATOR)}"}
+            made = client.post("/keys", json=roles, headers=operator).json()["token"]
+        with connected(("127.0.0.1", port)) as connection:
+            connection.sendall(b"topsecret\r\n\r\n")
+            until_closed(connection)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=60)
+    log = written.read_text()
+    assert log.count('"event": "request"') >= 14
+    assert "key_created" in log
+    lowered = log.lower()
+    for hidden in (secret, token[3:].lower(), made[3:].lower(), "x" * 40, "authorization", "bearer"):
+        assert hidden not in lowered
+
+
+def wait_for(url: str) -> None:
+    """The service answers."""
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            httpx.get(url, timeout=10)
+            return
+        except httpx.TransportError:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)

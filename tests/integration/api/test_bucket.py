@@ -1,0 +1,109 @@
+"""A service whose storage is an S3 bucket: large files go there directly, releases are fetched from there."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+import uvicorn
+from starlette.testclient import TestClient
+
+from api.app import create_app
+from api.client import direct
+from api.client.sdk import Graphveil
+from core.identity.models import Role
+from core.outbox.models import Topic
+from core.settings import Settings
+from core.workflows.context import open_services
+from tests.integration.api.conftest import EDGES, Tenant
+from tests.support.s3_server import SECRET, Bucket, server
+from worker.process import open_process
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
+    with server() as (endpoint, running):
+        for name, value in {
+            "AWS_ENDPOINT_URL": endpoint,
+            "AWS_REGION": "eu-central-1",
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": SECRET,
+        }.items():
+            monkeypatch.setenv(name, value)
+        yield running
+
+
+@pytest.fixture
+def office(bucket: Bucket, settings: Settings) -> Iterator[tuple[Tenant, str]]:
+    """A tenant of such a service, and the service's address."""
+    held = settings.model_copy(update={"storage_url": "s3://graphs/g", "upload_part_bytes": 5 * 2**20})
+    opened = open_services(held)
+    app = create_app(opened)
+    listening = socket.create_server(("127.0.0.1", 0))
+    running = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False))
+    thread = threading.Thread(target=running.run, args=([listening],), daemon=True)
+    thread.start()
+    deadline = time.monotonic() + 10
+    while not running.started:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    with TestClient(app) as http:
+        yield Tenant(http, opened, open_process(held)), f"http://127.0.0.1:{listening.getsockname()[1]}"
+    running.should_exit = True
+    thread.join()
+    opened.close()
+
+
+def test_from_a_large_file_to_a_release_past_the_service(
+    office: tuple[Tenant, str], bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tenant, address = office
+    rows = EDGES.split("\n", 1)[1]
+    file = tmp_path / "edges.csv"
+    file.write_text("source,target\n" + rows * (6 * 2**20 // len(rows)))
+    monkeypatch.setattr(direct, "SMALLEST_BYTES", 2**20)
+    dataset_id = tenant.register()["id"]
+    with Graphveil(address, tenant.token(Role.CURATOR, Role.REQUESTER)) as service:
+        told: list[tuple[int, int]] = []
+        received = service.upload(dataset_id, file, on_progress=lambda *step: told.append(step))
+        assert received.state == "queued"
+        assert told[-1] == (file.stat().st_size, file.stat().st_size)
+        assert len(told) == 2
+        tenant.work(Topic.INGEST, received.id)
+        assert not any(b"source,target" in data for data in bucket.objects.values())
+        job = service.submit(dataset_id, epsilon="1", formats=["csv"])
+        tenant.work(Topic.RUN, job.id)
+        fetched = service.download(job.id, "edges.parquet", tmp_path / "edges.parquet")
+        assert fetched.stat().st_size > 0
+    answer = tenant.call("GET", f"/jobs/{job.id}/artifacts/edges.parquet", follow_redirects=False)
+    assert answer.status_code == 307
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert answer.headers["Location"].startswith("http://127.0.0.1")
+    assert httpx.get(answer.headers["Location"]).content == fetched.read_bytes()
+    through = tenant.call("GET", f"/jobs/{job.id}/artifacts/edges.parquet?stream=true")
+    assert (through.status_code, through.content) == (200, fetched.read_bytes())
+
+
+def test_an_upload_that_the_bucket_refuses_is_given_up(
+    office: tuple[Tenant, str], bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tenant, address = office
+    file = tmp_path / "edges.csv"
+    file.write_text(EDGES)
+    monkeypatch.setattr(direct, "SMALLEST_BYTES", 1)
+    dataset_id = tenant.register()["id"]
+    begun = tenant.call("POST", f"/datasets/{dataset_id}/uploads", json={"size_bytes": len(EDGES)})
+    assert begun.status_code == 201, begun.text
+    assert tenant.call("DELETE", f"/datasets/{dataset_id}/uploads").status_code == 204
+    assert bucket.uploads == {}
+    with Graphveil(address, tenant.token(Role.CURATOR)) as service:
+        monkeypatch.setattr(direct, "_put", lambda *_: '"another"')
+        with pytest.raises(Exception, match="not the ones that were put"):
+            service.upload(dataset_id, file)
+    assert (bucket.uploads, bucket.objects) == ({}, {})
+    assert tenant.upload(dataset_id).status_code == 200

@@ -1,0 +1,31 @@
+"""An issuer over real HTTP, and the settings that trust it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from core.settings import Settings
+from tests.support import issuer
+from tests.support.issuer import AUDIENCE
+
+
+@pytest.fixture
+def idp() -> Iterator[issuer.Issuer]:
+    """An issuer with one RSA key, ``r1``."""
+    with issuer.running() as running:
+        running.add_rsa("r1")
+        yield running
+
+
+@pytest.fixture
+def trusting(idp: issuer.Issuer) -> Callable[..., Settings]:
+    """Settings of a service that trusts the issuer; keyword arguments without the prefix ``oidc_``."""
+
+    def make(**changes: Any) -> Settings:
+        named = {f"oidc_{name}": value for name, value in changes.items()}
+        return Settings(**{"oidc_issuer": idp.url, "oidc_audience": AUDIENCE, **named})
+
+    return make

@@ -1,0 +1,198 @@
+"""A small service with one of everything, to which faults happen; and what must hold whatever happened."""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from sqlalchemy import text
+
+from core.audits.models import Audit, AuditState
+from core.datasets.models import Dataset, DatasetVersion, VersionState
+from core.identity.models import Role
+from core.identity.service import Principal
+from core.jobs.models import Evaluation, Job, JobState
+from core.jobs.states import TERMINAL, EvaluationState
+from core.outbox.models import Topic
+from core.settings import Settings
+from core.streams.models import Stream
+from core.workflows.audits import AuditRequest, submit_audit
+from core.workflows.context import Services, open_services
+from core.workflows.invariants.run import check, promises
+from core.workflows.register import NewDataset, register_dataset
+from core.workflows.upload import receive_part
+from tests.support.faults import assert_sound, endings
+from tests.support.inline import Sabotage, taken
+from tests.support.releases import SCHEMA, job_row, queued_job, ready_dataset, ring_edges
+from tests.support.streams import open_stream, seen, send, stream_dataset
+from worker.reaper import reap_once
+
+CALLER = Principal("acme", "key_test", "test", frozenset({Role.CURATOR, Role.REQUESTER}))
+METHOD = "edgerand"
+MODELS: dict[Topic, tuple[type[Any], frozenset[str]]] = {
+    Topic.RUN: (Job, frozenset(TERMINAL)),
+    Topic.EVALUATE: (Evaluation, frozenset({EvaluationState.DONE, EvaluationState.FAILED})),
+    Topic.INGEST: (
+        DatasetVersion,
+        frozenset({VersionState.READY, VersionState.REJECTED, VersionState.PROPOSED, VersionState.ERASED}),
+    ),
+    Topic.AUDIT: (Audit, frozenset({AuditState.DONE, AuditState.FAILED})),
+}
+LAPSE = (
+    "UPDATE jobs SET lease_expires_at = now() - interval '1 second' WHERE lease_expires_at > now()",
+    "UPDATE evaluations SET lease_expires_at = now() - interval '1 second' WHERE lease_expires_at > now()",
+    "UPDATE audits SET lease_expires_at = now() - interval '1 second' WHERE lease_expires_at > now()",
+    "UPDATE dataset_versions SET lease_expires_at = now() - interval '1 second' WHERE lease_expires_at > now()",
+    "UPDATE dataset_versions SET upload_expires_at = now() - interval '1 second' WHERE upload_expires_at > now()",
+)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One piece of work, as a message names it."""
+
+    topic: Topic
+    subject_id: str
+
+
+@dataclass
+class World:
+    """``settings`` lead to the servers by the straight way, whatever way the faults take."""
+
+    settings: Settings
+    services: Services
+    dataset: Dataset
+    stream: Stream
+    _numbers: Any = field(default_factory=itertools.count)
+
+    def job(self, **asked: Any) -> Piece:
+        """A job of 0.01 epsilon that waits."""
+        request = {"epsilon": "0.01", "method": METHOD} | asked
+        job = queued_job(self.services, CALLER, self.dataset.id, secrets.token_hex(8), **request)
+        return Piece(Topic.RUN, job.id)
+
+    def tick(self) -> Piece:
+        """The stream's next snapshot, which waits; the ones before it have ended."""
+        with self.services.db.transaction() as session:
+            step = session.get_one(Stream, self.stream.id).next_step
+        return Piece(Topic.RUN, send(self.services, CALLER, self.stream, step)[0].job_id)
+
+    def empty_dataset(self) -> Dataset:
+        """A registered dataset, without content."""
+        declared = {"unit": "edge", "epsilon": "1", "graph_schema": SCHEMA}
+        name = f"empty-{next(self._numbers)}"
+        return register_dataset(self.services, CALLER, NewDataset(name=name, **declared))
+
+    def upload(self) -> Piece:
+        """A dataset's upload that waits to be validated."""
+        return Piece(Topic.INGEST, put_edges(self.services, self.empty_dataset().id).id)
+
+    def audit(self) -> Piece:
+        """A small audit that waits."""
+        request = AuditRequest(method="laplace", epsilon="1", runs=100)
+        return Piece(Topic.AUDIT, submit_audit(self.services, CALLER, request, secrets.token_hex(8))[0].id)
+
+    def evaluation(self) -> Piece:
+        """The comparison of a release, which waits."""
+        job = self.job(suite="quick")
+        self.work(job)
+        return Piece(Topic.EVALUATE, job.subject_id)
+
+    def work(self, piece: Piece, settings: Settings | None = None, sabotage: Sabotage | None = None) -> bool:
+        """A worker took the piece as far as it could; False if it was not free."""
+        return taken(settings or self.settings, piece.topic, piece.subject_id, sabotage)
+
+    def state(self, piece: Piece) -> str:
+        """The state as the database has it."""
+        with self.services.db.transaction() as session:
+            return str(session.get_one(MODELS[piece.topic][0], piece.subject_id).state)
+
+    def ended(self, piece: Piece) -> bool:
+        """Whether nobody has to do anything for the piece any more."""
+        return self.state(piece) in MODELS[piece.topic][1]
+
+    def lapse(self) -> None:
+        """Time goes by: every lease that is held has run out."""
+        with self.services.db.transaction() as session:
+            for statement in LAPSE:
+                session.execute(text(statement))
+
+    def finish(self, piece: Piece, sabotage: Sabotage | None = None) -> str:
+        """The state in which the piece ends, once leases run out, the reaper comes, and workers try again."""
+        for _ in range(2 * self.settings.max_attempts):
+            if self.ended(piece):
+                break
+            self.lapse()
+            reap_once(self.services)
+            self.work(piece, sabotage=sabotage)
+        reap_once(self.services)
+        return self.state(piece)
+
+    def entries(self, job_id: str) -> list[str]:
+        """The kinds of a job's ledger entries, in order."""
+        return endings(self.services, job_id)
+
+    def flaws(self, piece: Piece | None = None) -> list[str]:
+        """What does not hold: in any account; in the piece's entries, files and digests."""
+        found = [
+            f"{promise.name}: {each.detail}"
+            for promise in promises(self.services)
+            for each in check(self.services, promise).findings
+        ]
+        if piece is None or piece.topic is not Topic.RUN:
+            return found
+        kinds = self.entries(piece.subject_id)
+        begun, ended = kinds.count("reserve"), len(kinds) - kinds.count("reserve")
+        if kinds.count("charge") + kinds.count("forfeit") > 1:
+            found.append(f"paid twice: {kinds}")
+        if begun - ended != (0 if self.ended(piece) else 1) and self.state(piece) != JobState.PUBLISHING:
+            found.append(f"{begun} reservations, {ended} ends: {kinds}")
+        if self.state(piece) == JobState.PUBLISHED and kinds[-1:] != ["charge"]:
+            found.append(f"published without a charge: {kinds}")
+        try:
+            assert_sound(self.services, piece.subject_id)
+        except AssertionError as error:
+            found.append(f"unsound: {error}")
+        return found
+
+    def row(self, piece: Piece) -> Job:
+        """The job of the piece."""
+        return job_row(self.services, piece.subject_id)
+
+    def step_state(self, step: int) -> str:
+        """What became of a step of the stream."""
+        return str(seen(self.services, CALLER, self.stream, step).state)
+
+    @property
+    def kinds(self) -> dict[str, Callable[[], Piece]]:
+        """Every kind of work, by what makes a piece of it that waits."""
+        return {
+            "job": self.job,
+            "snapshot": self.tick,
+            "upload": self.upload,
+            "comparison": self.evaluation,
+            "audit": self.audit,
+        }
+
+    def close(self) -> None:
+        """Its connections are closed."""
+        self.services.close()
+
+
+def put_edges(services: Services, dataset_id: str) -> DatasetVersion:
+    """The dataset has received its edges."""
+    receive = partial(receive_part, part="edges", format="csv", options={}, length=None)
+    return receive(services, CALLER, dataset_id, chunks=[ring_edges()])
+
+
+def open_world(settings: Settings) -> World:
+    """A world with a ready dataset, an open stream on another, and budget for thousands of jobs."""
+    patient = settings.model_copy(update={"give_backs_before_block": 10**6})
+    services = open_services(patient)
+    dataset = ready_dataset(services, CALLER, epsilon="900")
+    calls = stream_dataset(services, CALLER, epsilon="3")
+    return World(patient, services, dataset, open_stream(services, CALLER, calls.id))

@@ -1,0 +1,34 @@
+"""A duty that one process a database does at a time, however many are started for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlalchemy import text
+from sqlalchemy.exc import SQLAlchemyError
+
+from core.db.session import Database
+from core.logging import get_logger
+from worker.stopping import Stopping
+
+log = get_logger(__name__)
+
+
+def alone(
+    db: Database, lock: int, duty: Callable[[], object], pause_seconds: float, stopping: Stopping
+) -> None:
+    """The duty is done again and again, while this process holds the advisory lock, until it is to stop."""
+    while not stopping():
+        try:
+            with db.engine.connect() as connection:
+                connection = connection.execution_options(isolation_level="AUTOCOMMIT")
+                held = connection.execute(text("SELECT pg_try_advisory_lock(:lock)"), {"lock": lock}).scalar()
+                while held and not stopping():
+                    connection.execute(text("SELECT 1"))  # the lock is gone if the connection is
+                    duty()
+                    stopping.wait(pause_seconds)
+                if held:
+                    connection.execute(text("SELECT pg_advisory_unlock(:lock)"), {"lock": lock})
+        except SQLAlchemyError as error:
+            log.warning("paused", error=type(error).__name__)
+        stopping.wait(pause_seconds)

@@ -1,0 +1,94 @@
+"""``python -m worker.auditor``: every promise of the ledger is checked, time and again; its heads are signed.
+
+Several may run; an advisory lock lets one at a time work. ``--once`` checks once, and exits 1 where anything
+is broken or could not be checked. ``--export`` exports the signed heads at once, and prints them, to be kept
+somewhere else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from sqlalchemy.exc import OperationalError
+
+from core import logging
+from core.errors import GraphveilError
+from core.logging import get_logger
+from core.settings import get_settings
+from core.workflows import heads
+from core.workflows.context import Services, open_services
+from core.workflows.invariants.run import run_checks
+from worker.alone import alone
+from worker.stopping import Stopping
+
+LOCK = 0x67726175  # "grau": one auditor a database
+
+log = get_logger(__name__)
+
+
+def audit_once(services: Services) -> bool:
+    """Every promise was checked, then the heads exported where they are due; whether all promises hold."""
+    outcomes = run_checks(services)
+    broken = [outcome.name for outcome in outcomes if not outcome.kept]
+    log.info("audited", checked=len(outcomes), broken=broken)
+    _export_if_due(services)
+    return not broken
+
+
+def _once(services: Services) -> int:
+    try:
+        return 0 if audit_once(services) else 1
+    except OperationalError as error:
+        log.error("database_away", error=type(error).__name__)
+        return 3
+
+
+def _export_if_due(services: Services) -> None:
+    try:
+        if heads.export_due(services):
+            key, _ = heads.export(services)
+            log.info("heads_exported", key=key)
+    except GraphveilError as error:
+        log.error("heads_not_exported", error=type(error).__name__, message=error.message)
+
+
+def _export(services: Services) -> int:
+    try:
+        key, document = heads.export(services)
+    except GraphveilError as error:
+        log.error("heads_not_exported", error=type(error).__name__, message=error.message)
+        return 1
+    sys.stdout.write(document.decode() + "\n")
+    log.info("heads_exported", key=key)
+    return 0
+
+
+def main() -> int:
+    """The exit code."""
+    parser = argparse.ArgumentParser(prog="worker.auditor")
+    ways = parser.add_mutually_exclusive_group()
+    ways.add_argument("--once", action="store_true", help="check once; exit 1 where anything is broken")
+    ways.add_argument("--export", action="store_true", help="export the signed heads now, and print them")
+    asked = parser.parse_args()
+    settings = get_settings()
+    logging.configure(json_lines=settings.log_json, level=settings.log_level)
+    services = open_services(settings)
+    try:
+        if asked.export:
+            return _export(services)
+        if asked.once:
+            return _once(services)
+        if not settings.head_signing_key.get_secret_value():
+            log.warning("no_heads", reason="GRAPHVEIL_HEAD_SIGNING_KEY is empty: a restore cannot be noticed")
+        stopping = Stopping()
+        log.info("auditor_started")
+        alone(services.db, LOCK, lambda: audit_once(services), settings.auditor_poll_seconds, stopping)
+        log.info("auditor_stopped")
+        return 0
+    finally:
+        services.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,110 @@
+"""``python -m worker.webhooks``: what tenants asked to be told is sent to them, at least once.
+
+Several may run: each takes deliveries that the others have not locked. Every sending has a thread of its own,
+and no endpoint has more than one at a time, so that a slow receiver holds up nobody else.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+import sys
+import time
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from core import failpoints, logging
+from core.errors import GraphveilError
+from core.logging import get_logger
+from core.settings import get_settings
+from core.webhooks.sending import Limits, Resolver, resolve, send
+from core.workflows import deliveries
+from core.workflows.context import Services, open_services
+from core.workflows.deliveries import Sending
+from core.workflows.webhooks import rules
+from worker.stopping import Stopping
+
+PURGE_SECONDS = 3_600.0
+
+log = get_logger(__name__)
+
+
+class Deliverer:
+    """Takes due deliveries and sends them. ``resolver`` and ``context`` are the system's by default."""
+
+    def __init__(
+        self, services: Services, *, resolver: Resolver = resolve, context: ssl.SSLContext | None = None
+    ) -> None:
+        self._services, self._resolver = services, resolver
+        self._context = context or ssl.create_default_context()
+        self._worker = f"webhooks@{socket.gethostname()}:{os.getpid()}"
+        self._purge_at = time.monotonic()
+
+    def take(self, limit: int) -> list[Sending]:
+        """Up to ``limit`` deliveries, leased to this process."""
+        return deliveries.take_due(self._services, self._worker, limit)
+
+    def deliver(self, sending: Sending) -> None:
+        """The delivery was sent, and what came of it recorded; or it is sent again once its lease is over."""
+        settings = self._services.settings
+        try:
+            outcome = send(
+                sending.url,
+                sending.body,
+                {"Content-Type": "application/json", "User-Agent": "Graphveil-Webhooks", **sending.headers},
+                rules=rules(settings),
+                limits=Limits(settings.webhook_seconds, settings.webhook_answer_bytes),
+                resolver=self._resolver,
+                context=self._context,
+            )
+            deliveries.sent(self._services, sending, outcome)
+        except Exception as error:  # whatever it is: the other deliveries must not stop with this one
+            log.error("delivery_left", delivery_id=sending.delivery_id, error=type(error).__name__)
+
+    def purge(self) -> None:
+        """Old deliveries are gone; looked at once an hour."""
+        if time.monotonic() >= self._purge_at:
+            self._purge_at = time.monotonic() + PURGE_SECONDS
+            deliveries.purge_deliveries(self._services)
+
+
+def run(services: Services, stopping: Stopping) -> None:
+    """Deliveries are sent until this process is asked to stop; those under way are finished."""
+    settings = services.settings
+    deliverer = Deliverer(services)
+    running: set[Future[None]] = set()
+    with ThreadPoolExecutor(settings.webhook_batch, thread_name_prefix="webhook") as pool:
+        while not stopping():
+            running = {future for future in running if not future.done()}
+            try:
+                free = settings.webhook_batch - len(running)
+                taken = deliverer.take(free) if free else []
+                deliverer.purge()
+            except (SQLAlchemyError, GraphveilError) as error:
+                log.warning("webhooks_paused", error=type(error).__name__)
+                taken = []
+            running |= {pool.submit(deliverer.deliver, sending) for sending in taken}
+            if running:
+                wait(running, timeout=settings.webhook_poll_seconds, return_when=FIRST_COMPLETED)
+            else:
+                stopping.wait(settings.webhook_poll_seconds)
+
+
+def main() -> int:
+    """The exit code."""
+    settings = get_settings()
+    logging.configure(json_lines=settings.log_json, level=settings.log_level)
+    failpoints.arm(settings.failpoints)
+    services = open_services(settings)
+    stopping = Stopping()
+    log.info("webhooks_started")
+    run(services, stopping)
+    services.close()
+    log.info("webhooks_stopped")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
