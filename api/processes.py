@@ -45,9 +45,9 @@ def supervise(settings: Settings) -> None:
         signal.signal(number, lambda *_: stopping.set())
     with ExitStack() as undo:
         counts = undo.enter_context(tempfile.TemporaryDirectory(prefix="graphveil-counts-"))
-        os.environ[COUNTS] = counts
+        os.putenv(COUNTS, counts)
         sockets = [undo.enter_context(one) for one in listening(settings)]
-        children = _Children(settings, sockets)
+        children = _Children(settings, sockets, counts)
         undo.callback(children.stop)
         children.start()
         listener, thread = start_http_server(
@@ -116,8 +116,8 @@ class _Processes(Collector):
 class _Children:
     """The processes, one for each socket. They end with their parent, however it ends."""
 
-    def __init__(self, settings: Settings, sockets: list[socket.socket]) -> None:
-        self._settings, self._sockets = settings, sockets
+    def __init__(self, settings: Settings, sockets: list[socket.socket], counts: str) -> None:
+        self._settings, self._sockets, self._counts = settings, sockets, counts
         self._context = multiprocessing.get_context("spawn")
         self._running: list[BaseProcess | None] = [None] * len(sockets)
         self._alive, self._held = self._context.Pipe(duplex=False)
@@ -139,7 +139,7 @@ class _Children:
         ended = [(place, one) for place, one in enumerate(self._running) if one and not one.is_alive()]
         for place, one in ended:
             log.error("process_ended", pid=one.pid, exit_code=one.exitcode)
-            mark_process_dead(one.pid, os.environ[COUNTS])
+            mark_process_dead(one.pid, self._counts)
             self._running[place] = None
         return bool(ended)
 

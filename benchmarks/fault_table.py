@@ -1,6 +1,6 @@
 """``python -m benchmarks.fault_table [--times N] [--seconds S]``: what breaks, how often, and what it cost.
 
-Each fault is injected N times, at moments spread over the whole operation, into a service on a real PostgreSQL.
+Each fault is injected N times, at moments spread over the operation, into a service on a real PostgreSQL.
 After each, and again once the work has ended, every invariant is checked: those of the ledger, and those over
 ledger, jobs, datasets and files. A violation is anything that does not hold.
 """

@@ -8,14 +8,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from sqlalchemy import text
-from sqlalchemy.exc import SQLAlchemyError
-
 from core import logging
 from core.logging import get_logger
 from core.settings import get_settings
 from core.workflows import recover
 from core.workflows.context import Services, open_services
+from worker.alone import alone
 from worker.stopping import Stopping
 
 LOCK = 0x67726170  # "grap": one reaper a database
@@ -36,20 +34,7 @@ def reap_once(services: Services) -> dict[str, int]:
 def run(services: Services, stopping: Stopping) -> None:
     """The duties are done again and again, while this process holds the lock, until it is asked to stop."""
     pause = services.settings.reaper_poll_seconds
-    while not stopping():
-        try:
-            with services.db.engine.connect() as connection:
-                connection = connection.execution_options(isolation_level="AUTOCOMMIT")
-                held = connection.execute(text("SELECT pg_try_advisory_lock(:lock)"), {"lock": LOCK}).scalar()
-                while held and not stopping():
-                    connection.execute(text("SELECT 1"))  # the lock is gone if the connection is
-                    reap_once(services)
-                    stopping.wait(pause)
-                if held:
-                    connection.execute(text("SELECT pg_advisory_unlock(:lock)"), {"lock": LOCK})
-        except SQLAlchemyError as error:
-            log.warning("reaper_paused", error=type(error).__name__)
-        stopping.wait(pause)
+    alone(services.db, LOCK, lambda: reap_once(services), pause, stopping)
 
 
 def _tried(name: str, duty: Callable[[Services], int], services: Services) -> int:

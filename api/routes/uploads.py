@@ -28,6 +28,18 @@ _UPLOADS = {
     }
 }
 
+_ETAGS = {
+    "three parts": {
+        "summary": "What the bucket answered to three parts",
+        "value": {"etags": ['"9b2cf535f27731c9"', '"b10a8db164e07541"', '"3e25960a79dbc69b"']},
+    }
+}
+_PARTS = {
+    "two parts": {
+        "value": {"etags": ['"0cc175b9c0f1b6a831c399e269772661"', '"92eb5ffee6ae2fec3ad71c777531578f"']}
+    }
+}
+
 
 @router.put(
     "/content",
@@ -119,7 +131,11 @@ def begin_upload(
     ),
 )
 def complete_upload(
-    services: ServicesDep, principal: CuratorDep, dataset_id: str, upload_id: str, body: UploadParts
+    services: ServicesDep,
+    principal: CuratorDep,
+    dataset_id: str,
+    upload_id: str,
+    body: Annotated[UploadParts, Body(openapi_examples=_ETAGS)],
 ) -> Any:
     """The parts are one file, and the file is the dataset's; `edges` queues the validation."""
     return complete_direct(services, principal, dataset_id, upload_id, body.etags)

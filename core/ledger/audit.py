@@ -128,9 +128,9 @@ WITH windows AS (
 _FULLEST = text(
     _WINDOWS
     + """
-SELECT coalesce(max(committed), 0) + (
+SELECT coalesce(max(committed), 0) + coalesce((
     SELECT charged + reserved FROM budget_balances WHERE account_id = :account_id AND dimension = 'untimed'
-) FROM windows
+), 0) FROM windows
 """
 )
 _UNSUMMED = text(

@@ -39,7 +39,7 @@ def _locked(*which: ColumnElement[bool]) -> type[BudgetAccount]:
     """These accounts, locked before anything else in the statement is worked out."""
     order = (ACCOUNTS.c.parent_id.is_not(None), ACCOUNTS.c.id)
     rows = select(ACCOUNTS).where(*which).order_by(*order).with_for_update(**ROW_LOCK).subquery("locked")
-    # Its columns are made when they are first asked for: now, since two threads at once would make them twice,
+    # Its columns are made when first asked for: now, since two threads at once would make them twice,
     # and neither could read the other's rows.
     assert len(rows.c) == len(ACCOUNTS.c)
     return aliased(BudgetAccount, rows)

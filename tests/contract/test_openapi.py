@@ -118,9 +118,11 @@ def walk(stage: Stage, walks: int, steps: int) -> Counter[str]:
         def get_call_kwargs(self, case: Case) -> dict[str, Any]:
             return {"headers": {"Authorization": f"Bearer {stage.first}"}}
 
-        def validate_response(self, response: Response, case: Case, **more: Any) -> None:
+        def validate_response(
+            self, response: Response, case: Case, additional_checks: Any = None, **sent: Any
+        ) -> None:
             checks = [*CHECKS, use_after_free, ensure_resource_availability]
-            super().validate_response(response, case, additional_checks=(), checks=checks, **more)
+            case.validate_response(response, checks=checks, transport_kwargs=sent, recorder=self.recorder)
             if response.status_code < 300:
                 succeeded[case.operation.label] += 1
 

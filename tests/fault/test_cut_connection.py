@@ -1,4 +1,4 @@
-"""The connection to the database breaks in the middle of things; whoever it hits finds out by asking again."""
+"""The connection to the database breaks in the middle of things; whom it hits finds out by asking again."""
 
 from __future__ import annotations
 

@@ -15,7 +15,14 @@ from tests.support.kills import KILLS
 from tests.support.victims import LEDGER, Line
 from tests.support.world import World, open_world
 
-FEWEST = {"publish": 20, "fail": 8, "stop": 8, "hand back": 12, "reap a lost job": 12, "reap a charged job": 15}
+FEWEST = {
+    "publish": 20,
+    "fail": 8,
+    "stop": 8,
+    "hand back": 12,
+    "reap a lost job": 12,
+    "reap a charged job": 15,
+}
 """Less, and the lines that count were not found."""
 
 

@@ -51,7 +51,7 @@ TERMS: dict[str, dict[str, Any]] = {
     "w-event": {"unit": "w-event", "window": WINDOW, "filter": "basic"},
 }
 CAPACITY = {"basic": (12, 5), "renyi": (16 * BILLION, 10**12), "w-event": (12, 5)}
-EXAMPLES = {"basic": 40, "renyi": 30, "w-event": 40}
+EXAMPLES = {"basic": 900, "renyi": 400, "w-event": 700}
 NOW = text("SELECT clock_timestamp()")
 DIGESTS = [{"edges.parquet": letter * 64} for letter in "ab"]
 QUOTAS = st.sampled_from([("team", "a"), ("team", "b"), ("project", "x")])
@@ -287,7 +287,7 @@ def test_the_ledger_is_its_model(module_database: Database, shape: str) -> None:
         machine,
         settings=settings(
             max_examples=EXAMPLES[shape],
-            stateful_step_count=10,
+            stateful_step_count=8,
             deadline=None,
             suppress_health_check=[HealthCheck.too_slow],
         ),

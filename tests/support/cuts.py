@@ -131,7 +131,7 @@ ANEW = ["reserve", "release", *KEPT]
 
 
 def _submit(here: Wired, key: str) -> Any:
-    body = {"dataset_id": here.world.dataset.id, "epsilon": "0.01", "method": METHOD}
+    body = {"dataset_id": here.world.dataset.id, "epsilon": "0.01", "method": METHOD, "repeat": True}
     return here.call("POST", "/jobs", json=body, headers={"Idempotency-Key": key})
 
 
@@ -243,7 +243,9 @@ def _lost(here: Wired) -> Piece:
     return piece
 
 
-def _worked(state: str, entries: tuple[list[str], ...] | None = None) -> Callable[[Wired, Piece, Any], list[str]]:
+def _worked(
+    state: str, entries: tuple[list[str], ...] | None = None
+) -> Callable[[Wired, Piece, Any], list[str]]:
     return lambda here, piece, _: _ends(here.world, piece, state, entries)
 
 
@@ -260,15 +262,15 @@ OPERATIONS = {
         Operation("send a snapshot", _next_step, _push, _pushed),
         Operation("upload", lambda here: here.world.empty_dataset().id, _put, _received),
         Operation("run a job", lambda here: here.world.job(), _work, _worked("published", (KEPT, ANEW))),
-        Operation("run a snapshot", lambda here: here.world.tick(), _work, _worked("published", (KEPT, ANEW))),
+        Operation(
+            "run a snapshot", lambda here: here.world.tick(), _work, _worked("published", (KEPT, ANEW))
+        ),
         Operation("settle a failure", lambda here: here.world.job(), _fail, _failed),
         Operation("settle a cancel", lambda here: here.world.job(), _stop, _stopped),
         Operation("ingest", lambda here: here.world.upload(), _work, _worked("ready")),
         Operation("compare", lambda here: here.world.evaluation(), _work, _worked("done")),
         Operation("audit", lambda here: here.world.audit(), _work, _worked("done")),
-        Operation(
-            "recover", _lost, lambda here, _: reap_once(here.services), _worked("published", (ANEW,))
-        ),
+        Operation("recover", _lost, lambda here, _: reap_once(here.services), _worked("published", (ANEW,))),
         Operation("relay", lambda here: here.world.job(), _relay, _worked("published", (KEPT,))),
     )
 }

@@ -18,7 +18,7 @@ from tests.support.world import CALLER, Piece, World
 
 
 class Held(BaseException):
-    """A worker is held at the moment at which it would go on; its lease lives on. Carries what it was given."""
+    """A worker is held at the moment at which it would go on; its lease lives on. Carries what was given."""
 
 
 def _hold(*given: Any) -> NoReturn:

@@ -84,8 +84,8 @@ class Stage:
     def fresh(self, operation: str) -> Members:
         """Parameters and a body with which the operation succeeds; what it uses up was made for it.
 
-        Keys: names of path parameters, ``body``, ``content``, ``query``, ``headers``, ``second``: by the other
-        person. Operations that are not named here succeed with what lasts and their documented example.
+        Keys: names of path parameters, ``body``, ``content``, ``query``, ``headers``, ``second``: by the
+        other person. Operations that are not named here succeed with what lasts and their documented example.
         """
         make = self._makers().get(operation)
         return make() if make is not None else {}
@@ -106,8 +106,13 @@ class Stage:
                 "headers": {"If-Match": "*"},
             },
             "DELETE /v1/datasets/{dataset_id}/uploads": lambda: {"dataset_id": self._empty()},
-            "POST /v1/datasets/{dataset_id}/uploads/{upload_id}/complete": lambda: {"body": {"etags": ["one"]}},
-            "POST /v1/datasets/{dataset_id}/budget/unblock": lambda: {"dataset_id": self._blocked(), "body": WHY},
+            "POST /v1/datasets/{dataset_id}/uploads/{upload_id}/complete": lambda: {
+                "body": {"etags": ["one"]}
+            },
+            "POST /v1/datasets/{dataset_id}/budget/unblock": lambda: {
+                "dataset_id": self._blocked(),
+                "body": WHY,
+            },
             "PUT /v1/datasets/{dataset_id}/budget/quotas/{scope}/{name}": lambda: {
                 "name": secrets.token_hex(4),
                 "body": {"epsilon": "1", **WHY},
@@ -115,7 +120,11 @@ class Stage:
             "POST /v1/jobs": lambda: {"body": job, "headers": _key()},
             "POST /v1/jobs/{job_id}/cancel": lambda: {"job_id": self._keyed("/jobs", job)["id"]},
             "POST /v1/jobs/{job_id}/samples": lambda: {"body": {}, "headers": _key()},
-            "POST /v1/jobs/{job_id}/approve": lambda: {"job_id": self._waiting(), "body": WHY, "second": True},
+            "POST /v1/jobs/{job_id}/approve": lambda: {
+                "job_id": self._waiting(),
+                "body": WHY,
+                "second": True,
+            },
             "POST /v1/jobs/{job_id}/reject": lambda: {"job_id": self._waiting(), "body": WHY, "second": True},
             "POST /v1/proposals/{proposal_id}/approve": lambda: {
                 "proposal_id": self._grant(),

@@ -22,7 +22,7 @@ PATIENCE_SECONDS = 60.0
 
 
 class Turn:
-    """One actor. It begins stopped, and goes on to its next transaction, or its end, at each :meth:`go_on`."""
+    """One actor. It begins stopped, and goes on to its next transaction, or its end, at :meth:`go_on`."""
 
     def __init__(self, services: Services, act: Callable[[Services], object]) -> None:
         self._go, self._stopped = threading.Semaphore(0), threading.Semaphore(0)

@@ -44,7 +44,11 @@ Line = tuple[str, int]
 Watched = dict[str, set[str] | None]
 """Files, and which of their functions (None: all)."""
 
-LEDGER: Watched = {"core/ledger/service.py": None, "core/ledger/posting.py": None, "core/ledger/entries.py": None}
+LEDGER: Watched = {
+    "core/ledger/service.py": None,
+    "core/ledger/posting.py": None,
+    "core/ledger/entries.py": None,
+}
 PUBLICATION: Watched = {"core/workflows/publish.py": {"commit_release", "copy_release", "finish_release"}}
 SETTLEMENT: Watched = {
     "core/workflows/publish.py": {"fail_job", "cancel_held", "hand_back", "copy_release", "finish_release"},
@@ -113,7 +117,9 @@ def killed(process: ForkServerProcess) -> bool:
     return process.exitcode != 0
 
 
-def lines(act: Callable[..., None], settings: Settings, *arguments: Any, watched: Watched, into: Path) -> list[Line]:
+def lines(
+    act: Callable[..., None], settings: Settings, *arguments: Any, watched: Watched, into: Path
+) -> list[Line]:
     """The lines of the watched functions to which the act comes when nothing happens to it, each once."""
     assert not killed(start(act, settings, *arguments, watched=watched, into=into))
     return list(dict.fromkeys((name, number) for name, number in json.loads(into.read_text())))

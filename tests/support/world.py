@@ -42,12 +42,9 @@ MODELS: dict[Topic, tuple[type[Any], frozenset[str]]] = {
     ),
     Topic.AUDIT: (Audit, frozenset({AuditState.DONE, AuditState.FAILED})),
 }
-LAPSE = (
-    "UPDATE jobs SET lease_expires_at = now() - interval '1 second' WHERE lease_expires_at > now()",
-    "UPDATE evaluations SET lease_expires_at = now() - interval '1 second' WHERE lease_expires_at > now()",
-    "UPDATE audits SET lease_expires_at = now() - interval '1 second' WHERE lease_expires_at > now()",
-    "UPDATE dataset_versions SET lease_expires_at = now() - interval '1 second' WHERE lease_expires_at > now()",
-    "UPDATE dataset_versions SET upload_expires_at = now() - interval '1 second' WHERE upload_expires_at > now()",
+LEASES = (
+    *((table, "lease_expires_at") for table in ("jobs", "evaluations", "audits", "dataset_versions")),
+    ("dataset_versions", "upload_expires_at"),
 )
 
 
@@ -118,8 +115,9 @@ class World:
     def lapse(self) -> None:
         """Time goes by: every lease that is held has run out."""
         with self.services.db.transaction() as session:
-            for statement in LAPSE:
-                session.execute(text(statement))
+            for table, column in LEASES:
+                past = f"{column} = now() - interval '1 second'"
+                session.execute(text(f"UPDATE {table} SET {past} WHERE {column} > now()"))
 
     def finish(self, piece: Piece, sabotage: Sabotage | None = None) -> str:
         """The state in which the piece ends, once leases run out, the reaper comes, and workers try again."""

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import PrivacyViolation, UnmeteredFit
@@ -117,6 +117,7 @@ def test_what_is_refused(tmp_path: Path):
         drawn(Fixed(graph(3)), source, tmp_path / "c", schema())
 
 
+@settings(deadline=None, max_examples=60)
 @given(st.integers(2, 12), st.integers(1, 9), st.booleans(), st.integers(0, 2**32))
 def test_the_public_side_of_a_release_is_that_of_its_original(
     tmp_path_factory: pytest.TempPathFactory, left: int, right: int, clash: bool, seed: int

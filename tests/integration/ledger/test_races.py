@@ -16,7 +16,7 @@ from core.errors import BudgetExceeded, GraphveilError
 from core.ids import new_id
 from core.ledger import posting, service
 from core.ledger.models import BudgetAccount, EntryKind
-from tests.support.ledger import call, charge, give_back, open_account, reserve
+from tests.support.ledger import call, charge, give_back, open_account, open_quota, reserve
 from tests.support.postgres import PostgresCluster
 
 THREADS = 64
@@ -72,6 +72,33 @@ def test_the_last_unit_is_admitted_once(wide: Database, terms: dict, amounts: di
     outcome = race(lambda number: reserve(wide, account, amounts, job_id=f"job_{number}"))
     assert outcome == {"done": 1, BudgetExceeded.__name__: THREADS - 1}
     assert intact(wide, account)
+
+
+CROWD = 1_000
+
+
+@pytest.mark.parametrize("quota", [False, True], ids=["account", "quota"])
+def test_a_thousand_ask_for_the_last_nano_epsilon_and_one_has_it(wide: Database, quota: bool) -> None:
+    account = open_account(wide, domain=new_id("domain"), nano_epsilon=1_000 if quota else 10)
+    full = open_quota(wide, account, "team", "a", 10) if quota else account
+    charge(wide, reserve(wide, account, {"epsilon": 9}, team="a"))
+    barrier = threading.Barrier(CROWD)
+
+    def ask(number: int) -> str:
+        barrier.wait(timeout=120)
+        try:
+            reserve(wide, account, {"epsilon": 1}, job_id=f"job_{number}", team="a")
+        except BudgetExceeded as refused:
+            return str(refused.members["account_id"])
+        return "admitted"
+
+    with ThreadPoolExecutor(CROWD) as pool:
+        outcome = Counter(pool.map(ask, range(CROWD), timeout=240))
+    assert outcome == {"admitted": 1, full.id: CROWD - 1}
+    told = call(wide, service.statement, full.id)
+    assert (told.reserved.nano_epsilon, told.remaining.nano_epsilon) == (1, 0)
+    assert intact(wide, account)
+    assert intact(wide, full)
 
 
 def test_a_reservation_ends_once_whoever_asks(wide: Database) -> None:

@@ -36,7 +36,9 @@ def test_an_unknown_point_is_refused_and_disarms_nothing() -> None:
     failpoints.reach("after_claim")
 
 
-@pytest.mark.parametrize("action", ["stop=1", "pause", "pause=", "pause=-1", "pause=nan", "pause=inf", "kill"])
+@pytest.mark.parametrize(
+    "action", ["stop=1", "pause", "pause=", "pause=-1", "pause=nan", "pause=inf", "kill"]
+)
 def test_an_unknown_action_is_refused(action: str) -> None:
     with pytest.raises(InvalidInput):
         failpoints.arm(f"after_claim:{action}")
@@ -57,7 +59,9 @@ def test_a_named_point_kills_the_process() -> None:
 
 
 def test_a_named_point_stops_the_process_once() -> None:
-    script = "from core import failpoints as f; f.arm('after_read:stop'); [f.reach('after_read') for _ in 'ab']"
+    script = (
+        "from core import failpoints as f; f.arm('after_read:stop'); [f.reach('after_read') for _ in 'ab']"
+    )
     process = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT)
     _, status = os.waitpid(process.pid, os.WUNTRACED)
     assert os.WIFSTOPPED(status)
