@@ -15,14 +15,14 @@ RETRIES = 4
 FIRST_PAUSE_SECONDS = 0.2
 LONGEST_PAUSE_SECONDS = 10.0
 _SAFE = frozenset({"GET", "PUT", "DELETE"})
-_AGAIN = frozenset({502, 503, 504})
+_AGAIN = frozenset({429, 502, 503, 504})
 
 
 class Transport:
     """One connection pool to one service, as one key.
 
-    A request is tried again after a lost connection or a 502, 503 or 504, when repeating it cannot act twice:
-    GET, PUT, DELETE, a POST that carries an ``Idempotency-Key``, and one that its caller calls repeatable.
+    A request is tried again after a lost connection or a 429, 502, 503 or 504, when repeating it cannot act
+    twice: GET, PUT, DELETE, a POST that carries an ``Idempotency-Key``, and one that its caller calls repeatable.
     """
 
     def __init__(

@@ -8,7 +8,10 @@ from pydantic import Field
 
 from api.schemas.common import Answer
 
-PROBLEMS = "status, redirect, gone, timeout, unresolved, not_public, unreachable, tls, broken, interrupted or deleted."
+PROBLEMS = (
+    "status, redirect, gone, timeout, unresolved, not_public, unreachable, tls, broken, interrupted or "
+    "deleted."
+)
 
 
 class Webhook(Answer):

@@ -80,7 +80,7 @@ def due(
     *,
     attempts: int | None = None,
 ) -> WebhookDelivery:
-    """The event will be sent to the endpoint, once this transaction commits. ``attempts``: a limit of its own."""
+    """The event will be sent to the endpoint, once this transaction commits. ``attempts``: its own limit."""
     row = WebhookDelivery(
         id=ids.new_id(ids.DELIVERY),
         endpoint_id=endpoint.id,

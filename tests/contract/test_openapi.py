@@ -89,9 +89,18 @@ def settle_in(case: Case, stage: Stage) -> None:
         case.path_parameters.update({name: stage.lasting[name] for name in names if name.endswith("_id")})
 
 
+def spare(case: Case, stage: Stage) -> None:
+    """What the other calls need, the keys that call first of all, is neither deleted nor closed."""
+    if case.method == "DELETE" or case.path.endswith("/close"):
+        lasting = stage.needed & set(map(str, case.path_parameters.values()))
+        ending = {name: "none" for name, value in case.path_parameters.items() if str(value) in lasting}
+        case.path_parameters.update(ending)
+
+
 def answer(case: Case, stage: Stage) -> None:
     """One call, whose answer is as documented."""
     settle_in(case, stage)
+    spare(case, stage)
     case.call_and_validate(headers=authorised(case, stage), checks=CHECKS)
 
 
@@ -115,6 +124,9 @@ def walk(stage: Stage, walks: int, steps: int) -> Counter[str]:
     machine = document.as_state_machine()
 
     class Workflow(machine):  # type: ignore[valid-type, misc]
+        def before_call(self, case: Case) -> None:
+            spare(case, stage)
+
         def get_call_kwargs(self, case: Case) -> dict[str, Any]:
             return {"headers": {"Authorization": f"Bearer {stage.first}"}}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import tempfile
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,12 @@ class Stage:
             "form": "dcat",
             "slug": "not-found",
         }
+
+    @cached_property
+    def needed(self) -> set[str]:
+        """The ids of what lasts, and of both persons' keys."""
+        keys = {self.call("GET", "/me", second=second).json()["key_id"] for second in (False, True)}
+        return keys | {str(value) for name, value in self.lasting.items() if name.endswith("_id")}
 
     def call(self, method: str, path: str, *, second: bool = False, **options: Any) -> Any:
         """An answer to one of the two persons."""

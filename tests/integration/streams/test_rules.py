@@ -186,7 +186,7 @@ def test_opening_repeats_itself_and_has_a_limit(
     newer, _ = create_stream(services, READER, request, "k3")
     page = list_streams(services, READER, dataset_id, "open", limit=1)
     assert [each.id for each in page.items] == [newer.id]
-    rest = list_streams(services, READER, dataset_id=dataset.id, cursor=page.next_cursor)
+    rest = list_streams(services, READER, dataset_id, "open", page.next_cursor)
     assert ([each.id for each in rest.items], rest.next_cursor) == ([stream.id], None)
     assert list_streams(services, STRANGER).items == []
     with pytest.raises(NotFound):

@@ -19,7 +19,8 @@ JOB: dict[str, Any] = {
     "edge_types": [], "formats": [], "label": None, "epsilon": "1", "delta": "0", "unit": "edge",
     "window": None, "kind": "pure", "plan_digest": "d", "state": "running", "reason": None, "progress": None,
     "suite": "quick", "evaluation": None, "requested_by": "key_1", "created_at": "2026-01-01T00:00:00Z",
-    "cancel_requested_at": None, "policy_version": 1, "run_time": None, "started_at": None, "finished_at": None, "attempt": None,
+    "cancel_requested_at": None, "policy_version": 1, "run_time": None, "started_at": None,
+    "finished_at": None, "attempt": None,
 }  # fmt: skip
 STEPS = [{"sequence": n, "stage": "fit", "done": n, "total": 9, "created_at": None} for n in (3, 4)]
 STREAM = {"Content-Type": "text/event-stream; charset=utf-8"}
