@@ -50,7 +50,18 @@ def plan_view(dry_run: DryRun) -> dict[str, Any]:
 
 
 def _entry(entry: LedgerEntry) -> dict[str, Any]:
-    names = ("sequence", "id", "kind", "reservation_id", "job_id", "amounts", "digests", "reason", "actor", "approver")
+    names = (
+        "sequence",
+        "id",
+        "kind",
+        "reservation_id",
+        "job_id",
+        "amounts",
+        "digests",
+        "reason",
+        "actor",
+        "approver",
+    )
     return {
         **{name: getattr(entry, name) for name in names},
         "created_at": entry.created_at,

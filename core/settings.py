@@ -248,7 +248,7 @@ class Settings(BaseSettings):
     )
     webhook_private_addresses: bool = Field(
         default=False,
-        description="Send webhooks to private addresses too, and over plain http to this machine. For trials.",
+        description="Send webhooks to private addresses too, and over http to this machine. For trials.",
     )
     webhook_seconds: float = Field(
         default=20.0, gt=0, le=120, description="How long one delivery of a webhook may take in all."

@@ -22,7 +22,7 @@ class Transport:
     """One connection pool to one service, as one key.
 
     A request is tried again after a lost connection or a 429, 502, 503 or 504, when repeating it cannot act
-    twice: GET, PUT, DELETE, a POST that carries an ``Idempotency-Key``, and one that its caller calls repeatable.
+    twice: GET, PUT, DELETE, a POST with an ``Idempotency-Key``, and one that its caller calls repeatable.
     """
 
     def __init__(

@@ -61,7 +61,7 @@ class Dataset(CreatedAt, Base):
 
 
 class DatasetPolicy(CreatedAt, Base):
-    """Every policy that a dataset ever had, append-only: who set it and why, and which proposal allowed it."""
+    """Every policy that a dataset ever had, append-only: who set it, why, and which proposal allowed it."""
 
     __tablename__ = "dataset_policies"
 

@@ -57,7 +57,7 @@ class DataFolder:
             self._lock_file = None
 
     def secrets(self) -> dict[str, str]:
-        """The stack's own secrets (64 hex digits each), each made when first asked for, kept with mode 0600."""
+        """The stack's own secrets (64 hex digits each), made when first asked for, kept with mode 0600."""
         file = self.path / "secrets.json"
         kept = json.loads(file.read_text()) if file.exists() else {}
         missing = {name: secrets.token_hex(32) for name in SECRETS if name not in kept}

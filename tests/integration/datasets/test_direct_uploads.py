@@ -109,6 +109,33 @@ def test_an_attempt_that_died_while_sealing_is_repeated(sender: Curator, bucket:
     assert not any(b"source,target" in data for data in bucket.objects.values())
 
 
+def test_a_file_that_was_sealed_but_not_deleted_is_swept(sender: Curator, bucket: Bucket) -> None:
+    dataset = sender.register()
+    offer = begin(sender, dataset.id)
+    version = complete(sender, dataset.id, offer, put(offer))
+    sweep = recover.DUTIES["recover_direct_uploads"]
+    assert sweep(sender.services) == 0  # it is the version's: the worker has yet to seal it
+    before = dict(bucket.objects)
+    sender.begin(version)
+    bucket.objects |= before  # the worker stopped, or the storage failed, before it was deleted
+    assert sweep(sender.services) == 1
+    assert not any(b"source,target" in data for data in bucket.objects.values())
+    assert rows(sender, DirectUpload) == []
+    assert sweep(sender.services) == 0
+    assert sender.services.store.exists(rows(sender, DatasetPart)[0].object_key)
+
+
+def test_a_wrong_completion_takes_no_time_from_the_upload(sender: Curator, bucket: Bucket) -> None:
+    dataset = sender.register()
+    offer = begin(sender, dataset.id)
+    etags = put(offer)
+    with pytest.raises(InvalidInput, match="not the ones"):
+        complete(sender, dataset.id, offer, etags[::-1])
+    (version,) = rows(sender, DatasetVersion)
+    assert version.upload_expires_at == offer.expires_at
+    assert complete(sender, dataset.id, offer, etags).state == "queued"
+
+
 def test_repeating_the_last_step_acts_once(sender: Curator, bucket: Bucket) -> None:
     dataset = sender.register()
     offer = begin(sender, dataset.id)
