@@ -123,7 +123,7 @@ class DatasetPart(CreatedAt, Base):
 
 
 class DirectUpload(CreatedAt, Base):
-    """A file on its way from its sender into the bucket; gone once it is complete or given up.
+    """A file on its way from its sender into the bucket; gone once a worker has sealed it, or it is given up.
 
     ``token`` is the version's ``upload_token``; ``storage_id`` is what the storage calls the upload. The row
     outlives its version, if that is given up first: it says what the storage still holds.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 
-from sqlalchemy import func, select, update
+from sqlalchemy import exists, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -120,11 +120,15 @@ def upload_live(session: Session, version_id: str) -> bool:
 
 
 def extend_upload(session: Session, version_id: str, *, token: str, seconds: float) -> bool:
-    """Whether the token still holds; if so, it now holds for that long."""
+    """Whether the token still holds; if so, it now holds for that long at least."""
     statement = (
         update(DatasetVersion)
         .where(DatasetVersion.id == version_id, DatasetVersion.upload_token == token)
-        .values(upload_expires_at=func.now() + timedelta(seconds=seconds))
+        .values(
+            upload_expires_at=func.greatest(
+                DatasetVersion.upload_expires_at, func.now() + timedelta(seconds=seconds)
+            )
+        )
         .returning(DatasetVersion.id)
     )
     return session.scalars(statement).one_or_none() is not None
@@ -149,11 +153,16 @@ def direct_upload(session: Session, dataset_id: str, token: str | None = None) -
 
 
 def dead_direct_uploads(session: Session, limit: int) -> Sequence[DirectUpload]:
-    """Direct uploads whose version no longer waits for them."""
+    """Direct uploads whose version no longer waits for them, and whose file is no part of it as it arrived."""
     waiting = select(DatasetVersion.upload_token).where(
         DatasetVersion.upload_token.is_not(None), DatasetVersion.upload_expires_at >= func.now()
     )
-    return session.scalars(select(DirectUpload).where(DirectUpload.token.not_in(waiting)).limit(limit)).all()
+    arrived = exists().where(
+        DatasetPart.version_id == DirectUpload.version_id,
+        DatasetPart.object_key.like(func.concat("%/arrival-", DirectUpload.token)),
+    )
+    dead = select(DirectUpload).where(DirectUpload.token.not_in(waiting), ~arrived)
+    return session.scalars(dead.limit(limit)).all()
 
 
 def lost_ingests(session: Session, limit: int) -> Sequence[tuple[str, str]]:

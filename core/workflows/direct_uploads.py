@@ -119,9 +119,8 @@ def complete_direct(
         sha256="",
         size_bytes=size,
     )
-    version = uploads.complete(services, upload, row)
-    _forget(services, direct.token)
-    return version
+    # The row stays until the file is sealed: should the worker stop before it deletes what arrived, it says so.
+    return uploads.complete(services, upload, row)
 
 
 def abandon_direct(services: Services, principal: Principal, dataset_id: str) -> None:
@@ -144,23 +143,22 @@ def recover_direct_uploads(services: Services, limit: int) -> int:
 
 
 def _remove(services: Services, direct: DirectUpload) -> None:
-    """First the mark on the version, which alone is seen, then the bytes, then the row that names them."""
+    """First the mark on the version, which alone is seen, then the bytes, then the row that names them.
+
+    Nothing more than the mark while the file is a part: its bytes are the worker's to seal.
+    """
     key = objects.arrival_key(direct.dataset_id, direct.version_id, direct.token)
     with services.db.transaction() as session:
         dataset = repository.locked(session, direct.dataset_id)
         version = repository.locked_version(session, direct.version_id)
         if dataset is not None and version is not None and version.upload_token == direct.token:
             service.abandon_upload(session, dataset, version)
-        in_use = repository.names_object(session, key)
-    if not in_use:
-        _presigner(services).abort(key, direct.storage_id)
-        services.store.delete(key)
-    _forget(services, direct.token)
-
-
-def _forget(services: Services, token: str) -> None:
+        if repository.names_object(session, key):
+            return
+    _presigner(services).abort(key, direct.storage_id)
+    services.store.delete(key)
     with services.db.transaction() as session:
-        row = session.get(DirectUpload, token)
+        row = session.get(DirectUpload, direct.token)
         if row is not None:
             session.delete(row)
 

@@ -108,10 +108,12 @@ def allows_more(new: Policy, old: Policy) -> tuple[str, ...]:
 def looser_than_others(policy: Policy, others: Iterable[Dataset]) -> tuple[str, ...]:
     """The fields in which the policy allows what that of another dataset of the account refuses.
 
-    The same data under a looser policy would need no second person. Archived datasets do not count.
+    The same data under a looser policy would need no second person. Archived datasets count while none
+    stands: else whoever archives one and registers it again would loosen its policy alone.
     """
-    standing = [policy_of(other) for other in others if other.state != DatasetState.ARCHIVED]
-    looser = {name for other in standing for name in allows_more(policy, other)}
+    known = list(others)
+    standing = [other for other in known if other.state != DatasetState.ARCHIVED] or known
+    looser = {name for other in standing for name in allows_more(policy, policy_of(other))}
     return tuple(name for name in Policy.model_fields if name in looser)
 
 

@@ -283,6 +283,7 @@ class LedgerMachine(RuleBasedStateMachine):
             self.connection.close()
 
 
+@pytest.mark.timeout(1_500)  # a minute or two where nothing else runs
 @pytest.mark.parametrize("shape", EXAMPLES)
 def test_the_ledger_is_its_model(module_database: Database, shape: str) -> None:
     machine = type("Machine", (LedgerMachine,), {"database": module_database, "shape": shape})

@@ -143,6 +143,20 @@ def test_a_looser_policy_for_the_same_population_is_no_way_around(tenant: Tenant
     assert same.json()["account_id"] == strict["account_id"]
 
 
+def test_archiving_a_dataset_does_not_loosen_its_policy(tenant: Tenant, ada: Call, bo: Call) -> None:
+    rules = {"approval_above_epsilon": "0.1"}
+    strict = tenant.register(protection_domain="city", policy=rules)
+    assert ada("DELETE", f"/datasets/{strict['id']}").status_code == 204
+    body = {"name": "anew", "unit": "edge", "epsilon": "2", "protection_domain": "city"}
+    refused = ada("POST", "/datasets", json=body)
+    assert (refused.status_code, slug(refused), refused.json()["field"]) == (409, "conflict", "policy")
+    again = ada("POST", "/datasets", json=body | {"policy": rules})
+    assert again.status_code == 201
+    asked = change(ada, again.json()["id"])
+    assert asked.status_code == 202
+    assert bo("POST", f"/proposals/{asked.json()['id']}/approve", json=WHY).status_code == 200
+
+
 def test_a_grant_raises_the_capacity_once_two_persons_have_agreed(
     tenant: Tenant, ada: Call, bo: Call, database_of: Database
 ) -> None:

@@ -207,3 +207,14 @@ def test_a_statement_tells_an_earlier_moment(tenant: Tenant) -> None:
         secrets.token_hex(4),
     ):
         assert ada("GET", path, params={"as_of": wrong}).status_code == 422, wrong
+
+
+def test_an_earlier_moment_is_not_told_to_requesters(tenant: Tenant) -> None:
+    """By halving the time between two moments they would learn exactly how long a job has run."""
+    path = f"/datasets/{tenant.register()['id']}/budget"
+    asked = {"as_of": datetime.now(UTC).isoformat()}
+    assert person(tenant, "cy", Role.REQUESTER)("GET", path).status_code == 200
+    refused = person(tenant, "cy", Role.REQUESTER)("GET", path, params=asked)
+    assert (refused.status_code, slug(refused)) == (403, "forbidden")
+    for role in (Role.CURATOR, Role.AUDITOR):
+        assert person(tenant, "ada", role)("GET", path, params=asked).status_code == 200

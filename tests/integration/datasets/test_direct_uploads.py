@@ -85,7 +85,6 @@ def test_the_parts_are_sealed_and_become_a_version(sender: Curator, bucket: Buck
     assert len(offer.urls) == -(-len(EDGES) // PART_BYTES)
     version = complete(sender, dataset.id, offer, put(offer))
     assert version.state == "queued"
-    assert rows(sender, DirectUpload) == []
     assert any(data == EDGES for data in bucket.objects.values())
     work = sender.begin(version)
     assert work.files["edges"].path.read_bytes() == EDGES

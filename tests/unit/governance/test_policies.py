@@ -175,11 +175,14 @@ def test_a_required_quota_cannot_be_evaded_by_a_name_without_one() -> None:
             check_quotas(kept, quotas, project=project, team=team)
 
 
-def test_other_datasets_of_the_account_bind_a_new_one_until_they_are_archived() -> None:
+def test_other_datasets_of_the_account_bind_a_new_one_and_archived_ones_while_none_stands() -> None:
     new = Policy(max_epsilon_per_job="2")
     strict = dataset(max_epsilon_per_job="1")
+    archived = dataset(DatasetState.ARCHIVED, max_epsilon_per_job="1")
+    assert looser_than_others(new, []) == ()
     assert looser_than_others(new, [dataset(), strict]) == ("max_epsilon_per_job",)
-    assert looser_than_others(new, [dataset(DatasetState.ARCHIVED, max_epsilon_per_job="1")]) == ()
+    assert looser_than_others(new, [archived]) == ("max_epsilon_per_job",)
+    assert looser_than_others(new, [archived, dataset()]) == ()
 
 
 @pytest.mark.parametrize(
