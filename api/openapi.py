@@ -37,6 +37,22 @@ TAGS = [
 ]
 
 
+REPLAYED = "Idempotency-Replayed"
+
+
+def queued(description: str, made: str) -> dict[int | str, dict[str, Any]]:
+    """The documented 202 of a route that makes something, once for each Idempotency-Key."""
+    headers = {
+        "Location": {"schema": {"type": "string"}, "description": f"The {made}."},
+        "Retry-After": {"schema": {"type": "integer"}, "description": "Seconds before a poll."},
+        REPLAYED: {
+            "schema": {"type": "string", "enum": ["true"]},
+            "description": f"An earlier request with this key made the {made}.",
+        },
+    }
+    return {202: {"description": description, "headers": headers}}
+
+
 def refusals(*kinds: type[Exception] | Row) -> dict[int | str, dict[str, Any]]:
     """The documented refusals of a route, one entry for each status; several of one status share it."""
     rows = [kind if isinstance(kind, Row) else problems.TABLE[kind] for kind in kinds]

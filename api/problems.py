@@ -81,7 +81,7 @@ TABLE: dict[type[Exception], Row] = {
     ),
     errors.RequestTimeout: Row("request-timeout", "The body took too long", 408, True, CALLER),
     errors.Forbidden: Row(
-        "forbidden", "The key's roles do not allow this", 403, False, CURATOR, shapes.ForbiddenProblem
+        "forbidden", "The key's roles do not allow this", 403, False, OPERATOR, shapes.ForbiddenProblem
     ),
     errors.SecondPersonNeeded: Row(
         "second-person-needed", "This takes a second person", 403, False, CURATOR, shapes.ForbiddenProblem
@@ -199,6 +199,12 @@ _BY_STATUS = {
     422: TABLE[errors.InvalidInput],
 }
 
+# Our own errors never come as HTTPException: these are the router's.
+_NO_ROUTE = {
+    404: "There is nothing at this address; /openapi.json lists what there is.",
+    405: "This address does not take this method; the header Allow names those that it takes.",
+}
+
 
 def rows() -> dict[str, Row]:
     """Every kind of problem by its slug."""
@@ -252,7 +258,7 @@ def of_error(error: errors.GraphveilError, request_id: str) -> JSONResponse:
     row = row_of(error)
     members = dict(error.members)
     if issubclass(row.model, _INVALID) and isinstance(field := members.pop("field", None), str):
-        mend = str(members.pop("how_to_mend", "See the detail."))
+        mend = str(members.pop("how_to_mend", shapes.SEE_DETAIL))
         members["errors"] = [{"field": field, "message": error.message, "how_to_mend": mend}]
     answer = response(row, request_id, detail=error.message, members=members)
     if isinstance(pause := members.get("retry_after"), int):
@@ -300,7 +306,8 @@ def install(app: FastAPI) -> None:
     async def http(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, HTTPException)
         row = _BY_STATUS.get(error.status_code, BAD_REQUEST if error.status_code < 500 else INTERNAL)
-        answer = response(row, request_id_of(request), detail=str(error.detail))
+        detail = _NO_ROUTE.get(error.status_code, str(error.detail))
+        answer = response(row, request_id_of(request), detail=detail)
         answer.headers.update(error.headers or {})
         return answer
 

@@ -19,13 +19,18 @@ def field_errors(findings: Iterable[Mapping[str, Any]]) -> list[FieldError]:
 def _field_error(finding: Mapping[str, Any]) -> FieldError:
     # A name that the caller made up can hold half a character, which no answer could carry.
     location = [str(part).encode(errors="replace").decode() for part in finding["loc"]]
+    if finding["type"] == "json_invalid":
+        location = location[:1]  # what follows is an offset, no name
     if len(location) > 1 and location[0] in _PLACES:
         location = location[1:]
-    return FieldError(field=".".join(location), message=finding["msg"], how_to_mend=_mend(finding))
+    message = finding["msg"].removeprefix("Value error, ")
+    return FieldError(field=".".join(location), message=message, how_to_mend=_mend(finding))
 
 
 def _mend(finding: Mapping[str, Any]) -> str:
     kind, context = finding["type"], finding.get("ctx") or {}
+    if tuple(finding["loc"]) == ("body",):  # nothing was sent, or what was sent was not taken for JSON
+        return "Send a JSON object with Content-Type: application/json."
     if kind == "missing":
         return "Add this field."
     if kind == "extra_forbidden":

@@ -18,6 +18,7 @@ from api.client import (
     cli_events,
     cli_governance,
     cli_jobs,
+    cli_keys,
     cli_samples,
     cli_streams,
 )
@@ -38,19 +39,25 @@ def connect(
     context: typer.Context,
     url: Annotated[str, typer.Option(envvar="GRAPHVEIL_URL", help="The service.")] = "http://localhost:8000",
     token: Annotated[
-        str, typer.Option(envvar="GRAPHVEIL_TOKEN", help="An API key, gv_...", show_default=False)
+        str,
+        typer.Option(
+            envvar="GRAPHVEIL_TOKEN",
+            help="An API key, gv_..., or a token of your issuer.",
+            show_default=False,
+        ),
     ] = "",
     json: Annotated[bool, typer.Option("--json", help="Answer in JSON, for scripts.")] = False,
 ) -> None:
     """Options that every command takes."""
     if not token:
-        raise typer.BadParameter("set GRAPHVEIL_TOKEN to your API key", param_hint="--token")
+        raise typer.BadParameter("set GRAPHVEIL_TOKEN to your API key or token", param_hint="--token")
     context.obj = Session(connect=lambda: Graphveil(url, token), as_json=json)
 
 
 cli_datasets.install(app)
 cli_budget.install(app)
 cli_governance.install(app)
+cli_keys.install(app)
 cli_jobs.install(app)
 cli_samples.install(app)
 cli_events.install(app)

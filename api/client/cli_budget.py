@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from api.client import render, render_governance
-from api.client.console import answered_in_json, out, service
+from api.client import render, render_governance, render_ledger
+from api.client.console import ENDED_BADLY, answered_in_json, out, service
 
 DatasetId = Annotated[str, typer.Argument(help="The dataset's id, ds_...", show_default=False)]
 Scope = Annotated[str, typer.Argument(help="team or project", show_default=False)]
@@ -45,7 +45,27 @@ def ledger(context: typer.Context, dataset_id: DatasetId) -> None:
     with service(context) as graphveil:
         found = list(graphveil.ledger(dataset_id))
     if not answered_in_json(context, found):
-        render.ledger(found)
+        render_ledger.ledger(found)
+
+
+def verify(context: typer.Context, dataset_id: DatasetId) -> None:
+    """Recompute a dataset's account and quotas now; exit 1 where anything is not as it was written."""
+    with service(context) as graphveil:
+        found = graphveil.verify_ledger(dataset_id)
+    if not answered_in_json(context, found):
+        render_ledger.verification(found)
+    if not found.intact:
+        raise typer.Exit(ENDED_BADLY)
+
+
+def health(context: typer.Context) -> None:
+    """Show whether the ledger keeps its promises; exit 1 where one is broken, or was not checked lately."""
+    with service(context) as graphveil:
+        found = graphveil.ledger_health()
+    if not answered_in_json(context, found):
+        render_ledger.health(found)
+    if found.status != "intact":
+        raise typer.Exit(ENDED_BADLY)
 
 
 def grant(
@@ -113,5 +133,5 @@ def adjust(
 
 def install(app: typer.Typer) -> None:
     """The commands are the app's."""
-    for command in (budget, unblock, ledger, grant, quotas, quota, adjust):
+    for command in (budget, unblock, ledger, verify, health, grant, quotas, quota, adjust):
         app.command()(command)

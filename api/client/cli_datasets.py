@@ -27,12 +27,12 @@ SchemaFile = Annotated[Path, typer.Argument(help="A JSON file.", exists=True, di
 def register(
     context: typer.Context,
     name: Annotated[str, typer.Argument(help="A name that is new in your tenant.")],
-    epsilon: Annotated[str, typer.Option(help="The whole budget, such as 4. Final.")],
+    epsilon: Annotated[str, typer.Option(help="The whole budget, such as 4; more takes a second person.")],
     unit: Annotated[
         str, typer.Option(help="What is protected: edge, event, w-event or pair. Final.")
     ] = "edge",
     window: Annotated[int | None, typer.Option(help="Steps of w-event.", min=1)] = None,
-    delta: Annotated[str, typer.Option(help="The whole delta. Final.")] = "0",
+    delta: Annotated[str, typer.Option(help="The whole delta.")] = "0",
     filter: Annotated[str, typer.Option(help="How charges add up: basic or renyi. Final.")] = "basic",
     domain: Annotated[str | None, typer.Option(help="The population that shares the budget.")] = None,
     schema: Annotated[

@@ -18,6 +18,7 @@ from rich.table import Table
 
 from api.client.errors import ClientError, ProblemError, TransportError, WaitTimeout
 from api.client.sdk import Graphveil
+from api.schemas.problems import SEE_DETAIL
 
 ENDED_BADLY = 1  # the job or the upload ended without a result
 USAGE = 2  # the command line itself (Typer's own code)
@@ -26,6 +27,7 @@ FAILED = 4  # the service failed, or did not answer
 TIMED_OUT = 5  # the time to wait is over
 
 PIPED_WIDTH = 500
+_SHOWN_OTHERWISE = frozenset({"errors", "findings", "links"})  # links are for programs: ids stand beside them
 
 
 # A terminal has its own width; what goes into a pipe breaks no path or name over two lines.
@@ -69,15 +71,23 @@ def show_problem(problem: ProblemError) -> None:
     if problem.detail and problem.detail not in [error["message"] for error in errors]:
         notes.print(escape(problem.detail))
     for error in errors:
-        mend = "" if error["message"] == problem.detail else f" {escape(error.get('how_to_mend') or '')}"
-        notes.print(f"  [bold]{escape(error['field'])}[/bold]: {escape(error['message'])}{mend}")
-    extras = {k: v for k, v in problem.members.items() if k not in ("errors", "findings") and v is not None}
+        said = error["message"] if error["message"][-1:] in (".", "!", "?") else f"{error['message']}."
+        mend = error.get("how_to_mend") or ""
+        mend = "" if mend == SEE_DETAIL else f" {escape(mend)}"
+        notes.print(f"  [bold]{escape(error['field'])}[/bold]: {escape(said)}{mend}")
+    extras = {k: v for k, v in problem.members.items() if k not in _SHOWN_OTHERWISE and v is not None}
     for name, value in list(extras.items())[:10]:
-        notes.print(f"  {escape(name)}: {escape(str(value))}")
+        notes.print(f"  {escape(name)}: {escape(_plainly(value))}")
     show_findings(problem.members.get("findings"))
-    again = "The same request may succeed later." if problem.retryable else ""
+    again = " The same request may succeed later." if problem.retryable else ""
     who = f"Who can mend it: {problem.actionable_by or 'unknown'}."
-    notes.print(f"[dim]{who} {again} Request {problem.request_id}.[/dim]")
+    notes.print(f"[dim]{who}{again} Request {problem.request_id}.[/dim]")
+
+
+def _plainly(value: Any) -> str:
+    """A list as its items, an object as its values."""
+    parts = list(value.values()) if isinstance(value, dict) else value
+    return " ".join(str(part) for part in parts) if isinstance(parts, list) else str(value)
 
 
 def show_findings(findings: list[dict[str, Any]] | None) -> None:

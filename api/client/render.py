@@ -10,23 +10,28 @@ from rich.text import Text
 
 from api.client.console import out, table
 from api.client.render_report import report
-from api.schemas.budgets import Budget, Entry
+from api.schemas.budgets import Budget
 from api.schemas.datasets import Dataset
 from api.schemas.jobs import Evaluation, Job, Plan
 from api.schemas.methods import Method
 
-__all__ = ["budget", "dataset", "datasets", "job", "jobs", "ledger", "methods", "plan", "report"]
+__all__ = ["budget", "dataset", "datasets", "job", "jobs", "methods", "plan", "report"]
 
 BAR_WIDTH = 50
 _STATES = {
     "published": "green",
     "ready": "green",
+    "intact": "green",
     "failed": "red",
     "rejected": "red",
     "cancelled": "yellow",
     "refused": "red",
+    "violated": "red",
+    "stale": "yellow",
     "archived": "dim",
     "closed": "dim",
+    "revoked": "dim",
+    "expired": "dim",
 }
 
 
@@ -137,24 +142,6 @@ def _bar(found: Budget) -> Text:
     bar.append("█" * reserved, style="yellow")
     bar.append("░" * (BAR_WIDTH - charged - reserved), style="green")
     return bar.append(f"  epsilon {found.remaining.epsilon} of {found.capacity.epsilon} left")
-
-
-def ledger(found: Sequence[Entry]) -> None:
-    """A line for each entry."""
-    made = table(None, "#", "when", "kind", "amounts", "job", "reason", "hash")
-    for entry in found:
-        amounts = ", ".join(f"{name} {amount}" for name, amount in list(entry.amounts.items())[:3])
-        more = f" and {len(entry.amounts) - 3} more" if len(entry.amounts) > 3 else ""
-        made.add_row(
-            str(entry.sequence),
-            entry.created_at.strftime("%Y-%m-%d %H:%M"),
-            entry.kind,
-            amounts + more,
-            entry.job_id or "",
-            escape(entry.reason),
-            entry.hash[:12],
-        )
-    out.print(made)
 
 
 def job(found: Job) -> None:

@@ -16,24 +16,27 @@ from api.client.audits import AuditCalls
 from api.client.errors import ClientError, WaitTimeout
 from api.client.events import EventCalls
 from api.client.governance import GovernanceCalls
+from api.client.keys import KeyCalls
+from api.client.ledger import LedgerCalls
 from api.client.samples import SampleCalls
 from api.client.streams import StreamCalls
 from api.client.transport import Transport
 from api.client.webhooks import WebhookCalls
-from api.schemas.budgets import Budget, Entry, LedgerPage
 from api.schemas.datasets import Dataset, Datasets, Received
 from api.schemas.jobs import Artifact, Artifacts, Job, Jobs, Plan
+from api.schemas.keys import Me
 from api.schemas.methods import Method, Methods
 
 POLL_SECONDS = 2.0
 _SETTLED = frozenset({"ready", "rejected", "archived"})
 
 
-class Graphveil(AuditCalls, EventCalls, GovernanceCalls, SampleCalls):
+class Graphveil(AuditCalls, EventCalls, GovernanceCalls, LedgerCalls, SampleCalls):
     """A connection to one service as one API key.
 
     Every method may raise ProblemError, when the service refuses or fails, and TransportError. The calls
-    about live streams are those of ``streams``, those about webhooks of ``webhooks``.
+    about live streams are those of ``streams``, those about webhooks of ``webhooks``, those about keys of
+    ``keys``.
     """
 
     def __init__(
@@ -50,6 +53,7 @@ class Graphveil(AuditCalls, EventCalls, GovernanceCalls, SampleCalls):
         )
         self.streams = StreamCalls(self._calls)
         self.webhooks = WebhookCalls(self._calls)
+        self.keys = KeyCalls(self._calls)
 
     def __enter__(self) -> Self:
         return self
@@ -62,6 +66,10 @@ class Graphveil(AuditCalls, EventCalls, GovernanceCalls, SampleCalls):
     def close(self) -> None:
         """Every connection is closed."""
         self._calls.close()
+
+    def me(self) -> Me:
+        """Who is calling, as the service sees it."""
+        return Me.model_validate(self._calls.request("GET", "/me").json())
 
     # datasets
 
@@ -158,30 +166,6 @@ class Graphveil(AuditCalls, EventCalls, GovernanceCalls, SampleCalls):
     def archive(self, dataset_id: str) -> None:
         """The dataset's content is gone for good; its budget account and ledger stay."""
         self._calls.request("DELETE", f"/datasets/{dataset_id}")
-
-    def budget(self, dataset_id: str, *, as_of: str | None = None) -> Budget:
-        """What is charged, reserved and left; or was, at the moment ``as_of`` (RFC 3339, with its zone)."""
-        query = {} if as_of is None else {"as_of": as_of}
-        answer = self._calls.request("GET", f"/datasets/{dataset_id}/budget", params=query)
-        return Budget.model_validate(answer.json())
-
-    def unblock(self, dataset_id: str, *, reason: str) -> Budget:
-        """The dataset's account takes jobs again; the reason enters its ledger."""
-        answer = self._calls.request(
-            "POST", f"/datasets/{dataset_id}/budget/unblock", json={"reason": reason}
-        )
-        return Budget.model_validate(answer.json())
-
-    def ledger(self, dataset_id: str) -> Iterator[Entry]:
-        """Every entry of the dataset's account, oldest first, page by page."""
-        query: dict[str, str] = {}
-        while True:
-            answer = self._calls.request("GET", f"/datasets/{dataset_id}/ledger", params=query)
-            page = LedgerPage.model_validate(answer.json())
-            yield from page.items
-            if page.next_cursor is None:
-                return
-            query["cursor"] = page.next_cursor
 
     # jobs
 

@@ -15,7 +15,6 @@ from core.workflows import audits
 
 router = APIRouter(prefix="/audits", tags=["audits"])
 
-REPLAYED = "Idempotency-Replayed"
 _EXAMPLES = {
     "a mechanism": {
         "summary": "Laplace noise at epsilon 1",
@@ -45,17 +44,7 @@ _EXAMPLES = {
     response_model=Audit,
     summary="Audit a method's promise",
     responses={
-        202: {
-            "description": "The audit is queued.",
-            "headers": {
-                "Location": {"schema": {"type": "string"}, "description": "The audit."},
-                "Retry-After": {"schema": {"type": "integer"}, "description": "Seconds before a poll."},
-                REPLAYED: {
-                    "schema": {"type": "string", "enum": ["true"]},
-                    "description": "An earlier request with this key made the audit.",
-                },
-            },
-        },
+        **openapi.queued("The audit is queued.", "audit"),
         **openapi.refusals(
             errors.IdempotencyKeyMissing,
             errors.Conflict,
@@ -81,7 +70,7 @@ def submit(
     response.headers["Location"] = f"{request.url.path.rstrip('/')}/{audit.id}"
     response.headers["Retry-After"] = str(services.settings.poll_after_seconds)
     if replayed:
-        response.headers[REPLAYED] = "true"
+        response.headers[openapi.REPLAYED] = "true"
     return audit_view(audit)
 
 

@@ -26,7 +26,7 @@ FirstStep = Annotated[
 ]
 AsOf = Annotated[
     AwareDatetime | None,
-    Query(description="The account as it stood at this moment, by the service's clock (RFC 3339)."),
+    Query(description="The account as it stood at this moment (RFC 3339); curators, auditors."),
 ]
 LastStep = Annotated[int | None, Query(ge=0, le=MAX_STEP, description="Spend by step up to here.")]
 

@@ -17,7 +17,6 @@ from core.workflows.submit import JobRequest, plan_job, submit_job
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 
-REPLAYED = "Idempotency-Replayed"
 _EXAMPLES = {
     "whole graph": {
         "summary": "A quarter of an epsilon for the whole graph",
@@ -43,17 +42,7 @@ _EXAMPLES = {
     summary="Submit a job, or plan it",
     responses={
         200: {"model": Plan, "description": "`dry_run=true`: the plan and the balances it would leave."},
-        202: {
-            "description": "The job is queued and its budget reserved; both are committed.",
-            "headers": {
-                "Location": {"schema": {"type": "string"}, "description": "The job."},
-                "Retry-After": {"schema": {"type": "integer"}, "description": "Seconds before a poll."},
-                REPLAYED: {
-                    "schema": {"type": "string", "enum": ["true"]},
-                    "description": "An earlier request with this key made the job.",
-                },
-            },
-        },
+        **openapi.queued("The job is queued and its budget reserved; both are committed.", "job"),
         **openapi.refusals(
             errors.IdempotencyKeyMissing,
             errors.NotFound,
@@ -88,7 +77,7 @@ def submit(
         "Retry-After": str(services.settings.poll_after_seconds),
     }
     if replayed:
-        headers[REPLAYED] = "true"
+        headers[openapi.REPLAYED] = "true"
         view = job_queries.get_job(services, principal, job.id)
     else:
         view = job_queries.new_job(principal, job)

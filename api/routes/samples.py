@@ -8,7 +8,6 @@ from fastapi import APIRouter, Body, Request, Response
 
 from api import openapi
 from api.deps import IdempotencyKey, PortalDep, ServicesDep
-from api.routes.jobs import REPLAYED
 from api.schemas.jobs import Job
 from core import errors
 from core.workflows import job_queries
@@ -29,17 +28,7 @@ _EXAMPLES = {
     response_model=Job,
     summary="Draw again from a published job's model",
     responses={
-        202: {
-            "description": "The sample is queued, as a job of its own that is charged nothing.",
-            "headers": {
-                "Location": {"schema": {"type": "string"}, "description": "The sample's job."},
-                "Retry-After": {"schema": {"type": "integer"}, "description": "Seconds before a poll."},
-                REPLAYED: {
-                    "schema": {"type": "string", "enum": ["true"]},
-                    "description": "An earlier request with this key made the job.",
-                },
-            },
-        },
+        **openapi.queued("The sample is queued, as a job of its own that is charged nothing.", "job"),
         **openapi.refusals(
             errors.IdempotencyKeyMissing,
             errors.NotFound,
@@ -72,5 +61,5 @@ def sample(
     response.headers["Location"] = f"{jobs}/{job.id}"
     response.headers["Retry-After"] = str(services.settings.poll_after_seconds)
     if replayed:
-        response.headers[REPLAYED] = "true"
+        response.headers[openapi.REPLAYED] = "true"
     return job_queries.get_job(services, principal, job.id)

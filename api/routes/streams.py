@@ -27,7 +27,6 @@ from core.workflows.context import Services
 
 router = APIRouter(prefix="/streams", tags=["streams"])
 
-REPLAYED = "Idempotency-Replayed"
 JSON, MARKDOWN = "application/json", "text/markdown"
 _NAMED = frozenset({"step", "time", "format"})
 _LAST_STEP = 2**31 - 1
@@ -51,7 +50,7 @@ _EXAMPLES = {
     },
 }
 _REPLAY = {
-    REPLAYED: {
+    openapi.REPLAYED: {
         "schema": {"type": "string", "enum": ["true"]},
         "description": "An earlier request did it already.",
     }
@@ -116,7 +115,7 @@ def create(
     stream, replayed = streams.create_stream(services, principal, body, key)
     response.headers["Location"] = f"{request.url.path.rstrip('/')}/{stream.id}"
     if replayed:
-        response.headers[REPLAYED] = "true"
+        response.headers[openapi.REPLAYED] = "true"
     return stream_view(stream)
 
 
@@ -242,7 +241,7 @@ async def push(
     response.headers["Location"] = f"{request.url.path.rstrip('/')}/{found.step}"
     if replayed:
         response.status_code = 200
-        response.headers[REPLAYED] = "true"
+        response.headers[openapi.REPLAYED] = "true"
     if found.state not in TERMINAL:
         response.headers["Retry-After"] = str(services.settings.poll_after_seconds)
     return snapshot_view(found, _base(request))

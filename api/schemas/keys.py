@@ -7,7 +7,7 @@ from datetime import datetime
 from pydantic import Field
 
 from api.schemas.common import Answer
-from core.identity.models import Role
+from core.identity.roles import Role
 
 
 class Key(Answer):

@@ -8,6 +8,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, computed_field
 
+SEE_DETAIL = "See the detail."
+"""How to mend a field where the problem's detail says it."""
+
 
 class ActionableBy(StrEnum):
     """Who can make the next attempt succeed."""

@@ -153,7 +153,7 @@ def direct_upload(session: Session, dataset_id: str, token: str | None = None) -
 
 
 def dead_direct_uploads(session: Session, limit: int) -> Sequence[DirectUpload]:
-    """Direct uploads whose version no longer waits for them, and whose file is no part of it as it arrived."""
+    """Direct uploads whose version no longer waits for them, and whose file, unsealed, is no part."""
     waiting = select(DatasetVersion.upload_token).where(
         DatasetVersion.upload_token.is_not(None), DatasetVersion.upload_expires_at >= func.now()
     )

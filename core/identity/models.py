@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from enum import StrEnum
 
 from sqlalchemy import ARRAY, LargeBinary, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from core.db.base import Base, CreatedAt
+from core.identity.roles import Role
 
-
-class Role(StrEnum):
-    """What a caller may do inside its tenant.
-
-    CURATOR declares datasets, uploads, reads curator reports. REQUESTER submits jobs and downloads releases.
-    AUDITOR reads ledgers and spends nothing. OPERATOR makes and revokes keys and sees the service's health,
-    no data.
-    """
-
-    CURATOR = "curator"
-    REQUESTER = "requester"
-    AUDITOR = "auditor"
-    OPERATOR = "operator"
+__all__ = ["ApiKey", "Role"]
 
 
 class ApiKey(CreatedAt, Base):

@@ -60,10 +60,12 @@ def get_locked(session: Session, *, tenant: str, endpoint_id: str) -> WebhookEnd
     return found
 
 
-def deleted(session: Session, endpoint: WebhookEndpoint) -> None:
-    """The endpoint is told nothing any more, not even what waits."""
+def delete(session: Session, *, tenant: str, endpoint_id: str) -> None:
+    """The tenant's endpoint is told nothing any more, not even what waits. Raises as :func:`get`."""
+    get(session, tenant=tenant, endpoint_id=endpoint_id)
+    repository.drop_waiting(session, endpoint_id)  # deliveries are locked before their endpoint, everywhere
+    endpoint = get_locked(session, tenant=tenant, endpoint_id=endpoint_id)
     endpoint.deleted_at = repository.database_now(session)
-    repository.drop_waiting(session, endpoint.id)
 
 
 def enabled(endpoint: WebhookEndpoint) -> None:

@@ -140,9 +140,13 @@ def budget(
 ) -> AccountStatement:
     """What the dataset's account holds, or held at ``as_of``: shared by every dataset of its domain.
 
-    ``steps`` (first, last) are those of a stream whose spend is told. Raises NotFound, InvalidInput.
+    ``steps`` (first, last) are those of a stream whose spend is told. Earlier moments are for
+    curators and auditors. Raises NotFound, InvalidInput, Forbidden.
     """
     require(principal, Role.CURATOR, Role.REQUESTER, Role.AUDITOR)
+    if as_of is not None:
+        # Halving the time between two moments gives that of a charge, and so how long its job has run.
+        require(principal, Role.CURATOR, Role.AUDITOR)
     with services.db.transaction() as session:
         dataset = service.get(session, principal.tenant, dataset_id)
         return accounts.statement(session, dataset.account_id, steps=steps, as_of=as_of)

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from core.db import leases
-from core.errors import InvalidInput, LeaseLost, NotFound
+from core.errors import LeaseLost, NotFound
 from core.failpoints import reach
 from core.identity.service import Principal, require
 from core.logging import get_logger
@@ -82,8 +82,7 @@ def list_deliveries(
 ) -> DeliveryPage:
     """One page of the endpoint's deliveries, newest first. InvalidInput: unknown state, bad cursor, limit."""
     require(principal, *ROLES)
-    if state is not None and state not in set(DeliveryState):
-        raise InvalidInput(f"There is no state {state!r} of a delivery.", field="state")
+    paging.require_state(state, DeliveryState)
     page = paging.paged(
         services, principal, "deliveries", cursor, limit, endpoint_id=endpoint_id, state=state
     )

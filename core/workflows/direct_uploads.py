@@ -119,7 +119,7 @@ def complete_direct(
         sha256="",
         size_bytes=size,
     )
-    # The row stays until the file is sealed: should the worker stop before it deletes what arrived, it says so.
+    # The row stays: it says what arrived, should the worker stop before that is deleted. The reaper ends it.
     return uploads.complete(services, upload, row)
 
 

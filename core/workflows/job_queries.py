@@ -9,7 +9,6 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from core.errors import InvalidInput
 from core.generators import registry
 from core.identity.models import Role
 from core.identity.service import Principal, require
@@ -162,8 +161,7 @@ def list_jobs(
 ) -> Page:
     """One page of the tenant's jobs, newest first. InvalidInput: unknown state, bad cursor or limit."""
     require(principal, Role.REQUESTER, Role.CURATOR)
-    if state is not None and state not in set(JobState):
-        raise InvalidInput(f"There is no job state {state!r}.", field="state")
+    paging.require_state(state, JobState)
     page = paging.paged(services, principal, "jobs", cursor, limit, state=state, dataset_id=dataset_id)
     with services.db.transaction() as session:
         rows = repository.page(

@@ -13,6 +13,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from typing import Protocol, TypeVar
 
 from core.errors import InvalidInput
@@ -72,6 +73,13 @@ class Paging:
 def newest_first(row: Listed) -> Place:
     """The place of a row in a list that shows the newest first."""
     return row.created_at.isoformat(), row.id
+
+
+def require_state(state: str | None, known: type[StrEnum]) -> None:
+    """Returns when a list's filter names a known state, or none. InvalidInput: it names another."""
+    if state is not None and state not in set(known):
+        mend = f"Use one of {', '.join(known)}."
+        raise InvalidInput(f"There is no state {state!r} here.", field="state", how_to_mend=mend)
 
 
 def paged(

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from core.datasets import service as datasets
 from core.datasets.models import Dataset
-from core.errors import Forbidden, InvalidInput
+from core.errors import Forbidden
 from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.logging import get_logger
@@ -40,8 +40,7 @@ def list_proposals(
 ) -> ProposalPage:
     """One page of the tenant's proposals, newest first. InvalidInput: unknown state, bad cursor or limit."""
     require(principal, Role.CURATOR, Role.AUDITOR)
-    if state is not None and state not in set(ProposalState):
-        raise InvalidInput(f"There is no state {state!r} of a proposal.", field="state")
+    paging.require_state(state, ProposalState)
     page = paging.paged(services, principal, "proposals", cursor, limit, dataset_id=dataset_id, state=state)
     with services.db.transaction() as session:
         rows = repository.page(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from core import ids
-from core.errors import Conflict, InvalidInput
+from core.errors import Conflict
 from core.graphs.schema import GraphSchema
 from core.identity.models import Role
 from core.identity.service import Principal, require
@@ -162,8 +162,7 @@ def list_streams(
 ) -> StreamPage:
     """One page of the tenant's streams, newest first. InvalidInput: unknown state, bad cursor or limit."""
     require(principal, *READERS)
-    if state is not None and state not in set(StreamState):
-        raise InvalidInput(f"There is no stream state {state!r}.", field="state")
+    paging.require_state(state, StreamState)
     page = paging.paged(services, principal, "streams", cursor, limit, dataset_id=dataset_id, state=state)
     with services.db.transaction() as session:
         rows = repository.page(

@@ -129,7 +129,7 @@ def delete_webhook(services: Services, principal: Principal, endpoint_id: str) -
     """The endpoint is told nothing any more; what waits for it is dropped. NotFound when it is repeated."""
     require(principal, *ROLES)
     with services.db.transaction() as session:
-        service.deleted(session, _locked(session, principal, endpoint_id))
+        service.delete(session, tenant=principal.tenant, endpoint_id=endpoint_id)
     log.info("webhook_deleted", webhook_id=endpoint_id)
 
 

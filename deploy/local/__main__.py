@@ -53,7 +53,9 @@ def _welcome(stack: Stack) -> Table:
     table.add_column(overflow="fold")
     table.add_row("API", stack.url)
     table.add_row("API description", f"{stack.url}/openapi.json")
-    table.add_row("Metrics", f"{stack.metrics_url}\n{stack.exporter_url}")
+    table.add_row(
+        "Metrics", f"{stack.metrics_url} (requests)\n{stack.exporter_url} (budgets, jobs, promises)"
+    )
     table.add_row("New API key" if stack.first_start else "API key", stack.token)
     table.add_row("It is of", f"tenant {TENANT}, person {FIRST_PERSON}, team {TEAM}; every role")
     table.add_row("Data folder", str(stack.folder.path))

@@ -16,6 +16,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 from xml.sax.saxutils import escape
 
+import pytest
+
 SECRET = "test"
 STAMP = "2026-01-01T00:00:00.000Z"
 HTTP_STAMP = "Thu, 01 Jan 2026 00:00:00 GMT"
@@ -182,3 +184,22 @@ def server() -> Iterator[tuple[str, Bucket]]:
     running.shutdown()
     running.server_close()
     thread.join()
+
+
+@contextmanager
+def bucket_of_settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
+    """A running server that every store of this test reaches by its environment; what it holds."""
+    with server() as (endpoint, bucket):
+        reached_by(monkeypatch, endpoint)
+        yield bucket
+
+
+def reached_by(monkeypatch: pytest.MonkeyPatch, endpoint: str) -> None:
+    """The environment leads to the server."""
+    for name, value in {
+        "AWS_ENDPOINT_URL": endpoint,
+        "AWS_REGION": "eu-central-1",
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": SECRET,
+    }.items():
+        monkeypatch.setenv(name, value)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from core.errors import InvalidInput
 from core.identity.models import Role
 from core.identity.service import Principal
+from core.jobs.models import JobState
 from core.settings import Settings
 from core.workflows import paging
 from core.workflows.context import Services
@@ -100,3 +101,12 @@ def test_a_page_has_a_size(limit: int) -> None:
         page(limit=limit)
     assert caught.value.members == {"field": "limit"}
     assert (page().size, page(limit=500).size) == (3, 500)
+
+
+def test_an_unknown_state_is_refused_with_those_that_there_are() -> None:
+    paging.require_state("queued", JobState)
+    paging.require_state(None, JobState)
+    with pytest.raises(InvalidInput) as caught:
+        paging.require_state("finished", JobState)
+    assert caught.value.members["field"] == "state"
+    assert "queued" in caught.value.members["how_to_mend"]

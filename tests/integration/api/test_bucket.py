@@ -21,21 +21,14 @@ from core.outbox.models import Topic
 from core.settings import Settings
 from core.workflows.context import open_services
 from tests.integration.api.conftest import EDGES, Tenant
-from tests.support.s3_server import SECRET, Bucket, server
+from tests.support.s3_server import Bucket, bucket_of_settings
 from worker.process import open_process
 
 
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
-    with server() as (endpoint, running):
-        for name, value in {
-            "AWS_ENDPOINT_URL": endpoint,
-            "AWS_REGION": "eu-central-1",
-            "AWS_ACCESS_KEY_ID": "test",
-            "AWS_SECRET_ACCESS_KEY": SECRET,
-        }.items():
-            monkeypatch.setenv(name, value)
-        yield running
+    with bucket_of_settings(monkeypatch) as bucket:
+        yield bucket
 
 
 @pytest.fixture

@@ -28,22 +28,15 @@ from core.workflows.archive import archive_dataset
 from core.workflows.context import Services
 from core.workflows.ingest import recover_uploads
 from tests.integration.datasets.conftest import EDGES, Curator
-from tests.support.s3_server import SECRET, Bucket, server
+from tests.support.s3_server import Bucket, bucket_of_settings
 
 PART_BYTES = 20
 
 
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
-    with server() as (endpoint, running):
-        for name, value in {
-            "AWS_ENDPOINT_URL": endpoint,
-            "AWS_REGION": "eu-central-1",
-            "AWS_ACCESS_KEY_ID": "test",
-            "AWS_SECRET_ACCESS_KEY": SECRET,
-        }.items():
-            monkeypatch.setenv(name, value)
-        yield running
+    with bucket_of_settings(monkeypatch) as bucket:
+        yield bucket
 
 
 @pytest.fixture

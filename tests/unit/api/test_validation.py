@@ -53,6 +53,31 @@ def test_findings_are_bounded():
     assert len(found(name="a", items=["x"] * 30)) == MAX_ERRORS
 
 
+@pytest.mark.parametrize(
+    ("place", "kind", "field", "mend"),
+    [
+        (
+            ("body",),
+            "model_attributes_type",
+            "body",
+            "Send a JSON object with Content-Type: application/json.",
+        ),
+        (("body",), "missing", "body", "Send a JSON object with Content-Type: application/json."),
+        (("body", 1), "json_invalid", "body", "Send valid JSON with Content-Type: application/json."),
+    ],
+)
+def test_a_body_that_is_no_json_says_so(place: tuple[str | int, ...], kind: str, field: str, mend: str):
+    [error] = field_errors([{"loc": place, "msg": "m", "type": kind}])
+    assert (error.field, error.how_to_mend) == (field, mend)
+
+
+def test_pydantics_own_words_are_left_out():
+    [error] = field_errors(
+        [{"loc": ("body", "epsilon"), "msg": "Value error, too much", "type": "value_error"}]
+    )
+    assert error.message == "too much"
+
+
 def test_the_place_is_left_out_of_the_path():
     findings = [{"loc": ("query", "limit"), "msg": "m", "type": "greater_than_equal", "ctx": {"ge": 1}}]
     assert field_errors(findings)[0].field == "limit"

@@ -32,7 +32,7 @@ def refusal(detail: str, message: str, mend: str) -> dict[str, Any]:
         ),
         (
             refusal("No documented shape.", "Field required", "Add this field."),
-            ["No documented shape.", "delta: Field required Add this field."],
+            ["No documented shape.", "delta: Field required. Add this field."],
             [],
         ),
     ],
@@ -44,6 +44,23 @@ def test_a_finding_that_is_the_detail_is_told_once(
         console.show_problem(ProblemError(422, body))
     text = " ".join(capture.get().split())
     assert [text.count(line) for line in (*shown, *not_shown)] == [1] * len(shown) + [0] * len(not_shown)
+
+
+def test_members_are_shown_in_words():
+    body = {
+        **refusal("no room", "", ""),
+        "errors": [],
+        "quota": {"scope": "team", "name": "blue"},
+        "required_roles": ["curator", "auditor"],
+        "links": {"job": "/jobs/job_1"},
+    }
+    with console.notes.capture() as capture:
+        console.show_problem(ProblemError(409, body))
+    text = " ".join(capture.get().split())
+    assert "quota: team blue" in text
+    assert "required_roles: curator auditor" in text
+    assert "/jobs/" not in text
+    assert "caller. Request req_1." in text
 
 
 def test_options_of_a_format_stay_the_texts_that_they_are():

@@ -10,20 +10,13 @@ import pytest
 from core.errors import InvalidInput, StorageError
 from core.storage.presigned import Presigner
 from core.storage.store import open_store
-from tests.support.s3_server import SECRET, Bucket, server
+from tests.support.s3_server import Bucket, bucket_of_settings
 
 
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
-    with server() as (endpoint, running):
-        for name, value in {
-            "AWS_ENDPOINT_URL": endpoint,
-            "AWS_REGION": "eu-central-1",
-            "AWS_ACCESS_KEY_ID": "test",
-            "AWS_SECRET_ACCESS_KEY": SECRET,
-        }.items():
-            monkeypatch.setenv(name, value)
-        yield running
+    with bucket_of_settings(monkeypatch) as bucket:
+        yield bucket
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from core.errors import StorageError
 from core.storage.sealed import seal, unseal
 from core.storage.store import CHUNK_BYTES, ObjectStore, open_store
-from tests.support.s3_server import Bucket, server
+from tests.support.s3_server import Bucket, reached_by, server
 
 
 @pytest.fixture(scope="module")
@@ -30,13 +30,7 @@ def bucket(endpoint: tuple[str, Bucket]) -> Bucket:
 
 @pytest.fixture
 def store(endpoint: tuple[str, Bucket], bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
-    for name, value in {
-        "AWS_ENDPOINT_URL": endpoint[0],
-        "AWS_REGION": "us-east-1",
-        "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test",
-    }.items():
-        monkeypatch.setenv(name, value)
+    reached_by(monkeypatch, endpoint[0])
     return open_store("s3://graphs/some/prefix")
 
 
