@@ -49,7 +49,7 @@ def keys(context: typer.Context) -> None:
         found = list(graphveil.keys.list())
     if answered_in_json(context, found):
         return
-    made = table(None, "id", "name", "person", "team", "roles", "state", "")
+    made = table(None, "id", "name", "person", "team", "roles", "state", "expires")
     for one in found:
         made.add_row(
             one.id,
@@ -58,7 +58,7 @@ def keys(context: typer.Context) -> None:
             one.team or "",
             ", ".join(one.roles),
             coloured(one.state),
-            _end(one.expires_at),
+            "never" if one.expires_at is None else f"{one.expires_at:%Y-%m-%d}",
         )
     out.print(made)
 

@@ -28,7 +28,8 @@ def policy(found: DatasetPolicy) -> None:
 
 def proposal(found: Proposal) -> None:
     """One proposal, with what to do next."""
-    out.print(f"[bold]{found.id}[/bold]  {found.kind}, {found.state}", highlight=False)
+    about = f"{found.kind} for {found.dataset_id}, {found.state}"
+    out.print(f"[bold]{found.id}[/bold]  {about}", highlight=False)
     out.print(f"{escape(found.person)}: {escape(found.reason)}", highlight=False)
     out.print(escape(_asked(found)), highlight=False)
     if found.decided_at is not None:
@@ -39,20 +40,10 @@ def proposal(found: Proposal) -> None:
 
 
 def proposals(found: Sequence[Proposal]) -> None:
-    """A line for each."""
-    made = table(None, "id", "created", "dataset", "kind", "state", "person", "asks for", "reason")
+    """A line for each, narrow enough for a terminal; the whole of one is :func:`proposal`."""
+    made = table(None, "id", "created", "state", "person", "asks for")
     for one in found:
-        created = one.created_at.strftime("%Y-%m-%d %H:%M")
-        made.add_row(
-            one.id,
-            created,
-            one.dataset_id,
-            one.kind,
-            one.state,
-            escape(one.person),
-            escape(_asked(one)),
-            escape(one.reason),
-        )
+        made.add_row(one.id, f"{one.created_at:%Y-%m-%d}", one.state, escape(one.person), escape(_asked(one)))
     out.print(made)
 
 
@@ -68,7 +59,7 @@ def quotas(found: Sequence[Budget]) -> None:
 def _asked(found: Proposal) -> str:
     asked = found.payload
     if found.kind != "grant":
-        return f"allows more in {', '.join(asked.get('allows_more', []))}"
+        return f"a policy that allows more in {', '.join(asked.get('allows_more', []))}"
     quota = asked.get("quota")
     whose = f" for {quota['scope']} {quota['name']}" if quota else ""
     return f"epsilon {asked.get('epsilon')}, delta {asked.get('delta')} more{whose}"
