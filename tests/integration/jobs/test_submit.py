@@ -222,7 +222,7 @@ def test_archiving_cancels_waiting_jobs_and_a_repeat_still_finds_its_job(
     dataset = ready_dataset(services, principal)
     job = queued_job(services, principal, dataset.id, "kept")
     archive_dataset(services, principal, dataset.id)
-    again, replayed = submit_job(services, principal, ask(dataset), "kept")
+    again, replayed = submit_job(services, principal, ask(dataset, repeat=True), "kept")
     assert replayed
     assert (again.id, again.state, again.reason) == (job.id, "cancelled", "dataset_archived")
     assert spent(services, job) == ("0", "0")

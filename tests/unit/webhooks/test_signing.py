@@ -16,10 +16,11 @@ BODY = signing.body_of({"type": "job.published", "data": {"job_id": "job_1", "la
 
 
 def test_the_librarys_verification_accepts_what_was_signed_and_nothing_else() -> None:
+    now = datetime.now(UTC)  # the library compares with the clock
     secret = signing.new_secret()
-    headers = signing.headers("whd_1", NOW, BODY, [secret])
+    headers = signing.headers("whd_1", now, BODY, [secret])
     assert Webhook(secret.text).verify(BODY, headers)["type"] == "job.published"
-    for name, value in (("webhook-id", "whd_2"), ("webhook-timestamp", str(int(NOW.timestamp()) + 1))):
+    for name, value in (("webhook-id", "whd_2"), ("webhook-timestamp", str(int(now.timestamp()) + 1))):
         with pytest.raises(WebhookVerificationError):
             Webhook(secret.text).verify(BODY, headers | {name: value})
     with pytest.raises(WebhookVerificationError):
@@ -44,16 +45,17 @@ def test_a_secret_is_256_random_bits_in_the_specifications_form() -> None:
 
 
 def test_both_secrets_sign_for_a_time_after_a_rotation() -> None:
+    now = datetime.now(UTC)  # the library compares with the clock
     old = [signing.new_secret()]
-    day = NOW + timedelta(days=1)
-    both = signing.rotated(old, NOW, day)
+    day = now + timedelta(days=1)
+    both = signing.rotated(old, now, day)
     assert [secret.until for secret in both] == [None, day]
-    headers = signing.headers("whd_1", NOW, BODY, both)
+    headers = signing.headers("whd_1", now, BODY, both)
     for secret in (both[0], old[0]):
         Webhook(secret.text).verify(BODY, headers)
     assert signing.valid(both, day) == both[:1]
-    third = signing.rotated(both, NOW + timedelta(hours=1), NOW + timedelta(hours=25))
-    assert [secret.until for secret in third] == [None, NOW + timedelta(hours=25), day]
+    third = signing.rotated(both, now + timedelta(hours=1), now + timedelta(hours=25))
+    assert [secret.until for secret in third] == [None, now + timedelta(hours=25), day]
     assert signing.loads(signing.dumps(third)) == third
 
 
