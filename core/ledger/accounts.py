@@ -91,7 +91,9 @@ def open_quota(
         return opened
     standing = repository.account_of(session, parent.tenant, parent.domain, scope, name)
     if terms_of(standing) != replace(terms, account_id=standing.id):
-        raise Conflict(f"the {scope} {name!r} has a quota of another capacity; a grant raises it", account_id=standing.id)
+        raise Conflict(
+            f"the {scope} {name!r} has a quota of another capacity; a grant raises it", account_id=standing.id
+        )
     return standing
 
 
