@@ -17,12 +17,13 @@ def record(
     session: Session, invariant: str, *, seconds: float, violations: int, findings: Sequence[dict[str, Any]]
 ) -> None:
     """This is the invariant's last check, at PostgreSQL's time; ``failing_since`` stays while it fails."""
+    now = func.statement_timestamp()  # one moment, however often the statement names it
     values = {
-        "checked_at": func.clock_timestamp(),
+        "checked_at": now,
         "seconds": seconds,
         "violations": violations,
         "findings": list(findings),
-        "failing_since": func.clock_timestamp() if violations else None,
+        "failing_since": now if violations else None,
     }
     statement = insert(InvariantCheck).values(invariant=invariant, **values)
     since = func.coalesce(InvariantCheck.failing_since, statement.excluded.failing_since)

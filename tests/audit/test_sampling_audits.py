@@ -129,6 +129,7 @@ def test_dp_sgd_with_half_the_noise_is_caught(half_noise_training):
     assert bound > promised
 
 
+@pytest.mark.slow
 def test_dp_sgd_whose_sampling_is_more_than_is_paid_for_is_caught(monkeypatch):
     """The plan counts on a rate of 1 / 4; the copy takes every edge."""
     monkeypatch.setattr(gradients.DpSgdSession, "_drawn", lambda self, rng: self._edges)

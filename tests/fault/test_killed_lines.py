@@ -25,6 +25,9 @@ FEWEST = {
 }
 """Less, and the lines that count were not found."""
 
+ALWAYS = {"publish", "fail"}
+"""The others take minutes together."""
+
 
 @pytest.fixture(scope="module")
 def world(fault_settings: Settings) -> Iterator[World]:
@@ -40,7 +43,9 @@ def kill_at(world: World, name: str, lines: list[Line]) -> None:
         assert flaws == [], (name, line, flaws)
 
 
-@pytest.mark.parametrize("name", KILLS)
+@pytest.mark.parametrize(
+    "name", [each if each in ALWAYS else pytest.param(each, marks=pytest.mark.slow) for each in KILLS]
+)
 def test_a_process_killed_at_any_line_leaves_a_job_that_ends_well(
     name: str, world: World, tmp_path: Path
 ) -> None:
