@@ -164,12 +164,13 @@ def targets(service: Service, count: int) -> list[Target]:
 def submissions(chosen: list[Target]) -> closed_loop.Next:
     """Jobs for the datasets in turn, each under a fresh key."""
     turn = itertools.cycle(chosen)
+    # No two ask for the same: a request identical to an earlier one would be offered its release.
+    nano = itertools.count(secrets.randbelow(8 * 10**7) + 10**7)
 
     def following() -> bytes:
         target = next(turn)
         headers = {"Authorization": f"Bearer {target.token}", "Idempotency-Key": secrets.token_hex(16)}
-        # No two ask for the same: a request identical to an earlier one would be offered its release.
-        epsilon = f"0.01{secrets.randbelow(10**7):07}"
+        epsilon = f"0.{next(nano):09}"
         body = json.dumps({"dataset_id": target.dataset_id, "epsilon": epsilon}).encode()
         return closed_loop.request("POST", "/v1/jobs", headers, body)
 
