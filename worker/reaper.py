@@ -8,12 +8,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from core import logging
 from core.logging import get_logger
-from core.settings import get_settings
 from core.workflows import recover
-from core.workflows.context import Services, open_services
+from core.workflows.context import Services
 from worker.alone import alone
+from worker.daemon import serve
 from worker.stopping import Stopping
 
 LOCK = 0x67726170  # "grap": one reaper a database
@@ -47,15 +46,7 @@ def _tried(name: str, duty: Callable[[Services], int], services: Services) -> in
 
 def main() -> int:
     """The exit code."""
-    settings = get_settings()
-    logging.configure(json_lines=settings.log_json, level=settings.log_level)
-    services = open_services(settings)
-    stopping = Stopping()
-    log.info("reaper_started")
-    run(services, stopping)
-    services.close()
-    log.info("reaper_stopped")
-    return 0
+    return serve("reaper", run)
 
 
 if __name__ == "__main__":

@@ -15,15 +15,16 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from core import failpoints, logging
+from core import failpoints
 from core.errors import GraphveilError
 from core.logging import get_logger
 from core.settings import get_settings
 from core.webhooks.sending import Limits, Resolver, resolve, send
 from core.workflows import deliveries
-from core.workflows.context import Services, open_services
+from core.workflows.context import Services
 from core.workflows.deliveries import Sending
 from core.workflows.webhooks import rules
+from worker.daemon import serve
 from worker.stopping import Stopping
 
 PURGE_SECONDS = 3_600.0
@@ -94,16 +95,8 @@ def run(services: Services, stopping: Stopping) -> None:
 
 def main() -> int:
     """The exit code."""
-    settings = get_settings()
-    logging.configure(json_lines=settings.log_json, level=settings.log_level)
-    failpoints.arm(settings.failpoints)
-    services = open_services(settings)
-    stopping = Stopping()
-    log.info("webhooks_started")
-    run(services, stopping)
-    services.close()
-    log.info("webhooks_stopped")
-    return 0
+    failpoints.arm(get_settings().failpoints)
+    return serve("webhooks", run)
 
 
 if __name__ == "__main__":

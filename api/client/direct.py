@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -65,7 +64,6 @@ def _put_all(
     offer: UploadOffer,
     on_progress: Callable[[int, int], None] | None,
 ) -> list[str]:
-    sent = 0
     with (
         httpx.Client(timeout=httpx.Timeout(300.0, connect=10.0)) as bucket,
         ThreadPoolExecutor(max_workers=PARTS_AT_A_TIME) as pool,
@@ -80,13 +78,12 @@ def _put_all(
         etags = []
         for number, etag in enumerate(pool.map(put, enumerate(offer.urls))):
             etags.append(etag)
-            sent = min(total, (number + 1) * offer.part_bytes)
             if on_progress:
-                on_progress(sent, total)
+                on_progress(min(total, (number + 1) * offer.part_bytes), total)
     return etags
 
 
-def _put(bucket: httpx.Client, url: str, piece: bytes, sleep: Callable[[float], None] = time.sleep) -> str:
+def _put(bucket: httpx.Client, url: str, piece: bytes, sleep: Callable[[float], None]) -> str:
     """The bucket's ETag of the part."""
     trouble = "no answer"
     for attempt in range(RETRIES + 1):

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
 from api import keys
 from api.client.cli import app
@@ -15,35 +15,17 @@ from core.identity.models import Role
 from core.outbox.models import Topic
 from core.settings import Settings
 from tests.integration.api.conftest import EDGES, SCHEMA, Tenant
-
-
-class Command:
-    """The command, as one tenant's curator and requester."""
-
-    def __init__(self, address: str, tenant: Tenant) -> None:
-        self._environment = {
-            "GRAPHVEIL_URL": address,
-            "GRAPHVEIL_TOKEN": tenant.token(Role.CURATOR, Role.REQUESTER),
-            "COLUMNS": "160",
-        }
-
-    def __call__(self, *arguments: str, code: int = 0) -> Result:
-        result = CliRunner().invoke(app, list(arguments), env=self._environment)
-        assert result.exit_code == code, result.output
-        return result
-
-    def json(self, *arguments: str) -> object:
-        return json.loads(self("--json", *arguments).stdout)
+from tests.support.shell import Command
 
 
 @pytest.fixture
 def command(address: str, tenant: Tenant) -> Command:
-    return Command(address, tenant)
+    return Command(address, tenant.token(Role.CURATOR, Role.REQUESTER))
 
 
 @pytest.fixture
 def house_command(address: str, house: Tenant) -> Command:
-    return Command(address, house)
+    return Command(address, house.token(Role.CURATOR, Role.REQUESTER))
 
 
 def test_a_dataset_from_declaration_to_archive(command: Command, tenant: Tenant, tmp_path: Path):

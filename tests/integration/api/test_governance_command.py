@@ -7,14 +7,13 @@ import secrets
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
 from api.client import Graphveil, ProblemError
-from api.client.cli import app
 from api.schemas.policies import DatasetPolicy, Proposal
 from core.identity import service as identity
 from core.identity.models import Role
 from tests.integration.api.conftest import Tenant
+from tests.support.shell import Command
 
 ROLES = (Role.CURATOR, Role.REQUESTER)
 
@@ -26,35 +25,14 @@ def token(tenant: Tenant, person: str) -> str:
         )[1]
 
 
-class Command:
-    """The command, as one person."""
-
-    def __init__(self, address: str, tenant: Tenant, person: str) -> None:
-        self._environment = {
-            "GRAPHVEIL_URL": address,
-            "GRAPHVEIL_TOKEN": token(tenant, person),
-            "COLUMNS": "200",
-        }
-
-    def __call__(self, *arguments: str, code: int = 0) -> Result:
-        result = CliRunner().invoke(app, list(arguments), env=self._environment)
-        assert result.exit_code == code, result.output
-        return result
-
-    def json(self, *arguments: str) -> dict[str, object]:
-        found = json.loads(self("--json", *arguments).stdout)
-        assert isinstance(found, dict)
-        return found
-
-
 @pytest.fixture
 def ada(address: str, tenant: Tenant) -> Command:
-    return Command(address, tenant, "ada")
+    return Command(address, token(tenant, "ada"))
 
 
 @pytest.fixture
 def bo(address: str, tenant: Tenant) -> Command:
-    return Command(address, tenant, "bo")
+    return Command(address, token(tenant, "bo"))
 
 
 def test_two_persons_change_a_policy_and_a_budget(

@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from sqlalchemy import text
-from typer.testing import CliRunner, Result
 
 from api.client import Graphveil, ProblemError
-from api.client.cli import app
 from core.identity.models import Role
 from core.workflows.invariants.run import run_checks
 from tests.integration.api.conftest import Tenant
-
-
-class Command:
-    """The command, with one key."""
-
-    def __init__(self, address: str, token: str) -> None:
-        self._environment = {"GRAPHVEIL_URL": address, "GRAPHVEIL_TOKEN": token, "COLUMNS": "200"}
-
-    def __call__(self, *arguments: str, code: int = 0) -> Result:
-        result = CliRunner().invoke(app, list(arguments), env=self._environment)
-        assert result.exit_code == code, result.output
-        return result
-
-    def json(self, *arguments: str) -> dict[str, object]:
-        found = json.loads(self("--json", *arguments).stdout)
-        assert isinstance(found, dict)
-        return found
+from tests.support.shell import Command
 
 
 @pytest.fixture

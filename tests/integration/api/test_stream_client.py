@@ -9,16 +9,14 @@ import threading
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
 from api.client import Graphveil, ProblemError, WaitTimeout
-from api.client.cli import app
 from core.identity.models import Role
 from core.outbox.models import Topic
 from tests.integration.api.conftest import Tenant, week
+from tests.support.shell import Command
 
 ROOT = Path(__file__).resolve().parents[3]
 ROLES = (Role.CURATOR, Role.REQUESTER)
@@ -45,27 +43,9 @@ def weeks(tmp_path: Path) -> Path:
     return folder
 
 
-class Command:
-    """``graphveil stream`` as the tenant's curator and requester."""
-
-    def __init__(self, address: str, tenant: Tenant) -> None:
-        token = tenant.token(*ROLES)
-        self._environment = {"GRAPHVEIL_URL": address, "GRAPHVEIL_TOKEN": token, "COLUMNS": "200"}
-
-    def __call__(self, *arguments: str, code: int = 0) -> Result:
-        result = CliRunner().invoke(app, ["stream", *arguments], env=self._environment)
-        assert result.exit_code == code, result.output
-        return result
-
-    def json(self, *arguments: str) -> Any:
-        result = CliRunner().invoke(app, ["--json", "stream", *arguments], env=self._environment)
-        assert result.exit_code == 0, result.output
-        return json.loads(result.stdout)
-
-
 @pytest.fixture
 def command(address: str, tenant: Tenant) -> Command:
-    return Command(address, tenant)
+    return Command(address, tenant.token(*ROLES), "stream")
 
 
 def test_a_stream_from_plan_to_archive_in_python(

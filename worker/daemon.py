@@ -1,0 +1,26 @@
+"""The frame of a process that does one duty until it is asked to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from core import logging
+from core.logging import get_logger
+from core.settings import get_settings
+from core.workflows.context import Services, open_services
+from worker.stopping import Stopping
+
+log = get_logger(__name__)
+
+
+def serve(name: str, run: Callable[[Services, Stopping], None]) -> int:
+    """The exit code, once ``run`` has returned. The log says ``name_started`` and ``name_stopped``."""
+    settings = get_settings()
+    logging.configure(json_lines=settings.log_json, level=settings.log_level)
+    services = open_services(settings)
+    stopping = Stopping()
+    log.info(f"{name}_started")
+    run(services, stopping)
+    services.close()
+    log.info(f"{name}_stopped")
+    return 0
