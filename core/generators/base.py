@@ -7,8 +7,8 @@ torch nor numba nor the graph libraries: heavy imports stand inside functions or
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
@@ -52,6 +52,33 @@ class PublicFacts:
 
 
 @dataclass(frozen=True)
+class Claimed:
+    """What a method's paper claims; never a guarantee. Decimal strings; None where it claims none.
+
+    ``source`` says where the claim is made. ``remark`` is what a reader should know beside it: what the
+    mechanism's own probabilities give, say.
+    """
+
+    epsilon: str | None
+    delta: str | None
+    source: str
+    remark: str | None = None
+
+
+@dataclass(frozen=True)
+class Training:
+    """How a model was learned; all of it public or paid for, or of a release without a guarantee.
+
+    ``curves`` maps a name to its values, one for each step or epoch. ``notes`` are sentences for the reader.
+    ``collapsed``: whether the generated data are degenerate, None where nothing says so.
+    """
+
+    curves: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    collapsed: bool | None = None
+
+
+@dataclass(frozen=True)
 class GraphKinds:
     """The shapes of graph that a method takes; False means refused."""
 
@@ -82,6 +109,13 @@ class FittedModel(Protocol):
     def save(self, folder: Path) -> None:
         """Write Parquet, JSON or safetensors into ``folder``; never pickle."""
         ...
+
+
+@runtime_checkable
+class LearnedModel(FittedModel, Protocol):
+    """A fitted model that tells how it was learned; the report shows it."""
+
+    def training(self) -> Training: ...
 
 
 class StreamState(Protocol):
@@ -130,6 +164,15 @@ class Generator(Protocol):
     def fit(self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> FittedModel: ...
 
     def load(self, folder: Path) -> FittedModel: ...
+
+
+@runtime_checkable
+class ClaimingGenerator(Generator, Protocol):
+    """A method that may run without a guarantee, and whose paper claims one all the same."""
+
+    def claim(self, params: Any, public: PublicFacts) -> Claimed | None:
+        """What is claimed for these parameters; None where the guarantee is computed. Sees no data."""
+        ...
 
 
 @runtime_checkable

@@ -29,7 +29,7 @@ from core.privacy.plan import PrivacyPlan
 from core.privacy.private_graph import PrivateGraph
 from core.publishing.spec import ReleaseSpec
 from core.publishing.tick import fitted, kept_order, save_state
-from core.publishing.write import Facts, write_bundle
+from core.publishing.write import Facts, claim_of, training_of, write_bundle
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,6 +40,7 @@ class Agreed:
     """What a release will do, settled from public facts alone."""
 
     params: BaseModel
+    facts: PublicFacts
     plan: PrivacyPlan
     released: GraphSchema
 
@@ -98,6 +99,8 @@ def publish(
         schema=graph.schema,
         guarantee=guarantee,
         transcript=meter.transcript,
+        claim=claim_of(generator, agreed.params, agreed.facts),
+        training=training_of(model),
     )
 
     def keep(private_folder: Path) -> None:
@@ -122,7 +125,19 @@ def agree(generator: Generator, schema: GraphSchema, spec: ReleaseSpec) -> Agree
     _require_protected(schema, spec.edge_types)
     released = released_schema(schema, spec.edge_types)
     _require_writable(spec.formats, released)
-    facts = PublicFacts(
+    facts = public_facts(schema, spec)
+    plan = generator.plan(params, facts)
+    if plan.digest() != PrivacyPlan.from_json(spec.plan).digest():
+        raise PlanExceeded("the reserved plan does not follow from the method, its parameters and the schema")
+    cost = plan.cost()
+    if (cost.nano_epsilon or 0) > spec.nano_epsilon or cost.delta_atto > spec.delta_atto:
+        raise PlanExceeded("the plan costs more than was asked for")
+    return Agreed(params, facts, plan, released)
+
+
+def public_facts(schema: GraphSchema, spec: ReleaseSpec) -> PublicFacts:
+    """What a plan may depend on, as the spec has it."""
+    return PublicFacts(
         schema,
         spec.unit,
         spec.window,
@@ -131,13 +146,6 @@ def agree(generator: Generator, schema: GraphSchema, spec: ReleaseSpec) -> Agree
         spec.edge_types,
         tick=None if spec.tick is None else spec.tick.step,
     )
-    plan = generator.plan(params, facts)
-    if plan.digest() != PrivacyPlan.from_json(spec.plan).digest():
-        raise PlanExceeded("the reserved plan does not follow from the method, its parameters and the schema")
-    cost = plan.cost()
-    if (cost.nano_epsilon or 0) > spec.nano_epsilon or cost.delta_atto > spec.delta_atto:
-        raise PlanExceeded("the plan costs more than was asked for")
-    return Agreed(params, plan, released)
 
 
 def _require_protected(schema: GraphSchema, edge_types: Sequence[str]) -> None:

@@ -21,9 +21,9 @@ from core.privacy.guarantee import guarantee_of
 from core.privacy.meter import TranscriptEntry
 from core.privacy.plan import PrivacyPlan
 from core.publishing import bundle
-from core.publishing.release import dress, released_schema
+from core.publishing.release import dress, public_facts, released_schema
 from core.publishing.spec import ReleaseSpec
-from core.publishing.write import Facts, write_bundle
+from core.publishing.write import Facts, claim_of, training_of, write_bundle
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,7 +56,18 @@ def draw(generator: Generator, source: Path, spec: ReleaseSpec, out: Path, progr
     rng = noise_generator() if spec.seed is None else public_generator(spec.seed)
     sampled = model.sample(rng, progress)
     graph, permutations = dress(sampled, copied, released, spec.edge_types, rng)
-    facts = Facts(generator, spec, plan, spec.params, schema, guarantee, transcript)
+    params = generator.Params.model_validate(spec.params)
+    facts = Facts(
+        generator,
+        spec,
+        plan,
+        spec.params,
+        schema,
+        guarantee,
+        transcript,
+        claim_of(generator, params, public_facts(schema, spec)),
+        training_of(model),
+    )
     write_bundle(graph, permutations, facts, out, progress)
 
 

@@ -8,7 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.evaluation.suite import public_statistics
-from core.generators.base import Generator, Progress
+from core.generators.base import (
+    Claimed,
+    ClaimingGenerator,
+    FittedModel,
+    Generator,
+    LearnedModel,
+    Progress,
+    PublicFacts,
+    Training,
+)
 from core.graphs import formats
 from core.graphs.graph import Graph
 from core.graphs.schema import GraphSchema
@@ -18,6 +27,8 @@ from core.privacy.plan import PrivacyPlan
 from core.publishing import bundle
 from core.publishing.spec import ReleaseSpec
 from core.reports.build import Origin, public_part
+from core.reports.model import Claim, TrainingPart
+from core.reports.training import training_part
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,6 +45,18 @@ class Facts:
     schema: GraphSchema
     guarantee: Guarantee
     transcript: Sequence[TranscriptEntry]
+    claim: Claimed | None = None
+    training: Training | None = None
+
+
+def claim_of(generator: Generator, params: Any, public: PublicFacts) -> Claimed | None:
+    """What the method's paper claims for these parameters, where it claims anything."""
+    return generator.claim(params, public) if isinstance(generator, ClaimingGenerator) else None
+
+
+def training_of(model: FittedModel) -> Training | None:
+    """How the model was learned; None where nothing was."""
+    return model.training() if isinstance(model, LearnedModel) else None
 
 
 def write_bundle(
@@ -69,6 +92,8 @@ def write_bundle(
         statistics=public_statistics(released),
         origin=_origin(facts.generator, spec),
         derived=spec.derived,
+        claim=_claim(facts.claim),
+        training=_training(facts.training),
         artifacts=[
             entry | {"name": entry["name"].removeprefix("release/")}  # as it will be downloaded
             for entry in entries
@@ -89,6 +114,16 @@ def _export(graph: Graph, folder: Path, names: Sequence[str]) -> dict[str, str]:
         writer.write(graph, path)
         media_types[f"release/{path.name}"] = writer.media_type
     return media_types
+
+
+def _claim(claimed: Claimed | None) -> Claim | None:
+    if claimed is None:
+        return None
+    return Claim(epsilon=claimed.epsilon, delta=claimed.delta, source=claimed.source, remark=claimed.remark)
+
+
+def _training(told: Training | None) -> TrainingPart | None:
+    return None if told is None else training_part(told.curves, told.notes, told.collapsed)
 
 
 def _origin(generator: Generator, spec: ReleaseSpec) -> Origin:

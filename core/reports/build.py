@@ -35,6 +35,7 @@ from core.reports.model import (
     PublicPart,
     PurposeSummary,
     Report,
+    TrainingPart,
     TranscriptSummary,
 )
 from core.reports.notices import caveats, warnings
@@ -92,6 +93,7 @@ def public_part(
     artifacts: Sequence[Mapping[str, Any]],
     derived: Sequence[Derived] = (),
     claim: Claim | None = None,
+    training: TrainingPart | None = None,
 ) -> PublicPart:
     """The part that is published. Reads the plan, its transcript, public facts and the synthetic graph only.
 
@@ -112,6 +114,7 @@ def public_part(
         parameters=dict(parameters),
         scores=public_scores(part, summary, described),
         statistics=described,
+        training=training,
         provenance=Provenance(
             job_id=origin.job_id,
             dataset_id=origin.dataset_id,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from core.reports.markdown_evidence import curator_sections
-from core.reports.model import GuaranteePart, Provenance, PublicPart, Report, TranscriptSummary
+from core.reports.model import GuaranteePart, Provenance, PublicPart, Report, TrainingPart, TranscriptSummary
 from core.reports.reproduction import again, command
 from core.reports.scores import Score, Scores
 from core.reports.statistics import MetricInfo, PublicStatistics
@@ -44,6 +44,7 @@ def markdown(report: Report, *, evaluation: str | None = None) -> str:
     lines += _caveats(public)
     lines += _charge(public)
     lines += _transcript(public.transcript)
+    lines += _training(public.training)
     lines += _statistics(public.statistics)
     if report.curator is not None:
         lines += curator_sections(report.curator)
@@ -97,10 +98,25 @@ def _guarantee(given: GuaranteePart) -> list[str]:
         claim = given.claimed
         lines += [
             f"Claimed by {escape(claim.source)}, not proven here and not a guarantee of this release: "
-            f"epsilon {escape(claim.epsilon or 'none')}, delta {escape(claim.delta or 'none')}.",
+            f"epsilon {escape(claim.epsilon or 'none')}, delta {escape(claim.delta or 'none')}. "
+            f"{escape(claim.remark or '')}".rstrip(),
             "",
         ]
     return lines
+
+
+def _training(training: TrainingPart | None) -> list[str]:
+    if training is None:
+        return []
+    rows = [
+        (curve.name, len(curve.values), curve.values[0], curve.values[-1])
+        for curve in training.curves
+        if curve.values
+    ]
+    lines = ["## Training", "", *table(("Curve", "Points", "First", "Last"), rows)]
+    if training.collapsed:
+        lines += ["**The generated data are degenerate:** see the notes.", ""]
+    return lines + ([*items(training.notes)] if training.notes else [])
 
 
 def _caveats(public: PublicPart) -> list[str]:

@@ -27,6 +27,9 @@ class Claim(ReportModel):
     epsilon: DecimalString | None
     delta: DecimalString | None
     source: str = Field(description="Where the claim is made.")
+    remark: Annotated[str, Field(max_length=2000)] | None = Field(
+        default=None, description="What a reader should know beside it."
+    )
 
 
 class GuaranteePart(ReportModel):
@@ -118,6 +121,24 @@ class Provenance(ReportModel):
     libraries: dict[str, str] = Field(description="Installed versions of what computed the release.")
 
 
+class Curve(ReportModel):
+    """One quantity over the training, in order; at most 1,000 points, evenly taken."""
+
+    name: Annotated[str, Field(max_length=100)]
+    steps: Annotated[tuple[Count, ...], Field(max_length=1_000)] = Field(description="Number of each point.")
+    values: Annotated[tuple[float, ...], Field(max_length=1_000)]
+
+
+class TrainingPart(ReportModel):
+    """How a learned model was trained: from what was paid for, or of a release without a guarantee."""
+
+    curves: Annotated[tuple[Curve, ...], Field(max_length=32)]
+    notes: Annotated[tuple[str, ...], Field(max_length=32)] = ()
+    collapsed: bool | None = Field(
+        default=None, description="Whether the generated data are degenerate; null where nothing says so."
+    )
+
+
 class PublicPart(ReportModel):
     """Everything that may be known of a release: no figure in it reads the original graph unmetered."""
 
@@ -127,6 +148,7 @@ class PublicPart(ReportModel):
     parameters: dict[str, Any] = Field(description="The method's parameters, defaults included.")
     scores: Scores = Field(description="From the guarantee, the transcript and the synthetic graph only.")
     statistics: PublicStatistics
+    training: TrainingPart | None = None
     provenance: Provenance
     caveats: Annotated[tuple[Notice, ...], Field(max_length=64)]
 

@@ -174,5 +174,5 @@ def _claim(public: PublicPart) -> str:
         return ""
     return (
         f"Claimed by {claim.source}, not proven here: epsilon {claim.epsilon}, delta {claim.delta}. "
-        "This is not a guarantee of this release."
-    )
+        f"This is not a guarantee of this release. {claim.remark or ''}"
+    ).rstrip()

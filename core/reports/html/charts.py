@@ -38,9 +38,16 @@ class Figure:
 
 
 def curves(
-    uid: str, title: str, description: str, steps: Sequence[int], series: Mapping[str, Values]
+    uid: str,
+    title: str,
+    description: str,
+    steps: Sequence[int],
+    series: Mapping[str, Values],
+    over: str = "snapshot",
 ) -> Figure | None:
-    """Lines over snapshots from zero on; None where nothing is defined, or there is one snapshot only."""
+    """Lines over snapshots, or ``over`` other steps, from zero on; None where nothing is defined, or there is
+    one step only.
+    """
     defined = [v for values in series.values() for v in values if v is not None]
     if not defined or len(steps) < 2:
         return None
@@ -51,7 +58,7 @@ def curves(
     first, width = steps[0], max(steps[-1] - steps[0], 1)
     stride = max(1, round(nice_ticks(0, width, 6)[1]))
     marks = range(first, steps[-1] + 1, stride)
-    plot.bottom_axis([((step - first) / width, str(step)) for step in marks], "snapshot")
+    plot.bottom_axis([((step - first) / width, str(step)) for step in marks], over)
     for name, values in series.items():
         points: list[Point | None] = [
             None if v is None else (plot.x((step - first) / width), plot.y((v - low) / (high - low)))
@@ -65,7 +72,7 @@ def curves(
         description,
         plot.svg(uid, title, description),
         tuple(series),
-        ("Snapshot", *(name.capitalize() for name in series)),
+        (over.capitalize(), *(name.capitalize() for name in series)),
         kept,
         len(rows) if len(kept) < len(rows) else None,
     )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from core.reports.comparison import Comparison, EdgeTypeComparison, MetaPathShares, WholeComparison
 from core.reports.evidence import Attack, CuratorPart, Task
 from core.reports.html import charts
 from core.reports.html.charts import Dot, Figure
+from core.reports.model import TrainingPart
 from core.reports.statistics import Drawing, EdgeTypeStatistics, MetricInfo, PublicStatistics
 
 # Metrics that are drawn over time, where a relation has them.
@@ -128,6 +130,19 @@ def _meta_paths(uid: str, length: int, paths: list[MetaPathShares]) -> Figure | 
         text += f" The {len(first)} most frequent; {left_out} more are in the report's JSON."
     series = {"original": [p.original for p in first], "synthetic": [p.synthetic for p in first]}
     return charts.bars(uid, f"Meta-paths of {length} nodes", text, [p.path for p in first], series)
+
+
+def training_figures(training: TrainingPart | None) -> list[Figure]:
+    """Every curve of the training, by its own axis."""
+    found = []
+    for index, curve in enumerate(() if training is None else training.curves):
+        text = f"{curve.name} over {len(curve.steps)} points of the training."
+        series = {"synthetic": list(curve.values)}
+        title = curve.name[:1].upper() + curve.name[1:]
+        figure = charts.curves(f"training-{index}", title, text, curve.steps, series, "step")
+        if figure is not None:
+            found.append(replace(figure, keys=(), header=("Step", title)))
+    return found
 
 
 def drawing_figures(statistics: PublicStatistics, comparison: Comparison | None) -> list[Figure]:

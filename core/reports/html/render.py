@@ -142,6 +142,7 @@ def _page(public: PublicPart, curator: CuratorPart | None, evaluation: Evaluatio
         "attack_figure": figures.attack_figure(curator.attacks.inference) if curator else None,
         "attacks": curator.attacks.inference[:MAX_ATTACKS] if curator else (),
         "task_figure": figures.task_figure(curator.tasks) if curator else None,
+        "training_figures": figures.training_figures(public.training),
         "transcript": public.transcript.by_purpose[:MAX_TRANSCRIPT_ROWS],
         "metrics": metrics,
         "families": _families(metrics),

@@ -1,0 +1,80 @@
+"""What a learned method tells besides its graph: the claim of its paper, and how its model was trained."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from core.generators.base import Claimed, PublicFacts, Training
+from core.graphs.store import write_graph
+from core.privacy.events import Unprotected
+from core.privacy.meter import MemoryRecorder
+from core.privacy.plan import WHOLE_GRAPH, Allotment, GuaranteeKind, PrivacyPlan
+from core.publishing import release, sample
+from core.reports.model import PublicPart
+from tests.support.publishing import Fixed, Params, graph, public_of, publish, spec
+
+REASON = "The paper's variant reads the raw graph."
+
+
+class AsPublished(Fixed):
+    """Reads the raw graph, claims an epsilon for it, and tells of its training."""
+
+    kinds = frozenset({GuaranteeKind.NONE})
+
+    def plan(self, params: Params, public: PublicFacts) -> PrivacyPlan:
+        access = Allotment(WHOLE_GRAPH, None, Unprotected(REASON), "unprotected access")
+        return PrivacyPlan(self.name, public.unit, public.window, public.schema.steps, (access,))
+
+    def fit(self, private: Any, plan: PrivacyPlan, params: Params, progress: Any) -> AsPublished:
+        private.unprotected(REASON)
+        return self
+
+    def claim(self, params: Params, public: PublicFacts) -> Claimed:
+        return Claimed(str(public.nano_epsilon // 10**9), "0", "The paper, Theorem 1", "True epsilon: 12.8.")
+
+    def training(self) -> Training:
+        return Training({"loss": (2.0, 1.0)}, ("Two epochs.",), True)
+
+
+def test_a_release_without_guarantee_prints_the_claim_beside_it_and_never_as_it(tmp_path: Path):
+    publish(AsPublished(graph(2)), graph(1), tmp_path)
+    part = PublicPart.model_validate(public_of(tmp_path))
+    assert (part.guarantee.kind, part.guarantee.epsilon) == ("none", None)
+    assert part.guarantee.reasons == (REASON,)
+    assert part.guarantee.claimed is not None
+    assert part.guarantee.claimed.model_dump() == {
+        "epsilon": "1",
+        "delta": "0",
+        "source": "The paper, Theorem 1",
+        "remark": "True epsilon: 12.8.",
+    }
+    assert part.training is not None
+    assert (part.training.collapsed, part.training.notes) == (True, ("Two epochs.",))
+    assert part.training.curves[0].values == (2.0, 1.0)
+
+
+def test_a_method_that_learns_nothing_and_claims_nothing_tells_nothing(tmp_path: Path):
+    publish(Fixed(graph(2)), graph(1), tmp_path)
+    part = PublicPart.model_validate(public_of(tmp_path))
+    assert (part.guarantee.claimed, part.training) == (None, None)
+
+
+def test_a_further_sample_tells_the_same_of_its_model(tmp_path: Path):
+    original, generator = graph(1), AsPublished(graph(2))
+    write_graph(original, tmp_path / "original")
+    recorder = MemoryRecorder()
+    asked = spec(generator, original.schema)
+    source = tmp_path / "source"
+    release.publish(generator, tmp_path / "original", asked, source, recorder, lambda *_: None)
+    (source / "schema.json").write_text(original.schema.model_dump_json())
+    (source / "transcript.json").write_text(json.dumps([entry.to_json() for entry in recorder.entries]))
+    again = spec(generator, original.schema, job_id="job-2", sample_of="job-1", params={"extra_reads": 0})
+    sample.draw(generator, source, again, tmp_path / "again", lambda *_: None)
+    ours, theirs = (
+        PublicPart.model_validate_json((folder / "release" / "public.json").read_bytes())
+        for folder in (tmp_path / "again", source)
+    )
+    assert ours.guarantee == theirs.guarantee
+    assert ours.training == theirs.training
