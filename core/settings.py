@@ -1,10 +1,14 @@
 """Every setting, read once from ``GRAPHVEIL_*`` environment variables, validated at start, frozen.
 
+Where ``GRAPHVEIL_SECRETS_FOLDER`` names a folder, a file in it that is named as a variable holds its value
+(``graphveil_master_key``), unless the environment sets it too: so that secrets need not stand there.
+
 No other module reads the environment. Limits live here: everything has one.
 """
 
 from __future__ import annotations
 
+import os
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal, Self
@@ -16,6 +20,9 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 SigningAlgorithm = Literal[
     "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"
 ]
+
+
+SECRETS_FOLDER = "GRAPHVEIL_SECRETS_FOLDER"
 
 
 class Settings(BaseSettings):
@@ -54,6 +61,14 @@ class Settings(BaseSettings):
     )
     head_public_keys: str = Field(
         default="", description="Further public keys (hex, comma-separated) whose signed heads are trusted."
+    )
+
+    storage_access_key_id: SecretStr = Field(
+        default=SecretStr(""),
+        description="Of the S3 storage; empty: the AWS_* variables or the machine's role.",
+    )
+    storage_secret_access_key: SecretStr = Field(
+        default=SecretStr(""), description="Of the S3 storage, with its access key id."
     )
 
     # limits
@@ -291,6 +306,13 @@ class Settings(BaseSettings):
     log_json: bool = Field(default=True, description="JSON lines; otherwise readable lines for a terminal.")
 
     @model_validator(mode="after")
+    def _storage_keys_come_together(self) -> Self:
+        given = (self.storage_access_key_id, self.storage_secret_access_key)
+        if len({bool(part.get_secret_value()) for part in given}) != 1:
+            raise ValueError("storage_access_key_id and storage_secret_access_key are set together")
+        return self
+
+    @model_validator(mode="after")
     def _issuer_has_an_audience(self) -> Self:
         if self.oidc_issuer and not self.oidc_audience:
             raise ValueError("oidc_audience must be set: a token for another service opens nothing")
@@ -300,4 +322,4 @@ class Settings(BaseSettings):
 @lru_cache(maxsize=1)
 def get_settings() -> Settings:
     """The process's settings; read from the environment at the first call."""
-    return Settings()
+    return Settings(_secrets_dir=os.environ.get(SECRETS_FOLDER) or None)  # type: ignore[call-arg]

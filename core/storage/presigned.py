@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -19,15 +20,30 @@ MAX_PARTS = 10_000
 """How many parts one S3 upload may have."""
 
 
+@dataclass(frozen=True)
+class Credentials:
+    """Who asks the S3 storage. The secret is not shown."""
+
+    access_key_id: str | None
+    secret_access_key: str | None = field(repr=False)
+
+
 class Presigner:
     """Signs addresses of one bucket. ``endpoint`` is what callers reach it under, where that is another one
     than the service's own (``AWS_ENDPOINT_URL``). Safe to share between threads.
     """
 
-    def __init__(self, bucket: str, prefix: str | None, endpoint: str | None) -> None:
+    def __init__(
+        self,
+        bucket: str,
+        prefix: str | None,
+        endpoint: str | None,
+        credentials: Credentials | None = None,
+    ) -> None:
         self._bucket = bucket
         self._prefix = f"{prefix}/" if prefix else ""
         self._endpoint = endpoint
+        self._credentials = credentials
 
     def download(self, key: str, *, file_name: str, media_type: str, seconds: int) -> str:
         """Where the object can be read under that name and type for so many seconds."""
@@ -77,15 +93,17 @@ class Presigner:
 
     @cached_property
     def _own(self) -> BaseClient:
-        return _client(None)
+        return _client(None, self._credentials)
 
     @cached_property
     def _callers(self) -> BaseClient:
-        return _client(self._endpoint) if self._endpoint else self._own
+        return _client(self._endpoint, self._credentials) if self._endpoint else self._own
 
 
-def _client(endpoint: str | None) -> BaseClient:
-    """Takes region, endpoint and credentials from the variables that the object store takes them from."""
+def _client(endpoint: str | None, credentials: Credentials | None) -> BaseClient:
+    """Takes region, endpoint and, unless given, credentials from the variables that the object store takes
+    them from.
+    """
     import botocore.session
     from botocore.config import Config
 
@@ -100,7 +118,14 @@ def _client(endpoint: str | None) -> BaseClient:
         retries={"mode": "standard", "total_max_attempts": 3},
     )
     session = botocore.session.Session(session_vars={"region": region})
-    return session.create_client("s3", endpoint_url=endpoint, config=config)
+    key = credentials or Credentials(None, None)
+    return session.create_client(
+        "s3",
+        endpoint_url=endpoint,
+        config=config,
+        aws_access_key_id=key.access_key_id,
+        aws_secret_access_key=key.secret_access_key,
+    )
 
 
 @contextmanager

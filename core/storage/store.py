@@ -22,10 +22,10 @@ from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import LocalStore, S3Store
 
 from core.errors import InvalidInput, StorageError
-from core.storage.presigned import Presigner
+from core.storage.presigned import Credentials, Presigner
 
 if TYPE_CHECKING:
-    from obstore.store import ClientConfig
+    from obstore.store import ClientConfig, S3Config
 
 CHUNK_BYTES = 8 * 2**20  # 10 000 parts of this size: objects up to 78 GiB on S3
 CONCURRENT_CHUNKS = 2
@@ -187,11 +187,13 @@ class _Feed:
             yield item
 
 
-def open_store(url: str, public_endpoint: str | None = None) -> ObjectStore:
+def open_store(
+    url: str, public_endpoint: str | None = None, credentials: Credentials | None = None
+) -> ObjectStore:
     """The store at ``file:///folder`` (made when missing, for its owner only) or ``s3://bucket/prefix``.
 
-    An S3 store takes its region, endpoint and credentials from the ``AWS_*`` environment variables; addresses
-    that it signs for callers begin with ``public_endpoint`` where there is one.
+    An S3 store takes its region, endpoint and, unless given, credentials from the ``AWS_*`` environment
+    variables; addresses that it signs for callers begin with ``public_endpoint`` where there is one.
     """
     parts = urlsplit(url)
     if parts.scheme == "file" and parts.netloc in ("", "localhost") and parts.path not in ("", "/"):
@@ -204,8 +206,15 @@ def open_store(url: str, public_endpoint: str | None = None) -> ObjectStore:
         # is used only where the operator's AWS_ENDPOINT_URL names one.
         options: ClientConfig = {"connect_timeout": "10 seconds", "timeout": "10 minutes", "allow_http": True}
         below = checked_key(prefix) if prefix else None
-        backend = S3Store(parts.netloc, prefix=below, client_options=options)
-        return ObjectStore(backend, presigner=Presigner(parts.netloc, below, public_endpoint))
+        keys: S3Config = {}
+        if credentials is not None:
+            keys = {
+                "access_key_id": credentials.access_key_id or "",
+                "secret_access_key": credentials.secret_access_key or "",
+            }
+        backend = S3Store(parts.netloc, prefix=below, config=keys, client_options=options)
+        presigner = Presigner(parts.netloc, below, public_endpoint, credentials)
+        return ObjectStore(backend, presigner=presigner)
     raise InvalidInput(
         "the storage address must be file:///folder or s3://bucket/prefix", field="storage_url"
     )

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+import httpx
 import pytest
 
 from core.errors import StorageError
+from core.storage.presigned import Credentials
 from core.storage.sealed import seal, unseal
 from core.storage.store import CHUNK_BYTES, ObjectStore, open_store
 from tests.support.s3_server import Bucket, reached_by, server
@@ -99,3 +101,20 @@ def test_refusals_are_storage_errors(store: ObjectStore, bucket: Bucket) -> None
         store.put("y", [b"y"])
     with pytest.raises(StorageError):
         list(store.list("x"))
+
+
+def test_credentials_can_be_given_where_the_environment_has_none(
+    store: ObjectStore, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = Credentials(os.environ["AWS_ACCESS_KEY_ID"], os.environ["AWS_SECRET_ACCESS_KEY"])
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    given = open_store("s3://graphs", credentials=own)
+    given.put("a", [b"x"])
+    assert bucket.objects["a"] == b"x"
+    for key, status in ((own, 200), (Credentials(own.access_key_id, "another"), 403)):
+        presigner = open_store("s3://graphs", credentials=key).presigner
+        assert presigner is not None
+        url = presigner.download("a", file_name="a", media_type="text/plain", seconds=60)
+        assert httpx.get(url).status_code == status
+    assert "another" not in repr(key)
