@@ -4,11 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo up test test-slow lint format bench clean
+.PHONY: help demo up secrets test test-slow lint format bench clean
 
 help:
 	@echo "make demo       publish the example graph through the HTTP API, from nothing"
 	@echo "make up         run the whole service on this machine until Ctrl-C"
+	@echo "make secrets    the secrets that docker-compose.yml reads, made at random where missing"
 	@echo "make test       lint, then the whole test suite"
 	@echo "make test-slow  the tests that take minutes"
 	@echo "make lint       ruff, mypy, import contracts, file lengths"
@@ -26,6 +27,9 @@ demo: $(READY)
 
 up: $(READY)
 	@$(BIN)/python -m deploy.local
+
+secrets:
+	@sh deploy/compose/secrets.sh
 
 test: lint
 	$(BIN)/python -m pytest -n 2 --dist loadfile

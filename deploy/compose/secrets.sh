@@ -1,0 +1,42 @@
+#!/bin/sh
+# Makes every secret of docker-compose.yml that is missing, at random. What is there is never changed: the master
+# key opens every stored graph, so keep a copy of this folder where the machine's backups are not.
+set -eu
+umask 077
+
+folder=$(dirname "$0")/secrets
+mkdir -p "$folder"
+
+random() { od -A n -t x1 -N "$1" /dev/urandom | tr -d ' \n'; }
+make() { [ -e "$folder/$1" ] || printf '%s' "$2" > "$folder/$1"; }
+value() { cat "$folder/$1"; }
+
+for name in postgres_superuser postgres_migrator postgres_app postgres_reader grafana_admin; do
+    make "${name}_password" "$(random 24)"
+done
+for name in master_key fingerprint_key head_signing_key; do
+    make "graphveil_$name" "$(random 32)"
+done
+make redis_password "$(random 24)"
+make graphveil_storage_access_key_id "$(random 10)"
+make graphveil_storage_secret_access_key "$(random 24)"
+
+make graphveil_database_url "postgresql+psycopg://graphveil_app:$(value postgres_app_password)@postgres/graphveil"
+make graphveil_migrator_url \
+    "postgresql+psycopg://graphveil_migrator:$(value postgres_migrator_password)@postgres/graphveil"
+make graphveil_redis_url "redis://:$(value redis_password)@redis:6379/0"
+make redis_configuration "requirepass $(value redis_password)
+dir /data
+appendonly yes
+maxmemory-policy noeviction
+"
+make storage_identities "{\"identities\": [{\"name\": \"graphveil\", \"credentials\": [{\"accessKey\": \"$(
+    value graphveil_storage_access_key_id)\", \"secretKey\": \"$(
+    value graphveil_storage_secret_access_key)\"}], \"actions\": [\"Read:graphveil\", \"Write:graphveil\",
+    \"List:graphveil\", \"Tagging:graphveil\"]}]}"
+
+# Compose hands a file to a container as it stands. The processes there run under ids of their own, so the
+# files are readable; the folder is not.
+chmod 700 "$folder"
+chmod 644 "$folder"/*
+echo "The secrets are in $folder."
