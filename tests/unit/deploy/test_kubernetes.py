@@ -1,0 +1,130 @@
+"""The Kubernetes manifests: restricted pods, closed networks, commands and settings that exist."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from core.jobs.models import JobState
+from core.settings import Settings
+from deploy.local.processes import COMMANDS
+
+FOLDER = Path(__file__).resolve().parents[3] / "deploy" / "kubernetes"
+SETTINGS = {f"GRAPHVEIL_{field.upper()}" for field in Settings.model_fields} | {"GRAPHVEIL_SECRETS_FOLDER"}
+
+
+def documents() -> Iterator[tuple[Path, dict[str, Any]]]:
+    for path in sorted(FOLDER.rglob("*.yaml")):
+        for document in yaml.safe_load_all(path.read_text()):
+            yield path, document
+
+
+ALL = [document for _, document in documents()]
+PODS = {
+    document["metadata"]["name"]: document["spec"]["template"]
+    for document in ALL
+    if document["kind"] in ("Deployment", "Job")
+}
+each = pytest.mark.parametrize("name", PODS)
+
+
+def of_kind(kind: str) -> list[dict[str, Any]]:
+    return [document for document in ALL if document["kind"] == kind]
+
+
+def test_every_file_is_named_by_a_kustomization_of_its_folder():
+    for path in sorted(FOLDER.rglob("kustomization.yaml")):
+        stated = yaml.safe_load(path.read_text())
+        own = {other.name for other in path.parent.glob("*.yaml")} - {"kustomization.yaml"}
+        assert own == {name for name in stated["resources"] if name.endswith(".yaml")}
+        for name in (*stated["resources"], *stated.get("components", ())):
+            assert (path.parent / name).exists(), name
+
+
+@each
+def test_pods_are_restricted(name: str):
+    pod = PODS[name]["spec"]
+    assert pod["automountServiceAccountToken"] is False
+    assert pod["enableServiceLinks"] is False
+    assert pod["securityContext"] == {
+        "runAsNonRoot": True,
+        "runAsUser": 10001,
+        "runAsGroup": 10001,
+        "fsGroup": 10001,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    (container,) = pod["containers"]
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert set(container["resources"]) == {"requests", "limits"}
+    assert "memory" in container["resources"]["limits"]
+
+
+@each
+def test_commands_are_modules_and_variables_are_settings(name: str):
+    (container,) = PODS[name]["spec"]["containers"]
+    command = container.get("command")
+    if name in COMMANDS and command is not None:
+        assert command == ["python", *COMMANDS[name][1:]]
+    elif command is not None:
+        assert importlib.util.find_spec(command[2]) is not None
+    for variable in container.get("env", []):
+        assert variable["name"] in SETTINGS
+    for configuration in of_kind("ConfigMap"):
+        assert {key for key in configuration["data"] if key.startswith("GRAPHVEIL_")} <= SETTINGS
+
+
+def test_every_process_of_the_local_stack_has_a_deployment():
+    assert set(COMMANDS) | {"worker-gpu", "migrations"} == set(PODS)
+
+
+def test_a_worker_is_given_the_time_that_its_child_has_and_more():
+    (configuration,) = of_kind("ConfigMap")
+    grace = int(configuration["data"]["GRAPHVEIL_GRACE_SECONDS"])
+    for name in ("worker", "worker-gpu"):
+        assert PODS[name]["spec"]["terminationGracePeriodSeconds"] >= grace + 30
+        (container,) = PODS[name]["spec"]["containers"]
+        memory = int(next(v["value"] for v in container["env"] if v["name"] == "GRAPHVEIL_JOB_MEMORY_BYTES"))
+        assert container["resources"]["limits"]["memory"] == "12Gi"
+        assert memory + 2 * 2**30 <= 12 * 2**30
+    gpu = PODS["worker-gpu"]["spec"]["containers"][0]
+    assert gpu["resources"]["limits"]["nvidia.com/gpu"] == "1"
+
+
+def test_nothing_is_open_that_no_policy_names():
+    policies = {policy["metadata"]["name"]: policy["spec"] for policy in of_kind("NetworkPolicy")}
+    assert policies["nothing"] == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
+    for name in ("worker", "worker-gpu"):
+        assert "graphveil/internet" not in PODS[name]["metadata"]["labels"]
+    reaching = {name for name, pod in PODS.items() if "graphveil/internet" in pod["metadata"]["labels"]}
+    assert reaching == {"webhooks"}
+    for spec in policies.values():
+        for rule in (*spec.get("ingress", ()), *spec.get("egress", ())):
+            assert rule["ports"]
+            assert rule.get("from", rule.get("to"))
+
+
+def test_selectors_meet_their_pods():
+    labels = [pod["metadata"]["labels"] for pod in PODS.values()]
+    for kind in ("Service", "PodDisruptionBudget"):
+        for document in of_kind(kind):
+            selector = document["spec"]["selector"]
+            wanted = selector.get("matchLabels", selector)
+            assert any(wanted.items() <= given.items() for given in labels), document["metadata"]
+
+
+def test_workers_scale_on_the_states_of_work_that_is_not_done():
+    (scaled,) = of_kind("ScaledObject")
+    (trigger,) = scaled["spec"]["triggers"]
+    query = trigger["metadata"]["query"]
+    for state in JobState:
+        counted = state in (JobState.QUEUED, JobState.RUNNING, JobState.PUBLISHING, JobState.CANCELLING)
+        assert (f"'{state}'" in query) == counted
