@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import sys
+
 from api import processes
 from core import logging
 from core.settings import get_settings
+from core.workflows.startup import may_start
 
 
-def main() -> None:
-    """Serves until it is told to stop; requests under way are finished first.
+def main() -> int:
+    """The exit code. Serves until it is told to stop; requests under way are finished first.
 
     Metrics have their own listener, so that no rule of a public proxy can expose them by mistake.
     """
     settings = get_settings()
     logging.configure(json_lines=settings.log_json, level=settings.log_level)
+    if not may_start(settings):
+        return 1
     processes.supervise(settings)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -6,6 +6,7 @@ PostgreSQL is the truth: claims decide who works, leases who has stopped, the re
 from __future__ import annotations
 
 import mmap
+import subprocess
 import sys
 from typing import Any
 
@@ -42,6 +43,12 @@ _drain = mmap.mmap(-1, 1)
 def draining() -> bool:
     """Whether this worker was asked to stop."""
     return _drain[0] == 1
+
+
+@signals.worker_init.connect
+def _start_only_with_a_whole_ledger(**_: Any) -> None:
+    if subprocess.run([sys.executable, "-m", "worker.preflight"], check=False).returncode != 0:
+        raise SystemExit(1)
 
 
 @signals.worker_shutting_down.connect

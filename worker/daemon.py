@@ -8,6 +8,7 @@ from core import logging
 from core.logging import get_logger
 from core.settings import get_settings
 from core.workflows.context import Services, open_services
+from core.workflows.startup import may_start
 from worker.stopping import Stopping
 
 log = get_logger(__name__)
@@ -17,6 +18,8 @@ def serve(name: str, run: Callable[[Services, Stopping], None]) -> int:
     """The exit code, once ``run`` has returned. The log says ``name_started`` and ``name_stopped``."""
     settings = get_settings()
     logging.configure(json_lines=settings.log_json, level=settings.log_level)
+    if not may_start(settings):
+        return 1
     services = open_services(settings)
     stopping = Stopping()
     log.info(f"{name}_started")

@@ -1,7 +1,7 @@
 """``python -m worker.once run|ingest|evaluate|audit ID``: one piece of work without a broker, then the end.
 
 For schedulers that start one container a job. The exit code is 0 when the work was taken, 3 when it was not
-free.
+free, 1 when the ledger has forgotten what was signed.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import sys
 from core import logging
 from core.outbox.models import Topic
 from core.settings import get_settings
+from core.workflows.startup import may_start
 from worker.process import open_process
 from worker.stopping import Stopping
 from worker.work import take
@@ -27,6 +28,8 @@ def main() -> int:
     asked = parser.parse_args()
     settings = get_settings()
     logging.configure(json_lines=settings.log_json, level=settings.log_level)
+    if not may_start(settings):
+        return 1
     taken = take(open_process(settings), Topic(asked.topic), asked.subject_id, Stopping())
     return 0 if taken else NOT_FREE
 

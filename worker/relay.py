@@ -21,6 +21,7 @@ from core.failpoints import reach
 from core.logging import get_logger
 from core.outbox import service as outbox
 from core.settings import Settings, get_settings
+from core.workflows.startup import may_start
 from worker.stopping import Stopping
 from worker.tasks import task_name
 
@@ -95,6 +96,8 @@ def main() -> int:
     settings = get_settings()
     logging.configure(json_lines=settings.log_json, level=settings.log_level)
     failpoints.arm(settings.failpoints)
+    if not may_start(settings):
+        return 1
     stopping = Stopping()
     log.info("relay_started")
     run(settings, app, stopping)
