@@ -1,0 +1,23 @@
+#!/bin/sh
+# backup.sh FOLDER: FOLDER/<UTC time>/ holds a dump of the database, the ledger's signed heads of the moment before,
+# and the digests of both. The folder appears whole or not at all.
+#
+# Where the database is, libpq is told (PGHOST, PGPORT, PGUSER, PGPASSFILE or PGPASSWORD, PGDATABASE), by a role that
+# reads every table. The heads are made by GRAPHVEIL_EXPORT, by default the auditor of this installation, under the
+# service's own settings. The object storage has its own backup: it holds what is sealed, and the heads once more.
+set -eu
+umask 077
+
+[ $# -eq 1 ] || { echo "usage: backup.sh FOLDER" >&2; exit 2; }
+made=$(date -u +%Y-%m-%dT%H%M%SZ)
+target=$1/$made
+partial=$1/.$made.partial
+mkdir -p "$partial"
+trap 'rm -rf "$partial"' EXIT
+
+# Heads first: whatever is spent meanwhile, the dump knows at least what they say.
+${GRAPHVEIL_EXPORT:-python -m worker.auditor --export} > "$partial/heads.json"
+pg_dump --format=custom --no-owner --no-privileges --file="$partial/database.dump"
+(cd "$partial" && sha256sum database.dump heads.json > SHA256SUMS)
+mv "$partial" "$target"
+echo "$target"
