@@ -11,9 +11,13 @@ import sys
 from typing import Any
 
 from celery import Celery, signals
+from kombu import Queue
 
 from core import logging
 from core.settings import get_settings
+
+WORK, CHECKS = "graphveil", "graphveil-checks"
+"""The queues: what callers wait for, and what looks at releases afterwards (comparisons, audits)."""
 
 settings = get_settings()
 
@@ -21,7 +25,10 @@ app = Celery("graphveil", broker=settings.redis_url, include=["worker.tasks"])
 app.conf.update(
     accept_content=["json"],
     task_serializer="json",
-    task_default_queue="graphveil",
+    # Releases go first where a worker serves both queues, as it does unless it is started with -Q.
+    task_queues=[Queue(WORK), Queue(CHECKS)],
+    task_default_queue=WORK,
+    task_routes={"graphveil.evaluate": CHECKS, "graphveil.audit": CHECKS},
     task_acks_late=False,  # a lost worker is noticed by its lease, not by the broker
     task_ignore_result=True,
     task_publish_retry=False,  # the relay keeps what could not be sent
@@ -33,7 +40,12 @@ app.conf.update(
     worker_enable_remote_control=False,
     worker_send_task_events=False,
     broker_connection_retry_on_startup=True,
-    broker_transport_options={"socket_connect_timeout": 5, "socket_timeout": 30, "health_check_interval": 10},
+    broker_transport_options={
+        "queue_order_strategy": "priority",
+        "socket_connect_timeout": 5,
+        "socket_timeout": 30,
+        "health_check_interval": 10,
+    },
 )
 
 # One byte that the pool processes share with their parent: it lives in memory mapped before they are forked.
