@@ -42,8 +42,9 @@ MAX_EXPONENT = 700.0
 FLIPS = "edgerand"
 SINGLE = ("dcsbm", "psgraph", "privgraph", "ldpgen", "dgg", "dp_dk", "tmf", "lapgraph", "edgerand")
 SMALL = ("degree_triangle", *SINGLE)
-STREAM = ("keyframe", "psgraph", "dcsbm", "dgg", "dp_dk", "privgraph", "tmf", "lapgraph", "edgerand")
-FLAT = ("tmf", "edgerand", "lapgraph")
+TIMED = ("anchored", *SINGLE)
+STREAM = ("keyframe", "psgraph", "anchored", "dcsbm", "dgg", "dp_dk", "privgraph", "tmf", "lapgraph", "edgerand")
+TYPED = ("anchored", "tmf", "edgerand", "lapgraph")
 
 
 @dataclass(frozen=True)
@@ -105,9 +106,9 @@ def _preferred(public: PublicFacts, nodes: Mapping[str, int]) -> tuple[tuple[str
     """Methods in order of preference, and what speaks for that order."""
     relations = [public.schema.edge_type(name) for name in public.edge_types]
     if any(relation.directed or not relation.homogeneous for relation in relations):
-        return FLAT, (
-            "A relation is directed or joins two node types: the methods that model communities and degrees "
-            "are for undirected relations inside one type, so pairs are perturbed one by one."
+        return TYPED, (
+            "A relation is directed or joins two node types: the degrees of both sides are paid for, and at "
+            "larger epsilons which pairs are linked, by noisy bits of them."
         )
     if public.unit is Unit.W_EVENT or public.tick is not None:
         return STREAM, (
@@ -119,14 +120,18 @@ def _preferred(public: PublicFacts, nodes: Mapping[str, int]) -> tuple[tuple[str
             "Unit pair divides epsilon over all snapshots: what holds over several of them is read once and "
             "kept, where the method can."
         )
-    each = "Every snapshot may spend the whole epsilon" if public.schema.temporal else "A static graph"
     largest = max(nodes[relation.source] for relation in relations)
-    if not public.schema.temporal and largest <= SMALL_NODES and _sparse(relations, nodes):
+    if public.schema.temporal:
+        return TIMED, (
+            "Every snapshot may spend the whole epsilon: its degrees come out almost exact, and noisy bits of "
+            "its pairs say more than communities."
+        )
+    if largest <= SMALL_NODES and _sparse(relations, nodes):
         return SMALL, (
             f"A static graph of at most {SMALL_NODES} nodes: too few edges to find communities in, so a "
             "model of its degrees and triangles comes closest."
         )
-    return SINGLE, f"{each}: a model of degrees, communities and triangles comes closest."
+    return SINGLE, "A static graph: a model of degrees, communities and triangles comes closest."
 
 
 def _sparse(relations: list[EdgeType], nodes: Mapping[str, int]) -> bool:

@@ -45,7 +45,7 @@ def first_of(names: tuple[str, ...]) -> str:
 
 def test_every_preference_is_installed():
     known = set(registry.generators())
-    for order in (choice.SINGLE, choice.SMALL, choice.STREAM, choice.FLAT):
+    for order in (choice.SINGLE, choice.SMALL, choice.TIMED, choice.STREAM, choice.TYPED):
         assert set(order) <= known
         assert len(set(order)) == len(order)
 
@@ -67,9 +67,9 @@ def test_a_declared_bound_says_that_a_small_graph_is_dense():
 def test_streams_and_snapshots():
     stream = facts(unit=Unit.W_EVENT, steps=20, window=5)
     assert chosen(stream).method == first_of(choice.STREAM)
-    assert chosen(facts(unit=Unit.EVENT, steps=20)).method == first_of(choice.SINGLE)
+    assert chosen(facts(unit=Unit.EVENT, steps=20)).method == first_of(choice.TIMED)
     # A grid of a few small snapshots is no small static graph.
-    assert chosen(facts(unit=Unit.EVENT, steps=20, nodes=100)).method == first_of(choice.SINGLE)
+    assert chosen(facts(unit=Unit.EVENT, steps=20, nodes=100)).method == first_of(choice.TIMED)
     paired = chosen(facts(unit=Unit.PAIR, steps=20))
     assert Unit.PAIR in registry.get(paired.method).units
 
@@ -83,14 +83,14 @@ def test_one_snapshot_of_a_live_stream_gets_a_method_that_publishes_streams():
 @pytest.mark.parametrize("unit", [Unit.EDGE, Unit.EVENT])
 def test_directed_and_bipartite_relations_get_what_takes_them(declared: dict[str, Any], unit: Unit):
     found = chosen(facts(unit=unit, steps=3 if unit.temporal else None, **declared))
-    assert found.method == first_of(choice.FLAT)
+    assert found.method == first_of(choice.TYPED)
     accepts = registry.get(found.method).accepts
     assert accepts.directed
     assert accepts.bipartite
 
 
 def test_a_directed_functional_relation_under_pair_is_taken_too():
-    assert chosen(facts(unit=Unit.PAIR, steps=3, directed=True)).method in choice.FLAT
+    assert chosen(facts(unit=Unit.PAIR, steps=3, directed=True)).method in choice.TYPED
 
 
 def test_randomised_response_from_the_declared_bound():

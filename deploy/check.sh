@@ -1,0 +1,41 @@
+#!/bin/sh
+# What can be said of images, compose file and manifests without a container engine. Run by `make check-deploy`.
+#
+# Needs hadolint, check-jsonschema and kubernetes-validate (from PyPI, installed by make), and, where they are found,
+# uses kustomize (the overlay as it is applied) and promtool (rules, and their unit tests).
+set -eu
+cd "$(dirname "$0")/.."
+
+say() { printf '%s\n' "== $*"; }
+
+say "Dockerfiles"
+hadolint Dockerfile.api Dockerfile.worker
+
+say "docker-compose.yml"
+check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml
+
+say "shell scripts"
+for script in deploy/*.sh deploy/*/*.sh; do
+    sh -n "$script"
+    if command -v shellcheck > /dev/null; then shellcheck "$script"; fi
+done
+
+say "Kubernetes manifests, each file"
+for file in deploy/kubernetes/base/*.yaml deploy/kubernetes/components/gpu/*.yaml deploy/kubernetes/overlays/*/*.yaml; do
+    case $file in */kustomization.yaml) ;; *) kubernetes-validate --strict --quiet "$file" ;; esac
+done
+
+if command -v kustomize > /dev/null; then
+    say "Kubernetes manifests, as the example overlay applies them"
+    kustomize build deploy/kubernetes/overlays/example > /dev/null
+else
+    say "kustomize is not installed: the overlay was not built"
+fi
+
+if command -v promtool > /dev/null; then
+    say "Prometheus"
+    (cd deploy/prometheus && promtool check config --syntax-only prometheus.yml && promtool check rules rules/*.yml \
+        && promtool test rules tests/*.yml)
+else
+    say "promtool is not installed: rules were not checked by Prometheus itself"
+fi
