@@ -166,20 +166,26 @@ class PrivacyPlan:
         PAIR: sum of all s(c). W_EVENT: the dearest untimed type, plus the dearest window of ``window``
         consecutive steps, each step at its dearest type (one edge per timestamp); windows that reach past the
         grid hold a subset of one inside it, so they cost no more. O(allotments + steps).
+
+        Where Rényi curves are converted, EDGE and EVENT convert each cell's by itself: whatever edge two
+        neighbours differ in, it lies in one cell, fixed before anything is drawn; the other cells' outputs
+        have one law given what was put out before, so the release is (epsilon, delta) of that cell's curve
+        alone. The other units mix cells, and convert the curve of the sum.
         """
         kind = self.kind
         if kind is GuaranteeKind.NONE:
             return Cost(None, 0, kind, None, 0)
         if kind is GuaranteeKind.APPROXIMATE:
-            nano = (
-                accountant.nano_epsilon(self._curve(accountant.ORDERS), self.delta_atto)
-                if self.delta_atto
-                else None
-            )
+            nano = self._approximate_nano_epsilon() if self.delta_atto else None
             return Cost(nano, self.delta_atto, kind, None, 0)
         sums = {key: sum(pure_nano_epsilon(e) or 0 for e in events) for key, events in self.cells.items()}
         total, per_step, untimed = _by_unit(sums, self.unit, self.window, self.steps)
         return Cost(total, 0, kind, tuple(per_step) if self.unit.temporal else None, untimed)
+
+    def _approximate_nano_epsilon(self) -> int:
+        if self.unit not in (Unit.EDGE, Unit.EVENT):
+            return accountant.nano_epsilon(self._curve(accountant.ORDERS), self.delta_atto)
+        return max(_cell_nano_epsilon(events, self.delta_atto) for events in set(self.cells.values()))
 
     def _curve(self, orders: Sequence[float]) -> list[float]:
         """The plan's Rényi divergence bound per order, by the same rules of the unit as :meth:`cost`.
@@ -258,6 +264,15 @@ class PrivacyPlan:
                 allotments = tuple(_allotment(row) for row in rows)
                 return cls(method, Unit(unit), window, steps, allotments, delta, first)
         raise InvalidInput("not a privacy plan", field="plan")
+
+
+def _cell_nano_epsilon(events: tuple[Event, ...], delta_atto: int) -> int:
+    """What one cell's events cost: their sum where all are pure, else their curve converted at delta."""
+    pure = [pure_nano_epsilon(event) for event in events]
+    if None not in pure:
+        return sum(nano or 0 for nano in pure)
+    curve = accountant.cell_curve(events, accountant.ORDERS)
+    return accountant.nano_epsilon([float(x) for x in curve], delta_atto)
 
 
 def _allotment(value: Any) -> Allotment:

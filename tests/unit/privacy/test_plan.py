@@ -93,6 +93,31 @@ def test_approximate_cost_and_kind():
     assert named.spend("basic", ()) == {"epsilon": named.cost().nano_epsilon, "delta": ATTO_DELTA}
 
 
+@pytest.mark.parametrize("unit", [Unit.EDGE, Unit.EVENT])
+def test_an_edge_of_one_cell_pays_that_cell_alone(unit):
+    """A pure cell costs its epsilon, not its curve's; the dearest cell's conversion is the plan's."""
+    rows = [("a", None, 4 * NANO), ("b", None, GaussianEvent(2)), ("b", None, NANO // 10), ("c", None, 7)]
+    steps = 1
+    if unit.temporal:
+        rows, steps = [*rows, ("t", 0, GaussianEvent(3)), ("t", 1, GaussianEvent(1))], 2
+
+    def cost(chosen):
+        return plan(unit, chosen, steps=steps, delta_atto=ATTO_DELTA).cost().nano_epsilon
+
+    alone = [cost([row for row in rows if row[:2] == cell]) for cell in {row[:2] for row in rows}]
+    assert 4 * NANO in alone
+    assert cost(rows) == max(alone)
+    assert cost([*rows, ("a", None, 90 * NANO)]) == 94 * NANO
+
+
+def test_units_that_mix_cells_convert_the_sum():
+    rows = [("t", 0, GaussianEvent(2)), ("t", 1, GaussianEvent(2))]
+    both = plan(Unit.PAIR, rows, steps=2, delta_atto=ATTO_DELTA).cost().nano_epsilon
+    twice = plan(Unit.EVENT, [("t", 0, Composed((GaussianEvent(2),) * 2))], steps=2, delta_atto=ATTO_DELTA)
+    assert both == twice.cost().nano_epsilon
+    assert both > plan(Unit.EVENT, rows, steps=2, delta_atto=ATTO_DELTA).cost().nano_epsilon
+
+
 def test_gaussian_cost_matches_the_textbook():
     """RDP of sigma = 5 at delta 1e-6: epsilon below the classical conversion and above the exact 0.92."""
     nano = plan(Unit.EDGE, [("a", None, GaussianEvent(5))], delta_atto=ATTO_DELTA).cost().nano_epsilon
