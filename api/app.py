@@ -7,13 +7,13 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 from anyio import to_thread
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
 from starlette.types import Scope
 
 from api import openapi, problems, streaming
 from api.event_streams import EventStreams
 from api.limits import Limits
-from api.metrics import HttpMetrics, package_version
+from api.metrics import HttpMetrics
 from api.middleware import BodyLimit, Boundary
 from api.routes import (
     approvals,
@@ -38,12 +38,34 @@ from api.routes import (
 )
 from api.routes import problems as problem_pages
 from core.settings import Settings
+from core.version import package_version
 from core.workflows.authenticate import Authenticator
 from core.workflows.context import Services, open_services
 from core.workflows.job_events import changes_behind
 
 PREFIXES = ("/v1", "")
 """Every route is served under each; the first is the documented one."""
+
+RESOURCES = (
+    jobs,
+    datasets,
+    uploads,
+    budgets,
+    ledger,
+    methods,
+    events,
+    samples,
+    releases,
+    streams,
+    audits,
+    approvals,
+    policies,
+    proposals,
+    quotas,
+    keys,
+    me,
+    webhooks,
+)
 
 
 def create_app(services: Settings | Services) -> FastAPI:
@@ -85,37 +107,18 @@ def create_app(services: Settings | Services) -> FastAPI:
         seconds=opened.settings.body_seconds,
     )
     app.add_middleware(Boundary, metrics=metrics, max_header_bytes=opened.settings.max_header_bytes)
-    for prefix in PREFIXES:
-        app.include_router(_resources(), prefix=prefix, include_in_schema=prefix == PREFIXES[0])
+    # Routes are tried one after another, twice for each router around them: none around these, jobs first.
+    for module in RESOURCES:
+        for prefix in PREFIXES:
+            app.include_router(
+                module.router,
+                prefix=prefix,
+                include_in_schema=prefix == PREFIXES[0],
+                responses=openapi.EVERYWHERE,
+            )
     app.include_router(health.router)
     app.include_router(problem_pages.router)
     return app
-
-
-def _resources() -> APIRouter:
-    router = APIRouter(responses=openapi.EVERYWHERE)
-    for module in (
-        datasets,
-        uploads,
-        budgets,
-        ledger,
-        methods,
-        jobs,
-        events,
-        samples,
-        releases,
-        streams,
-        audits,
-        approvals,
-        policies,
-        proposals,
-        quotas,
-        keys,
-        me,
-        webhooks,
-    ):
-        router.include_router(module.router)
-    return router
 
 
 def _streams(scope: Scope) -> bool:

@@ -8,11 +8,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+import psycopg
 from psycopg import InterfaceError, OperationalError
 from sqlalchemy import Dialect, Engine, create_engine, event, make_url
 from sqlalchemy.exc import InvalidatePoolError
 from sqlalchemy.orm import Session, sessionmaker
 from sqlalchemy.pool import ConnectionPoolEntry
+
+from core.db.bell import Bell
 
 # What a connection is given unless the address says otherwise. A server that went away without a word is
 # noticed within half a minute, not after the operating system's quarter of an hour; and a process that stops
@@ -32,6 +35,26 @@ RESTED_SECONDS = 5.0
 """A connection that has not been used for longer is asked before its next use; a look is enough otherwise."""
 
 _USED_AT = "graphveil_used_at"
+_RUNG = "graphveil_rung"
+
+
+class BriefCursor(psycopg.Cursor[Any]):
+    """A cursor that tells the names and types of its columns and nothing else about them.
+
+    Every result is asked for its description. The driver's own makes an object of each column, whose looks at
+    the types take a tenth of a submission.
+    """
+
+    @property
+    def description(self) -> list[Any] | None:
+        """As PEP 249 has it: seven items for each column; None for a statement without rows."""
+        result = self.pgresult
+        if result is None or not result.nfields:
+            return None
+        return [
+            ((result.fname(at) or b"").decode(), result.ftype(at), None, None, None, None, None)
+            for at in range(result.nfields)
+        ]
 
 
 def make_engine(url: str, *, pool_size: int = POOL_SIZE) -> Engine:
@@ -43,7 +66,8 @@ def make_engine(url: str, *, pool_size: int = POOL_SIZE) -> Engine:
         pool_size=pool_size,
         max_overflow=0,
         hide_parameters=True,
-        connect_args={name: value for name, value in CONNECTION.items() if name not in given},
+        connect_args={"cursor_factory": BriefCursor}
+        | {name: value for name, value in CONNECTION.items() if name not in given},
     )
     event.listen(engine, "checkin", _note_use)
     event.listen(engine, "checkout", _alive(engine.dialect))
@@ -55,17 +79,30 @@ class Database:
 
     def __init__(self, url: str, *, pool_size: int = POOL_SIZE) -> None:
         self.engine = make_engine(url, pool_size=pool_size)
+        self.bell = Bell(make_engine(url, pool_size=1))
         self._sessions = sessionmaker(self.engine, expire_on_commit=False)
 
     @contextmanager
     def transaction(self) -> Iterator[Session]:
-        """A session whose work is committed as a whole at the end, or rolled back on any error."""
-        with self._sessions() as session, session.begin():
-            yield session
+        """A session whose work is committed as a whole at the end, or rolled back on any error.
+
+        After the commit the channels of :func:`ring_at_commit` are rung.
+        """
+        with self._sessions() as session:
+            with session.begin():
+                yield session
+            for channel in session.info.get(_RUNG, ()):
+                self.bell.ring(channel)
 
     def dispose(self) -> None:
-        """Every pooled connection is closed."""
+        """Every connection is closed, the bell's after what was rung."""
+        self.bell.close()
         self.engine.dispose()
+
+
+def ring_at_commit(session: Session, channel: str) -> None:
+    """Listeners on the channel hear of this transaction once it has committed, and never if it does not."""
+    session.info.setdefault(_RUNG, set()).add(channel)
 
 
 def _note_use(connection: Any, record: ConnectionPoolEntry) -> None:

@@ -5,9 +5,24 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
+from typing import cast as typed
 
-from sqlalchemy import ARRAY, Integer, Select, String, bindparam, cast, func, select, text, true, tuple_
+from sqlalchemy import (
+    ARRAY,
+    Integer,
+    Select,
+    String,
+    Table,
+    bindparam,
+    cast,
+    func,
+    insert,
+    select,
+    true,
+    tuple_,
+)
 from sqlalchemy.orm import Session, aliased
+from sqlalchemy.orm.attributes import set_committed_value
 
 from core.db.base import ROW_LOCK
 from core.jobs import states
@@ -15,7 +30,11 @@ from core.jobs.models import Artifact, ArtifactRole, Evaluation, Job, JobEvent, 
 from core.jobs.states import EvaluationState
 
 # Built once: they are on the way of every submission or poll, and building one costs as much as running it.
-_LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))")
+_LOCK = select(func.pg_advisory_xact_lock(func.hashtextextended(bindparam("name"), 0)))
+_JOBS = typed(Table, Job.__table__)
+_GIVEN = ("created_at", "attempt")  # by the database
+_ADD = insert(_JOBS).returning(*(_JOBS.c[name] for name in _GIVEN))
+_ADDED = tuple(column.name for column in _JOBS.columns if column.name not in _GIVEN)
 _BY_KEY = select(Job).where(Job.tenant == bindparam("tenant"), Job.idempotency_key == bindparam("key"))
 _IDENTICAL = (
     select(Job)
@@ -49,14 +68,18 @@ def lock_key(session: Session, *, tenant: str, key: str) -> None:
     session.execute(_LOCK, {"name": f"job/{tenant}/{key}"})
 
 
-def lock_content(session: Session, content_hash: str) -> None:
-    """No other transaction is between looking this content up and adding its job, until this one ends."""
-    session.execute(_LOCK, {"name": f"content/{content_hash}"})
-
-
 def identical(session: Session, dataset_id: str, content_hash: str) -> Job | None:
     """The dataset's job of that content: a published one where there is any, else the newest under way."""
     return session.scalars(_IDENTICAL, {"dataset_id": dataset_id, "content_hash": content_hash}).one_or_none()
+
+
+def add(session: Session, job: Job) -> None:
+    """The new job is written, and knows what the database gave it. It is no part of the session: the unit of
+    work would cost as much as the statement, on the way of every submission.
+    """
+    given = session.execute(_ADD, {name: getattr(job, name) for name in _ADDED}).one()
+    for name in _GIVEN:
+        set_committed_value(job, name, getattr(given, name))
 
 
 def by_key(session: Session, *, tenant: str, key: str) -> Job | None:

@@ -37,13 +37,14 @@ def reserve(
     expires_in_seconds: float | None,
     team: str | None = None,
     project: str | None = None,
+    once_locked: Callable[[], None] | None = None,
 ) -> str:
     """The amounts are set aside for the job; returns the reservation's id.
 
     ``amounts`` by dimension, integers; none or only zeros means that the job claims no guarantee. They are
     set aside in the account and in its quotas of that team and project, where there are any: in all or in
     none. The reservation runs out after ``expires_in_seconds`` by PostgreSQL's clock unless kept; None:
-    never.
+    never. ``once_locked`` is called under the account's lock, before anything is decided, and may refuse.
 
     Raises NotFound, UnitMismatch, AccountBlocked, AccountExposed (a finite claim on an exposed account),
     InvalidInput, and BudgetExceeded, which names the account or quota that refuses. Three round trips however
@@ -54,6 +55,8 @@ def reserve(
         session, account_id, team if some else None, project if some else None
     )
     account = accounts[0]
+    if once_locked is not None:
+        once_locked()
     check_standing(account, terms_of(account), unit, window)
     asked = checked_amounts(terms_of(account), amounts)
     movements = [_movement(session, each, asked) for each in accounts]
@@ -119,7 +122,8 @@ def charge(
 
     A repetition with the same digests returns the entry; with others it is an InvalidTransition.
     AccountExposed when an unprotected release has voided the claim since it was reserved. ``free``: nothing
-    was reserved and nothing was read (a further sample), so that the row of give-backs goes on.
+    was reserved and nothing was read (a further sample), so that the row of give-backs goes on; an
+    InvalidTransition where something was.
     """
     changes = _unchanged if free else _forget_give_backs
     return _end(session, reservation_id, EntryKind.CHARGE, actor, digests=digests, changes=changes)
@@ -205,6 +209,10 @@ def _end(
             return ended
         raise _ended(ended)
     if kind is EntryKind.CHARGE and any(opened.amounts.values()):
+        if changes is _unchanged:
+            raise InvalidTransition(
+                f"reservation {reservation_id} holds amounts: its charge is not free", id=reservation_id
+            )
         check_unexposed(account)
     # Give-backs and blocks are the domain's alone.
     changed = [changes(account, now), *({} for _ in spanned[1:])]

@@ -4,32 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import timedelta
+from typing import cast
 
-from sqlalchemy import Interval, bindparam, delete, func, insert, select, update
+from sqlalchemy import Interval, Table, bindparam, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
+from core.db.session import ring_at_commit
 from core.outbox.models import OutboxMessage
 
 CHANNEL = "graphveil_outbox"
 
-
-_MESSAGE = (
-    insert(OutboxMessage)
+_ADD = (  # built once
+    insert(cast(Table, OutboxMessage.__table__))
     .values(
         topic=bindparam("topic"),
         subject_id=bindparam("subject_id"),
         not_before=func.now() + bindparam("pause", type_=Interval()),
     )
-    .returning(OutboxMessage.id)
-    .cte("message")
+    .inline()
 )
-_ADD = select(func.pg_notify(CHANNEL, bindparam("topic"))).select_from(_MESSAGE)  # built once
 
 
 def add(session: Session, topic: str, subject_id: str, not_before_seconds: float) -> None:
-    """One message is written, and listeners hear of it at the commit. One round trip."""
+    """One message is written; listeners hear of it after the commit. One round trip."""
     pause = timedelta(seconds=not_before_seconds)
     session.execute(_ADD, {"topic": topic, "subject_id": subject_id, "pause": pause})
+    ring_at_commit(session, CHANNEL)
 
 
 def lock_unsent(session: Session, limit: int) -> list[OutboxMessage]:

@@ -17,7 +17,7 @@ __all__ = ["CHANNEL", "mark_sent", "purge_sent", "ring", "take_unsent"]
 def ring(session: Session, topic: Topic | str, subject_id: str, not_before_seconds: float = 0) -> None:
     """The message leaves once the transaction commits, not before ``not_before_seconds`` have passed.
 
-    Listeners on the channel ``graphveil_outbox`` wake up at the commit. InvalidInput for an unknown topic.
+    Listeners on the channel ``graphveil_outbox`` wake up after the commit. InvalidInput for an unknown topic.
     """
     if topic not in tuple(Topic):
         raise InvalidInput(f"unknown topic {topic!r}", field="topic")

@@ -43,18 +43,16 @@ def earlier(session: Session, prepared: Prepared, request: JobRequest) -> Job | 
     return repository.identical(session, prepared.dataset.id, content_hash(prepared, request.seed))
 
 
-def refuse(session: Session, prepared: Prepared, request: JobRequest) -> str:
-    """The request's content hash, once nothing identical stands; IdenticalRelease where something does.
+def refuse(session: Session, prepared: Prepared, request: JobRequest, content: str) -> None:
+    """Returns while nothing of that content stands; IdenticalRelease where something does.
 
-    Of two identical requests at one moment the second waits for the first, and then finds its job.
+    Needs the lock of the dataset's account, which every job is added under: nothing comes between this look
+    and the job.
     """
-    found = content_hash(prepared, request.seed)
     if not _wants_repeat(request):
-        repository.lock_content(session, found)
-        job = repository.identical(session, prepared.dataset.id, found)
+        job = repository.identical(session, prepared.dataset.id, content)
         if job is not None:
             raise refusal(job)
-    return found
 
 
 def refusal(job: Job) -> IdenticalRelease:

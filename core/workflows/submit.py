@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -120,7 +121,7 @@ def submit_job(
         if earlier is not None:
             return earlier, True
         prepared = prepare(session, principal, request)
-        content = identical.refuse(session, prepared, request)
+        content = identical.content_hash(prepared, request.seed)
         job_id = ids.new_id(ids.JOB)
         settings, waits = services.settings, prepared.needs_approval
         reservation_id = ledger.reserve(
@@ -134,11 +135,12 @@ def submit_job(
             expires_in_seconds=settings.approval_seconds if waits else settings.reservation_seconds,
             team=principal.team,
             project=request.project,
+            # Under the account's lock: of two identical requests the second finds the job of the first.
+            once_locked=partial(identical.refuse, session, prepared, request, content),
         )
         job = _new_job(principal, request, prepared, job_id, reservation_id)
         job.idempotency_key, job.payload_hash, job.content_hash = key, digest, content
-        session.add(job)
-        session.flush()
+        repository.add(session, job)
         if waits:
             announcements.job_came_to(session, job)
         else:

@@ -1,4 +1,4 @@
-"""What callers, workers and the reaper do, each as something that a broken connection can hit at any moment.
+"""What callers, workers and the reaper do, each as something that a broken server can hit at any moment.
 
 An operation is prepared over an unbroken connection, acted out over the wire, and then resolved as its caller
 would: by asking again. ``resolve`` returns what does not hold.
@@ -26,27 +26,39 @@ from core.settings import Settings
 from core.workflows.cancel import cancel_job
 from core.workflows.context import Services, open_services
 from tests.support.proxy import Moment, Wire
-from tests.support.releases import ring_edges
+from tests.support.releases import ring_edges, stored_keys
+from tests.support.shelves import Shelf, StoreMoment, shelf
 from tests.support.streams import rows
 from tests.support.world import CALLER, METHOD, Piece, World
 from worker.reaper import reap_once
 from worker.relay import relay_once
 
-UNAVAILABLE = "/problems/database-unavailable"
+UNAVAILABLE = ("/problems/database-unavailable", "/problems/storage-unavailable")
+Fault = Moment | StoreMoment
 
 
 @dataclass
 class Wired:
-    """The world by way of a wire: its settings, its services, its API with a key for everything."""
+    """The world by way of a wire and of a shelf: its settings, its services, its API with a key for all."""
 
     world: World
     wire: Wire
+    shelf: Shelf
     settings: Settings
     services: Services
     http: TestClient
 
     def call(self, method: str, path: str, **options: Any) -> Any:
         return self.http.request(method, path, **options)
+
+    def breaks(self, moment: Fault) -> Wire | Shelf:
+        """What it is that breaks at such a moment."""
+        return self.wire if isinstance(moment, Moment) else self.shelf
+
+    def rest(self) -> None:
+        """No connection is open: the next operation says the same as the one before, word for word."""
+        self.services.db.engine.dispose()
+        self.world.services.db.engine.dispose()
 
 
 @contextmanager
@@ -59,9 +71,11 @@ def wired(world: World, wire: Wire) -> Iterator[Wired]:
         roles = [Role.CURATOR, Role.REQUESTER]
         token = identity.create_key(session, tenant=CALLER.tenant, name="cut", roles=roles)[1]
     services = open_services(settings)
+    services.db.bell = world.services.db.bell  # it rings beside the wire, at moments of its own
     headers = {"Authorization": f"Bearer {token}"}
-    with TestClient(create_app(services), raise_server_exceptions=False, headers=headers) as http:
-        yield Wired(world, wire, settings, services, http)
+    app = create_app(services)
+    with shelf() as store, TestClient(app, raise_server_exceptions=False, headers=headers) as http:
+        yield Wired(world, wire, store, settings, services, http)
     services.close()
 
 
@@ -74,25 +88,27 @@ class Operation:
     act: Callable[[Wired, Any], Any]
     resolve: Callable[[Wired, Any, Any], list[str]]
 
-    def injected(self, here: Wired, moment: Moment, number: int) -> tuple[bool, list[str]]:
+    def injected(self, here: Wired, moment: Fault, number: int) -> tuple[bool, list[str]]:
         """Whether the cut happened, and what does not hold afterwards."""
-        subject = self.begin(here)
-        here.wire.cut(moment, number)
+        breaks, subject = here.breaks(moment), self.begin(here)
+        here.rest()
+        breaks.cut(moment, number)  # type: ignore[arg-type]
         outcome = self.act(here, subject)
-        fired = here.wire.mend()
+        fired = breaks.mend()
         return fired, self.resolve(here, subject, outcome)
 
-    def length(self, here: Wired, moment: Moment) -> int:
-        """How many moments of the kind the operation has, from what it says to an unbroken connection.
+    def length(self, here: Wired, moment: Fault) -> int:
+        """How many moments of the kind the operation has, from what it says to unbroken servers.
 
-        Of two runs the second: the first may open connections, and look up keys that are then remembered.
+        Of two runs the second: the first may ask what a process asks once.
         """
         self._count(here, moment)
         return self._count(here, moment)
 
-    def _count(self, here: Wired, moment: Moment) -> int:
+    def _count(self, here: Wired, moment: Fault) -> int:
         subject = self.begin(here)
-        with here.wire.counting(moment) as passed:
+        here.rest()
+        with here.breaks(moment).counting(moment) as passed:  # type: ignore[arg-type]
             outcome = self.act(here, subject)
             count = passed()
         flaws = self.resolve(here, subject, outcome)
@@ -101,11 +117,11 @@ class Operation:
 
 
 def _refused(answer: Any) -> list[str]:
-    """A caller whose connection broke is told to try again."""
+    """A caller whom a broken server hit is told to try again."""
     if answer.status_code < 300:
         return []
     problem = answer.json()
-    if (answer.status_code, problem["type"], problem["retryable"]) != (503, UNAVAILABLE, True):
+    if answer.status_code != 503 or problem["type"] not in UNAVAILABLE or not problem["retryable"]:
         return [f"answered {answer.status_code} {problem['type']}"]
     return [] if "Retry-After" in answer.headers else ["no Retry-After"]
 
@@ -127,11 +143,13 @@ def _again(here: Wired, act: Callable[[], Any], first: Any) -> tuple[Any, list[s
 
 def _ends(world: World, piece: Piece, state: str, entries: tuple[list[str], ...] | None = None) -> list[str]:
     """The piece ends in the state, with one of these sequences of ledger entries."""
+    flaws = world.flaws(piece)
     found = world.finish(piece)
-    flaws = world.flaws(piece) + ([] if found == state else [f"ended {found}, not {state}"])
+    flaws += world.flaws(piece) + ([] if found == state else [f"ended {found}, not {state}"])
     if entries is not None and world.entries(piece.subject_id) not in entries:
         flaws.append(f"entries {world.entries(piece.subject_id)}")
-    return flaws
+    left = stored_keys(world.services, f"staging/{piece.subject_id}")
+    return flaws + ([f"left in staging: {left}"] if left else [])
 
 
 KEPT = ["reserve", "charge"]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
 from sqlalchemy import event
 
 from core.identity.models import Role
@@ -33,13 +34,15 @@ def statements(services: Services) -> Iterator[list[str]]:
         event.remove(services.db.engine, "before_cursor_execute", note)
 
 
+@pytest.mark.parametrize(("repeat", "most"), [(False, 9), (True, 8)], ids=["looks for a twin", "does not"])
 def test_a_submission_takes_nine_statements_at_most(
-    house: Tenant, ready_dataset: str, api_services: Services
+    house: Tenant, ready_dataset: str, api_services: Services, repeat: bool, most: int
 ):
     with statements(api_services) as sent:
-        answer = house.submit(ready_dataset, "0.0102")
+        answer = house.submit(ready_dataset, "0.0102", repeat=repeat)
     assert answer.status_code == 202
-    assert len(sent) <= 9, "\n".join(sent)
+    assert len(sent) <= most, "\n".join(sent)
+    assert not [each for each in sent if "notify" in each.lower()]
 
 
 def test_a_repeat_takes_three_statements_at_most(house: Tenant, ready_dataset: str, api_services: Services):

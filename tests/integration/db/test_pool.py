@@ -82,3 +82,18 @@ def test_a_word_of_the_server_does_not_cost_the_connection(pool: Database):
     ):
         assert backend(pool) == pid
     assert asked.call_count == 1
+
+
+def test_results_name_their_columns_and_changes_have_none(pool: Database):
+    with pool.transaction() as session:
+        rows = session.execute(text("SELECT 1 AS one, 'zwei' AS \"größe\"")).mappings().all()
+        assert [dict(row) for row in rows] == [{"one": 1, "größe": "zwei"}]
+        cursor = session.connection().connection.cursor()
+        assert cursor.description is None
+        cursor.execute("SELECT 1::int8 AS one, now() AS two")
+        assert [(column[0], column[1], len(column)) for column in cursor.description] == [
+            ("one", 20, 7),
+            ("two", 1184, 7),
+        ]
+        cursor.execute("CREATE TEMPORARY TABLE brief (a int)")
+        assert cursor.description is None
