@@ -15,16 +15,21 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import structlog
 
 from core.settings import Settings
 from tests.support import postgres
-from tests.support.cuts import OPERATIONS, Wired, wired
-from tests.support.kills import KILLS
+from tests.support.cuts import OPERATIONS, Operation, Wired, wired
+from tests.support.doorbells import KILLED, Doorbell
+from tests.support.kills import KILLS, Kill
 from tests.support.proxy import Moment, wire
-from tests.support.victims import LEDGER
+from tests.support.servers import Postgres, redis
+from tests.support.shelves import StoreMoment
+from tests.support.stops import STOPS
+from tests.support.victims import LEDGER, Watched
 from tests.support.world import World, open_world
 
 Injection = Callable[[], tuple[bool, list[str]]]
@@ -37,7 +42,7 @@ def scene() -> Iterator[Wired]:
         database = cluster.create()
         settings = Settings(
             database_url=cluster.address(database),
-            redis_url="redis://127.0.0.1:1/0",  # nobody rings: the table takes the work itself
+            redis_url="redis://127.0.0.1:1/0",  # the table takes the work itself
             storage_url=(Path(folder) / "objects").as_uri(),
             master_key=secrets.token_hex(32),
             fingerprint_key=secrets.token_hex(32),
@@ -45,8 +50,10 @@ def scene() -> Iterator[Wired]:
             rate_limit_per_minute=0,
             rate_limit_jobs_per_minute=0,
         )
+        server = Postgres(cluster)
+        server.durable(database)  # what is killed must have kept what it said
         world = open_world(settings)
-        with wire(settings.database_url) as made, wired(world, made) as here:
+        with wire(settings.database_url, server) as made, wired(world, made) as here:
             yield here
         world.close()
 
@@ -58,28 +65,36 @@ def spread(count: int, times: int) -> list[int]:
     return [count - (count * k) // times for k in range(times)]
 
 
-def faults(here: Wired, times: int) -> Iterator[tuple[str, list[Injection]]]:
-    """Each fault by name, with its injections."""
+Fault = tuple[str, Callable[[], list[Injection]]]
+"""Its name, and what prepares its injections: that costs a run or two of the operation."""
+
+
+def faults(here: Wired, bell: Doorbell, times: int) -> Iterator[Fault]:
+    """Each fault."""
     for operation in OPERATIONS.values():
-        for moment in Moment:
-            length = operation.length(here, moment)
-            yield (
-                f"connection cut: {operation.name}, {moment.value}",
-                [lambda n=n, o=operation, m=moment: o.injected(here, m, n) for n in spread(length, times)],
-            )
+        for moment in (*Moment, *StoreMoment):
+            what = "object store" if isinstance(moment, StoreMoment) else "connection cut"
+            kind = "PostgreSQL" if isinstance(moment, Moment) and moment.kills else what
+            yield f"{kind}: {operation.name}, {moment.value}", partial(_each, here, operation, moment, times)
     world = here.world
     for kill in KILLS.values():
         for where, watched in (("its lines", kill.watched), ("the ledger's lines", LEDGER)):
-            lines = kill.lines(world, world.settings.work_folder, watched)
-            picked = [lines[n - 1] for n in spread(len(lines), times)]
-            yield (
-                f"kill -9: {kill.name}, {where}",
-                [lambda at=at, k=kill: _killed(world, k.name, at) for at in picked],
-            )
+            yield f"kill -9: {kill.name}, {where}", partial(_lines, world, kill, watched, times)
+    for stop in STOPS.values():
+        yield f"worker stopped: {stop.name}", partial(lambda s: [partial(s.injected, world)] * times, stop)
+    for name, killed in KILLED.items():
+        yield f"Redis killed: {name}", partial(lambda k: [partial(k, bell)] * times, killed)
 
 
-def _killed(world: World, name: str, line: tuple[str, int]) -> tuple[bool, list[str]]:
-    return KILLS[name].injected(world, line)
+def _each(here: Wired, operation: Operation, moment: Moment | StoreMoment, times: int) -> list[Injection]:
+    length = operation.length(here, moment)
+    numbers = spread(length, times) if length else []  # an operation that does not use the store
+    return [partial(operation.injected, here, moment, number) for number in numbers]
+
+
+def _lines(world: World, kill: Kill, watched: Watched, times: int) -> list[Injection]:
+    lines = kill.lines(world, world.settings.work_folder, watched)
+    return [partial(kill.injected, world, lines[number - 1]) for number in spread(len(lines), times)]
 
 
 def main() -> int:
@@ -92,23 +107,29 @@ def main() -> int:
     logging.disable(logging.CRITICAL)
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     ends = time.monotonic() + asked.seconds
-    injected = violated = 0
-    print("| fault | injected | violations |\n|---|---:|---:|")
-    with scene() as here:
-        for name, injections in faults(here, asked.times):
+    totals = [0, 0, 0]
+    print("| fault | injected | happened | violations |\n|---|---:|---:|---:|")
+    with scene() as here, tempfile.TemporaryDirectory() as folder, redis(Path(folder)) as server:
+        for name, prepare in faults(here, Doorbell(here.world, server), asked.times):
             if time.monotonic() > ends:
                 break
             if asked.only not in name:
                 continue
-            outcomes = [inject() for inject in injections]
-            count, broken = sum(fired for fired, _ in outcomes), sum(bool(flaws) for _, flaws in outcomes)
-            injected, violated = injected + count, violated + broken
-            print(f"| {name} | {count} | {broken} |", flush=True)
+            outcomes = [inject() for inject in prepare()]
+            if not outcomes:
+                continue
+            row = (
+                len(outcomes),
+                sum(fired for fired, _ in outcomes),
+                sum(bool(flaws) for _, flaws in outcomes),
+            )
+            totals = [total + count for total, count in zip(totals, row, strict=True)]
+            print(f"| {name} | {' | '.join(map(str, row))} |", flush=True)
             for _, flaws in outcomes:
                 for flaw in flaws:
                     print(f"  {flaw}", file=sys.stderr)
-    print(f"| all | {injected} | {violated} |")
-    return 1 if violated else 0
+    print(f"| all | {' | '.join(map(str, totals))} |")
+    return 1 if totals[2] else 0
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Body, Query, Request, Response
 
 from api import conditional, openapi
 from api.deps import Cursor, IdempotencyKey, PortalDep, ServicesDep
-from api.schemas.jobs import TERMINAL, Job, Jobs, Plan
+from api.schemas.jobs import AWAITING_APPROVAL, TERMINAL, Job, Jobs, Plan
 from api.views import plan_view
 from core import errors
 from core.workflows import job_queries
@@ -79,6 +79,8 @@ def submit(
     if replayed:
         headers[openapi.REPLAYED] = "true"
         view = job_queries.get_job(services, principal, job.id)
+    elif job.state == AWAITING_APPROVAL:
+        view = job_queries.get_job(services, principal, job.id)  # which says until when
     else:
         view = job_queries.new_job(principal, job)
     return conditional.as_json(Job, view, status_code=202, headers=headers)

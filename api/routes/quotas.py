@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Body, Path, Request, Response
+from fastapi import APIRouter, Body, Path, Query, Request, Response
 
 from api import openapi
-from api.deps import CuratorDep, ReaderDep, ServicesDep
+from api.deps import CuratorDep, Cursor, LedgerDep, ReaderDep, ServicesDep
 from api.routes.proposals import LOCATION, address_of
-from api.schemas.budgets import Adjustment, Budget, Grant, NewQuota, Quotas
+from api.schemas.budgets import Adjustment, Budget, Grant, LedgerPage, NewQuota, Quotas
 from api.schemas.policies import Proposal
-from api.views import budget_view
+from api.views import budget_view, ledger_view
 from core import errors
 from core.workflows.adjustments import adjust_budget
 from core.workflows.grants import propose_grant
 from core.workflows.policies import SLUG
-from core.workflows.quotas import list_quotas, open_quota
+from core.workflows.quotas import list_quotas, open_quota, quota_ledger
 
 router = APIRouter(prefix="/datasets/{dataset_id}/budget", tags=["governance"])
 
@@ -85,6 +85,26 @@ def grant(
 def quotas(services: ServicesDep, principal: ReaderDep, dataset_id: str) -> Any:
     """What each team and project with a quota has charged, reserved and left."""
     return {"items": [budget_view(quota) for quota in list_quotas(services, principal, dataset_id)]}
+
+
+@router.get(
+    "/quotas/{scope}/{name}/ledger",
+    response_model=LedgerPage,
+    summary="List the entries of a quota",
+    responses=openapi.refusals(errors.NotFound),
+)
+def quota_entries(
+    services: ServicesDep,
+    principal: LedgerDep,
+    dataset_id: str,
+    scope: Literal["team", "project"],
+    name: Annotated[str, Path(pattern=SLUG, description="The team's or project's name.")],
+    after: Annotated[int, Query(ge=0, le=2**63 - 1, description="Only entries after this number.")] = 0,
+    cursor: Cursor = None,
+    limit: Annotated[int | None, Query(ge=1, le=500, description="Entries on a page.")] = None,
+) -> Any:
+    """Immutable, hash-chained entries, oldest first, as those of the account itself; curators, auditors."""
+    return ledger_view(quota_ledger(services, principal, dataset_id, scope, name, after, cursor, limit))
 
 
 @router.put(

@@ -10,6 +10,7 @@ from pydantic import Field
 from api.schemas.budgets import Budget
 from api.schemas.common import Answer
 
+AWAITING_APPROVAL = "awaiting_approval"
 TERMINAL = frozenset({"published", "failed", "cancelled", "rejected"})
 
 STATES = (
@@ -83,6 +84,10 @@ class Job(Answer):
     policy_version: int = Field(description="The version of the dataset's policy that admitted it.")
     approval: Approval | None = Field(
         default=None, description="What a second person said; null before that, and where nobody was asked."
+    )
+    approval_until: datetime | None = Field(
+        default=None,
+        description="When a job that awaits approval fails unless somebody decides; null for any other.",
     )
     created_at: datetime
     cancel_requested_at: datetime | None

@@ -9,8 +9,8 @@ from pydantic import Field
 from api.schemas.common import Answer
 
 PROBLEMS = (
-    "status, redirect, gone, timeout, unresolved, not_public, unreachable, tls, broken, interrupted or "
-    "deleted."
+    "status, redirect, gone, timeout, unresolved, not_public, unreachable, tls, broken, unsigned, "
+    "interrupted or deleted."
 )
 
 

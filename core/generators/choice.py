@@ -43,7 +43,10 @@ FLIPS = "edgerand"
 SINGLE = ("dcsbm", "psgraph", "privgraph", "ldpgen", "dgg", "dp_dk", "tmf", "lapgraph", "edgerand")
 SMALL = ("degree_triangle", *SINGLE)
 TIMED = ("anchored", *SINGLE)
-STREAM = ("keyframe", "psgraph", "anchored", "dcsbm", "dgg", "dp_dk", "privgraph", "tmf", "lapgraph", "edgerand")
+STREAM = (
+    *("keyframe", "psgraph", "anchored", "dcsbm", "dgg"),
+    *("dp_dk", "privgraph", "tmf", "lapgraph", "edgerand"),
+)
 TYPED = ("anchored", "tmf", "edgerand", "lapgraph")
 
 
@@ -123,8 +126,8 @@ def _preferred(public: PublicFacts, nodes: Mapping[str, int]) -> tuple[tuple[str
     largest = max(nodes[relation.source] for relation in relations)
     if public.schema.temporal:
         return TIMED, (
-            "Every snapshot may spend the whole epsilon: its degrees come out almost exact, and noisy bits of "
-            "its pairs say more than communities."
+            "Every snapshot may spend the whole epsilon: its degrees come out almost exact, and noisy bits "
+            "of its pairs say more than communities."
         )
     if largest <= SMALL_NODES and _sparse(relations, nodes):
         return SMALL, (

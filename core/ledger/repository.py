@@ -209,6 +209,15 @@ def hold_expiry(session: Session, reservation_id: str) -> datetime | None:
     return session.scalar(statement.limit(1))
 
 
+def hold_expiries(session: Session, reservation_ids: Collection[str]) -> dict[str, datetime]:
+    """When each of these runs out, of those that are open and can run out."""
+    if not reservation_ids:
+        return {}
+    statement = select(HOLDS.c.reservation_id, func.min(HOLDS.c.expires_at))
+    statement = statement.where(HOLDS.c.reservation_id.in_(reservation_ids), HOLDS.c.expires_at.is_not(None))
+    return {row[0]: row[1] for row in session.execute(statement.group_by(HOLDS.c.reservation_id))}
+
+
 def keep_hold(session: Session, reservation_id: str) -> bool:
     """The reservation no longer runs out; False when it is not open."""
     kept = session.execute(_KEEP_HOLD, {"reservation": reservation_id})

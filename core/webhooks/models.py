@@ -50,6 +50,7 @@ class Trouble(StrEnum):
     TLS = "tls"
     BROKEN = "broken"
     INTERRUPTED = "interrupted"
+    UNSIGNED = "unsigned"
     DELETED = "deleted"
 
 

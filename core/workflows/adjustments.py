@@ -15,6 +15,7 @@ from core.ledger.terms import order_dimension
 from core.privacy import accountant
 from core.privacy.events import MAX_NANO_EPSILON, NANO, Pure, rdp
 from core.privacy.units import Unit
+from core.workflows import announcements
 from core.workflows.context import Services
 
 
@@ -41,7 +42,8 @@ def adjust_budget(
         if head is not None and head != account.last_hash.hex():
             raise StaleEtag("The account has moved on since you read it; read it again.", id=account.id)
         amounts = amounts_of(account, nano_epsilon, delta_atto)
-        ledger.adjust(session, account.id, amounts=amounts, actor=principal.key_id, reason=reason)
+        with announcements.spending(session, services.settings, dataset):
+            ledger.adjust(session, account.id, amounts=amounts, actor=principal.key_id, reason=reason)
         return ledger.statement(session, account.id)
 
 

@@ -75,26 +75,28 @@ def version_came_to(session: Session, dataset: Dataset, version: DatasetVersion)
 
 
 @contextmanager
-def spending(session: Session, settings: Settings, job: Job) -> Iterator[None]:
-    """Whoever asked will be told when what is charged within makes the job's budget low, or uses it up.
+def spending(session: Session, settings: Settings, spender: Job | Dataset) -> Iterator[None]:
+    """Whoever asked will be told when what is charged within makes the budget low, or uses it up.
 
-    Two charges at the same moment may both tell it. Costs a query where nobody asked.
+    ``spender``: the job whose budget it is, or the dataset. Two charges at the same moment may both tell it.
+    Costs a query where nobody asked.
     """
-    if not repository.subscribed(session, tenant=job.tenant, events=tuple(BUDGET_EVENTS.values())):
+    if not repository.subscribed(session, tenant=spender.tenant, events=tuple(BUDGET_EVENTS.values())):
         yield
         return
-    before = budget_level(ledger.statement(session, job.account_id), settings.budget_low_share)
+    before = budget_level(ledger.statement(session, spender.account_id), settings.budget_low_share)
     yield
-    after = budget_level(ledger.statement(session, job.account_id), settings.budget_low_share)
+    after = budget_level(ledger.statement(session, spender.account_id), settings.budget_low_share)
     for level, event in BUDGET_EVENTS.items():
         if before < level <= after:
-            links = {"budget": f"/v1/datasets/{job.dataset_id}/budget"}
+            dataset_id = spender.dataset_id if isinstance(spender, Job) else spender.id
+            links = {"budget": f"/v1/datasets/{dataset_id}/budget"}
             data = {
-                "dataset_id": job.dataset_id,
-                "account_id": job.account_id,
+                "dataset_id": dataset_id,
+                "account_id": spender.account_id,
                 "state": level.name.lower(),
             }
-            _announce(session, job.tenant, event, {**data, "links": links})
+            _announce(session, spender.tenant, event, {**data, "links": links})
 
 
 def budget_level(statement: AccountStatement, low_share: float) -> Level:

@@ -166,9 +166,14 @@ def ledger(
     start = after if page.place is None else int(page.place[0])
     with services.db.transaction() as session:
         dataset = service.get(session, principal.tenant, dataset_id)
-        found = accounts.entries(session, dataset.account_id, after=start, limit=page.size)
-        more = None if found.next_after is None else page.cursor((found.next_after,))
-        return LedgerPage(found.entries, more)
+        return entries_page(session, dataset.account_id, page, start)
+
+
+def entries_page(session: Session, account_id: str, page: paging.Paging, after: int) -> LedgerPage:
+    """The account's entries that follow ``after``, as far as they fit on the page."""
+    found = accounts.entries(session, account_id, after=after, limit=page.size)
+    more = None if found.next_after is None else page.cursor((found.next_after,))
+    return LedgerPage(found.entries, more)
 
 
 def _views(session: Session, principal: Principal, datasets: Sequence[Dataset]) -> list[DatasetView]:

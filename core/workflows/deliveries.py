@@ -135,7 +135,8 @@ def retry_delivery(
 def take_due(services: Services, worker: str, limit: int) -> list[Sending]:
     """Up to ``limit`` due deliveries, leased to ``worker`` and ready to be sent, one an endpoint.
 
-    One that used up its attempts, the last of which nobody finished, is given up instead.
+    One that used up its attempts, the last of which nobody finished, is given up instead. One whose
+    endpoint's secret cannot be unsealed has failed at this attempt, and holds up no other.
     """
     settings = services.settings
     taken = []
@@ -156,8 +157,14 @@ def take_due(services: Services, worker: str, limit: int) -> list[Sending]:
                 lost = Outcome(trouble=Trouble.INTERRUPTED)
                 _ended(session, settings, endpoint, row, lost)
                 continue
+            try:
+                kept = secrets_of(settings, endpoint)
+            except Exception as error:  # another master key, or damage: this endpoint's, and nobody else's
+                log.error("secret_unreadable", webhook_id=endpoint.id, error=type(error).__name__)
+                _ended(session, settings, endpoint, row, Outcome(trouble=Trouble.UNSIGNED))
+                continue
             now = repository.database_now(session)
-            secrets = signing.valid(secrets_of(settings, endpoint), now)
+            secrets = signing.valid(kept, now)
             body = signing.body_of(_absolute(claimed.payload, settings.public_url))
             headers = signing.headers(claimed.id, now, body, secrets)
             taken.append(Sending(claimed.id, claimed.attempt, endpoint.url, body, headers))

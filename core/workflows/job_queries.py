@@ -15,6 +15,7 @@ from core.identity.service import Principal, require
 from core.jobs import repository
 from core.jobs import service as jobs
 from core.jobs.models import Evaluation, Job, JobEvent, JobState
+from core.ledger import repository as budgets
 from core.ledger.amounts import format_delta, format_epsilon
 from core.workflows import paging, ticks
 from core.workflows.cancel import BudgetOutcome, budget_outcome
@@ -78,6 +79,7 @@ class JobView:
 
     ``stream_id`` and ``step``: which snapshot of which live stream it publishes; None for any other job.
     ``sample_of``: the job whose model it draws from again. ``budget``: what stopping it does to the budget.
+    ``approval_until``: when a job that waits for a second person fails, its reservation having run out.
     """
 
     id: str
@@ -109,6 +111,7 @@ class JobView:
     project: str | None
     policy_version: int
     approval: Approval | None
+    approval_until: datetime | None
     created_at: datetime
     cancel_requested_at: datetime | None
     run_time: str | None
@@ -143,11 +146,12 @@ def get_job(services: Services, principal: Principal, job_id: str) -> JobView:
     """The tenant's job; NotFound otherwise."""
     require(principal, Role.REQUESTER, Role.CURATOR)
     with services.db.transaction() as session:
-        return _view(principal, *jobs.seen(session, tenant=principal.tenant, job_id=job_id))
+        job, evaluation, last = jobs.seen(session, tenant=principal.tenant, job_id=job_id)
+        return _view(principal, job, evaluation, last, _expiries(session, [job]).get(job.reservation_id))
 
 
 def new_job(principal: Principal, job: Job) -> JobView:
-    """The job as its maker may see it, of which nothing but its making is known yet."""
+    """The queued job as its maker may see it, of which nothing but its making is known yet."""
     return _view(principal, job, None, None)
 
 
@@ -205,13 +209,29 @@ def methods() -> list[MethodView]:
 
 
 def views(session: Session, principal: Principal, rows: Sequence[Job]) -> list[JobView]:
-    """The jobs as this caller may see them. Two queries, however many jobs."""
+    """The jobs as this caller may see them. Three queries at most, however many jobs."""
     ids = [job.id for job in rows]
     evaluations, last = repository.evaluations(session, ids), repository.last_events(session, ids)
-    return [_view(principal, job, evaluations.get(job.id), last.get(job.id)) for job in rows]
+    until = _expiries(session, rows)
+    return [
+        _view(principal, job, evaluations.get(job.id), last.get(job.id), until.get(job.reservation_id))
+        for job in rows
+    ]
 
 
-def _view(principal: Principal, job: Job, evaluation: Evaluation | None, last: JobEvent | None) -> JobView:
+def _expiries(session: Session, rows: Sequence[Job]) -> dict[str, datetime]:
+    """When those of the jobs that wait for a second person fail, by reservation. A query only for them."""
+    waiting = [job.reservation_id for job in rows if job.state == JobState.AWAITING_APPROVAL]
+    return budgets.hold_expiries(session, waiting)
+
+
+def _view(
+    principal: Principal,
+    job: Job,
+    evaluation: Evaluation | None,
+    last: JobEvent | None,
+    approval_until: datetime | None = None,
+) -> JobView:
     exact = Role.CURATOR in principal.roles
     release = job.spec["release"]
     tick = release.get("tick") or {}
@@ -245,6 +265,7 @@ def _view(principal: Principal, job: Job, evaluation: Evaluation | None, last: J
         project=job.project,
         policy_version=job.policy_version,
         approval=_approval(job),
+        approval_until=approval_until,
         created_at=job.created_at,
         cancel_requested_at=job.cancel_requested_at,
         run_time=_run_time(job),

@@ -12,8 +12,10 @@ from core.ledger import service as ledger
 from core.ledger.amounts import Number, delta_capacity, epsilon_capacity
 from core.ledger.models import BudgetAccount, Scope
 from core.ledger.statement import AccountStatement
+from core.workflows import paging
 from core.workflows.context import Services
 from core.workflows.dataset_policies import require_open
+from core.workflows.dataset_queries import LedgerPage, entries_page
 
 SCOPES = (Scope.TEAM, Scope.PROJECT)
 
@@ -25,6 +27,29 @@ def list_quotas(services: Services, principal: Principal, dataset_id: str) -> li
         dataset = datasets.get(session, principal.tenant, dataset_id)
         found = sorted(ledger.quotas(session, dataset.account_id), key=quota_name)
         return [ledger.statement(session, quota.id) for quota in found]
+
+
+def quota_ledger(
+    services: Services,
+    principal: Principal,
+    dataset_id: str,
+    scope: str,
+    name: str,
+    after: int = 0,
+    cursor: str | None = None,
+    limit: int | None = None,
+) -> LedgerPage:
+    """The quota's entries with a sequence above ``after``, in order. For curators and auditors. NotFound."""
+    require(principal, Role.CURATOR, Role.AUDITOR)
+    quota_of = f"{scope}/{name}"
+    page = paging.paged(
+        services, principal, "quota", cursor, limit, dataset_id=dataset_id, quota=quota_of, after=after
+    )
+    start = after if page.place is None else int(page.place[0])
+    with services.db.transaction() as session:
+        dataset = datasets.get(session, principal.tenant, dataset_id)
+        quota = find_quota(session, dataset.account_id, scope, name)
+        return entries_page(session, quota.id, page, start)
 
 
 def open_quota(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import sys
 import threading
@@ -60,6 +61,8 @@ def _welcome(stack: Stack) -> Table:
     table.add_row("It is of", f"tenant {TENANT}, person {FIRST_PERSON}, team {TEAM}; every role")
     table.add_row("Data folder", str(stack.folder.path))
     table.add_row("Logs", str(stack.folder.logs))
+    environment = shlex.quote(str(stack.folder.environment_file))
+    table.add_row("Verify the ledger", f". {environment}; {sys.executable} -m api.ledger verify")
     table.add_row("Stop", "Ctrl-C")
     return table
 

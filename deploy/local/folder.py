@@ -6,6 +6,8 @@ import fcntl
 import json
 import os
 import secrets
+import shlex
+from collections.abc import Mapping
 from pathlib import Path
 
 from core.errors import InstanceRunning
@@ -68,6 +70,16 @@ class DataFolder:
     def keep_token(self, token: str) -> None:
         """The first API key is kept in the folder, readable by its owner only."""
         _write_private(self.token_file, token)
+
+    @property
+    def environment_file(self) -> Path:
+        """What a shell needs to run the service's own commands beside the stack; of the owner only."""
+        return self.path / "environment.sh"
+
+    def keep_environment(self, environment: Mapping[str, str]) -> None:
+        """The file sets these variables, secrets included."""
+        lines = (f"export {name}={shlex.quote(value)}\n" for name, value in sorted(environment.items()))
+        _write_private(self.environment_file, "".join(lines))
 
     def _who_runs(self) -> str:
         running = json.loads(self._instance_file.read_text()) if self._instance_file.exists() else {}

@@ -29,7 +29,7 @@ class Stack:
     """A running Graphveil on one data folder. Use as a context manager; leaves nothing running behind.
 
     Attributes after start: ``url`` of the api, ``metrics_url``, ``exporter_url``, ``token`` of the first key,
-    ``first_start``.
+    ``database_url``, ``first_start``.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -42,12 +42,14 @@ class Stack:
             self.folder.lock()
             undo.callback(self.folder.unlock)
             environment = self._environment(undo)
-            migrate.upgrade(environment["GRAPHVEIL_DATABASE_URL"])
-            self.token = self._first_key(environment["GRAPHVEIL_DATABASE_URL"])
+            self.database_url = environment["GRAPHVEIL_DATABASE_URL"]
+            migrate.upgrade(self.database_url)
+            self.token = self._first_key(self.database_url)
             self.processes = Processes(environment, self.folder.logs, root=ROOT)
             undo.callback(self.processes.stop)
             self.processes.start()
             self._wait_ready()
+            self.folder.keep_environment(environment)
             self.folder.announce(self.url)
             self._exit = undo.pop_all()
         return self

@@ -57,12 +57,21 @@ def first_audit(stack: Stack) -> dict[str, Any]:
         time.sleep(0.2)
 
 
+def in_its_shell(stack: Stack, command: str) -> subprocess.CompletedProcess[str]:
+    """The command as an operator runs it beside the stack, in a shell that knows nothing else of it."""
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("GRAPHVEIL_")}
+    script = f". {stack.folder.environment_file}; {command}"
+    return subprocess.run(["sh", "-c", script], cwd=ROOT, env=plain, capture_output=True, text=True)
+
+
 def test_a_stack_keeps_its_data_over_a_restart_and_leaves_nothing_running(folder: Path) -> None:
     with Stack(folder) as stack, Graphveil(stack.url, stack.token) as service:
         assert stack.first_start
         first_token = stack.token
         dataset = service.register_dataset("kept", unit="edge", epsilon="1")
         assert first_audit(stack)["status"] == "intact"
+        verified = in_its_shell(stack, f"{sys.executable} -m api.ledger verify")
+        assert (verified.returncode, "Intact." in verified.stdout) == (0, True), verified
         assert "graphveil_budget_remaining_epsilon{" in httpx.get(stack.exporter_url).text
         with pytest.raises(InstanceRunning, match=r"already runs on .* at http"):
             Stack(folder).__enter__()
@@ -97,6 +106,7 @@ def test_up_prints_its_addresses_and_stops_on_ctrl_c(folder: Path) -> None:
     rest, _ = process.communicate(timeout=START_SECONDS)
     assert process.returncode == 0
     assert "Stopped." in rest
+    assert f". {folder}/environment.sh;" in printed
     assert running_on(folder) == []
 
 
@@ -115,5 +125,12 @@ def test_secrets_are_the_owners_alone(folder: Path) -> None:
     secrets = data.secrets()
     assert {len(value) for value in secrets.values()} == {64}
     assert data.secrets() == secrets
-    for file in (folder / "secrets.json", data.token_file):
+    data.keep_environment({"GRAPHVEIL_MASTER_KEY": "a 'quoted' one"})
+    shown = subprocess.run(
+        ["sh", "-c", f'. {data.environment_file}; printf %s "$GRAPHVEIL_MASTER_KEY"'],
+        capture_output=True,
+        text=True,
+    )
+    assert shown.stdout == "a 'quoted' one"
+    for file in (folder / "secrets.json", data.token_file, data.environment_file):
         assert stat.S_IMODE(file.stat().st_mode) == 0o600

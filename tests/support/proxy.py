@@ -1,7 +1,8 @@
 """A wire to PostgreSQL that breaks when it is told to: before, in the middle of, or after a chosen statement.
 
-It reads the messages of the frontend/backend protocol (version 3) as they pass, so that it breaks at moments
-that a test can name, and not by chance.
+Or PostgreSQL itself is killed at that moment, and started again when the wire is mended. The wire reads the
+messages of the frontend/backend protocol (version 3) as they pass, so that it breaks at moments that a test
+can name, and not by chance.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import Protocol
 
 from sqlalchemy.engine import make_url
 
@@ -31,19 +33,44 @@ class Moment(StrEnum):
     AFTER_COMMIT = "the COMMIT has happened, and its answer never arrives"
     IN_STATEMENT = "half of a statement arrives"
     AFTER_STATEMENT = "the statement has run, and its answer never arrives"
+    KILLED_BEFORE_COMMIT = "PostgreSQL is killed before the COMMIT"
+    KILLED_DURING_COMMIT = "PostgreSQL is killed as the COMMIT arrives"
+    KILLED_AFTER_COMMIT = "PostgreSQL is killed after the COMMIT"
+    KILLED_AT_STATEMENT = "PostgreSQL is killed at a statement"
 
     @property
     def at_commit(self) -> bool:
         return "COMMIT" in self.value
 
+    @property
+    def kills(self) -> bool:
+        return "killed" in self.value
+
+
+CUTS = tuple(moment for moment in Moment if not moment.kills)
+"""What a wire can do without a server of its own."""
+
+
+class Killable(Protocol):
+    """A server that can be killed, and started again with what it had kept."""
+
+    def kill(self) -> None: ...
+
+    def start(self) -> None: ...
+
 
 @dataclass
 class Wire:
-    """A proxy before one server. One cut at a time is armed; it happens once."""
+    """A proxy before one server. One cut at a time is armed; it happens once.
+
+    ``server`` is needed by the moments that kill it.
+    """
 
     upstream: str
     port: int
+    server: Killable | None = None
     fired: bool = False
+    killed: bool = False
     _armed: tuple[Moment, int] | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -53,10 +80,20 @@ class Wire:
             self.fired, self._armed = False, (moment, number)
 
     def mend(self) -> bool:
-        """Nothing is armed any more; whether the cut had happened."""
+        """Nothing is armed any more, and the server runs; whether the cut had happened."""
         with self._lock:
             self._armed = None
+            if self.killed and self.server is not None:
+                self.server.start()
+            self.killed = False
             return self.fired
+
+    def kill(self) -> None:
+        """The server is dead."""
+        assert self.server is not None, "this wire leads to a server that others need"
+        with self._lock:
+            self.killed = True
+            self.server.kill()
 
     @contextlib.contextmanager
     def counting(self, moment: Moment) -> Iterator[Callable[[], int]]:
@@ -84,12 +121,12 @@ class Wire:
 
 
 @contextlib.contextmanager
-def wire(database_url: str) -> Iterator[Wire]:
+def wire(database_url: str, server: Killable | None = None) -> Iterator[Wire]:
     """A wire to the server of the address, which listens on a Unix socket; gone with the context."""
     folder = make_url(database_url).query["host"]
     assert isinstance(folder, str)
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        made = Wire(str(Path(folder) / ".s.PGSQL.5432"), listening.getsockname()[1])
+        made = Wire(str(Path(folder) / ".s.PGSQL.5432"), listening.getsockname()[1], server)
         threading.Thread(target=_accept, args=(made, listening), daemon=True).start()
         yield made
         listening.shutdown(socket.SHUT_RDWR)
@@ -101,7 +138,12 @@ def _accept(made: Wire, listening: socket.socket) -> None:
             client, _ = listening.accept()
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             server = socket.socket(socket.AF_UNIX)
-            server.connect(made.upstream)
+            try:
+                server.connect(made.upstream)
+            except OSError:  # it was killed
+                client.close()
+                server.close()
+                continue
             threading.Thread(target=_Connection(made, client, server).run, daemon=True).start()
 
 
@@ -133,18 +175,24 @@ class _Connection:
             self._close()
 
     def _cut(self, moment: Moment, message: bytes) -> None:
-        if moment is Moment.BEFORE_COMMIT:
+        if moment in (Moment.KILLED_BEFORE_COMMIT, Moment.KILLED_AT_STATEMENT):
+            self._wire.kill()
+        if moment in (Moment.BEFORE_COMMIT, Moment.KILLED_BEFORE_COMMIT, Moment.KILLED_AT_STATEMENT):
             return
         if moment is Moment.IN_STATEMENT:
             self._server.sendall(message[: len(message) // 2])
             return
-        if moment is Moment.DURING_COMMIT:
+        if moment in (Moment.DURING_COMMIT, Moment.KILLED_DURING_COMMIT):
             self._server.sendall(message)
+            if moment.kills:
+                self._wire.kill()
             return
         self._answered.clear()
         self._muted.set()
         self._server.sendall(message)
         assert self._answered.wait(30), "the server did not answer"
+        if moment.kills:
+            self._wire.kill()
 
     def _startup(self) -> bytes:
         """The first message has no type byte."""

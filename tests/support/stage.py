@@ -124,6 +124,9 @@ class Stage:
                 "name": secrets.token_hex(4),
                 "body": {"epsilon": "1", **WHY},
             },
+            "GET /v1/datasets/{dataset_id}/budget/quotas/{scope}/{name}/ledger": lambda: {
+                "name": self._quota()
+            },
             "POST /v1/jobs": lambda: {"body": job, "headers": _key()},
             "POST /v1/jobs/{job_id}/cancel": lambda: {"job_id": self._keyed("/jobs", job)["id"]},
             "POST /v1/jobs/{job_id}/samples": lambda: {"body": {}, "headers": _key()},
@@ -175,6 +178,14 @@ class Stage:
             return identity.create_key(
                 session, tenant=self.tenant.name, name=person, roles=EVERYONE, person=person
             )[1]
+
+    def _quota(self) -> str:
+        """The name of a project with a quota of the dataset's account."""
+        name = secrets.token_hex(4)
+        asked = {"epsilon": "1", **WHY}
+        answer = self.call("PUT", f"/datasets/{self.dataset_id}/budget/quotas/project/{name}", json=asked)
+        assert answer.status_code == 201, answer.text
+        return name
 
     def _keyed(self, path: str, body: Members) -> Members:
         answer = self.call("POST", path, json=body, headers=_key())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import secrets
 from collections.abc import Callable
@@ -9,15 +10,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from sqlalchemy import text
+from sqlalchemy import func, select, text
 
 from core.audits.models import Audit, AuditState
 from core.datasets.models import Dataset, DatasetVersion, VersionState
 from core.identity.models import Role
 from core.identity.service import Principal
 from core.jobs.models import Evaluation, Job, JobState
+from core.jobs.repository import artifacts
 from core.jobs.states import TERMINAL, EvaluationState
-from core.outbox.models import Topic
+from core.outbox.models import OutboxMessage, Topic
 from core.settings import Settings
 from core.streams.models import Stream
 from core.workflows.audits import AuditRequest, submit_audit
@@ -151,11 +153,33 @@ class World:
             found.append(f"{begun} reservations, {ended} ends: {kinds}")
         if self.state(piece) == JobState.PUBLISHED and kinds[-1:] != ["charge"]:
             found.append(f"published without a charge: {kinds}")
+        found += self._told(piece) + self._altered(piece)
         try:
             assert_sound(self.services, piece.subject_id)
         except AssertionError as error:
             found.append(f"unsound: {error}")
         return found
+
+    def _told(self, piece: Piece) -> list[str]:
+        """A job that waits, of which no message was ever written."""
+        if self.state(piece) != JobState.QUEUED:
+            return []
+        with self.services.db.transaction() as session:
+            of_it = select(func.count()).where(OutboxMessage.subject_id == piece.subject_id)
+            return [] if session.scalar(of_it) else ["nobody is told of the job"]
+
+    def _altered(self, piece: Piece) -> list[str]:
+        """Published files whose bytes are not those that were charged."""
+        if self.state(piece) != JobState.PUBLISHED:
+            return []
+        with self.services.db.transaction() as session:
+            files = [file for file in artifacts(session, piece.subject_id) if not file.encrypted]
+        stored = {file: b"".join(self.services.store.get(file.object_key)) for file in files}
+        return [
+            f"other bytes: {file.name}"
+            for file, content in stored.items()
+            if hashlib.sha256(content).hexdigest() != file.sha256
+        ]
 
     def row(self, piece: Piece) -> Job:
         """The job of the piece."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -323,7 +324,8 @@ def test_rejecting_or_cancelling_a_waiting_job_returns_its_budget(
 
 def test_a_job_that_nobody_approves_in_time_has_failed(tenant: Tenant, ada: Call, bo: Call) -> None:
     dataset_id = tenant.ready(policy={"approval_above_epsilon": "0.1"})
-    late, kept = (submit(ada, dataset_id).json()["id"] for _ in range(2))
+    asked = [submit(ada, dataset_id).json() for _ in range(2)]
+    late, kept = (job["id"] for job in asked)
     assert bo("POST", f"/jobs/{kept}/approve", json=WHY).status_code == 200
     account_id = ada("GET", f"/datasets/{dataset_id}").json()["account_id"]
     with tenant.services.db.transaction() as session:
@@ -335,6 +337,11 @@ def test_a_job_that_nobody_approves_in_time_has_failed(tenant: Tenant, ada: Call
         assert abs(float(lifetime) - tenant.services.settings.approval_seconds) < 1
         assert expires_at is not None
         assert session.execute(lifetimes, {"id": kept}).one()[1] is None
+    listed = {job["id"]: job["approval_until"] for job in ada("GET", "/jobs").json()["items"]}
+    assert listed == {late: asked[0]["approval_until"], kept: None}
+    assert datetime.fromisoformat(listed[late]) == expires_at
+    assert ada("GET", f"/jobs/{late}").json()["approval_until"] == listed[late]
+    with tenant.services.db.transaction() as session:
         past = text(
             "UPDATE budget_holds SET expires_at = now() - interval '1 s' WHERE account_id = :id "
             "AND expires_at IS NOT NULL"
@@ -343,6 +350,7 @@ def test_a_job_that_nobody_approves_in_time_has_failed(tenant: Tenant, ada: Call
     expire_reservations(tenant.services)
     ended = ada("GET", f"/jobs/{late}").json()
     assert (ended["state"], ended["reason"]) == ("failed", "reservation_expired")
+    assert ended["approval_until"] is None
     assert ada("GET", f"/jobs/{kept}").json()["state"] == "queued"
     assert ada("GET", f"/datasets/{dataset_id}/budget").json()["reserved"]["epsilon"] == "0.5"
     assert slug(bo("POST", f"/jobs/{late}/approve", json=WHY)) == "invalid-transition"

@@ -218,3 +218,28 @@ def test_an_earlier_moment_is_not_told_to_requesters(tenant: Tenant) -> None:
     assert (refused.status_code, slug(refused)) == (403, "forbidden")
     for role in (Role.CURATOR, Role.AUDITOR):
         assert person(tenant, "ada", role)("GET", path, params=asked).status_code == 200
+
+
+def test_the_entries_of_a_quota_are_listed_as_those_of_its_account(tenant: Tenant) -> None:
+    ada, blue = person(tenant, "ada"), person(tenant, "cy", Role.REQUESTER, team="blue")
+    dataset_id = tenant.ready(epsilon="5")
+    opened = quota(ada, dataset_id, "team", "blue", "1").json()
+    job_id = submit(blue, dataset_id).json()["id"]
+    blue("POST", f"/jobs/{job_id}/cancel")
+    path = f"/datasets/{dataset_id}/budget/quotas/team/blue/ledger"
+    entries = ada("GET", path).json()["items"]
+    assert [(entry["kind"], entry["job_id"]) for entry in entries] == [
+        ("grant", None),
+        ("reserve", job_id),
+        ("release", job_id),
+    ]
+    assert [entry["previous_hash"] for entry in entries[1:]] == [entry["hash"] for entry in entries[:2]]
+    assert entries[0]["hash"] == opened["head"]
+
+    first = ada("GET", path, params={"limit": 2}).json()
+    rest = ada("GET", path, params={"limit": 2, "cursor": first["next_cursor"]}).json()
+    assert (first["items"] + rest["items"], rest["next_cursor"]) == (entries, None)
+    assert ada("GET", path, params={"after": 2}).json()["items"] == entries[2:]
+    assert slug(blue("GET", path)) == "forbidden"
+    for missing in ("team/red", "project/blue"):
+        assert slug(ada("GET", f"/datasets/{dataset_id}/budget/quotas/{missing}/ledger")) == "not-found"

@@ -214,6 +214,18 @@ def test_an_exposed_account_takes_no_finite_claim(module_database: Database, acc
     assert call(module_database, service.verify, account.id).intact
 
 
+def test_only_an_empty_reservation_is_charged_as_free(
+    module_database: Database, account: BudgetAccount
+) -> None:
+    full = reserve(module_database, account, {"epsilon": TENTH, "delta": 0})
+    with pytest.raises(InvalidTransition, match="not free"):
+        call(module_database, service.charge, full, digests=DIGESTS, actor="worker", free=True)
+    assert kinds(module_database, account)[-1] == "reserve"
+    empty = reserve(module_database, account, {})
+    entry = call(module_database, service.charge, empty, digests=DIGESTS, actor="worker", free=True)
+    assert (entry.kind, entry.amounts) == ("charge", {})
+
+
 def test_a_derived_sample_costs_nothing(module_database: Database, account: BudgetAccount) -> None:
     note = {"job_id": "job_1", "digests": DIGESTS, "actor": "worker", "reason": "second sample"}
     entry = call(module_database, service.derive, account.id, **note)

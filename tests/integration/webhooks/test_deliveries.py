@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -14,17 +14,16 @@ from core.identity.models import Role
 from core.identity.service import Principal
 from core.jobs.models import JobReason
 from core.outbox.models import Topic
-from core.settings import Settings
 from core.webhooks.sending import Outcome
 from core.workflows import announcements, deliveries, publish, settle, webhooks
 from core.workflows.cancel import cancel_job
-from core.workflows.context import Services, open_services
+from core.workflows.context import Services
 from core.workflows.ingest import begin_ingest, reject_ingest
 from core.workflows.register import NewDataset, register_dataset
 from core.workflows.upload import receive_part
 from core.workflows.webhooks import NewWebhook, WebhookView
 from tests.support.inline import taken
-from tests.support.receiver import Received, Receiver, receiver
+from tests.support.receiver import Received, Receiver
 from tests.support.releases import SCHEMA, queued_job, ready_dataset, ring_edges
 from worker.webhooks import Deliverer
 
@@ -33,30 +32,6 @@ JOBS = ["job.published", "job.failed", "job.cancelled"]
 
 def here(host: str, port: int) -> Sequence[str]:
     return ["127.0.0.1"]
-
-
-@pytest.fixture
-def inbox() -> Iterator[Receiver]:
-    with receiver() as running:
-        yield running
-
-
-@pytest.fixture
-def service(settings: Settings, inbox: Receiver) -> Iterator[Services]:
-    """A service that may send to this machine."""
-    opened = open_services(
-        settings.model_copy(
-            update={
-                "webhook_ports": (inbox.port, 443),
-                "webhook_private_addresses": True,
-                "webhook_attempts": 3,
-                "webhook_failures": 2,
-                "public_url": "https://graphveil.example.org/",
-            }
-        )
-    )
-    yield opened
-    opened.close()
 
 
 def add(
