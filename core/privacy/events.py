@@ -27,6 +27,9 @@ MAX_TEXT = 200
 MAX_BRANCHES = 100_000
 MAX_REPEATS = 10_000_000
 MAX_DEPTH = 16
+LAZY_RESPONSE = "randomised_response/lazy"
+"""The mechanism whose coins come from a pseudo-random function: what it promises is computational."""
+
 _EXACT = re.compile(r"[0-9]{1,99}(/[0-9]{1,99})?", re.ASCII)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from core.errors import InvalidInput, PlanExceeded
 from core.privacy.events import (
+    LAZY_RESPONSE,
     NANO,
     Composed,
     Event,
@@ -37,6 +38,11 @@ SAMPLED = (
     "Of DP-SGD steps, gradients are computed in floating point, in batches of one shape, and cut to "
     "integers; "
     "sampling coins, clipped sums and discrete Gaussian noise are exact on integers."
+)
+COMPUTATIONAL = (
+    "Of randomised response that is worked out slot by slot, the coins are SipHash-2-4 of the slot under a "
+    "fresh 128-bit key from the operating system: the guarantee holds against whoever cannot tell that "
+    "function from chance (computational, not unconditional)."
 )
 
 
@@ -123,16 +129,18 @@ def _reasons(events: Iterable[Event]) -> tuple[str, ...]:
 
 def _assurance(events: Iterable[Event]) -> tuple[str, ...]:
     """One note for each kind of noise in the events."""
-    sampled = exact = False
+    sampled = exact = computational = False
     for event in events:
         match event:
+            case Pure(mechanism=mechanism) if mechanism == LAZY_RESPONSE:
+                computational = True
             case Pure() | GaussianEvent() | Parallel():
                 exact = True
             case PoissonSampled() | Repeated() | Composed():
                 sampled = True
             case Unprotected():
                 pass
-    return (EXACT,) * exact + (SAMPLED,) * sampled
+    return (EXACT,) * exact + (SAMPLED,) * sampled + (COMPUTATIONAL,) * computational
 
 
 _UNITS = {

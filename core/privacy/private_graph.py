@@ -7,8 +7,6 @@ result.
 
 from __future__ import annotations
 
-import dataclasses
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
@@ -20,6 +18,7 @@ from core.errors import InvalidInput, MeterClosed, NotAccepted
 from core.graphs.schema import GraphSchema
 from core.privacy import mechanisms, queries
 from core.privacy.events import (
+    LAZY_RESPONSE,
     Event,
     GaussianEvent,
     Pure,
@@ -29,6 +28,7 @@ from core.privacy.events import (
 )
 from core.privacy.meter import Meter
 from core.privacy.plan import WHOLE_GRAPH, CellKey
+from core.privacy.splitting import Split
 from core.privacy.units import Unit, edges_of_unit
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from core.privacy.dp_sgd import DpSgd
     from core.privacy.gradients import DpSgdSession
     from core.privacy.label_stream import LabelRule, LabelStream
+    from core.privacy.lazy_response import LazyResponse
     from core.privacy.randomised_response import Flips
 
 
@@ -146,6 +147,36 @@ class PrivateGraph:
             self._meter.charge(edge_type, step, training.event, purpose)
         session._open([self._graph.cell(edge_type, step) for edge_type, step in keys])
         return session
+
+    def aggregate(
+        self,
+        features: np.ndarray,
+        *,
+        cells: Sequence[CellKey],
+        side: str,
+        noise_multiplier: Fraction | float,
+        purpose: str,
+    ) -> np.ndarray:
+        """For every node of ``side``, the noisy sum of its neighbours' features over cells of one relation.
+
+        ``features``: public or already paid for, a row of L2 norm at most 1 for each node of the other side.
+        Every cell pays one Gaussian event. Sensitivity, proof: :func:`core.privacy.aggregation.noisy_sums`.
+        Unit: of several cells EDGE and EVENT only, where a unit is one edge of one of them; of one cell any.
+        """
+        from core.privacy.aggregation import asked, noisy_sums
+
+        keys = [(edge_type, step) for edge_type, step in cells]
+        if not keys or len(set(keys)) != len(keys) or len({edge_type for edge_type, _ in keys}) != 1:
+            raise InvalidInput("cells of one relation, once each, at least one", field="cells")
+        if len(keys) > 1 and self.unit not in (Unit.EDGE, Unit.EVENT):
+            raise NotAccepted("a unit may have edges in several of the cells", field="unit")
+        shape = [self._shape(*key) for key in keys][-1]  # every one of them is looked up
+        multiplicity = edges_of_unit(self.unit, shape.edge_type)
+        question = asked(shape, features, side, noise_multiplier, multiplicity)
+        event = GaussianEvent(positive_fraction(noise_multiplier, "noise_multiplier"))
+        for edge_type, step in keys:
+            self._meter.charge(edge_type, step, event, purpose)
+        return noisy_sums([self._graph.cell(*key) for key in keys], question)
 
     def exponential_labels(
         self,
@@ -277,6 +308,25 @@ class PrivateCell:
         cell = self._read()
         return flip(cell.source, cell.target, self.shape, chosen)
 
+    def lazy_response(self, *, nano_epsilon: int, purpose: str) -> LazyResponse:
+        """Symmetric randomised response on every slot, worked out when a slot is asked for.
+
+        The object holds the cell's edges and a secret key: private content, see there what may leave it.
+
+        Sensitivity, proof, computational assurance: :class:`core.privacy.lazy_response.LazyResponse`. Unit:
+        one edge of the cell (times the slots that a unit may have in it, each of which then pays its share).
+        Not offered inside a parallel group.
+        """
+        from core.privacy.lazy_response import respond
+        from core.privacy.randomised_response import Flips
+
+        if self._branch is not None:
+            raise NotAccepted("randomised response runs on a whole cell", field="edge_type")
+        flips = Flips.symmetric(check_nano_epsilon(check_nano_epsilon(nano_epsilon) // self.multiplicity))
+        self._charge(Pure(flips.nano_epsilon * self.multiplicity, LAZY_RESPONSE), purpose)
+        cell = self._read()
+        return respond(cell.source, cell.target, self.shape, self.step, flips)
+
     def largest_slots(self, *, keep: int, nano_epsilon: int, purpose: str) -> tuple[np.ndarray, np.ndarray]:
         """(source, target) int64 of the ``keep`` slots of largest noisy value; sorted, canonical.
 
@@ -405,7 +455,7 @@ class PrivateCell:
         keys = self._meter.open_group(
             edge_type, step, nano_epsilon, ("inside", "between"), purpose, self._branch
         )
-        split = _Split(self._read, checked)
+        split = Split(self._read, checked)
         cells = [self._branch_cell(key, side, split) for key, side in zip(keys, (True, False), strict=True)]
         try:
             yield cells[0], cells[1]
@@ -414,7 +464,7 @@ class PrivateCell:
             for cell in cells:
                 cell._charge = _refuse_closed
 
-    def _branch_cell(self, key: tuple[int, int], inside: bool, split: _Split) -> PrivateCell:
+    def _branch_cell(self, key: tuple[int, int], inside: bool, split: Split) -> PrivateCell:
         meter, edge_type, step = self._meter, self.shape.edge_type.name, self.step
 
         def charge(event: Event, purpose: str) -> None:
@@ -425,24 +475,3 @@ class PrivateCell:
 
 def _refuse_closed(event: Event, purpose: str) -> None:
     raise MeterClosed("the parallel group is over")
-
-
-class _Split:
-    """The two halves of a cell, cut at the first read: never before a branch has paid. O(m)."""
-
-    def __init__(self, read: Callable[[], Cell], labels: np.ndarray) -> None:
-        self._read = read
-        self._labels = labels
-        self._parts: dict[bool, Cell] = {}
-        self._lock = threading.Lock()
-
-    def part(self, inside: bool) -> Cell:
-        with self._lock:
-            if not self._parts:
-                cell = self._read()
-                same = self._labels[cell.source] == self._labels[cell.target]
-                for side, mask in ((True, same), (False, ~same)):
-                    self._parts[side] = dataclasses.replace(
-                        cell, source=cell.source[mask], target=cell.target[mask]
-                    )
-            return self._parts[inside]

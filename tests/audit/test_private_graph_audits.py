@@ -70,7 +70,7 @@ def test_parallel_group(kernels):
 
 
 def test_parallel_group_with_overlapping_branches_is_caught(kernels, monkeypatch):
-    monkeypatch.setattr(private_graph._Split, "part", lambda self, inside: self._read())
+    monkeypatch.setattr(private_graph.Split, "part", lambda self, inside: self._read())
     bound = audit_epsilon(repeated(grouped), WITH, WITHOUT, runs=RUNS, confidence=CONFIDENCE).lower_bound
     assert bound > 1.0
 

@@ -14,8 +14,8 @@ from core.privacy.queries import QUERIES, Shape, ask
 UNDIRECTED = EdgeType()
 DIRECTED = EdgeType(directed=True)
 BIPARTITE = EdgeType(source="a", target="b", directed=True)
-UNDIRECTED_ONLY = {
-    UNDIRECTED: set(),
+NOT_ASKED_OF = {
+    UNDIRECTED: {"degree_histogram"},
     DIRECTED: {"group_degrees"},
     BIPARTITE: {"group_degrees", "sorted_degrees", "tail_counts", "pair_classes"},
 }
@@ -46,7 +46,10 @@ def questions(relation, n, k, draw_labels):
         found.append(ask("pair_classes", shape, {"labels": draw_labels(n), "table": table}))
     if relation is UNDIRECTED:
         found.append(ask("group_degrees", shape, {"labels": draw_labels(n)}))
-    assert {q.name for q in found} == set(QUERIES) - UNDIRECTED_ONLY[relation], "no sensitivity test"
+    else:
+        asked = itertools.product(("source", "target"), (1, 3))
+        found += [ask("degree_histogram", shape, {"side": side, "most": most}) for side, most in asked]
+    assert {q.name for q in found} == set(QUERIES) - NOT_ASKED_OF[relation], "no sensitivity test"
     return found
 
 

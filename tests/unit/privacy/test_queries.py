@@ -32,6 +32,17 @@ def test_values():
     assert ask("degrees", BIPARTITE, {"side": "target"}).measure(pairs).tolist() == [2, 1]
 
 
+def test_a_histogram_counts_the_nodes_of_one_side_by_degree():
+    pairs = cell(BIPARTITE, [(0, 0), (2, 0), (2, 1)])
+    asked = {"side": "source", "most": 3}
+    assert ask("degree_histogram", BIPARTITE, asked).measure(pairs).tolist() == [1, 1, 1, 0]
+    asked = {"side": "target", "most": 1}  # what lies above the last entry is counted in it
+    assert ask("degree_histogram", BIPARTITE, asked).measure(pairs).tolist() == [0, 2]
+    arcs = cell(DIRECTED, [(0, 1), (1, 0), (3, 0)])
+    asked = {"side": "target", "most": 2}
+    assert ask("degree_histogram", DIRECTED, asked).measure(arcs).tolist() == [2, 1, 1]
+
+
 def test_group_matrix_is_the_upper_triangle_row_by_row():
     rng = np.random.default_rng(0)
     n, k = 40, 6
@@ -79,6 +90,11 @@ def test_an_empty_cell_has_full_shape(shape):
         ("degrees", HOMOGENEOUS, {"side": "left"}, InvalidInput),
         ("degrees", HOMOGENEOUS, {"side": "source"}, NotAccepted),
         ("degrees", BIPARTITE, {}, NotAccepted),
+        ("degree_histogram", HOMOGENEOUS, {"side": "source", "most": 3}, NotAccepted),
+        ("degree_histogram", DIRECTED, {"side": "both", "most": 3}, NotAccepted),
+        ("degree_histogram", DIRECTED, {"side": "source", "most": 0}, InvalidInput),
+        ("degree_histogram", DIRECTED, {"side": "source", "most": 2.0}, InvalidInput),
+        ("degree_histogram", DIRECTED, {"side": "source", "most": 2**26}, InvalidInput),
         ("group_matrix", HOMOGENEOUS, {}, InvalidInput),
         ("group_matrix", HOMOGENEOUS, {"labels": [0, 1]}, InvalidInput),
         ("group_matrix", HOMOGENEOUS, {"labels": [0, 0, 0, 0, -1]}, InvalidInput),
