@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
-
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -14,17 +12,16 @@ from prometheus_client import (
     ProcessCollector,
 )
 
+from core.version import package_version
+
 PREFIX = "graphveil"
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0, 600.0)
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
 
 
-def package_version() -> str:
-    """The installed version, or ``unknown`` when the package runs from an uninstalled tree."""
-    try:
-        return version("graphveil")
-    except PackageNotFoundError:
-        return "unknown"
+def tell_build(registry: CollectorRegistry) -> None:
+    """The registry names the version that runs."""
+    Info(f"{PREFIX}_build", "What is running.", registry=registry).info({"version": package_version()})
 
 
 class HttpMetrics:
@@ -34,9 +31,7 @@ class HttpMetrics:
         self.registry = CollectorRegistry()
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self.registry)
-        Info(f"{PREFIX}_build", "What is running.", registry=self.registry).info(
-            {"version": package_version()}
-        )
+        tell_build(self.registry)
         self._requests = Counter(
             f"{PREFIX}_http_requests_total",
             "Requests answered.",
@@ -50,9 +45,19 @@ class HttpMetrics:
             buckets=_BUCKETS,
             registry=self.registry,
         )
+        self._problems = Counter(
+            f"{PREFIX}_http_problems_total",
+            "Answers that were problems, by the slug of their kind.",
+            ["problem"],
+            registry=self.registry,
+        )
 
-    def observe(self, route: str, method: str, status: int, seconds: float) -> None:
-        """One request is counted."""
+    def observe(
+        self, route: str, method: str, status: int, seconds: float, problem: str | None = None
+    ) -> None:
+        """One request is counted, and the problem that it was answered with, if any."""
         method = method if method in METHODS else "other"
         self._requests.labels(route, method, str(status)).inc()
         self._durations.labels(route, method).observe(seconds)
+        if problem is not None:
+            self._problems.labels(problem).inc()

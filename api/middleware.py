@@ -95,7 +95,7 @@ class Boundary:
 
     def _observe(self, scope: Scope, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "unmatched")
-        self.metrics.observe(route, scope["method"], status, seconds)
+        self.metrics.observe(route, scope["method"], status, seconds, scope["state"].get("problem"))
         method = scope["method"] if scope["method"] in METHODS else "other"  # its text is the caller's
         log.info("request", method=method, route=route, status=status, duration_seconds=round(seconds, 4))
 

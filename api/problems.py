@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from sqlalchemy.exc import DataError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
+from starlette.types import Receive, Scope, Send
 
 from api.schemas import problems as shapes
 from api.schemas.problems import ActionableBy, Problem
@@ -241,6 +242,20 @@ def render(
         return row.model.model_validate(standard)
 
 
+class _Answer(JSONResponse):
+    """Tells the boundary what kind of problem it is, to be counted."""
+
+    media_type = MEDIA_TYPE
+
+    def __init__(self, slug: str, body: dict[str, Any], status: int, headers: dict[str, str]) -> None:
+        super().__init__(body, status, headers)
+        self.slug = slug
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["state"]["problem"] = self.slug
+        await super().__call__(scope, receive, send)
+
+
 def response(row: Row, request_id: str, **content: Any) -> JSONResponse:
     """The problem as an HTTP response, with the headers that its status asks for."""
     problem = render(row, request_id, **content)
@@ -249,8 +264,7 @@ def response(row: Row, request_id: str, **content: Any) -> JSONResponse:
         headers["WWW-Authenticate"] = "Bearer"
     if row.status == 503:
         headers["Retry-After"] = str(RETRY_AFTER_SECONDS)
-    body = problem.model_dump(mode="json", exclude_none=True)
-    return JSONResponse(body, row.status, headers, media_type=MEDIA_TYPE)
+    return _Answer(row.slug, problem.model_dump(mode="json", exclude_none=True), row.status, headers)
 
 
 def of_error(error: errors.GraphveilError, request_id: str) -> JSONResponse:

@@ -25,6 +25,7 @@ from prometheus_client.core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 from prometheus_client.registry import Collector
 
+from api.metrics import tell_build
 from core.settings import Settings
 
 AGAIN_SECONDS = 1.0  # before a process that ended takes up its work again
@@ -93,6 +94,7 @@ def merged(folder: Path, pids: Callable[[], Iterable[int]]) -> CollectorRegistry
     registry = CollectorRegistry()
     MultiProcessCollector(registry, path=str(folder))
     PlatformCollector(registry=registry)
+    tell_build(registry)  # it has no counts, so that the processes' own is not among what they wrote
     registry.register(_Processes(pids))
     return registry
 

@@ -1,7 +1,7 @@
 """``python -m worker.exporter``: budgets, jobs and checks as Prometheus metrics, read from PostgreSQL.
 
-Nothing is kept in memory but the last reading, for a few seconds. Where the database does not answer there
-are no series, never zeros: a dead source must not look like an empty one.
+The last reading is kept for a few seconds, and counts of rows that no longer change for good. Where the
+database does not answer there are no series of it, never zeros: a dead source must not look empty.
 """
 
 from __future__ import annotations
@@ -11,29 +11,39 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-from prometheus_client import CollectorRegistry, Counter, start_http_server
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_server
+from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from sqlalchemy.exc import SQLAlchemyError
 
 from core import logging
-from core.ledger.amounts import NANO
 from core.logging import get_logger
 from core.settings import get_settings
-from core.workflows.context import open_services
+from core.workflows.context import Services, open_services
 from core.workflows.gauges import Gauges, read_gauges
+from core.workflows.gauges_totals import Totals
+from worker.exported import PREFIX, constants, families
 from worker.stopping import Stopping
 
-PREFIX = "graphveil"
 FRESH_SECONDS = 5.0
-AMOUNTS = {
-    "capacity": "What the account may spend in all.",
-    "charged": "What it has spent.",
-    "reserved": "What it has set aside for jobs under way.",
-    "remaining": "What a new job may cost.",
-}
 
 log = get_logger(__name__)
+
+
+class Readings:
+    """Readings that continue each other's counts, until one fails: the database may be another one then."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._totals = Totals()
+
+    def __call__(self) -> Gauges:
+        """The service now. One at a time."""
+        try:
+            return read_gauges(self._services, self._totals)
+        except SQLAlchemyError:
+            self._totals = Totals()
+            raise
 
 
 class GaugeCollector(Collector):
@@ -50,14 +60,18 @@ class GaugeCollector(Collector):
         self._errors = Counter(
             f"{PREFIX}_exporter_scrape_errors", "Times PostgreSQL did not answer.", registry=registry
         )
+        self._took = Gauge(
+            f"{PREFIX}_exporter_read_duration_seconds", "How long the last reading took.", registry=registry
+        )
 
-    def describe(self) -> list[GaugeMetricFamily]:
+    def describe(self) -> list[Metric]:
         """Nothing: registering must not read."""
         return []
 
-    def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Every series, or none where the database does not answer."""
+    def collect(self) -> Iterator[Metric]:
+        """Every series; where the database does not answer, only those that it does not tell."""
         self._scrapes.inc()
+        yield from constants()
         try:
             gauges = self._recent()
         except SQLAlchemyError as error:
@@ -72,45 +86,8 @@ class GaugeCollector(Collector):
             if self._last is None or now - self._last[0] > FRESH_SECONDS:
                 self._last = None  # a reading that fails leaves nothing to serve
                 self._last = (now, self._read())
+                self._took.set(time.monotonic() - now)
             return self._last[1]
-
-
-def families(gauges: Gauges) -> Iterator[GaugeMetricFamily]:
-    """The metrics of one reading."""
-    for name, meaning in AMOUNTS.items():
-        family = GaugeMetricFamily(
-            f"{PREFIX}_budget_{name}_epsilon", f"{meaning} Epsilon; sums over accounts mean nothing.",
-            labels=["account", "unit"],
-        )  # fmt: skip
-        for budget in gauges.budgets:
-            family.add_metric([budget.account_id, budget.unit], getattr(budget, name) / 10**NANO)
-        yield family
-    yield _one("budget_accounts", "Budget accounts; the fullest of them have gauges.", gauges.accounts)
-    jobs = GaugeMetricFamily(f"{PREFIX}_jobs", "Jobs by state.", labels=["state"])
-    for state, count in gauges.jobs.items():
-        jobs.add_metric([state], count)
-    yield jobs
-    yield _one(
-        "oldest_queued_job_age_seconds",
-        "How long the oldest queued job has waited; 0 where none waits.",
-        gauges.oldest_queued_seconds,
-    )
-    yield _one("outbox_unsent", "Messages that the broker has not been told.", gauges.outbox_unsent)
-    violations = GaugeMetricFamily(
-        f"{PREFIX}_invariant_violations", "Places in which the promise was broken.", labels=["invariant"]
-    )
-    checked = GaugeMetricFamily(
-        f"{PREFIX}_invariant_checked_timestamp_seconds", "When it was last checked.", labels=["invariant"]
-    )
-    for check in gauges.checks:
-        violations.add_metric([check.invariant], check.violations)
-        checked.add_metric([check.invariant], check.checked_at)
-    yield violations
-    yield checked
-
-
-def _one(name: str, meaning: str, value: float) -> GaugeMetricFamily:
-    return GaugeMetricFamily(f"{PREFIX}_{name}", meaning, value=value)
 
 
 def main() -> int:
@@ -120,7 +97,7 @@ def main() -> int:
     services = open_services(settings)
     stopping = Stopping()
     registry = CollectorRegistry()
-    GaugeCollector(lambda: read_gauges(services), registry)
+    GaugeCollector(Readings(services), registry)
     listener, thread = start_http_server(settings.exporter_port, addr=settings.host, registry=registry)
     log.info("exporter_started", host=settings.host, port=settings.exporter_port)
     while not stopping.wait(3600.0):

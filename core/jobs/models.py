@@ -61,6 +61,8 @@ class Job(CreatedAt, Leased, Base):
         UniqueConstraint("tenant", "idempotency_key"),
         Index("ix_jobs_state_lease", "state", "lease_expires_at"),
         Index("ix_jobs_tenant_created", "tenant", "created_at"),
+        Index("ix_jobs_started", "started_at", postgresql_where=text("started_at IS NOT NULL")),
+        Index("ix_jobs_finished", "finished_at", postgresql_where=text("finished_at IS NOT NULL")),
         Index(
             "ix_jobs_content",
             "dataset_id",

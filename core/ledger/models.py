@@ -209,6 +209,7 @@ class LedgerEntry(CreatedAt, Base):
             postgresql_where=text("kind IN ('charge', 'forfeit', 'release', 'expire')"),
         ),
         Index("ix_ledger_entries_grants", "account_id", postgresql_where=text("kind = 'grant'")),
+        Index("ix_ledger_entries_created", "created_at", "kind"),
     )
 
     id: Mapped[str] = mapped_column(String(64), primary_key=True)

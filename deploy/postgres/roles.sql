@@ -6,12 +6,15 @@
 --                       can neither change nor remove one; it raises the capacity of an account only together
 --                       with a grant entry, which names two persons (triggers, checked at COMMIT).
 --   graphveil_auditor   reads the ledger, the jobs and their transcripts. No keys, no datasets, no uploads.
+--   graphveil_reader    reads one view of recent ledger entries, for dashboards, and nothing else.
 
 DO $$
 DECLARE
     role_name text;
 BEGIN
-    FOREACH role_name IN ARRAY ARRAY['graphveil_migrator', 'graphveil_app', 'graphveil_auditor'] LOOP
+    FOREACH role_name IN ARRAY ARRAY[
+        'graphveil_migrator', 'graphveil_app', 'graphveil_auditor', 'graphveil_reader'
+    ] LOOP
         IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = role_name) THEN
             EXECUTE format(
                 'CREATE ROLE %I LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS', role_name
@@ -21,9 +24,11 @@ BEGIN
 END
 $$;
 
-REVOKE ALL ON SCHEMA public FROM PUBLIC, graphveil_app, graphveil_auditor;
+REVOKE ALL ON SCHEMA public FROM PUBLIC, graphveil_app, graphveil_auditor, graphveil_reader;
 GRANT USAGE, CREATE ON SCHEMA public TO graphveil_migrator;
-GRANT USAGE ON SCHEMA public TO graphveil_app, graphveil_auditor;
+GRANT USAGE ON SCHEMA public TO graphveil_app, graphveil_auditor, graphveil_reader;
+ALTER ROLE graphveil_reader SET default_transaction_read_only = on;
+ALTER ROLE graphveil_reader SET statement_timeout = '10s';
 
 -- The owner may drop a trigger; so nobody who works with data may own anything.
 DO $$
@@ -32,10 +37,12 @@ DECLARE
 BEGIN
     FOR found IN
         SELECT c.oid::regclass AS name FROM pg_class AS c
-        WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p')
+        WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p', 'v')
     LOOP
         EXECUTE format('ALTER TABLE %s OWNER TO graphveil_migrator', found.name);
-        EXECUTE format('REVOKE ALL ON %s FROM PUBLIC, graphveil_app, graphveil_auditor', found.name);
+        EXECUTE format(
+            'REVOKE ALL ON %s FROM PUBLIC, graphveil_app, graphveil_auditor, graphveil_reader', found.name
+        );
     END LOOP;
     FOR found IN
         SELECT p.oid::regprocedure AS name FROM pg_proc AS p
@@ -95,7 +102,8 @@ BEGIN
             ('graphveil_auditor', 'streams', 'SELECT'),
             ('graphveil_auditor', 'jobs', 'SELECT'),
             ('graphveil_auditor', 'metered_reads', 'SELECT'),
-            ('graphveil_auditor', 'artifacts', 'SELECT')
+            ('graphveil_auditor', 'artifacts', 'SELECT'),
+            ('graphveil_reader', 'recent_ledger_entries', 'SELECT')
         ) AS grants (role_name, table_name, privileges)
     LOOP
         IF to_regclass(format('public.%I', allowed.table_name)) IS NOT NULL THEN

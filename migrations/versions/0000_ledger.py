@@ -105,6 +105,17 @@ CREATE TRIGGER ledger_entries_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON
 ALTER TABLE ledger_entries ENABLE ALWAYS TRIGGER ledger_entries_append_only
 """
 
+# What a dashboard may show of the ledger: no hashes, no digests. It runs with its owner's rights, so that its
+# readers need none on the tables.
+RECENT = """
+CREATE VIEW recent_ledger_entries AS
+SELECT e.created_at, a.tenant, a.domain, a.scope, a.scope_name, e.account_id, a.unit, e.sequence, e.kind,
+    (e.amounts ->> 'epsilon')::numeric / 1e9 AS epsilon, (e.amounts ->> 'delta')::numeric / 1e18 AS delta,
+    e.amounts, e.job_id, e.actor, e.approver, e.reason
+FROM ledger_entries AS e JOIN budget_accounts AS a ON a.id = e.account_id
+WHERE e.created_at > now() - interval '90 days'
+"""
+
 
 def upgrade() -> None:
     """The ledger's tables stand, and guard themselves."""
@@ -116,6 +127,7 @@ def upgrade() -> None:
         op.execute(function)
     for trigger in TRIGGERS.split(";\n"):
         op.execute(trigger)
+    op.execute(RECENT)
 
 
 def downgrade() -> None:
@@ -259,4 +271,5 @@ def _entries() -> None:
             postgresql_where=sa.text("kind IN ('charge', 'forfeit', 'release', 'expire')"),
         ),
         sa.Index("ix_ledger_entries_grants", "account_id", postgresql_where=sa.text("kind = 'grant'")),
+        sa.Index("ix_ledger_entries_created", "created_at", "kind"),
     )

@@ -233,6 +233,8 @@ def _jobs() -> None:
         sa.UniqueConstraint("tenant", "idempotency_key"),
         sa.Index("ix_jobs_state_lease", "state", "lease_expires_at"),
         sa.Index("ix_jobs_tenant_created", "tenant", "created_at"),
+        sa.Index("ix_jobs_started", "started_at", postgresql_where=sa.text("started_at IS NOT NULL")),
+        sa.Index("ix_jobs_finished", "finished_at", postgresql_where=sa.text("finished_at IS NOT NULL")),
         sa.Index(
             "ix_jobs_content",
             "dataset_id",

@@ -160,6 +160,8 @@ def test_metrics_count_by_route_template(api_services: Services):
     assert 'method="other"' in text
     assert "graphveil_http_request_duration_seconds_bucket" in text
     assert "graphveil_build_info{version=" in text
+    assert 'graphveil_http_problems_total{problem="unauthenticated"} 2.0' in text
+    assert 'graphveil_http_problems_total{problem="not-found"} 2.0' in text
     assert "job_1" not in text
 
 

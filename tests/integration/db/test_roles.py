@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 
 import psycopg
 import pytest
 from sqlalchemy import make_url, text
-from sqlalchemy.exc import ProgrammingError
+from sqlalchemy.exc import DBAPIError, ProgrammingError
 
 from core.db.base import Base
 from core.db.session import Database
@@ -117,3 +118,40 @@ def test_every_table_is_granted_to_the_app(app: Database) -> None:
     with app.transaction() as session:
         for table in Base.metadata.sorted_tables:
             session.execute(text(f"SELECT count(*) FROM {table.name}"))
+
+
+@pytest.fixture(scope="module")
+def reader(url: str) -> Iterator[Database]:
+    database = as_role(url, "graphveil_reader")
+    yield database
+    database.dispose()
+
+
+def test_the_dashboards_role_reads_recent_entries_with_amounts_and_no_hashes(
+    app: Database, reader: Database
+) -> None:
+    account = ledger.open_account(app, domain="shown", delta_atto=10**12)
+    reservation = ledger.reserve(app, account, {"epsilon": 250_000_000, "delta": 10**11})
+    ledger.charge(app, reservation)
+    stream = ledger.open_account(app, domain="shown-stream", unit="w-event", window=2)
+    ledger.reserve(app, stream, {"untimed": 1, "step/4": 2})
+    with reader.transaction() as session:
+        rows = session.execute(
+            text("SELECT * FROM recent_ledger_entries WHERE account_id = ANY(:ids) ORDER BY sequence"),
+            {"ids": [account.id, stream.id]},
+        ).all()
+    told = [(row.account_id == account.id, row.kind, row.epsilon, row.delta) for row in rows]
+    assert (True, "charge", Decimal("0.25"), Decimal("1e-7")) in told
+    assert (False, "reserve", None, None) in told
+    assert {row.amounts["step/4"] for row in rows if row.kind == "reserve" and row.epsilon is None} == {2}
+    assert not {name for name in rows[0]._fields if "hash" in name or "digest" in name}
+
+
+@pytest.mark.parametrize("table", [table.name for table in Base.metadata.sorted_tables])
+def test_the_dashboards_role_reads_no_table(reader: Database, table: str) -> None:
+    refused(reader, f"SELECT count(*) FROM {table}")
+
+
+def test_the_dashboards_role_writes_nothing(reader: Database) -> None:
+    with pytest.raises(DBAPIError, match=r"read-only|permission denied"), reader.transaction() as session:
+        session.execute(text("CREATE TABLE mine (id integer)"))

@@ -128,3 +128,16 @@ def test_workers_scale_on_the_states_of_work_that_is_not_done():
     for state in JobState:
         counted = state in (JobState.QUEUED, JobState.RUNNING, JobState.PUBLISHING, JobState.CANCELLING)
         assert (f"'{state}'" in query) == counted
+
+
+def test_scraped_jobs_are_called_what_the_rules_call_them():
+    (monitor,) = of_kind("ServiceMonitor")
+    (relabeling,) = monitor["spec"]["endpoints"][0]["relabelings"]
+    services = [
+        service["metadata"]["labels"]["app.kubernetes.io/name"]
+        for service in of_kind("Service")
+        if "graphveil/metrics" in service["metadata"]["labels"]
+    ]
+    named = {relabeling["replacement"].replace("$1", name) for name in services}
+    prometheus = yaml.safe_load((FOLDER.parent / "prometheus" / "prometheus.yml").read_text())
+    assert named == {job["job_name"] for job in prometheus["scrape_configs"]} - {"prometheus"}

@@ -1,0 +1,231 @@
+"""``python -m benchmarks.observability_check``: every panel and alert asked of a live service.
+
+Starts the embedded stack and a real Prometheus (``prometheus`` in the PATH) with the repository's rules,
+scraped every second; publishes two releases, has two jobs refused; then asks for every expression of every
+panel, alert and recorded figure over the time of the run, and for the ledger's view as the dashboards' role.
+Prints what was empty, and why. Exits 1 where a panel without a word for emptiness was empty, a metric is
+unknown to Prometheus, or an alert fired.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psycopg
+import yaml
+from sqlalchemy import make_url
+
+from api.client.errors import ProblemError
+from api.client.sdk import Graphveil
+from deploy.local.servers import free_port
+from deploy.local.stack import ROOT, Stack
+from tests.support.promql import dashboards, filled, rules, selectors
+
+EXAMPLE = ROOT / "examples" / "us-flights"
+SETTLE_SECONDS = 12.0
+SCRAPED = "1s"
+
+
+@contextmanager
+def prometheus(stack: Stack, folder: Path) -> Iterator[httpx.Client]:
+    """A Prometheus that reads the stack, with the repository's rules."""
+    config = yaml.safe_load((ROOT / "deploy" / "prometheus" / "prometheus.yml").read_text())
+    port = free_port(9090)
+    at = {
+        "graphveil-api": stack.metrics_url,
+        "graphveil-exporter": stack.exporter_url,
+        "prometheus": f"http://127.0.0.1:{port}/metrics",
+    }
+    config["global"] = {"scrape_interval": SCRAPED, "scrape_timeout": SCRAPED, "evaluation_interval": SCRAPED}
+    config["rule_files"] = [str(ROOT / "deploy" / "prometheus" / "rules" / "*.yml")]
+    config["scrape_configs"] = [
+        {
+            "job_name": each["job_name"],
+            "static_configs": [{"targets": [httpx.URL(at[each["job_name"]]).netloc.decode()]}],
+        }
+        for each in config["scrape_configs"]
+    ]
+    file = folder / "prometheus.yml"
+    file.write_text(yaml.safe_dump(config))
+    command = ["prometheus", f"--config.file={file}", f"--storage.tsdb.path={folder / 'tsdb'}",
+               f"--web.listen-address=127.0.0.1:{port}"]  # fmt: skip
+    with (folder / "prometheus.log").open("wb") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log)
+        try:
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}/api/v1", timeout=60) as client:
+                wait(lambda: _ups(client) == {"1"}, "all targets up")
+                yield client
+        finally:
+            process.terminate()
+            process.wait(timeout=30)
+
+
+def wait(met: Callable[[], bool], what: str, seconds: float = 90.0) -> None:
+    """Returns when it is met; RuntimeError after so many seconds."""
+    ends = time.monotonic() + seconds
+    while time.monotonic() < ends:
+        try:
+            if met():
+                return
+        except httpx.TransportError:
+            time.sleep(0.2)
+        time.sleep(0.2)
+    raise RuntimeError(f"not within {seconds:.0f} s: {what}")
+
+
+def _ups(client: httpx.Client) -> set[str]:
+    found = client.get("/query", params={"query": "up"}).json()["data"]["result"]
+    return {each["value"][1] for each in found} if len(found) == 3 else set()
+
+
+def publish(stack: Stack, folder: Path) -> None:
+    """Two releases, of two accounts, one of them with a delta; two refusals."""
+    schema = json.loads((EXAMPLE / "schema.json").read_text())
+    with Graphveil(stack.url, stack.token) as service:
+        datasets = []
+        for name, delta, left_out in (("flights", "0", 0), ("other-flights", "1e-6", 100)):
+            edges = folder / f"{name}.csv"
+            lines = (EXAMPLE / "edges.csv").read_text().splitlines(keepends=True)
+            edges.write_text("".join(lines[: len(lines) - left_out]))  # the same content has one account
+            dataset = service.register_dataset(
+                name, unit="event", epsilon="4", delta=delta, graph_schema=schema
+            )
+            service.upload(dataset.id, EXAMPLE / "nodes.csv", part="nodes")
+            service.upload(dataset.id, edges, part="edges")
+            datasets.append(service.wait_ready(dataset.id, timeout_seconds=120).id)
+        for dataset_id in datasets:
+            job = service.submit(dataset_id, epsilon="1", repeat=True)
+            job = service.wait(job.id, timeout_seconds=240)
+            print(f"job of {dataset_id}: {job.state}")
+            try:
+                service.submit(dataset_id, epsilon="100", repeat=True)
+            except ProblemError as error:
+                print(f"refused, as it must be: {error}")
+
+
+def asked() -> Iterator[tuple[str, str, str, bool]]:
+    """Kind, place, expression, and whether it may be empty."""
+    for rule in rules():
+        kind = "alert" if "alert" in rule else "figure"
+        yield (
+            kind,
+            rule.get("alert") or rule["record"],
+            rule["expr"],
+            kind == "alert" or "ratio_rate" in rule["record"],
+        )
+    for board in dashboards():
+        for panel in board["panels"]:
+            for target in panel.get("targets", ()):
+                if "expr" in target:
+                    may = bool(panel["fieldConfig"]["defaults"].get("noValue"))
+                    yield "panel", f"{board['uid']}: {panel['title']}", filled(target["expr"]), may
+
+
+def series(client: httpx.Client, query: str, since: float) -> int:
+    """How many series the expression had at any time of the run."""
+    asked = {"query": query, "start": since, "end": time.time(), "step": 2}
+    answer = client.post("/query_range", data=asked).json()
+    if answer["status"] != "success":
+        raise RuntimeError(f"{query}: {answer}")
+    return len(answer["data"]["result"])
+
+
+def check(client: httpx.Client, since: float) -> bool:
+    """Whether every expression behaved; one line for each that was empty."""
+    known = {each["metric"] for each in client.get("/targets/metadata").json()["data"]}
+    recorded = {rule["record"] for rule in rules() if "record" in rule}
+    counts = {"alert": [0, 0], "figure": [0, 0], "panel": [0, 0]}
+    good = True
+    for kind, place, query, may_be_empty in asked():
+        found = series(client, query, since)
+        counts[kind][0 if found else 1] += 1
+        names = {each.name: _family(each.name) for each in selectors(query)}
+        unknown = [
+            n
+            for n, family in names.items()
+            if not {n, family} & known and n not in recorded | {"up", "ALERTS"}
+        ]
+        if unknown:
+            good = False
+            print(f"UNKNOWN {kind} {place}: {unknown}")
+        if not found:
+            silent = [s.prettify() for s in selectors(query) if not series(client, s.prettify(), since)]
+            print(f"empty   {kind} {place}: without series: {', '.join(silent) or 'none; no match'}")
+            good &= may_be_empty
+            if not may_be_empty:
+                print("        MAY NOT BE EMPTY")
+    for kind, (full, empty) in counts.items():
+        print(f"{kind}s with data: {full}, empty: {empty}")
+    firing = client.get("/query", params={"query": 'ALERTS{alertstate="firing"}'}).json()["data"]["result"]
+    print("alerts that fire:", [each["metric"]["alertname"] for each in firing] or "none")
+    return good and not firing
+
+
+def _family(name: str) -> str:
+    for ending in ("_total", "_bucket", "_info"):
+        name = name.removesuffix(ending)
+    return name
+
+
+def check_view(stack: Stack) -> bool:
+    """Whether the dashboards' role reads its view, with the panel's own SQL, and nothing else."""
+    url = make_url(stack.database_url).set(drivername="postgresql")
+    with psycopg.connect(url.render_as_string(hide_password=False)) as owner:
+        owner.execute((ROOT / "deploy" / "postgres" / "roles.sql").read_bytes())
+        accounts = [row[0] for row in owner.execute("SELECT id FROM budget_accounts")]
+    listed = ", ".join(f"'{account}'" for account in accounts)
+    with psycopg.connect(
+        url.set(username="graphveil_reader").render_as_string(hide_password=False)
+    ) as reader:
+        for board in dashboards():
+            for place, sql in _statements(board):
+                sql = sql.replace("$__timeFilter(created_at)", "created_at > now() - interval '1 hour'")
+                rows = reader.execute(sql.replace("${account:sqlstring}", listed)).fetchall()
+                print(f"{place}: {len(rows)} rows")
+                if not rows:
+                    return False
+        try:
+            reader.execute("SELECT count(*) FROM ledger_entries")
+        except psycopg.errors.InsufficientPrivilege:
+            return True
+    return False
+
+
+def _statements(board: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for panel in board["panels"]:
+        for target in panel.get("targets", ()):
+            if "rawSql" in target:
+                yield f"{board['uid']}: {panel['title']}", target["rawSql"]
+    for annotation in board["annotations"]["list"]:
+        yield f"{board['uid']}: {annotation['name']}", annotation["target"]["rawSql"]
+
+
+def main() -> int:
+    """The exit code."""
+    if shutil.which("prometheus") is None:
+        print("prometheus is not in the PATH (Debian: apt-get install prometheus)", file=sys.stderr)
+        return 2
+    with tempfile.TemporaryDirectory(prefix="gv-watch-", dir="/tmp") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        with Stack(folder / "stack") as stack, prometheus(stack, folder) as client:
+            since = time.time()
+            time.sleep(SETTLE_SECONDS)
+            publish(stack, folder)
+            time.sleep(SETTLE_SECONDS)
+            good = check(client, since)
+            return 0 if check_view(stack) and good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

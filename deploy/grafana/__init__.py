@@ -1,0 +1,1 @@
+"""Grafana as code: what it reads (provisioning), and what it shows (dashboards, written by ``build``)."""
