@@ -12,9 +12,9 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from core.evaluation.learning.devices import one_thread, seeded
 from core.evaluation.learning.subgraphs import MAX_LABEL, Subgraphs
 from core.evaluation.learning.tensors import csr_tensor
+from core.learning.devices import one_thread, seeded
 from core.privacy.entropy import public_generator
 
 CHANNELS = 32

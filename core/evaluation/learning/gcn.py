@@ -16,9 +16,9 @@ from torch import nn
 from torch.nn import functional
 
 from core.evaluation.attacks.negatives import uniform
-from core.evaluation.learning.devices import one_thread, seeded
 from core.evaluation.learning.tensors import csr_tensor, feature_tensor, propagation
 from core.evaluation.view import UndirectedView
+from core.learning.devices import one_thread, seeded
 from core.privacy.entropy import public_generator
 
 HIDDEN = 128

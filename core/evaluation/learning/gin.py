@@ -11,9 +11,9 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from core.evaluation.learning.devices import seeded
 from core.evaluation.learning.tensors import csr_tensor
 from core.evaluation.view import UndirectedView
+from core.learning.devices import seeded
 from core.privacy.entropy import public_generator
 
 LAYERS = 4

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from core.evaluation.learning.walks import walks
 from core.evaluation.view import UndirectedView
+from core.learning.skip_gram import skip_gram
 from core.privacy.entropy import public_generator
 
 DIMENSIONS = 64
@@ -17,18 +17,6 @@ WALKS = 200_000  # in all: from 20,000 nodes on there are fewer from each, but n
 WALK_LENGTH = 40
 WINDOW = 5
 NEGATIVES = 5
-
-
-class _Sentences:
-    """Walks as lists of node numbers, without their padding; iterated anew for each pass."""
-
-    def __init__(self, rows: np.ndarray) -> None:
-        self.rows = rows
-        self.lengths = (rows >= 0).sum(axis=1)
-
-    def __iter__(self) -> Iterator[list[int]]:
-        for row, length in zip(self.rows, self.lengths, strict=True):
-            yield row[:length].tolist()
 
 
 @dataclass(frozen=True)
@@ -49,25 +37,17 @@ class Node2Vec:
         WALKS_A_NODE walks of WALK_LENGTH nodes from each node, within WALKS. One thread: skip-gram's updates
         race otherwise. O(walks * WALK_LENGTH * WINDOW * DIMENSIONS).
         """
-        from gensim.models import Word2Vec
-
         rng = public_generator(self.seed)
         joined = np.flatnonzero(view.degrees > 0)
         times = max(2, min(WALKS_A_NODE, WALKS // max(len(joined), 1)))
         starts = np.concatenate([rng.permutation(joined) for _ in range(times)])
         rows = walks(view, starts, WALK_LENGTH, self.p, self.q, rng)
-        model = Word2Vec(
-            _Sentences(rows),
-            vector_size=DIMENSIONS,
+        return skip_gram(
+            rows,
+            view.node_count,
+            dimensions=DIMENSIONS,
             window=WINDOW,
-            min_count=1,
-            sg=1,
-            negative=NEGATIVES,
+            negatives=NEGATIVES,
             epochs=self.epochs,
-            workers=1,
             seed=self.seed,
-            hashfxn=hash,  # of integers: the same in every process
         )
-        embedding = np.zeros((view.node_count, DIMENSIONS), dtype=np.float32)
-        embedding[model.wv.index_to_key] = model.wv.vectors
-        return embedding

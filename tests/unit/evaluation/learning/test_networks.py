@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from core.evaluation.learning import dgcnn, gin
-from core.evaluation.learning.devices import seeded
 from core.evaluation.learning.gcn import Autoencoder, Encoder, Features, trained_classifier
 from core.evaluation.learning.subgraphs import enclosing
 from core.evaluation.learning.tensors import csr_tensor, feature_tensor, propagation
 from core.evaluation.view import UndirectedView
+from core.learning.devices import seeded
 from core.privacy.entropy import public_generator
 
 CPU = torch.device("cpu")

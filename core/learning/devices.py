@@ -14,27 +14,29 @@ def device() -> torch.device:
 
 
 @contextmanager
-def one_thread() -> Iterator[torch.device]:
+def one_thread(place: torch.device | None = None) -> Iterator[torch.device]:
     """Inside, torch computes with one CPU thread, afterwards with as many as before. Yields the device.
+
+    That is ``place``, or without it :func:`device`.
 
     The order of floating-point sums follows the number of threads, and trained weights follow the sums.
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        yield device()
+        yield place or device()
     finally:
         torch.set_num_threads(threads)
 
 
 @contextmanager
-def seeded(seed: int) -> Iterator[torch.device]:
+def seeded(seed: int, place: torch.device | None = None) -> Iterator[torch.device]:
     """As :func:`one_thread`, and torch draws from ``seed``; afterwards its generators are as they were.
 
     On a CPU the same seed gives the same figures bit for bit, whatever the number of cores. On CUDA the sums
     of sparse products may differ in their last digits.
     """
-    with one_thread() as place:
+    with one_thread(place) as place:
         cuda = range(torch.cuda.device_count()) if place.type == "cuda" else []
         with torch.random.fork_rng(devices=cuda):
             torch.manual_seed(seed)
