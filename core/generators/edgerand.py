@@ -27,7 +27,6 @@ from pydantic import Field
 
 from core import errors
 from core.generators._shared.percell import Parts, PerCell, drawn_edges, same_edges
-from core.generators._shared.plan import divide
 from core.generators.base import GraphKinds, Parameters, Progress, PublicFacts
 from core.graphs.schema import GraphSchema
 from core.privacy.events import NANO, pure_nano_epsilon
@@ -107,15 +106,9 @@ def _flipped(cell: PrivateCell, nodes: int, nano_epsilon: int, params: EdgeRandP
     if params.form == "symmetric":
         ends = cell.randomised_response(nano_epsilon=nano_epsilon, purpose="symmetric flips")
         return drawn_edges(cell, ends)
-    from core.generators._shared.counts import noisy_count
-    from core.privacy.queries import slot_count
-    from core.privacy.randomised_response import Flips
+    from core.generators._shared.flipping import balanced
 
-    count, rest = divide(nano_epsilon, params.count_share)
-    edges = noisy_count(cell, count)
-    flips = Flips.balanced(rest // cell.multiplicity, edges, slot_count(cell.shape))
-    ends = cell.randomised_response(nano_epsilon=rest, purpose="balanced flips", flips=flips)
-    return drawn_edges(cell, ends)
+    return drawn_edges(cell, balanced(cell, nano_epsilon, params.count_share).ends)
 
 
 def _require_affordable(plan: PrivacyPlan, schema: GraphSchema, counts: Mapping[str, int | None]) -> None:

@@ -28,34 +28,18 @@ FORMAT = 1
 
 
 @dataclass(frozen=True)
-class CellsModel:
-    """Paid-for output only. ``cells`` maps (relation, step) to its columns; ``nodes`` are the universes."""
+class StoredCells:
+    """The columns of every cell, as a folder keeps them. ``cells`` maps (relation, step) to its columns, of
+    the same names in every cell; ``nodes`` are the universes."""
 
     method: str
     schema: GraphSchema
     nodes: Mapping[str, int]
     params: Parameters
     cells: dict[tuple[str, int | None], Columns]
-    draw: Draw
-
-    def sample(self, rng: Rng, progress: Progress) -> Graph:
-        """One synthetic graph over the same universe, nodes aligned by index and without ids.
-
-        The same ``rng`` state gives the same graph.
-        """
-        parts: dict[str, list[tuple[int | None, np.ndarray]]] = {}
-        for done, ((edge_type, step), columns) in enumerate(self.cells.items()):
-            progress("sample", done, len(self.cells))
-            size = self.nodes[self.schema.edge_type(edge_type).source]
-            parts.setdefault(edge_type, []).append((step, self.draw(columns, size, self.params, rng)))
-        targets = {name: self.nodes[self.schema.edge_type(name).target] for name in parts}
-        edges = {name: edge_table(drawn, targets[name]) for name, drawn in parts.items()}
-        progress("sample", len(self.cells), len(self.cells))
-        nodes = {name: NodeTable(count) for name, count in self.nodes.items()}
-        return Graph.build(self.schema, nodes, edges)
 
     def save(self, folder: Path) -> None:
-        """``folder`` holds the model; :func:`load_cells` gives back an equal one."""
+        """``folder`` holds the cells; :func:`load_stored` gives back equal ones."""
         folder.mkdir(parents=True, exist_ok=True)
         names = list(next(iter(self.cells.values())))
         for name in names:
@@ -75,6 +59,29 @@ class CellsModel:
         (folder / "model.json").write_text(json.dumps(text, indent=1) + "\n", encoding="utf-8")
 
 
+@dataclass(frozen=True)
+class CellsModel(StoredCells):
+    """Paid-for output only: columns, and how each cell is drawn from its own."""
+
+    draw: Draw
+
+    def sample(self, rng: Rng, progress: Progress) -> Graph:
+        """One synthetic graph over the same universe, nodes aligned by index and without ids.
+
+        The same ``rng`` state gives the same graph.
+        """
+        parts: dict[str, list[tuple[int | None, np.ndarray]]] = {}
+        for done, ((edge_type, step), columns) in enumerate(self.cells.items()):
+            progress("sample", done, len(self.cells))
+            size = self.nodes[self.schema.edge_type(edge_type).source]
+            parts.setdefault(edge_type, []).append((step, self.draw(columns, size, self.params, rng)))
+        targets = {name: self.nodes[self.schema.edge_type(name).target] for name in parts}
+        edges = {name: edge_table(drawn, targets[name]) for name, drawn in parts.items()}
+        progress("sample", len(self.cells), len(self.cells))
+        nodes = {name: NodeTable(count) for name, count in self.nodes.items()}
+        return Graph.build(self.schema, nodes, edges)
+
+
 def edge_table(drawn: list[tuple[int | None, np.ndarray]], targets: int) -> EdgeTable:
     """One relation's edges, from keys ``source * targets + target`` of its steps, or of its only cell."""
     source, target = np.divmod(np.concatenate([keys for _, keys in drawn]), targets)
@@ -85,7 +92,13 @@ def edge_table(drawn: list[tuple[int | None, np.ndarray]], targets: int) -> Edge
 
 
 def load_cells(folder: Path, method: str, params: type[Parameters], draw: Draw) -> CellsModel:
-    """The model that :meth:`CellsModel.save` wrote; ValueError where its files contradict one another."""
+    """The model that its ``save`` wrote; ValueError where its files contradict one another."""
+    stored = load_stored(folder, method, params)
+    return CellsModel(method, stored.schema, stored.nodes, stored.params, stored.cells, draw)
+
+
+def load_stored(folder: Path, method: str, params: type[Parameters]) -> StoredCells:
+    """The cells that :meth:`StoredCells.save` wrote; ValueError where its files contradict one another."""
     text = json.loads((folder / "model.json").read_text(encoding="utf-8"))
     if text.get("format") != FORMAT or text.get("method") != method:
         raise ValueError(f"not a stored model of {method} in a format that can be read")
@@ -101,4 +114,4 @@ def load_cells(folder: Path, method: str, params: type[Parameters], draw: Draw) 
         for part, values in zip(cells.values(), np.split(column, ends[:-1]), strict=True):
             part[name] = values
     schema = GraphSchema.model_validate(text["schema"])
-    return CellsModel(method, schema, text["nodes"], params.model_validate(text["params"]), dict(cells), draw)
+    return StoredCells(method, schema, text["nodes"], params.model_validate(text["params"]), dict(cells))

@@ -1,0 +1,141 @@
+"""Anchored: our own method for temporal and heterogeneous graphs.
+
+Every cell (relation and step) is a random graph with noisy degrees, drawn towards what randomised response
+says about its pairs.
+
+1. The number of edges, and the degrees of either side (an undirected relation inside one type has one
+   degree for each node), by discrete Laplace noise. The law of the degrees is deconvolved, for all steps
+   together and then for each, and its quantiles go to the nodes in the order of their posterior means.
+2. Evidence: symmetric randomised response on every pair of the cell, at what is left of epsilon.
+3. A graph with these degrees is drawn by matching edge ends at random. Then a Metropolis chain swaps the ends
+   of two edges at a time, which keeps every degree, and accepts by the likelihood of the evidence: its limit
+   is the posterior, under a prior that is uniform over graphs with these degrees.
+A relation without time and with few pairs is fitted otherwise (:mod:`core.generators.anchored.static`):
+randomised response on its pairs, noisy degrees of its targets, and the best pairs of each source.
+
+How epsilon is shared is public, and so is where evidence is asked for at all: where epsilon is small beside
+the log odds against a pair being linked, it could not tell true edges from false ones, and degrees get
+everything. Set ``degree_share`` to choose: more keeps degrees closer and copies fewer true edges, less keeps
+more of who is linked to whom. At epsilon 4 about half of all drawn edges may be true ones; that is what such
+an epsilon allows, and an owner may want less.
+
+What is read, at which sensitivity to one edge of one cell: the number of edges, 1; each side's degrees, 1 in
+L1; the degrees of an undirected cell, 2; every pair once, by a coin. Under unit pair a directed relation
+inside one type may link a pair both ways, and all of it doubles. Proof: the reads follow one another on one
+cell, so their costs add up to the cell's epsilon; all else is post-processing, chain lengths included, which
+are a constant times the noisy number of edges. Guarantee: pure epsilon. Units edge and event: cells hold
+disjoint edges, so each has all of epsilon; w-event: a part for each step of a window; pair: a part for each
+cell.
+
+Declared facts are kept: a pair that occurs once over time is drawn once, a source of a functional relation
+has one target.
+
+Lazy evidence: where there are too many pairs to note those that the coin reports, the coin becomes a keyed
+pseudo-random function (SipHash-2-4, fresh key) that is asked pair by pair. Its assurance is computational,
+not statistical, and the model then holds the cell's edges and the key: it is private content, sealed and
+erased with the dataset, and drawing again is free only while it exists.
+
+Run times of the reads depend on the true edges and are not for publication. Source: our own; deconvolution by
+smoothed expectation-maximisation, Silverman, Jones, Wilson, Nychka, JRSS B 52 (1990); degree-preserving
+chains, Besag and Clifford, Biometrika 76 (1989).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from core import errors
+from core.generators._shared.plan import cell_plan
+from core.generators.anchored.params import AnchoredParams
+from core.generators.base import Assurance, GraphKinds, Progress, PublicFacts, require_accepted
+from core.privacy.events import pure_nano_epsilon
+from core.privacy.plan import GuaranteeKind, PrivacyPlan
+from core.privacy.units import Unit
+
+if TYPE_CHECKING:
+    from core.generators._shared.percell import Columns
+    from core.generators.anchored.model import AnchoredModel
+    from core.privacy.private_graph import PrivateGraph
+
+
+class Anchored:
+    """Degrees as an anchor, randomised response as evidence."""
+
+    name = "anchored"
+    title = "Anchored degrees with evidence"
+    summary = (
+        "Deconvolved degrees of both sides of every relation in every snapshot, and randomised response on "
+        "pairs as evidence for a chain of swaps that keeps them. For temporal, typed and directed graphs. "
+        "Pure epsilon under every unit."
+    )
+    assurance: Assurance = "proven"
+    Params = AnchoredParams
+    accepts = GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True)
+    units = frozenset(Unit)
+    kinds = frozenset({GuaranteeKind.PURE})
+
+    def plan(self, params: AnchoredParams, public: PublicFacts) -> PrivacyPlan:
+        """Every cell (relation and step) is granted the same epsilon, and divides it by a public rule.
+
+        EDGE and EVENT: cells hold disjoint edges, each may spend everything. W_EVENT: epsilon/w per step.
+        PAIR: epsilon divided by the number of cells. Rounded down to nano-epsilon. Evidence that has to be
+        materialised is refused where too many pairs would be reported.
+        """
+        require_accepted(self, public)
+        plan = cell_plan(self.name, public, "laplace and randomised response", f"{self.name} cell")
+        if params.evidence == "materialised":
+            from core.generators.anchored.budget import lazy_relations
+
+            declared = {kind.name: kind.count for kind in public.schema.node_types}
+            if all(count is not None for count in declared.values()):
+                counts = {name: count for name, count in declared.items() if count is not None}
+                _refuse(lazy_relations(plan, public.schema, counts, params))
+        return plan
+
+    def fit(
+        self, graph: PrivateGraph, plan: PrivacyPlan, params: AnchoredParams, progress: Progress
+    ) -> AnchoredModel:
+        """The fitted model, at the plan's cost at most. O(edges in and out + nodes * steps)."""
+        from core.generators.anchored.budget import lazy_relations
+        from core.generators.anchored.fit import fit_relation
+        from core.generators.anchored.model import AnchoredModel, same_columns
+        from core.privacy.entropy import noise_generator
+
+        counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
+        lazy = lazy_relations(plan, graph.schema, counts, params)
+        if params.evidence == "materialised":
+            _refuse(lazy)  # before anything is read: the sizes are public
+        rng = noise_generator()
+        relations: dict[str, list[tuple[int | None, int]]] = {}
+        for allotment in plan.allotments:
+            amount = pure_nano_epsilon(allotment.event) or 0
+            relations.setdefault(allotment.edge_type, []).append((allotment.step, amount))
+        cells: dict[tuple[str, int | None], Columns] = {}
+        for done, (name, granted) in enumerate(relations.items()):
+            progress("fit", done, len(relations))
+            private = [graph.cell(name, step) for step, _ in granted]
+            share = min(amount for _, amount in granted)
+            fitted = fit_relation(private, share, params, name in lazy, rng)
+            cells |= {(name, step): columns for (step, _), columns in zip(granted, fitted, strict=True)}
+        progress("fit", len(relations), len(relations))
+        return AnchoredModel(self.name, graph.schema, counts, params, same_columns(cells))
+
+    def load(self, folder: Path) -> AnchoredModel:
+        """The model that its ``save`` wrote."""
+        from core.generators.anchored.model import load
+
+        return load(folder, self.name)
+
+
+def _refuse(lazy: frozenset[str]) -> None:
+    """NotAccepted where the evidence of a relation would have to be lazy."""
+    if lazy:
+        raise errors.NotAccepted(
+            f"at this epsilon too many pairs of {', '.join(sorted(lazy))} would be reported to be kept; "
+            "evidence=lazy keeps a key in their place",
+            field="evidence",
+        )
+
+
+GENERATOR = Anchored()

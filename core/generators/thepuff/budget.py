@@ -1,0 +1,137 @@
+"""How a cell of ``thepuff`` divides its epsilon, and the plan that says so. Public facts only.
+
+Units edge and event: the cells (relation and step) hold disjoint edges, so each has all of epsilon and delta.
+A learned cell spends its pure shares on flips, on its number of edges and on degrees, and what is left on
+the steps of one DP-SGD training that all learned cells share: an edge lies in one of them, so each cell pays
+for all steps. Pure and sampled events of a cell are composed at every Renyi order and converted once; the
+training gets the least noise that keeps this within epsilon and delta. The other cells spend all of epsilon
+on themselves.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from core import errors
+from core.generators.base import PublicFacts
+from core.generators.thepuff.params import ThepuffParams
+from core.graphs.schema import GraphSchema
+from core.privacy.dp_sgd import DpSgd
+from core.privacy.events import Event, GaussianEvent, PoissonSampled, Pure, Repeated, pure_nano_epsilon
+from core.privacy.plan import Allotment, CellKey, PrivacyPlan
+
+FLIPS = "perturbed graph"
+DEGREES = "edge count and degrees"
+UTILITY = "utility discriminator"
+STATIC = "relation without time"
+
+SMALLEST_NANO_EPSILON = 10_000
+UNKNOWN_RATE = Fraction(1, 200)
+"""The sampling rate where the size of a universe is not declared."""
+NODES_A_STEP = 16
+"""A DP-SGD step for so many nodes of the universe, up to the parameter's number of steps."""
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Shares of a learned cell's epsilon: flips, the number of edges, degrees. DP-SGD gets the rest."""
+
+    flips: float
+    count: float
+    degrees: float
+
+
+SHARES: Mapping[tuple[str, bool], Shares] = {
+    ("paid", True): Shares(0.30, 0.04, 0.50),
+    ("hat", True): Shares(0.60, 0.04, 0.0),
+    ("paid", False): Shares(0.36, 0.04, 0.60),
+    ("hat", False): Shares(0.96, 0.04, 0.0),
+}
+"""By the source of degrees, and whether a utility discriminator is trained."""
+
+
+@dataclass(frozen=True)
+class Granted:
+    """What a plan grants, in nano-epsilon: by learned cell for flips and for count and degrees, by other cell
+    for everything; and the training, None where there is none."""
+
+    flips: Mapping[CellKey, int]
+    degrees: Mapping[CellKey, int]
+    static: Mapping[CellKey, int]
+    training: DpSgd | None
+
+
+def make_plan(method: str, params: ThepuffParams, public: PublicFacts) -> PrivacyPlan:
+    """The plan of variant sound: a pure function of public facts.
+
+    Raises ``errors.NotAccepted`` where DP-SGD is asked for without delta, or nothing is left for it.
+    """
+    if params.utility and not public.delta_atto:
+        raise errors.NotAccepted(
+            "the utility discriminator needs a delta; utility=false needs none", field="delta"
+        )
+    if public.nano_epsilon < SMALLEST_NANO_EPSILON:
+        raise errors.NotAccepted("epsilon is too small to be divided", field="epsilon")
+    delta = public.delta_atto if params.utility else 0
+    shares = SHARES[params.bias, params.utility]
+    flips = int(public.nano_epsilon * shares.flips)
+    degrees = int(public.nano_epsilon * (shares.count + shares.degrees))
+    own: tuple[Event, ...] = (Pure(flips, "randomised response"), Pure(degrees, "laplace"))
+    events: list[tuple[Event, str]] = list(zip(own, (FLIPS, DEGREES), strict=True))
+    if params.utility:
+        steps = utility_steps(public.schema, params.utility_steps)
+        training = DpSgd.within(public.nano_epsilon, delta, rate(public.schema), steps, own)
+        events.append((training.event, UTILITY))
+    timed = any(public.schema.edge_type(name).temporal for name in public.edge_types)
+    others: list[tuple[Event, str]] = [(Pure(public.nano_epsilon, "laplace and randomised response"), STATIC)]
+    allotments = []
+    for name in public.edge_types:
+        learned = public.schema.edge_type(name).temporal or not timed
+        for step in public.schema.steps_of(name):
+            for event, purpose in events if learned else others:
+                allotments.append(Allotment(name, step, event, purpose))
+    return PrivacyPlan(
+        method=method,
+        unit=public.unit,
+        window=None,
+        steps=public.schema.steps,
+        allotments=tuple(allotments),
+        delta_atto=delta,
+    )
+
+
+def rate(schema: GraphSchema) -> Fraction:
+    """The probability with which a DP-SGD step takes an edge: 1 / (4 sqrt(nodes)), rounded down.
+
+    A public rule that stands for "some hundred walks a step" from thousands to millions of nodes.
+    """
+    nodes = _nodes(schema)
+    return UNKNOWN_RATE if nodes is None else Fraction(1, math.isqrt(16 * nodes) + 1)
+
+
+def utility_steps(schema: GraphSchema, most: int) -> int:
+    """The number of DP-SGD steps: ``most``, fewer in small universes, which have little to learn from."""
+    nodes = _nodes(schema)
+    return most if nodes is None else min(most, math.ceil(nodes / NODES_A_STEP))
+
+
+def _nodes(schema: GraphSchema) -> int | None:
+    """The number of nodes of all types; None where a size is not declared."""
+    sizes = [kind.count for kind in schema.node_types if kind.count is not None]
+    return sum(sizes) if len(sizes) == len(schema.node_types) else None
+
+
+def granted(plan: PrivacyPlan) -> Granted:
+    """What :func:`make_plan` put into a plan."""
+    amounts: dict[str, dict[CellKey, int]] = {FLIPS: {}, DEGREES: {}, STATIC: {}}
+    training = None
+    for each in plan.allotments:
+        match each.event:
+            case Repeated(PoissonSampled(kept, GaussianEvent(sigma)), times):
+                training = DpSgd(kept, sigma, times)
+            case event:
+                amounts[each.purpose][each.edge_type, each.step] = pure_nano_epsilon(event) or 0
+    return Granted(amounts[FLIPS], amounts[DEGREES], amounts[STATIC], training)

@@ -1,0 +1,67 @@
+"""The state of a training in one file: safetensors, with a JSON text in its header.
+
+It holds weights, vectors and counters, all learned from paid-for output (or under a variant without a
+guarantee), so that resuming reads nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+
+
+def save(path: Path, tensors: Mapping[str, torch.Tensor], facts: Mapping[str, Any]) -> None:
+    """``path`` holds the tensors and the JSON-able facts, whole or not at all; an older file is replaced."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(path.name + ".part")
+    save_file(
+        {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()},
+        unfinished,
+        metadata={"facts": json.dumps(facts, allow_nan=False)},
+    )
+    with unfinished.open("rb") as written:
+        os.fsync(written.fileno())
+    unfinished.replace(path)
+
+
+def load(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+    """The tensors (on the CPU) and the facts that :func:`save` wrote."""
+    with safe_open(path, framework="pt", device="cpu") as file:
+        names = list(file.keys())
+        return {name: file.get_tensor(name) for name in names}, json.loads(file.metadata()["facts"])
+
+
+def of_module(prefix: str, module: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """The module's weights under names that begin with ``prefix``."""
+    return {f"{prefix}.{name}": value for name, value in module.state_dict().items()}
+
+
+def of_optimiser(prefix: str, optimiser: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
+    """The tensors that an optimiser keeps for each parameter."""
+    state = optimiser.state_dict()["state"]
+    return {
+        f"{prefix}.{number}.{name}": value for number, kept in state.items() for name, value in kept.items()
+    }
+
+
+def part(prefix: str, tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The tensors whose names begin with ``prefix`` and a dot, without it."""
+    return {
+        name[len(prefix) + 1 :]: value for name, value in tensors.items() if name.startswith(prefix + ".")
+    }
+
+
+def restore_optimiser(optimiser: torch.optim.Optimizer, tensors: Mapping[str, torch.Tensor]) -> None:
+    """The optimiser goes on from the tensors that :func:`of_optimiser` named."""
+    state: dict[int, dict[str, torch.Tensor]] = {}
+    for name, value in tensors.items():
+        number, field = name.split(".", 1)
+        state.setdefault(int(number), {})[field] = value
+    optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})

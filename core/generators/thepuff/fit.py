@@ -1,0 +1,223 @@
+"""What ``thepuff`` reads, and the networks that are trained on it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.generators._shared.counts import noisy_count
+from core.generators._shared.flipping import balanced_about
+from core.generators.anchored.budget import is_static, shares
+from core.generators.anchored.degrees import summing_to
+from core.generators.anchored.draw import Relation as Base
+from core.generators.anchored.evidence import MAX_MATERIALISED, additions
+from core.generators.anchored.fit import fit_relation
+from core.generators.anchored.model import same_columns
+from core.generators.anchored.params import AnchoredParams
+from core.generators.base import Progress
+from core.generators.thepuff import paper
+from core.generators.thepuff.budget import UTILITY, Granted, granted
+from core.generators.thepuff.model import ThepuffModel
+from core.generators.thepuff.params import ThepuffParams
+from core.generators.thepuff.schedule import Settings, batches_an_epoch
+from core.generators.thepuff.snapshots import Layout, Snapshots, keys_of
+from core.generators.thepuff.ticks import Ticks
+from core.generators.thepuff.training import Trained, train
+from core.generators.thepuff.utility import Metered, Raw
+from core.privacy.entropy import Generator as Rng
+from core.privacy.entropy import noise_generator
+from core.privacy.plan import CellKey, PrivacyPlan
+from core.privacy.queries import Shape
+
+if TYPE_CHECKING:
+    from core.generators._shared.percell import Columns
+    from core.privacy.private_graph import PrivateCell, PrivateGraph
+
+
+def fit_sound(
+    method: str, graph: PrivateGraph, plan: PrivacyPlan, params: ThepuffParams, progress: Progress
+) -> ThepuffModel:
+    """The model of variant sound, at the plan's cost at most.
+
+    Read are: in learned cells the number of edges, degrees (``bias="paid"``), every slot by a coin, and edges
+    by DP-SGD; in the others what :mod:`core.generators.anchored` reads. All else follows from these answers.
+    """
+    grants, rng = granted(plan), noise_generator()
+    names = tuple(dict.fromkeys(allotment.edge_type for allotment in plan.allotments))
+    layout = Layout.of(graph.schema, _sizes(graph), names)
+    columns: dict[CellKey, Columns] = {}
+    keys: dict[CellKey, np.ndarray] = {}
+    for done, relation in enumerate(layout.relations):
+        progress("perturb", done, len(layout.relations))
+        steps = layout.schema.steps_of(relation.name)
+        cells = {(relation.name, step): graph.cell(relation.name, step) for step in steps}
+        read = partial(_learned, params=params) if relation.learned else _untimed
+        columns |= read(cells, grants, layout.shape(relation), keys, rng)
+    progress("perturb", len(layout.relations), len(layout.relations))
+    learned = [cell for cell, _ in layout.cells(learned=True)]
+    counts = {cell: int(columns[cell]["count"][0]) for cell in learned}
+    degrees = {cell: _sides(columns[cell]) for cell in learned} if params.bias == "paid" else None
+    hat = Snapshots.of(layout, keys, counts, degrees)
+    utility = None
+    if grants.training is not None:
+        cells_of = tuple(learned)
+        session = partial(graph.dp_sgd, grants.training, cells=cells_of, purpose=UTILITY)
+        utility = Metered(session, cells_of, grants.training)
+    trained = _trained(hat, params, utility, rng, progress)
+    return _model(method, layout, params, columns, trained, (), rng, progress)
+
+
+def fit_paper(method: str, graph: PrivateGraph, params: ThepuffParams, progress: Progress) -> ThepuffModel:
+    """The model of variant paper: Algorithms 1 to 3 on the raw graph, under no guarantee.
+
+    Every relation that is not public is perturbed, learned and generated. The perturbed graph gives the
+    generator its candidates, their degrees and the number of edges of every cell; the utility discriminator
+    learns from walks of the raw graph.
+    """
+    raw, rng = graph.unprotected(paper.TRAINING_REASON), noise_generator()
+    names = tuple(relation.name for relation in graph.schema.edge_types if not relation.public)
+    layout = Layout.of(graph.schema, _sizes(graph), names)
+    progress("perturb", 0, 1)
+    published = paper.perturbed(raw, names, params.epsilon_minus)
+    keys = {cell: found.keys for cell, found in published.items()}
+    progress("perturb", 1, 1)
+    columns = {
+        cell: _counted(keys[cell], len(keys[cell]), layout.shape(relation), rng)
+        for cell, relation in layout.cells()
+    }
+    counts = {cell: len(keys[cell]) for cell, _ in layout.cells(learned=True)}
+    hat = Snapshots.of(layout, keys, counts)
+    utility = None
+    if params.utility:
+        true = keys_of(raw, layout)
+        original = Snapshots.of(layout, true, {cell: len(true[cell]) for cell in counts})
+        batches = params.utility_epochs * batches_an_epoch(int(hat.step_counts.sum()), Settings(0).batch)
+        utility = Raw(original, min(batches, params.most_batches))
+    trained = _trained(hat, params, utility, rng, progress)
+    coins = {cell: (found.add, found.drop) for cell, found in published.items()}
+    notes = paper.cost_notes(coins, params.epsilon_minus)
+    return _model(method, layout, params, columns, trained, notes, rng, progress)
+
+
+def settings_of(params: ThepuffParams, edges: int) -> Settings:
+    """The public schedule: as many batches as ``epochs`` passes over walks for ``edges`` ask for."""
+    batches = min(params.most_batches, params.epochs * batches_an_epoch(edges, Settings(0).batch))
+    return Settings(
+        batches=batches,
+        privacy_weight=1.0 if params.privacy else 0.0,
+        learn_weights=params.bias == "hat" or params.variant == "paper",
+    )
+
+
+def _sizes(graph: PrivateGraph) -> dict[str, int]:
+    return {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
+
+
+def _learned(
+    cells: dict[CellKey, PrivateCell],
+    grants: Granted,
+    shape: Shape,
+    keys: dict[CellKey, np.ndarray],
+    rng: Rng,
+    *,
+    params: ThepuffParams,
+) -> dict[CellKey, Columns]:
+    """Count and degrees of every cell of a learned relation; the keys of its flipped edges go to ``keys``."""
+    share = min(grants.degrees[cell] for cell in cells)
+    paid: dict[CellKey, Columns] = {}
+    if params.bias == "paid":
+        base = fit_relation(list(cells.values()), share, AnchoredParams(evidence="none"), False, rng)
+        paid = dict(zip(cells, base, strict=True))
+        counts = {name: int(columns["count"][0]) for name, columns in paid.items()}
+    else:
+        counts = {name: noisy_count(cell, share) for name, cell in cells.items()}
+    for name, cell in cells.items():
+        source, target = balanced_about(cell, counts[name], grants.flips[name]).ends
+        keys[name] = source * shape.target_count + target
+    return paid or {name: _counted(keys[name], counts[name], shape, rng) for name in cells}
+
+
+def _untimed(
+    cells: dict[CellKey, PrivateCell],
+    grants: Granted,
+    shape: Shape,
+    keys: dict[CellKey, np.ndarray],
+    rng: Rng,
+) -> dict[CellKey, Columns]:
+    """The columns of a relation that is not learned; a graph drawn from them goes to ``keys``, for walks."""
+    share = min(grants.static[cell] for cell in cells)
+    params = AnchoredParams()
+    if not is_static(shape, params):
+        asked = shares(shape, share, 1, params).evidence
+        if asked and additions(shape, asked) > MAX_MATERIALISED:
+            params = AnchoredParams(evidence="none")
+    found = dict(zip(cells, fit_relation(list(cells.values()), share, params, False, rng), strict=True))
+    full = same_columns({**found, ("", None): {"count": np.empty(0, dtype=np.int64)}})
+    base = Base(shape, params)
+    keys.update({name: base.draw(full[name], rng) for name in cells})
+    return found
+
+
+def _counted(keys: np.ndarray, count: int, shape: Shape, rng: Rng) -> Columns:
+    """``count``, and the degrees that ``keys`` have, brought to it."""
+    source, target = np.divmod(keys, shape.target_count)
+    sides = [np.bincount(source, minlength=shape.source_count)]
+    total, most = count, [shape.target_count, shape.source_count]
+    if shape.undirected:
+        sides[0] += np.bincount(target, minlength=shape.source_count)
+        total, most = 2 * count, [max(shape.source_count - 1, 0)]
+    else:
+        sides.append(np.bincount(target, minlength=shape.target_count))
+    if shape.edge_type.functional:
+        most[0] = min(most[0], 1)
+    whole = [summing_to(side, total, limit, rng) for side, limit in zip(sides, most, strict=True)]
+    return {
+        "count": np.array([count], dtype=np.int64),
+        "source_degrees": whole[0],
+        "target_degrees": whole[1] if len(whole) > 1 else np.empty(0, dtype=np.int64),
+    }
+
+
+def _sides(columns: Columns) -> tuple[np.ndarray, np.ndarray]:
+    """The degrees of both sides; twice the one vector of an undirected cell."""
+    source, target = columns["source_degrees"], columns["target_degrees"]
+    return source, target if len(target) else source
+
+
+def _trained(
+    hat: Snapshots, params: ThepuffParams, utility: Metered | Raw | None, rng: Rng, progress: Progress
+) -> Trained:
+    """The generator, trained on ``hat`` and on what ``utility`` opens."""
+    stages = {name: Ticks(progress, name) for name in (("utility",) if utility else ()) + ("adversarial",)}
+
+    def passed_on(stage: str, done: int, total: int) -> None:
+        if stage in stages:
+            stages[stage](stage, done, total)
+
+    settings = settings_of(params, int(hat.step_counts.sum()))
+    trained = train(hat, settings, int(rng.integers(2**63)), utility=utility, progress=passed_on)
+    for ticks in stages.values():
+        ticks.finish()
+    return trained
+
+
+def _model(
+    method: str,
+    layout: Layout,
+    params: ThepuffParams,
+    columns: dict[CellKey, Columns],
+    trained: Trained,
+    notes: tuple[str, ...],
+    rng: Rng,
+    progress: Progress,
+) -> ThepuffModel:
+    """The model, looked over for a collapse: one draw of walks, compared with the counts."""
+    ordered = same_columns({cell: columns[cell] for cell, _ in layout.cells()})
+    facts = method, layout.schema, layout.counts, params, ordered, layout.edge_types
+    ticks = Ticks(progress, "look over")
+    model = ThepuffModel(*facts, trained)
+    seen = model.collapse(rng, ticks)
+    ticks.finish()
+    return ThepuffModel(*facts, trained, (*notes, *seen.notes()), seen.collapsed)

@@ -1,0 +1,79 @@
+"""The parameters of ``thepuff``. Public facts only."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from core.generators.base import Parameters
+from core.generators.thepuff.paper import LARGEST_EPSILON_MINUS, PUBLISHED_EPSILON_MINUS
+
+
+class ThepuffParams(Parameters):
+    """What a caller may set. All of it is public and enters the report."""
+
+    variant: Literal["sound", "paper"] = Field(
+        default="sound",
+        description=(
+            "sound: the networks see a perturbed graph and paid-for numbers, and the original through DP-SGD "
+            "alone. paper: the published algorithms, which read the original; guarantee none."
+        ),
+    )
+    bias: Literal["paid", "hat"] = Field(
+        default="paid",
+        description=(
+            "Where node degrees come from, for the generator and for cells that it leaves short: paid for, "
+            "or counted in the perturbed graph, which then gets their share of epsilon. Variant sound."
+        ),
+    )
+    utility: bool = Field(
+        default=True,
+        description=(
+            "Train the discriminator that sees the original graph. Without it no DP-SGD is paid for, and the "
+            "guarantee is pure."
+        ),
+    )
+    privacy: bool = Field(default=True, description="Train the discriminator that sees the perturbed graph.")
+    epochs: int = Field(
+        default=5, ge=1, le=1000, description="Adversarial epochs: passes over as many walks as edges."
+    )
+    utility_epochs: int = Field(
+        default=10,
+        ge=1,
+        le=1000,
+        description="Epochs of the utility discriminator before that; variant paper, without DP-SGD.",
+    )
+    most_batches: int = Field(
+        default=500,
+        ge=1,
+        le=1_000_000,
+        description="Most adversarial batches in all, whatever the number of epochs.",
+    )
+    utility_steps: int = Field(
+        default=80,
+        ge=1,
+        le=100_000,
+        description=(
+            "Most DP-SGD steps of the utility discriminator, one for each 16 nodes of the universe; more of "
+            "them need more noise in each."
+        ),
+    )
+    walks_per_edge: float = Field(
+        default=3.0,
+        gt=0,
+        le=100,
+        description="Walks that are generated for each edge of the synthetic graph.",
+    )
+    epsilon_minus: float = Field(
+        default=PUBLISHED_EPSILON_MINUS,
+        gt=0,
+        le=LARGEST_EPSILON_MINUS,
+        description="The paper's eps_minus: an edge vanishes with probability exp(-eps_minus). Paper only.",
+    )
+
+    @model_validator(mode="after")
+    def _learns_from_something(self) -> ThepuffParams:
+        if not (self.utility or self.privacy):
+            raise ValueError("a generator needs a discriminator: utility, privacy or both")
+        return self

@@ -1,0 +1,226 @@
+"""The graph as THEPUFF's networks see it: global node numbers, and one undirected typed adjacency a step.
+
+Everything here is made of public facts and of keys that were handed in: in the sound variant, keys of the
+perturbed graph, paid counts and paid degrees.
+
+A *learned* relation has its edges made by the generator: those with time, or all of them where none has
+time. The others (untimed relations of a temporal graph) are seen by walks of every step and are made in
+another way. A graph without time has one step, number 0 here and None in its cells' names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from core.graphs.graph import Graph
+from core.graphs.schema import EdgeType, GraphSchema
+from core.privacy.plan import CellKey
+from core.privacy.queries import Shape
+
+
+@dataclass(frozen=True)
+class Relation:
+    """One protected relation: its declaration, and its ends as numbers of node types."""
+
+    declared: EdgeType
+    source: int
+    target: int
+    learned: bool
+
+    @property
+    def name(self) -> str:
+        """The relation's name."""
+        return self.declared.name
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The public half: node ``offset[type] + index`` stands for a type's node of that index.
+
+    ``types`` in the schema's order, ``offsets`` (types + 1,) int64, ``steps`` at least 1.
+    """
+
+    schema: GraphSchema
+    types: tuple[str, ...]
+    offsets: np.ndarray
+    relations: tuple[Relation, ...]
+    steps: int
+
+    @classmethod
+    def of(cls, schema: GraphSchema, counts: Mapping[str, int], edge_types: tuple[str, ...]) -> Layout:
+        """The layout of the protected relations ``edge_types`` over universes of the sizes ``counts``."""
+        types = tuple(kind.name for kind in schema.node_types)
+        offsets = np.concatenate([[0], np.cumsum([counts[name] for name in types])]).astype(np.int64)
+        declared = [schema.edge_type(name) for name in edge_types]
+        timed = any(relation.temporal for relation in declared)
+        relations = tuple(
+            Relation(each, types.index(each.source), types.index(each.target), each.temporal or not timed)
+            for each in declared
+        )
+        return cls(schema, types, offsets, relations, schema.steps if timed else 1)
+
+    @property
+    def nodes(self) -> int:
+        """The number of nodes of all types."""
+        return int(self.offsets[-1])
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The size of every node universe."""
+        return {name: int(size) for name, size in zip(self.types, np.diff(self.offsets), strict=True)}
+
+    @property
+    def edge_types(self) -> tuple[str, ...]:
+        """The names of the relations."""
+        return tuple(relation.name for relation in self.relations)
+
+    @cached_property
+    def allowed(self) -> np.ndarray:
+        """(types, types) bool, symmetric: which types may stand side by side in a walk."""
+        mask = np.zeros((len(self.types), len(self.types)), dtype=bool)
+        for relation in self.relations:
+            mask[relation.source, relation.target] = mask[relation.target, relation.source] = True
+        return mask
+
+    def type_of(self, nodes: np.ndarray) -> np.ndarray:
+        """The type numbers of global nodes; int64. O(nodes log types)."""
+        return np.searchsorted(self.offsets, nodes, side="right") - 1
+
+    def shape(self, relation: Relation) -> Shape:
+        """The public shape of a relation's cells."""
+        sizes = np.diff(self.offsets)
+        return Shape(relation.declared, int(sizes[relation.source]), int(sizes[relation.target]))
+
+    def cells(self, learned: bool | None = None) -> list[tuple[CellKey, Relation]]:
+        """Every cell in declared order, or those of learned relations, or those of the others."""
+        return [
+            ((relation.name, step), relation)
+            for relation in self.relations
+            if learned is None or relation.learned == learned
+            for step in self.schema.steps_of(relation.name)
+        ]
+
+    def ends(self, relation: Relation, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The global nodes at both ends of a cell's keys; int64."""
+        source, target = np.divmod(keys, self.shape(relation).target_count)
+        return source + self.offsets[relation.source], target + self.offsets[relation.target]
+
+    def to_json(self) -> dict[str, Any]:
+        """The layout as JSON-able values."""
+        return {
+            "schema": self.schema.model_dump(mode="json"),
+            "nodes": self.counts,
+            "edge_types": list(self.edge_types),
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Layout:
+        """The layout that :meth:`to_json` wrote."""
+        schema = GraphSchema.model_validate(value["schema"])
+        return cls.of(schema, value["nodes"], tuple(value["edge_types"]))
+
+
+@dataclass(frozen=True)
+class Snapshots:
+    """A typed graph, step by step. All of it was handed in; nothing here reads a private graph.
+
+    ``start`` (steps, nodes + 1) int64 and ``others`` integers: the neighbours of node v at step t, over the
+    learned cells of the step and all other relations, are ``others[start[t, v] : start[t, v + 1]]``, in
+    ascending order, hence type by type. Several edges between two nodes are several entries.
+    ``anchors`` (m, 2) integers: the edges of learned cells as global (source, target), step by step; those of
+    step t are rows ``anchor_start[t]`` to ``anchor_start[t + 1]``. ``counts``: the number of edges to be made
+    in each learned cell. ``degrees``: paid degrees of both sides of a cell (twice the same vector where it is
+    undirected), for the cells that have them.
+    """
+
+    layout: Layout
+    start: np.ndarray
+    others: np.ndarray
+    anchors: np.ndarray
+    anchor_start: np.ndarray
+    counts: Mapping[CellKey, int]
+    degrees: Mapping[CellKey, tuple[np.ndarray, np.ndarray]]
+
+    @classmethod
+    def of(
+        cls,
+        layout: Layout,
+        keys: Mapping[CellKey, np.ndarray],
+        counts: Mapping[CellKey, int],
+        degrees: Mapping[CellKey, tuple[np.ndarray, np.ndarray]] | None = None,
+    ) -> Snapshots:
+        """The snapshots of the cells' ``keys``; O((m + steps * untimed edges) log + steps * nodes)."""
+        kind = np.int32 if layout.nodes < 2**31 else np.int64
+        still = _joined([layout.ends(each, keys[cell]) for cell, each in layout.cells(learned=False)])
+        timed: list[list[tuple[np.ndarray, np.ndarray]]] = [[] for _ in range(layout.steps)]
+        for cell, relation in layout.cells(learned=True):
+            timed[cell[1] or 0].append(layout.ends(relation, keys[cell]))
+        anchors = [_joined(parts) for parts in timed]
+        start = np.empty((layout.steps, layout.nodes + 1), dtype=np.int64)
+        others, begin = [], 0
+        for step, ends in enumerate(anchors):
+            both = np.concatenate([ends, still])
+            row, other = np.concatenate([both, both[:, ::-1]]).T
+            others.append(other[np.lexsort((other, row))].astype(kind))
+            start[step] = begin + np.concatenate([[0], np.cumsum(np.bincount(row, minlength=layout.nodes))])
+            begin += len(row)
+        return cls(
+            layout,
+            start,
+            np.concatenate(others),
+            np.concatenate(anchors).astype(kind),
+            np.concatenate([[0], np.cumsum([len(part) for part in anchors])]).astype(np.int64),
+            dict(counts),
+            dict(degrees or {}),
+        )
+
+    @cached_property
+    def step_counts(self) -> np.ndarray:
+        """(steps,) int64: the edges to be made at each step, over the learned cells."""
+        total = np.zeros(self.layout.steps, dtype=np.int64)
+        for (_, step), count in self.counts.items():
+            total[step or 0] += count
+        return total
+
+    def node_degrees(self, step: int) -> np.ndarray:
+        """(nodes,) float64: each node's degree at a step, paid where there are paid degrees.
+
+        Over the learned cells of the step and all other relations; what is not paid for is counted in the
+        adjacency that was handed in. O(nodes + m of the step).
+        """
+        found = np.diff(self.start[step]).astype(np.float64)
+        rows = self.anchors[self.anchor_start[step] : self.anchor_start[step + 1]]
+        paid = {cell: sides for cell, sides in self.degrees.items() if (cell[1] or 0) == step}
+        if not paid:
+            return found
+        # Paid degrees take the place of the learned cells' edges: all cells of a step have paid, or none.
+        found -= np.bincount(rows.ravel(), minlength=self.layout.nodes)
+        for (name, _), (source, target) in paid.items():
+            relation = next(each for each in self.layout.relations if each.name == name)
+            first = int(self.layout.offsets[relation.source])
+            found[first : first + len(source)] += source
+            if not self.layout.shape(relation).undirected:
+                first = int(self.layout.offsets[relation.target])
+                found[first : first + len(target)] += target
+        return found
+
+
+def _joined(parts: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    """(m, 2) int64 rows of many (source, target) columns."""
+    if not parts:
+        return np.empty((0, 2), dtype=np.int64)
+    return np.concatenate([np.stack(ends, axis=1) for ends in parts])
+
+
+def keys_of(graph: Graph, layout: Layout) -> dict[CellKey, np.ndarray]:
+    """The sorted keys of every cell of a graph: for public graphs, and variants without a guarantee."""
+    found = {}
+    for (name, step), _ in layout.cells():
+        cell = graph.cell(name, step)
+        found[name, step] = cell.source.astype(np.int64) * cell.target_count + cell.target
+    return found

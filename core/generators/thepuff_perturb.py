@@ -1,0 +1,125 @@
+"""THEPUFF's perturbation by itself: in each cell about as many edges appear as vanish.
+
+Variant ``sound`` pays for a noisy number of edges in every cell (relation and step), and then flips every
+typed slot independently, balanced about that number, at the epsilon that is left. It is the balanced form of
+``edgerand``, and the same code.
+
+What is read: the number of edges, sensitivity 1; every slot once, by a coin. Proof: slots are flipped
+independently and neighbours differ in one slot, so the flips cost max(ln((1 - p_drop) / p_add),
+ln((1 - p_add) / p_drop)), computed from the probabilities that are used; these depend on the noisy number of
+edges, which is paid for, so both costs add up. Guarantee: pure epsilon, unit: one edge of one cell; a window
+or a pair divides epsilon over its steps.
+
+Variant ``paper`` is the published form (Algorithm 1, Eq. 2-4): present edges vanish with probability
+p_drop = exp(-eps_minus); absent ones appear with p_add = m p_drop / (N - m), for the exact number m of edges
+in the cell and its N typed slots over the public universe. It reads the raw graph, so its guarantee is
+``none``. What the paper calls its budget is eps_minus; the largest epsilon per slot of the probabilities that
+were used is printed beside that claim. The paper's Eq. 4 counts nodes that have an edge at the step; here N
+is the whole universe, as the additions range over it: only so do as many appear as vanish.
+
+O(edges in and out) for both: flips are drawn by their number and their places.
+Source: He et al., "Temporal Heterogeneous Graph Generation with Privacy, Utility, and Efficiency", ICLR 2025.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
+
+from core.generators._shared.percell import Parts, PerCell, drawn_edges, same_edges
+from core.generators.base import Claimed, GraphKinds, Parameters, Progress, PublicFacts, require_accepted
+from core.generators.thepuff import paper
+from core.privacy.plan import GuaranteeKind, PrivacyPlan
+
+if TYPE_CHECKING:
+    from core.generators._shared.model import CellsModel
+    from core.generators._shared.percell import Columns
+    from core.privacy.entropy import Generator as Rng
+    from core.privacy.private_graph import PrivateCell, PrivateGraph
+
+REASON = "THEPUFF's published perturbation takes its probabilities from exact edge counts."
+
+
+class ThepuffPerturbParams(Parameters):
+    """What a caller may set. All of it is public and enters the report."""
+
+    variant: Literal["sound", "paper"] = Field(
+        default="sound",
+        description=(
+            "sound: about a noisy number of edges, within epsilon. paper: the published probabilities, from "
+            "exact counts; guarantee none."
+        ),
+    )
+    count_share: float = Field(
+        default=0.04,
+        gt=0,
+        le=0.5,
+        description="Share of epsilon for the number of edges; variant sound alone spends it.",
+    )
+    epsilon_minus: float = Field(
+        default=paper.PUBLISHED_EPSILON_MINUS,
+        gt=0,
+        le=paper.LARGEST_EPSILON_MINUS,
+        description="The paper's eps_minus: an edge vanishes with probability exp(-eps_minus). Paper only.",
+    )
+
+
+class ThepuffPerturb(PerCell):
+    """Balanced flips in every cell; or the published ones."""
+
+    name = "thepuff_perturb"
+    title = "THEPUFF's perturbation"
+    summary = (
+        "Flips every possible edge, balanced so that the density is kept, as THEPUFF perturbs the graph that "
+        "it learns from. Pure epsilon under every unit; or as published, without a guarantee."
+    )
+    mechanism = "laplace and randomised response"
+    Params = ThepuffPerturbParams
+    accepts = GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True)
+    kinds = frozenset({GuaranteeKind.PURE, GuaranteeKind.NONE})
+
+    def plan(self, params: ThepuffPerturbParams, public: PublicFacts) -> PrivacyPlan:
+        """As :class:`PerCell` has it; variant paper is one unprotected access."""
+        if params.variant == "paper":
+            require_accepted(self, public)
+            return paper.unprotected_plan(self.name, public, REASON)
+        return super().plan(params, public)
+
+    def claim(self, params: ThepuffPerturbParams, public: PublicFacts) -> Claimed | None:
+        """What the paper claims for its own form; None for ours, whose guarantee is computed."""
+        return paper.claim_of(params.epsilon_minus) if params.variant == "paper" else None
+
+    def parts(self) -> Parts:
+        """Flipping at fit; nothing is left to draw."""
+        return Parts(_flipped, same_edges)
+
+    def fit(
+        self, graph: PrivateGraph, plan: PrivacyPlan, params: ThepuffPerturbParams, progress: Progress
+    ) -> CellsModel:
+        """The perturbed graph, at the plan's cost. O(edges in and out)."""
+        if params.variant == "sound":
+            return super().fit(graph, plan, params, progress)
+        from core.generators.thepuff.perturbed import perturbed_model
+
+        return perturbed_model(self.name, graph.unprotected(REASON), params, progress)
+
+    def load(self, folder: Path) -> CellsModel:
+        """The model that its ``save`` wrote."""
+        from core.generators.thepuff.perturbed import as_published
+
+        model = super().load(folder)
+        return as_published(model) if model.params.variant == "paper" else model  # type: ignore[attr-defined]
+
+
+def _flipped(
+    cell: PrivateCell, nodes: int, nano_epsilon: int, params: ThepuffPerturbParams, rng: Rng
+) -> Columns:
+    """``key`` int64, the flipped cell's sorted edges. Costs ``nano_epsilon`` at most."""
+    from core.generators._shared.flipping import balanced
+
+    return drawn_edges(cell, balanced(cell, nano_epsilon, params.count_share).ends)
+
+
+GENERATOR = ThepuffPerturb()
