@@ -25,7 +25,7 @@ CELLS = {
 }
 SHARES = {
     "degrees": {"evidence": "none"},
-    "evidence": {"degree_share": 0.1, "evidence": "materialised"},
+    "evidence": {"degree_share": 0.02, "evidence": "materialised"},
     "both": {"degree_share": 0.5, "evidence": "materialised"},
     "lazy": {"degree_share": 0.1, "evidence": "lazy"},
 }
@@ -100,10 +100,10 @@ def test_a_fit(told, cell, params):
     assert measured(told, cell, params, 120) <= EPSILON
 
 
-@pytest.mark.parametrize(("cell", "name"), [("event", "both"), ("edge", "degrees"), ("edge", "evidence")])
+@pytest.mark.parametrize(("cell", "name"), [("edge", "degrees"), ("event", "evidence")])
 def test_a_fit_with_half_the_noise_is_caught(half_noise, told, cell, name):
     """Its true epsilon is 2."""
-    assert measured(told, cell, SHARES[name], 700, CAUGHT) > EPSILON
+    assert measured(told, cell, SHARES[name], 1_200, CAUGHT) > EPSILON
 
 
 def test_a_drawn_graph():

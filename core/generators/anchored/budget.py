@@ -23,7 +23,7 @@ WORTH = 0.6
 not tell true edges from false ones. Measured on ML-100k and DBLP, whose slots differ in odds by e^4."""
 LEAST_SHARE, ENOUGH = 0.4, 1.25
 """Degrees get at least the first; more where evidence has the second, in log odds, for itself."""
-FULL_EDGES = 2**17
+FULL_EDGES = 2**15
 """Cells of up to so many edges get their full number of proposals; beyond, it grows with the square root."""
 
 

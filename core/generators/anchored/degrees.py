@@ -108,7 +108,7 @@ def summing_to(degrees: np.ndarray, total: int, most: int, rng: Rng) -> np.ndarr
 
     Zeros stay zero as long as the others have room. O(n log n).
     """
-    degrees = np.asarray(degrees, dtype=np.float64)
+    degrees = np.clip(degrees, 0, most).astype(np.float64)
     total = min(int(total), most * len(degrees))
     active = degrees > 0
     if total > most * int(active.sum()):

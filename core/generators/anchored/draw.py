@@ -8,7 +8,7 @@ import numpy as np
 
 from core.generators.anchored import chain, static
 from core.generators.anchored.budget import proposals_for
-from core.generators.anchored.stubs import completed, matched
+from core.generators.anchored.stubs import completed, joined, matched
 from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import Shape
 
@@ -45,7 +45,7 @@ class Relation:
             proposals = proposals_for(int(columns["count"][0]), self._params.proposals_per_edge)
             keys = chain.rewired(keys, columns, self._shape, proposals, rng, taken=taken)
         if self._once:
-            self._taken = np.union1d(self._taken, keys)
+            self._taken = joined(self._taken, keys)
         return keys
 
     def _base(self, columns: Columns, taken: np.ndarray | None, rng: Rng) -> np.ndarray:
@@ -65,14 +65,12 @@ class Relation:
         degrees = np.zeros(self._shape.source_count, dtype=np.int64)
         degrees[fresh] = 1
         keys = matched(degrees, np.maximum(left, 0), self._shape, rng)
-        keys = np.union1d(
-            keys, self._spread(np.setdiff1d(fresh, keys // self._shape.target_count), columns, rng)
-        )
+        keys = joined(keys, self._spread(np.setdiff1d(fresh, keys // self._shape.target_count), columns, rng))
         source, target = np.divmod(keys, self._shape.target_count)
         self._target[source] = target
         if self._once:
             return keys
-        return np.union1d(keys, kept * self._shape.target_count + self._target[kept])
+        return joined(keys, kept * self._shape.target_count + self._target[kept])
 
     def _spread(self, sources: np.ndarray, columns: Columns, rng: Rng) -> np.ndarray:
         """A target for each of ``sources``, by the targets' degrees, for whom none was left."""

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from core.generators.anchored import chain, evidence
+from core.generators.anchored import chain, evidence, slots
 from core.generators.anchored.chain import rewired
 from core.graphs.schema import EdgeType
 from core.privacy import lazy_response
@@ -178,6 +178,25 @@ def test_degrees_stay_and_taken_slots_stay_free(shape):
     assert np.isin(found, slots_of(shape)).all()
     assert not np.isin(found, taken).any()
     assert np.isin(found, columns["y"]).sum() > 2 * np.isin(keys, columns["y"]).sum()
+
+
+def test_how_slots_are_held_does_not_follow_from_the_number_of_true_edges(monkeypatch):
+    shape = Shape(EdgeType(source="a", target="b"), 40, 40)
+    keys, made = np.arange(0, 1600, 80), []
+    monkeypatch.setattr(chain, "MAP_SLOTS", 0)
+    monkeypatch.setattr(chain, "MAP_SLOTS_PER_KEY", 20)
+    map_of = slots.map_of
+    monkeypatch.setattr(slots, "map_of", lambda total: made.append(total) or map_of(total))
+    for edges in (0, 1600):
+        ends = np.divmod(np.arange(edges), 40)
+        response = lazy_response.respond(*ends, shape, None, FLIPS)
+        lazy = {
+            "edge": response.edge,
+            "prf_key": response.prf_key,
+            "flips": evidence.flips_column(response.flips),
+        }
+        rewired(keys, lazy, shape, 10, np.random.default_rng(1))
+    assert not made
 
 
 @pytest.mark.parametrize("lazy", [False, True], ids=["materialised", "lazy"])

@@ -150,6 +150,10 @@ def test_sums_are_put_right_within_the_range(degrees, total, most, seed):
         assert not fitted[degrees == 0].any()
 
 
+def test_what_lies_outside_the_range_is_cut_first(rng):
+    np.testing.assert_array_equal(summing_to(np.array([-9, 4, 70]), 9, 5, rng), [0, 4, 5])
+
+
 def test_a_right_sum_changes_nothing(rng):
     degrees = true_degrees()[0]
     np.testing.assert_array_equal(summing_to(degrees, int(degrees.sum()), MOST, rng), degrees)

@@ -190,6 +190,15 @@ def test_only_lazy_evidence_holds_edges():
     assert not len(model.cells["is", None]["edge"])
 
 
+def test_digests_of_a_stored_model_tell_nothing_of_its_edges(tmp_path):
+    """They stand in the ledger, for auditors and for good: nobody may try out edges against them."""
+    model, _ = fitted(several(), 5, degree_share=0.5, evidence="lazy")
+    for name in ("first", "second"):
+        model.save(tmp_path / name)
+    for path in (tmp_path / "first").iterdir():
+        assert path.read_bytes() != (tmp_path / "second" / path.name).read_bytes(), path.name
+
+
 @pytest.mark.parametrize(("unit", "window"), [(Unit.EVENT, None), (Unit.W_EVENT, 2), (Unit.PAIR, None)])
 @pytest.mark.parametrize("kind", ["directed", "bipartite", "undirected"])
 def test_every_unit_pays_within_its_plan(unit, window, kind):
