@@ -31,6 +31,9 @@ CHUNK_VALUES = 2**24
 """Gradient values held at once, about: 64 MiB of float32."""
 
 MAX_CHUNK = 512
+BLOCK_VALUES = 2**17
+"""Gradient values put onto the grid at once, about: 1 MiB of float64, which stays in a processor's cache."""
+
 MAX_PARAMETERS = 2**27
 _WORD = 2**64
 
@@ -65,6 +68,7 @@ class DpSgdSession:
     Sensitivity: each edge's gradient is scaled to the clipping norm C, then cut towards zero onto a grid of
     C / R: an integer vector of L2 norm at most R, checked in integers; what is not finite or still too long
     becomes zero. One edge more changes the integer sum by one such vector, where it was sampled.
+    The integers of a chunk are whole float64 numbers (:meth:`_on_grid`), the sum over chunks is int64.
     Unit: one edge of one of the cells.
     Proof: a step releases sum + discrete Gaussian noise of scale sigma R (rounded up), the edges sampled
     by independent coins of probability q (rounded down). At an integer order a the divergence of the mixture
@@ -108,7 +112,9 @@ class DpSgdSession:
         self._scale = math.ceil(sigma * self._radius)
         self._threshold = np.uint64(min(_WORD - 1, int(training.rate * _WORD)))
         self._all = training.rate == 1
-        self._chunk = max(1, min(MAX_CHUNK, CHUNK_VALUES // self._size))
+        self._block = max(1, min(MAX_CHUNK, BLOCK_VALUES // self._size))
+        # Whole blocks: a row's place must not decide the shape in which it is reckoned.
+        self._chunk = max(1, min(MAX_CHUNK, CHUNK_VALUES // self._size)) // self._block * self._block
         self.remaining = training.steps
         self._edges: Sampled | None = None
 
@@ -154,7 +160,10 @@ class DpSgdSession:
 
         device = next(iter(self._trained.values())).device
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-            torch.manual_seed(int(rng.integers(0, 2**63)))
+            seed = int(rng.integers(0, 2**63))
+            torch.default_generator.manual_seed(seed)
+            if device.type == "cuda":
+                torch.cuda.manual_seed(seed)
             yield
 
     def _drawn(self, rng: entropy.Generator) -> Sampled:
@@ -183,7 +192,9 @@ class DpSgdSession:
                 rows = [torch.cat([r, r[-1:].expand(self._chunk - filled, *r.shape[1:])]) for r in rows]
             found = gradients(values, *rows)
             flat = torch.cat([found[name].reshape(self._chunk, -1) for name in values], dim=1)
-            total += self._on_grid(flat[:filled]).sum(0)
+            for begin in range(0, filled, self._block):
+                points = self._on_grid(flat[begin : begin + self._block])
+                total += points[: filled - begin].sum(0).to(torch.int64)
         return total
 
     def _per_example(self, loss: Loss, parts: int) -> Callable[..., dict[str, torch.Tensor]]:
@@ -202,16 +213,21 @@ class DpSgdSession:
         return vmap(grad(one), in_dims=(None, *([0] * parts)), randomness="different")
 
     def _on_grid(self, flat: torch.Tensor) -> torch.Tensor:
-        """Every row on the integer grid, its L2 norm at most the radius; rows that cannot be are zero."""
+        """Every row on the integer grid, its L2 norm at most the radius; rows that cannot be are zero.
+
+        Whole numbers of at most MAX_RADIUS in float64, so that squares and sums are exact, in any order, up
+        to 2^53. A sum of squares that passes 2^53 is rounded, but to no less than 2^53: the check against
+        the squared radius is as exact as in integers. A sum over MAX_CHUNK rows stays below 2^30.
+        """
         import torch
 
-        wide = flat.to(torch.float64)
-        norms = wide.square().sum(1, keepdim=True).sqrt()
-        scale = self._radius / torch.clamp(norms, min=self._clip)
-        points = torch.nan_to_num(torch.trunc(wide * scale), nan=0.0, posinf=0.0, neginf=0.0)
-        points = points.clamp(-self._radius, self._radius).to(torch.int64)
-        fits = (points.square().sum(1, keepdim=True) <= self._radius**2) & torch.isfinite(norms)
-        return points * fits
+        points = flat.to(torch.float64, copy=True)
+        norms = torch.linalg.vector_norm(points, dim=1)
+        finite = torch.isfinite(norms)
+        scale = torch.where(finite, self._radius / norms.clamp(min=self._clip), 0.0)
+        points.mul_(scale.unsqueeze(1)).trunc_().nan_to_num_(0.0).clamp_(-self._radius, self._radius)
+        fits = (torch.linalg.vecdot(points, points) <= self._radius**2) & finite
+        return points.mul_(fits.unsqueeze(1))
 
     def _apply(self, noisy: np.ndarray) -> None:
         import torch

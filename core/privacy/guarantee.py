@@ -42,7 +42,8 @@ SAMPLED = (
 COMPUTATIONAL = (
     "Of randomised response that is worked out slot by slot, the coins are SipHash-2-4 of the slot under a "
     "fresh 128-bit key from the operating system: the guarantee holds against whoever cannot tell that "
-    "function from chance (computational, not unconditional)."
+    "function from chance (computational, not unconditional). The fitted model holds the edges and the key: "
+    "it is private content, erased with the dataset, and further samples are free only while it exists."
 )
 
 

@@ -39,6 +39,7 @@ OPERATIONS = (
     "laplace",
     "gaussian",
     "randomised_response",
+    "lazy_response",
     "largest_slots",
     "exponential_labels",
     "label_stream",

@@ -1,7 +1,9 @@
 """The fitted model of a per-cell method: named noisy columns of every cell, and how to draw from them.
 
 A folder holds ``model.json`` (method, schema, universe sizes, parameters, cells and their column lengths) and
-one Parquet file per column, cell after cell.
+one Parquet file per column, cell after cell. Each file carries one random salt: the digests of a model's
+files stand in the ledger for good, and where a model holds edges (lazy evidence), nobody may try out graphs
+against them.
 """
 
 from __future__ import annotations
@@ -19,12 +21,14 @@ import pyarrow.parquet as pq
 from core.generators.base import Parameters, Progress
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import GraphSchema
+from core.privacy import entropy
 from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:
     from core.generators._shared.percell import Columns, Draw
 
 FORMAT = 1
+SALT_BYTES = 32
 
 
 @dataclass(frozen=True)
@@ -39,14 +43,18 @@ class StoredCells:
     cells: dict[tuple[str, int | None], Columns]
 
     def save(self, folder: Path) -> None:
-        """``folder`` holds the cells; :func:`load_stored` gives back equal ones."""
+        """``folder`` holds the cells; :func:`load_stored` gives back equal ones. No two savings' files are
+        equal."""
         folder.mkdir(parents=True, exist_ok=True)
+        salt = entropy.noise_generator().bytes(SALT_BYTES).hex()
         names = list(next(iter(self.cells.values())))
         for name in names:
             column = np.concatenate([columns[name] for columns in self.cells.values()])
-            pq.write_table(pa.table({name: column}), folder / f"{name}.parquet", compression="zstd")
+            table = pa.table({name: column}, metadata={"salt": salt})
+            pq.write_table(table, folder / f"{name}.parquet", compression="zstd")
         text = {
             "format": FORMAT,
+            "salt": salt,
             "method": self.method,
             "schema": self.schema.model_dump(mode="json"),
             "nodes": dict(self.nodes),

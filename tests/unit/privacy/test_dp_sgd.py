@@ -11,7 +11,7 @@ import torch
 from core.errors import InvalidInput, MeterClosed, NotAccepted, PlanExceeded
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
-from core.privacy import accountant, samplers
+from core.privacy import accountant, gradients, samplers
 from core.privacy.dp_sgd import GRAIN, DpSgd, noise_multiplier
 from core.privacy.events import NANO, GaussianEvent, PoissonSampled, Pure, Repeated, rdp, to_dp_event
 from core.privacy.guarantee import guarantee_of
@@ -197,10 +197,58 @@ def test_no_gradient_is_longer_than_the_radius():
     rows = torch.randn(2_000, 6, generator=torch.Generator().manual_seed(0))
     rows *= torch.logspace(-8, 8, 2_000)[:, None]
     points = opened._on_grid(rows)
-    norms = points.square().sum(1)
+    assert torch.equal(points, points.round())
+    norms = points.to(torch.int64).square().sum(1)
     assert (norms <= opened._radius**2).all()
     long = rows.norm(dim=1) > 1
     assert (norms[long] >= (opened._radius - 6) ** 2).all()
+
+
+def test_the_grid_is_that_of_plain_integers():
+    """Block by block in whole float64 numbers, the sum is what int64 arithmetic row by row makes of it."""
+    module = Vector(700)
+    opened, _, _, _ = session(module=module)
+    rows = torch.randn(300, 700, generator=torch.Generator().manual_seed(0))
+    rows *= torch.logspace(-4, 4, 300)[:, None]
+    rows[::50, 3] = float("nan")
+    rows[7::50, 3] = float("-inf")
+    assert gradients.BLOCK_VALUES < 300 * 700
+    expected = np.zeros(700, np.int64)
+    for row in rows.numpy().astype(np.float64):
+        if np.isfinite(row).all():
+            scale = opened._radius / max(np.sqrt(np.sum(row**2)), 1.0)
+            points = np.trunc(row * scale).astype(np.int64)
+            expected += points * (np.sum(points**2) <= opened._radius**2)
+    found = opened._sum(rise, (rows,), 300).numpy()
+    assert found.dtype == np.int64
+    assert np.abs(found + expected).max() <= 2  # the two norms may differ in their last bit
+
+
+def test_rows_are_put_onto_the_grid_in_one_shape(monkeypatch):
+    """A norm's last bit may follow the shape of its block, and so must not follow the number of examples."""
+    opened, _, _, _ = session(module=Vector(700))
+    shapes, on_grid = set(), opened._on_grid
+
+    def watched(flat):
+        shapes.add(tuple(flat.shape))
+        return on_grid(flat)
+
+    monkeypatch.setattr(opened, "_on_grid", watched)
+    for count in (1, 300, 513):
+        opened._sum(rise, (torch.ones(count, 700),), count)
+    assert len(shapes) == 1
+
+
+@pytest.mark.parametrize("scale", [1.0 + 1e-6, 2.0])
+def test_a_row_that_is_too_long_on_the_grid_counts_as_none(scale, monkeypatch):
+    """Were a norm ever too small, the check in integers drops the row."""
+    opened, _, _, _ = session()
+    norm = torch.linalg.vector_norm
+    monkeypatch.setattr(torch.linalg, "vector_norm", lambda *a, **k: norm(*a, **k) / scale)
+    rows = torch.tensor([[3.0, 4.0, 0, 0, 0, 0], [0.3, 0.4, 0, 0, 0, 0]])
+    points = opened._on_grid(rows)
+    assert points[0].abs().max() == 0
+    assert points[1].abs().max() > 0
 
 
 def test_one_example_moves_the_sum_by_itself_alone():

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from worker.limits import ROOT, child_environment, group_memory_bytes
+from worker.limits import ROOT, child_environment, code_digest, group_memory_bytes
 
 SECRETS = {
     "GRAPHVEIL_MASTER_KEY": "00" * 32,
@@ -30,6 +30,33 @@ def test_a_child_inherits_no_address_and_no_secret(monkeypatch: pytest.MonkeyPat
     assert not set(SECRETS) & set(environment)
     assert not any("secret" in value for value in environment.values())
     assert environment["TMPDIR"] == str(tmp_path)
+
+
+KERNELS = {
+    "draws.py": "from numba import njit\n@njit(cache=True)\ndef noise(x):\n    return x + {version}\n",
+    "calls.py": "from numba import njit\nfrom draws import noise\n@njit(cache=True)\ndef kernel(x):\n"
+    "    return noise(x)\n",
+}
+
+
+def test_a_kernel_that_was_compiled_before_an_upgrade_is_not_used_after_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The file of a kernel stays as it was; that of a kernel which it calls has changed."""
+    (tmp_path / "core").mkdir()
+    monkeypatch.setattr("worker.limits.ROOT", tmp_path)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kernels"))
+    (tmp_path / "core" / "calls.py").write_text(KERNELS["calls.py"])
+    for version in (1, 2):
+        (tmp_path / "core" / "draws.py").write_text(KERNELS["draws.py"].format(version=version))
+        code_digest.cache_clear()
+        environment = child_environment(tmp_path) | {"PYTHONPATH": str(tmp_path / "core")}
+        script = "from calls import kernel; print(kernel(40))"
+        found = subprocess.run(
+            [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+        )
+        assert found.stdout.strip() == str(40 + version)
+    code_digest.cache_clear()
 
 
 def test_a_confined_child_dumps_no_core_and_dies_with_its_parent(tmp_path: Path) -> None:
