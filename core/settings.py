@@ -28,15 +28,21 @@ SECRETS_FOLDER = "GRAPHVEIL_SECRETS_FOLDER"
 class Settings(BaseSettings):
     """Addresses, secrets and limits. Point the addresses elsewhere and nothing else changes."""
 
-    model_config = SettingsConfigDict(env_prefix="GRAPHVEIL_", frozen=True, extra="ignore")
+    # An error names the setting that is wrong and not its value, which may be a secret: it ends in a log.
+    model_config = SettingsConfigDict(
+        env_prefix="GRAPHVEIL_", frozen=True, extra="ignore", hide_input_in_errors=True
+    )
 
     # addresses
     database_url: str = Field(
         default="postgresql+psycopg://graphveil@localhost/graphveil",
+        repr=False,
         description="PostgreSQL, as an SQLAlchemy address with psycopg.",
     )
     redis_url: str = Field(
-        default="redis://localhost:6379/0", description="The broker: a doorbell that carries ids only."
+        default="redis://localhost:6379/0",
+        repr=False,
+        description="The broker: a doorbell that carries ids only.",
     )
     storage_url: str = Field(
         default="file:///var/lib/graphveil/objects", description="file:///path or s3://bucket/prefix"
@@ -80,7 +86,10 @@ class Settings(BaseSettings):
         description="Life of a signed download address of S3; 0: none are given.",
     )
     presigned_upload_seconds: int = Field(
-        default=6 * 3600, ge=60, le=604_800, description="How long a direct upload to S3 may take."
+        default=6 * 3600,
+        ge=0,
+        le=604_800,
+        description="How long a direct upload to S3 may take; 0: none are taken.",
     )
     upload_part_bytes: int = Field(
         default=64 * 2**20, ge=5 * 2**20, le=5 * 2**30, description="Size of the parts of a direct upload."

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import tomllib
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+TREE = Path(__file__).resolve().parents[1]
 
 
 def package_version() -> str:
-    """The installed version, or ``unknown`` when the package runs from an uninstalled tree."""
+    """The installed version, or that of the tree that it runs from, as in an image; else ``unknown``."""
     try:
         return version("graphveil")
     except PackageNotFoundError:
+        return version_of(TREE)
+
+
+def version_of(tree: Path) -> str:
+    """What the tree's ``pyproject.toml`` says; ``unknown`` where it has none."""
+    try:
+        stated = (tree / "pyproject.toml").read_text(encoding="utf-8")
+    except FileNotFoundError:
         return "unknown"
+    return str(tomllib.loads(stated)["project"]["version"])

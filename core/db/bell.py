@@ -55,11 +55,14 @@ class Bell:
 
     def ring(self, channel: str) -> None:
         """Listeners on the channel are notified soon, at the first ring at once. Never waits, never fails."""
-        with _STARTING:
-            ringer = self._ringer
-            if ringer is None or not ringer.thread.is_alive():  # a fork leaves its parent's threads behind
-                ringer = self._ringer = self._start(ringer)
-            ringer.rung.put(channel)
+        try:
+            with _STARTING:
+                ringer = self._ringer
+                if ringer is None or not ringer.thread.is_alive():  # a fork leaves the parent's behind
+                    ringer = self._ringer = self._start(ringer)
+                ringer.rung.put(channel)
+        except RuntimeError as error:  # no thread is to be had: what was committed stands all the same
+            log.warning("bell_not_rung", error=type(error).__name__)
 
     def close(self) -> None:
         """What was rung has been told, and the connection is closed. A later ring opens it again."""

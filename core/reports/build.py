@@ -41,6 +41,7 @@ from core.reports.model import (
 from core.reports.notices import caveats, warnings
 from core.reports.scoring import curator_scores, public_scores
 from core.reports.statistics import PublicStatistics
+from core.version import package_version
 
 MAX_PURPOSES = 64
 LIBRARIES = ("networkit", "numpy", "opendp", "polars", "pyarrow", "randomgen", "scipy", "torch")
@@ -66,11 +67,6 @@ def versions() -> dict[str, str]:
     """Installed versions of the libraries that compute a release; those that are absent are left out."""
     found = {name: _version(name) for name in LIBRARIES}
     return {name: version for name, version in found.items() if version is not None}
-
-
-def own_version() -> str:
-    """This package's version; ``source`` when it runs from a tree that is not installed."""
-    return _version("graphveil") or "source"
 
 
 def _version(distribution: str) -> str | None:
@@ -125,7 +121,7 @@ def public_part(
             stream_id=origin.stream_id,
             step=origin.step,
             sample_of=origin.sample_of,
-            graphveil_version=own_version(),
+            graphveil_version=package_version(),
             plan_digest=plan.digest(),
             randomness="operating system" if origin.seed is None else "seeded",
             seed=origin.seed,

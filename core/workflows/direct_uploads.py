@@ -49,17 +49,19 @@ def begin_direct(
     """The dataset waits for this file; every part has an address to be put at.
 
     Raises Forbidden, NotFound, InvalidInput, PayloadTooLarge, DirectUploadUnavailable where the storage is
-    no S3 bucket, Conflict while another upload is under way, StorageError.
+    no S3 bucket or the settings take none, Conflict while another upload is under way, StorageError.
     """
     require(principal, Role.CURATOR)
     with services.db.transaction() as session:
         service.get(session, principal.tenant, dataset_id)
     settings, presigner = services.settings, _presigner(services)
+    seconds = settings.presigned_upload_seconds
+    if not seconds:
+        raise _unavailable("This service takes files itself")
     uploads.check_file(part, format, options)
     count = -(-size_bytes // settings.upload_part_bytes)
     if size_bytes > settings.max_upload_bytes or count > MAX_PARTS:
         raise uploads.too_large(min(settings.max_upload_bytes, MAX_PARTS * settings.upload_part_bytes))
-    seconds = settings.presigned_upload_seconds
     upload = uploads.begin(services, principal, dataset_id, seconds)
     try:
         storage_id = presigner.begin(upload.arrival_key)
@@ -178,7 +180,9 @@ def _under_way(
 
 def _presigner(services: Services) -> Presigner:
     if services.store.presigner is None:
-        raise DirectUploadUnavailable(
-            "This service keeps its objects in a folder: send the file to PUT /datasets/{id}/content."
-        )
+        raise _unavailable("This service keeps its objects in a folder")
     return services.store.presigner
+
+
+def _unavailable(why: str) -> DirectUploadUnavailable:
+    return DirectUploadUnavailable(f"{why}: send the file to PUT /datasets/{{id}}/content.")

@@ -54,7 +54,7 @@ def may_start(settings: Settings) -> bool:
         log.error("not_started", error=type(error).__name__, message=error.message)
         return False
     except SQLAlchemyError as error:
-        log.error("not_started", error=type(error).__name__, message="PostgreSQL does not answer")
+        log.error("not_started", error=type(error).__name__, message="the ledger cannot be read")
         return False
     finally:
         services.close()

@@ -12,8 +12,11 @@ umask 077
 made=$(date -u +%Y-%m-%dT%H%M%SZ)
 target=$1/$made
 partial=$1/.$made.partial
-mkdir -p "$partial"
+mkdir -p "$1"
+mkdir "$partial"  # fails where another backup of this second is being made
 trap 'rm -rf "$partial"' EXIT
+trap 'exit 1' HUP INT TERM
+[ ! -e "$target" ] || { echo "$target is there already" >&2; exit 1; }
 
 # Heads first: whatever is spent meanwhile, the dump knows at least what they say.
 ${GRAPHVEIL_EXPORT:-python -m worker.auditor --export} > "$partial/heads.json"

@@ -3,8 +3,9 @@
 # its chains are recomputed and compared with the signed heads, those of the backup and the newest of the storage.
 #
 # Exit code 0: intact. 1: the ledger has forgotten spend that was signed since; nothing of the service will start on
-# it (docs/auditor.md, "The drill"). 2: nothing was restored. Run it as a superuser of PostgreSQL; the check is
-# GRAPHVEIL_VERIFY, by default that of this installation, under the service's own settings.
+# it (docs/auditor.md, "The drill"). 2: nothing was restored. 3: restored, but not compared: say `verify` again once
+# what it names is mended. Run it as a superuser of PostgreSQL; the check is GRAPHVEIL_VERIFY, by default that of this
+# installation, under the service's own settings: they have to name the restored database.
 set -eu
 
 [ $# -eq 1 ] || { echo "usage: restore.sh BACKUP" >&2; exit 2; }
@@ -16,12 +17,23 @@ tables=$(psql --no-psqlrc --quiet --tuples-only --no-align \
     --command "SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')")
 [ "$tables" = 0 ] || { echo "the database is not empty; nothing is restored" >&2; exit 2; }
 
-psql --no-psqlrc --quiet --set ON_ERROR_STOP=1 --file "$roles"
+psql --no-psqlrc --quiet --set ON_ERROR_STOP=1 --file "$roles" \
+    || { echo "the roles could not be made; nothing is restored" >&2; exit 2; }
 pg_restore --no-owner --no-privileges --exit-on-error --single-transaction --dbname="${PGDATABASE:?}" "$1/database.dump" \
     || { echo "the dump could not be restored; the database is as it was" >&2; exit 2; }
-psql --no-psqlrc --quiet --set ON_ERROR_STOP=1 --file "$roles"
+psql --no-psqlrc --quiet --set ON_ERROR_STOP=1 --file "$roles" \
+    || { echo "restored, but without its grants: repeat $roles, and verify" >&2; exit 3; }
 
+compared() {
+    code=0
+    $verify "$@" || code=$?
+    case $code in
+        0) ;;
+        1) exit 1 ;;
+        *) echo "restored, but not compared with the signed heads: verify again" >&2; exit 3 ;;
+    esac
+}
 echo "Restored. Compared with the heads of the backup:"
-$verify --heads "$1/heads.json" || exit 1
+compared --heads "$1/heads.json"
 echo "Compared with the newest heads of the storage:"
-$verify || exit 1
+compared

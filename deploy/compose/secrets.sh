@@ -8,7 +8,8 @@ folder=$(dirname "$0")/secrets
 mkdir -p "$folder"
 
 random() { od -A n -t x1 -N "$1" /dev/urandom | tr -d ' \n'; }
-make() { [ -e "$folder/$1" ] || printf '%s' "$2" > "$folder/$1"; }
+# Whole or not at all: half a key that stays would be taken for one.
+make() { [ -s "$folder/$1" ] || { printf '%s' "$2" > "$folder/.$1" && mv "$folder/.$1" "$folder/$1"; }; }
 value() { cat "$folder/$1"; }
 
 for name in postgres_superuser postgres_migrator postgres_app postgres_reader grafana_admin; do

@@ -1,5 +1,6 @@
 -- Who may do what in the database. Run it as a superuser in the service's database, before the first migration
--- and again after each one; it may be repeated at will. Give the roles passwords, or members, elsewhere.
+-- and again after each one; it may be repeated at will, while the service runs: it is one transaction, and takes no
+-- lock of a table that has its owner. Give the roles passwords, or members, elsewhere.
 --
 --   graphveil_migrator  owns every table and may change the schema. Only migrations use it.
 --   graphveil_app       api and worker: rows, never the schema. It adds ledger entries and transcript lines and
@@ -7,6 +8,8 @@
 --                       with a grant entry, which names two persons (triggers, checked at COMMIT).
 --   graphveil_auditor   reads the ledger, the jobs and their transcripts. No keys, no datasets, no uploads.
 --   graphveil_reader    reads one view of recent ledger entries, for dashboards, and nothing else.
+
+BEGIN;
 
 DO $$
 DECLARE
@@ -36,10 +39,12 @@ DECLARE
     found record;
 BEGIN
     FOR found IN
-        SELECT c.oid::regclass AS name FROM pg_class AS c
+        SELECT c.oid::regclass AS name, c.relowner <> 'graphveil_migrator'::regrole AS strange FROM pg_class AS c
         WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p', 'v')
     LOOP
-        EXECUTE format('ALTER TABLE %s OWNER TO graphveil_migrator', found.name);
+        IF found.strange THEN
+            EXECUTE format('ALTER TABLE %s OWNER TO graphveil_migrator', found.name);
+        END IF;
         EXECUTE format(
             'REVOKE ALL ON %s FROM PUBLIC, graphveil_app, graphveil_auditor, graphveil_reader', found.name
         );
@@ -114,3 +119,5 @@ BEGIN
     END LOOP;
 END
 $$;
+
+COMMIT;

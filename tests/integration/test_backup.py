@@ -138,6 +138,26 @@ def test_spend_that_the_backup_does_not_know_is_told(services: Services, empty: 
     assert "not_started" in started.stdout + started.stderr
 
 
+def test_a_comparison_that_could_not_be_made_is_not_called_a_loss(
+    services: Services, empty: str, tmp_path: Path
+) -> None:
+    backup = saved(services, tmp_path / "backups")
+    given = environment(services, empty) | {"GRAPHVEIL_HEAD_SIGNING_KEY": "08" * 32}
+    done = run("restore.sh", backup, given)
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "not trusted" in done.stderr
+    assert "not compared" in done.stderr
+    assert counted(empty) == counted(services.settings.database_url)
+
+
+def test_roles_that_cannot_be_made_restore_nothing(services: Services, empty: str, tmp_path: Path) -> None:
+    backup = saved(services, tmp_path / "backups")
+    (tmp_path / "roles.sql").write_text("SELECT 1 / 0;")
+    given = environment(services, empty) | {"GRAPHVEIL_ROLES": str(tmp_path / "roles.sql")}
+    done = run("restore.sh", backup, given)
+    assert (done.returncode, counted(empty)) == (2, {})
+
+
 def test_a_backup_that_was_changed_restores_nothing(services: Services, empty: str, tmp_path: Path) -> None:
     backup = saved(services, tmp_path / "backups")
     dump = bytearray((backup / "database.dump").read_bytes())

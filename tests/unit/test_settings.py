@@ -40,3 +40,21 @@ def test_without_a_folder_only_the_environment_counts(monkeypatch: pytest.Monkey
 def test_half_of_the_storage_credentials_is_refused(name: str):
     with pytest.raises(ValidationError, match="set together"):
         Settings(**{name: "x"})
+
+
+def test_a_refusal_quotes_no_value():
+    """It goes to a log: what is named is the setting, never what it was set to."""
+    for given in ({"storage_secret_access_key": "n0t-f0r-logs"}, {"port": "n0t-f0r-logs"}):
+        with pytest.raises(ValidationError) as refused:
+            Settings(master_key="n0t-f0r-logs", **given)
+        assert "n0t-f0r-logs" not in str(refused.value)
+
+
+def test_settings_show_no_secret():
+    """A password in an address is one too."""
+    found = Settings(
+        database_url="postgresql+psycopg://graphveil:n0t-f0r-logs@db/graphveil",
+        redis_url="redis://:n0t-f0r-logs@redis:6379/0",
+        master_key="n0t-f0r-logs",
+    )
+    assert "n0t-f0r-logs" not in f"{found!r} {found}"

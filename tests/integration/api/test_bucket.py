@@ -82,6 +82,26 @@ def test_from_a_large_file_to_a_release_past_the_service(
     assert (through.status_code, through.content) == (200, fetched.read_bytes())
 
 
+def test_nobody_is_sent_to_a_bucket_that_only_the_service_reaches(
+    bucket: Bucket, settings: Settings, tmp_path: Path
+) -> None:
+    alone = {"presigned_seconds": 0, "presigned_upload_seconds": 0}
+    held = settings.model_copy(update={"storage_url": "s3://graphs/g", **alone})
+    opened = open_services(held)
+    with TestClient(create_app(opened)) as http:
+        tenant = Tenant(http, opened, open_process(held))
+        dataset_id = tenant.register()["id"]
+        refused = tenant.call("POST", f"/datasets/{dataset_id}/uploads", json={"size_bytes": 100})
+        assert (refused.status_code, refused.json()["type"].rsplit("/", 1)[-1]) == (409, direct.UNAVAILABLE)
+        tenant.work(Topic.INGEST, tenant.upload(dataset_id).json()["id"])
+        asked = {"dataset_id": dataset_id, "epsilon": "1", "formats": ["csv"]}
+        job = tenant.call("POST", "/jobs", json=asked, headers={"Idempotency-Key": "k"}).json()
+        tenant.work(Topic.RUN, job["id"])
+        answer = tenant.call("GET", f"/jobs/{job['id']}/artifacts/edges.parquet", follow_redirects=False)
+        assert answer.status_code == 200, answer.text
+    opened.close()
+
+
 def test_an_upload_that_the_bucket_refuses_is_given_up(
     office: tuple[Tenant, str], bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -124,6 +125,22 @@ def test_while_nobody_can_be_told_a_commit_stands_and_does_not_wait(
     assert time.monotonic() - began < 1.0
     deaf.bell.close()
     database.bell = unheard
+    ring(database)
+    assert heard(listener, SECONDS, at_most=1) == [CHANNEL]
+
+
+def test_a_commit_stands_where_no_thread_can_be_had(
+    database: Database, listener: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+):
+    """What is committed must not look as if it were not: the listener looks by himself."""
+
+    def none_left(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as crowded:
+        crowded.setattr(threading.Thread, "start", none_left)
+        ring(database)
+    assert heard(listener, 0.2) == []
     ring(database)
     assert heard(listener, SECONDS, at_most=1) == [CHANNEL]
 

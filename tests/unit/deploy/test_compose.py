@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
+from api.routes.problems import PAGES
 from core.settings import Settings
+from core.version import package_version, version_of
 from deploy.local.processes import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -128,15 +130,42 @@ def test_made_secrets_are_settings_that_fit_together(tmp_path: Path, monkeypatch
     ]
 
 
-def test_no_image_holds_more_than_its_context_allows():
+def copied(file: str) -> set[str]:
+    """What of the context an image holds."""
+    return {
+        source
+        for line in (ROOT / file).read_text().splitlines()
+        if line.startswith("COPY ") and "--from" not in line
+        for source in line.split()[1:-1]
+    }
+
+
+@pytest.mark.parametrize("file", ["Dockerfile.api", "Dockerfile.worker"])
+def test_no_image_holds_more_than_its_context_allows(file: str):
     allowed = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
-    for file in ("Dockerfile.api", "Dockerfile.worker"):
-        text = (ROOT / file).read_text()
-        copied = {
-            source
-            for line in text.splitlines()
-            if line.startswith("COPY ") and "--from" not in line
-            for source in line.split()[1:-1]
-        }
-        assert copied <= allowed
-        assert "\nUSER 10001:10001\n" in text
+    assert copied(file) <= allowed
+    assert "\nUSER 10001:10001\n" in (ROOT / file).read_text()
+
+
+def test_the_api_has_the_pages_of_its_problems():
+    assert str(PAGES.relative_to(ROOT)) in copied("Dockerfile.api")
+
+
+@pytest.mark.parametrize("file", ["Dockerfile.api", "Dockerfile.worker"])
+def test_an_image_knows_its_version_without_being_installed(file: str):
+    assert "pyproject.toml" in copied(file)
+    assert version_of(ROOT) == package_version()
+
+
+def test_nobody_is_sent_to_a_storage_on_the_internal_network():
+    """Unless the operator publishes it: every download would lead to an address that no caller can reach."""
+    assert "ports" not in SERVICES["storage"]
+    given = SERVICES["api"]["environment"]
+    for name in ("GRAPHVEIL_PRESIGNED_SECONDS", "GRAPHVEIL_PRESIGNED_UPLOAD_SECONDS"):
+        assert given[name] == f"${{{name}:-0}}"
+
+
+def test_the_database_is_healthy_only_once_it_listens_for_others():
+    """The server that runs the first scripts has a socket and no address: what is ready then is not yet."""
+    probe = SERVICES["postgres"]["healthcheck"]["test"]
+    assert probe[probe.index("--host") + 1] == "127.0.0.1"
