@@ -39,5 +39,16 @@ def seeded(seed: int, place: torch.device | None = None) -> Iterator[torch.devic
     with one_thread(place) as place:
         cuda = range(torch.cuda.device_count()) if place.type == "cuda" else []
         with torch.random.fork_rng(devices=cuda):
-            torch.manual_seed(seed)
+            reseed(seed, place)
             yield place
+
+
+def reseed(seed: int, place: torch.device) -> None:
+    """Torch draws from ``seed`` on the CPU and on ``place``.
+
+    As ``torch.manual_seed``, which also notes each seed, with a stack trace, for devices that no one uses:
+    memory and time that grow with the number of batches.
+    """
+    torch.default_generator.manual_seed(seed)
+    if place.type == "cuda":
+        torch.cuda.manual_seed(seed)

@@ -92,8 +92,8 @@ def given(graph: Graph, params: ThepuffParams, delta_atto: int) -> list[float]:
         told.extend((np.clip(noisy, 0, 1) * (nano_epsilon / l1_sensitivity / NANO)).tolist())
         return noisy
 
-    def trained(hat, params, utility, rng, progress):
-        flipped = np.diff(hat.anchor_start).astype(float) * 0.3 * EPSILON
+    def trained(paid, utility, progress, checkpoint):
+        flipped = np.diff(paid.snapshots().anchor_start).astype(float) * 0.3 * EPSILON
         raise _Given(flipped.tolist(), _gradients(utility) if utility is not None else 0.0)
 
     with pytest.MonkeyPatch.context() as patch:

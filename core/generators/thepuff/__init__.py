@@ -23,9 +23,14 @@ the raw graph. It reads the raw graph, so its guarantee is ``none``; what the pa
 come to is printed beside it. Where the published text cannot work as it stands, this form is ours in both
 variants: no "end" class, node choices with a gradient, masked walks, pairs that the schema allows.
 
-What to expect: at equal epsilon a random graph with the same paid degrees (``anchored``) has been closer in
-every measure that was taken, and it costs a tenth of the time; this method is here for comparison. A run
-whose generator has collapsed says so: its cells are short of distinct pairs, and are filled from degrees.
+What to expect: on MovieLens-100k at epsilon 4 and 8, ``anchored`` was closer in degrees, closed 4-cycles and
+preferences, in about a fiftieth of the CPU time; this method repeats fewer of the original's edges, and is
+here for comparison. Its generator follows degrees well. Of what pairs hold beyond degrees it finds little,
+since below epsilon 8 the perturbed graph keeps little of it. A run whose generator has collapsed says so: its
+cells are short of distinct pairs, and are filled from degrees.
+A fit may be kept in a folder and gone on with (``fit(..., checkpoint=folder)``, ``resume``): the folder holds
+paid-for answers and weights, is as private as the model, and going on reads nothing. The service does not
+use it: there an attempt that ends is charged, and the next one reads and pays anew.
 Training in floating point; noise, coins and sums on integers. Checked on small graphs by audits.
 Source: He, Fu, Tong, Maciejewski, He, "Temporal Heterogeneous Graph Generation with Privacy, Utility, and
 Efficiency", ICLR 2025; the sound form is ours.
@@ -36,6 +41,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from core import errors
 from core.generators.base import Assurance, Claimed, GraphKinds, Progress, PublicFacts, require_accepted
 from core.generators.thepuff import paper
 from core.generators.thepuff.budget import make_plan
@@ -75,14 +81,35 @@ class Thepuff:
         return paper.claim_of(params.epsilon_minus) if params.variant == "paper" else None
 
     def fit(
-        self, graph: PrivateGraph, plan: PrivacyPlan, params: ThepuffParams, progress: Progress
+        self,
+        graph: PrivateGraph,
+        plan: PrivacyPlan,
+        params: ThepuffParams,
+        progress: Progress,
+        checkpoint: Path | None = None,
     ) -> ThepuffModel:
-        """The trained model, at the plan's cost."""
+        """The trained model, at the plan's cost.
+
+        With ``checkpoint``, an empty folder, :meth:`resume` can go on with a fit that was cut short.
+        """
         from core.generators.thepuff.fit import fit_paper, fit_sound
 
+        if checkpoint is not None and checkpoint.exists() and any(checkpoint.iterdir()):
+            raise errors.InvalidInput("a checkpoint begins in an empty folder", field="checkpoint")
         if params.variant == "paper":
-            return fit_paper(self.name, graph, params, progress)
-        return fit_sound(self.name, graph, plan, params, progress)
+            return fit_paper(self.name, graph, params, progress, checkpoint)
+        return fit_sound(self.name, graph, plan, params, progress, checkpoint)
+
+    def resume(self, checkpoint: Path, progress: Progress) -> ThepuffModel:
+        """The model of a fit that kept its state in ``checkpoint``, from the last state that was kept.
+
+        It takes no graph: all reads are over by the first state, and a transcript of them is the caller's.
+        Raises InvalidInput where there is none yet. On a CPU the weights are those of a fit that was not cut
+        short, bit for bit.
+        """
+        from core.generators.thepuff.fit import resumed
+
+        return resumed(self.name, checkpoint, progress)
 
     def load(self, folder: Path) -> ThepuffModel:
         """The model that its ``save`` wrote."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +21,7 @@ from core.generators.base import Progress
 from core.generators.thepuff import paper
 from core.generators.thepuff.budget import UTILITY, Granted, granted
 from core.generators.thepuff.model import ThepuffModel
+from core.generators.thepuff.paid import KEYS, TRAINING, Paid, load
 from core.generators.thepuff.params import ThepuffParams
 from core.generators.thepuff.schedule import Settings, batches_an_epoch
 from core.generators.thepuff.snapshots import Layout, Snapshots, keys_of
@@ -37,7 +39,12 @@ if TYPE_CHECKING:
 
 
 def fit_sound(
-    method: str, graph: PrivateGraph, plan: PrivacyPlan, params: ThepuffParams, progress: Progress
+    method: str,
+    graph: PrivateGraph,
+    plan: PrivacyPlan,
+    params: ThepuffParams,
+    progress: Progress,
+    checkpoint: Path | None,
 ) -> ThepuffModel:
     """The model of variant sound, at the plan's cost at most.
 
@@ -56,20 +63,18 @@ def fit_sound(
         read = partial(_learned, params=params) if relation.learned else _untimed
         columns |= read(cells, grants, layout.shape(relation), keys, rng)
     progress("perturb", len(layout.relations), len(layout.relations))
-    learned = [cell for cell, _ in layout.cells(learned=True)]
-    counts = {cell: int(columns[cell]["count"][0]) for cell in learned}
-    degrees = {cell: _sides(columns[cell]) for cell in learned} if params.bias == "paid" else None
-    hat = Snapshots.of(layout, keys, counts, degrees)
     utility = None
     if grants.training is not None:
-        cells_of = tuple(learned)
-        session = partial(graph.dp_sgd, grants.training, cells=cells_of, purpose=UTILITY)
-        utility = Metered(session, cells_of, grants.training)
-    trained = _trained(hat, params, utility, rng, progress)
-    return _model(method, layout, params, columns, trained, (), rng, progress)
+        learned = tuple(cell for cell, _ in layout.cells(learned=True))
+        session = partial(graph.dp_sgd, grants.training, cells=learned, purpose=UTILITY)
+        utility = Metered(session, learned, grants.training)
+    paid = _paid(method, layout, params, columns, keys, rng, ())
+    return _model(paid, utility, rng, progress, checkpoint)
 
 
-def fit_paper(method: str, graph: PrivateGraph, params: ThepuffParams, progress: Progress) -> ThepuffModel:
+def fit_paper(
+    method: str, graph: PrivateGraph, params: ThepuffParams, progress: Progress, checkpoint: Path | None
+) -> ThepuffModel:
     """The model of variant paper: Algorithms 1 to 3 on the raw graph, under no guarantee.
 
     Every relation that is not public is perturbed, learned and generated. The perturbed graph gives the
@@ -87,18 +92,25 @@ def fit_paper(method: str, graph: PrivateGraph, params: ThepuffParams, progress:
         cell: _counted(keys[cell], len(keys[cell]), layout.shape(relation), rng)
         for cell, relation in layout.cells()
     }
-    counts = {cell: len(keys[cell]) for cell, _ in layout.cells(learned=True)}
-    hat = Snapshots.of(layout, keys, counts)
+    coins = {cell: (found.add, found.drop) for cell, found in published.items()}
+    notes = paper.cost_notes(coins, params.epsilon_minus)
+    paid = _paid(method, layout, params, columns, keys, rng, notes)
     utility = None
     if params.utility:
         true = keys_of(raw, layout)
-        original = Snapshots.of(layout, true, {cell: len(true[cell]) for cell in counts})
-        batches = params.utility_epochs * batches_an_epoch(int(hat.step_counts.sum()), Settings(0).batch)
-        utility = Raw(original, min(batches, params.most_batches))
-    trained = _trained(hat, params, utility, rng, progress)
-    coins = {cell: (found.add, found.drop) for cell, found in published.items()}
-    notes = paper.cost_notes(coins, params.epsilon_minus)
-    return _model(method, layout, params, columns, trained, notes, rng, progress)
+        counts = {cell: len(true[cell]) for cell, _ in layout.cells(learned=True)}
+        edges = int(paid.snapshots().step_counts.sum())
+        batches = params.utility_epochs * batches_an_epoch(edges, Settings(0).batch)
+        utility = Raw(Snapshots.of(layout, true, counts), min(batches, params.most_batches))
+    return _model(paid, utility, rng, progress, checkpoint)
+
+
+def resumed(method: str, folder: Path, progress: Progress) -> ThepuffModel:
+    """The model of a fit that kept its state in ``folder`` and was cut short. No graph is read.
+
+    Raises InvalidInput where the fit had not yet read all that it had to.
+    """
+    return _model(load(folder, method), None, noise_generator(), progress, folder)
 
 
 def settings_of(params: ThepuffParams, edges: int) -> Settings:
@@ -180,44 +192,49 @@ def _counted(keys: np.ndarray, count: int, shape: Shape, rng: Rng) -> Columns:
     }
 
 
-def _sides(columns: Columns) -> tuple[np.ndarray, np.ndarray]:
-    """The degrees of both sides; twice the one vector of an undirected cell."""
-    source, target = columns["source_degrees"], columns["target_degrees"]
-    return source, target if len(target) else source
+def _paid(
+    method: str,
+    layout: Layout,
+    params: ThepuffParams,
+    columns: dict[CellKey, Columns],
+    keys: dict[CellKey, np.ndarray],
+    rng: Rng,
+    notes: tuple[str, ...],
+) -> Paid:
+    ordered = same_columns({cell: columns[cell] for cell, _ in layout.cells()})
+    seed = int(rng.integers(2**63))
+    return Paid(method, layout.schema, layout.counts, params, ordered, layout.edge_types, keys, seed, notes)
 
 
 def _trained(
-    hat: Snapshots, params: ThepuffParams, utility: Metered | Raw | None, rng: Rng, progress: Progress
+    paid: Paid, utility: Metered | Raw | None, progress: Progress, checkpoint: Path | None
 ) -> Trained:
-    """The generator, trained on ``hat`` and on what ``utility`` opens."""
+    """The generator, trained on the perturbed graph and on what ``utility`` opens."""
     stages = {name: Ticks(progress, name) for name in (("utility",) if utility else ()) + ("adversarial",)}
 
     def passed_on(stage: str, done: int, total: int) -> None:
         if stage in stages:
             stages[stage](stage, done, total)
 
-    settings = settings_of(params, int(hat.step_counts.sum()))
-    trained = train(hat, settings, int(rng.integers(2**63)), utility=utility, progress=passed_on)
+    hat = paid.snapshots()
+    settings = settings_of(paid.params, int(hat.step_counts.sum()))
+    file = None if checkpoint is None else checkpoint / TRAINING
+    trained = train(hat, settings, paid.seed, utility=utility, progress=passed_on, checkpoint=file)
     for ticks in stages.values():
         ticks.finish()
     return trained
 
 
 def _model(
-    method: str,
-    layout: Layout,
-    params: ThepuffParams,
-    columns: dict[CellKey, Columns],
-    trained: Trained,
-    notes: tuple[str, ...],
-    rng: Rng,
-    progress: Progress,
+    paid: Paid, utility: Metered | Raw | None, rng: Rng, progress: Progress, checkpoint: Path | None
 ) -> ThepuffModel:
     """The model, looked over for a collapse: one draw of walks, compared with the counts."""
-    ordered = same_columns({cell: columns[cell] for cell, _ in layout.cells()})
-    facts = method, layout.schema, layout.counts, params, ordered, layout.edge_types
+    if checkpoint is not None and not (checkpoint / KEYS).exists():
+        paid.save(checkpoint)
+    trained = _trained(paid, utility, progress, checkpoint)
+    facts = paid.method, paid.schema, paid.nodes, paid.params, paid.cells, paid.edge_types
     ticks = Ticks(progress, "look over")
     model = ThepuffModel(*facts, trained)
     seen = model.collapse(rng, ticks)
     ticks.finish()
-    return ThepuffModel(*facts, trained, (*notes, *seen.notes()), seen.collapsed)
+    return ThepuffModel(*facts, trained, (*paid.notes, *seen.notes()), seen.collapsed)

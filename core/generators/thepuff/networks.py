@@ -16,7 +16,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from core.generators.thepuff.sampled_softmax import Offered, Vocabulary, drawn, logits
+from core.generators.thepuff.sampled_softmax import Offered, Vocabulary, chosen, drawn
 
 NOISE = 64
 HEADS = 4
@@ -55,12 +55,10 @@ class Discriminator(nn.Module):
         self.step = nn.Embedding(steps, dimensions)
         nn.init.zeros_(self.step.weight)
         self.width = width
-        self.time = nn.Linear(dimensions, 3 * width, bias=False)
+        self.time = nn.Linear(dimensions, 4 * width + 2 * RANK, bias=False)  # all that is made of `time`
         self.over = nn.Linear(dimensions, 3 * width, bias=False)
         self.kinds = nn.Linear(types, 3 * width, bias=False)
-        self.residual = nn.Linear(dimensions, width)
-        self.left = nn.Linear(dimensions, RANK, bias=False)
-        self.right = nn.Linear(dimensions, RANK, bias=False)
+        self.lift = nn.Parameter(torch.zeros(width))
         self.out = nn.Linear(width, 1)
 
     def forward(
@@ -72,20 +70,24 @@ class Discriminator(nn.Module):
         steps: torch.Tensor,
     ) -> torch.Tensor:
         """(...) logits of (..., l) walks, with any leading dimensions."""
-        time = time + self.step(steps).unsqueeze(-2)
-        hidden = functional.gelu(self._attended(time, over, kinds, valid) + self.residual(time))
+        made = self.time(time + self.step(steps).unsqueeze(-2))
+        asked, residual, left, right = made.split((3 * self.width, self.width, RANK, RANK), -1)
+        hidden = functional.gelu(self._attended(asked, over, kinds, valid) + residual + self.lift)
         weight = valid.to(hidden.dtype).unsqueeze(-1)
         pooled = (hidden * weight).sum(-2) / weight.sum(-2).clamp(min=1)
-        pairs = (self.left(time)[..., :-1, :] * self.right(time)[..., 1:, :]).sum(-1, keepdim=True)
+        pairs = (left[..., :-1, :] * right[..., 1:, :]).sum(-1, keepdim=True)
         both = weight[..., :-1, :] * weight[..., 1:, :]
         beside = (pairs * both).sum(-2) / both.sum(-2).clamp(min=1)
         return (self.out(pooled) + beside / math.sqrt(RANK)).squeeze(-1)
 
     def _attended(
-        self, time: torch.Tensor, over: torch.Tensor, kinds: torch.Tensor, valid: torch.Tensor
+        self, asked: torch.Tensor, over: torch.Tensor, kinds: torch.Tensor, valid: torch.Tensor
     ) -> torch.Tensor:
-        """(..., l, width): the sum over the levels of softmax(Q K / sqrt(d_k)) V, over valid places."""
-        levels = torch.stack([self.time(time), self.over(over), self.kinds(kinds)], -2)
+        """(..., l, width): the sum over the levels of softmax(Q K / sqrt(d_k)) V, over valid places.
+
+        ``asked`` (..., l, 3 width) is Q, K and V of the first level.
+        """
+        levels = torch.stack([asked, self.over(over), self.kinds(kinds)], -2)
         split = levels.unflatten(-1, (3, HEADS, self.width // HEADS)).movedim(-3, 0)
         query, key, value = split.flatten(-3, -2).transpose(-3, -2)
         barred = torch.where(valid, 0.0, -1e9).unsqueeze(-2).unsqueeze(-2)
@@ -150,19 +152,18 @@ class Generator(nn.Module):
         state = (torch.zeros(walks, self.hidden, device=place), memory)
         inputs = torch.zeros(walks, self.hidden, device=place)
         before = torch.full((walks,), self.types, device=place)
-        shelf: dict[tuple[int, int], Offered] = {}
+        shelf: dict[tuple[int, int], tuple[Offered, torch.Tensor | None]] = {}
         found: list[tuple[torch.Tensor, ...]] = []
         for at in range(length):
             state = self.cell(inputs + constant, state)
             bias = self.type_weights[of_step, min(at, 2), before]
             kind, one_hot = self._types(self.to_type(state[0]) + bias, over_time is not None)
-            wanted = self.to_node(state[0]).view(walks, self.types, self.dimensions)
-            wanted = wanted[torch.arange(walks, device=place), kind]
             if over_time is None:
                 shelf = {}  # fresh samples at every place
-            chosen = self._nodes(vocabulary, steps, each, kind, wanted, over_time, shelf)
-            found.append((kind, one_hot, *chosen))
-            inputs = self.from_type(one_hot) + self.from_node(chosen[1])
+            wanted = self.to_node(state[0])
+            nodes, vectors = self._nodes(vocabulary, steps, each, kind, wanted, over_time is not None, shelf)
+            found.append((kind, one_hot, nodes, vectors))
+            inputs = self.from_type(one_hot) + self.from_node(vectors)
             before = kind
         kinds, one_hots, nodes, vectors = (torch.stack(part, 1) for part in zip(*found, strict=True))
         if over_time is None:
@@ -187,30 +188,30 @@ class Generator(nn.Module):
         each: int,
         kind: torch.Tensor,
         wanted: torch.Tensor,
-        over_time: torch.Tensor | None,
-        shelf: dict[tuple[int, int], Offered],
-    ) -> tuple[torch.Tensor, ...]:
-        """g_v: nodes (w,) and their vectors (w, d), straight through: forward the vector of the node drawn,
-        backward the mean vector under Eq. 14.
+        gradient: bool,
+        shelf: dict[tuple[int, int], tuple[Offered, torch.Tensor | None]],
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """g_v: nodes (w,) and their vectors (w, d), straight through with ``gradient``.
+
+        Walks of one step and type choose together: they are sorted by both, and put back at the end.
         """
-        rows, parts = [], []
-        for slot, step in enumerate(steps):
-            here = kind[slot * each : (slot + 1) * each]
-            for o in torch.unique(here).tolist():
-                row = slot * each + torch.nonzero(here == o).squeeze(1)
-                if (step, o) not in shelf:
-                    shelf[step, o] = vocabulary.offered(step, o)
-                offered = shelf[step, o]
-                values = logits(wanted[row], offered)
-                if self.shift is not None:
-                    values = values + self.shift[offered.places]
-                rows.append(row)
-                chances = torch.softmax(values, 1)
-                at = drawn(chances)
-                vectors = offered.values[at]
-                if over_time is not None:
-                    expected = chances @ offered.values
-                    vectors = vectors + (expected - expected.detach())
-                parts.append((offered.nodes[at], vectors))
-        order = torch.argsort(torch.cat(rows))
-        return tuple(torch.cat(part)[order] for part in zip(*parts, strict=True))
+        row = torch.arange(len(kind), device=kind.device)
+        group = row // each * self.types + kind
+        order = torch.argsort(group, stable=True)
+        counts = torch.bincount(group, minlength=len(steps) * self.types).tolist()
+        sorted_rows = wanted.view(-1, self.dimensions)[order * self.types + kind[order]]
+        nodes, vectors = [], []
+        for number, rows in enumerate(sorted_rows.split(counts)):
+            if not len(rows):
+                continue
+            name = steps[number // self.types], number % self.types
+            if name not in shelf:
+                offered = vocabulary.offered(*name)
+                shelf[name] = offered, None if self.shift is None else self.shift[offered.places]
+            offered, shift = shelf[name]
+            at, found = chosen(rows, offered, shift, gradient)
+            nodes.append(offered.nodes[at])
+            vectors.append(found)
+        back = torch.empty_like(order)
+        back[order] = row
+        return torch.cat(nodes)[back], torch.cat(vectors)[back]

@@ -95,10 +95,54 @@ class Vocabulary:
         return Offered(places, self.nodes[places], values, weights, values.square().sum(1))
 
 
-def logits(wanted: torch.Tensor, offered: Offered) -> torch.Tensor:
-    """(rows, k): minus the Euclidean distance, plus the weights. O(rows * k * d)."""
-    squares = (wanted.square().sum(1, keepdim=True) + NEAREST) + offered.squares
-    return offered.weights - torch.addmm(squares, wanted, offered.values.T, alpha=-2).sqrt_()
+def distances(wanted: torch.Tensor, values: torch.Tensor, squares: torch.Tensor) -> torch.Tensor:
+    """(rows, k): the Euclidean distances of (rows, d) and (k, d) vectors. O(rows * k * d)."""
+    own = wanted.square().sum(1, keepdim=True) + NEAREST
+    return torch.add(own, squares).addmm_(wanted, values.T, alpha=-2).sqrt_()
+
+
+def chosen(
+    wanted: torch.Tensor, offered: Offered, shift: torch.Tensor | None, gradient: bool
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Where among ``offered`` a node is drawn for each row, (rows,) int64, and its vector (rows, d).
+
+    ``shift`` (k,) is added to the weights. With ``gradient`` the vectors are straight through: forward
+    that of the node drawn, backward the mean vector under the law.
+    """
+    weights = offered.weights if shift is None else offered.weights + shift
+    parts = wanted, weights, offered.values, offered.squares
+    at, vectors = _StraightThrough.apply(*parts) if gradient else _draw(*parts)[:2]
+    return at, vectors
+
+
+def _draw(
+    wanted: torch.Tensor, weights: torch.Tensor, values: torch.Tensor, squares: torch.Tensor
+) -> tuple[torch.Tensor, ...]:
+    apart = distances(wanted, values, squares)
+    chances = torch.softmax(weights - apart, 1)
+    at = drawn(chances)
+    return at, values[at], apart, chances
+
+
+class _StraightThrough(torch.autograd.Function):
+    """The gradient of sum_v p_v h_v with p = softmax(w - |h* - h|), in closed form: four passes, no graph."""
+
+    @staticmethod
+    def forward(ctx, wanted, weights, values, squares):
+        at, vectors, apart, chances = _draw(wanted, weights, values, squares)
+        ctx.save_for_backward(wanted, values, apart, chances)
+        ctx.mark_non_differentiable(at)
+        return at, vectors
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, _, slope):
+        wanted, values, apart, chances = ctx.saved_tensors
+        slopes = slope @ values.T
+        slopes.sub_(torch.linalg.vecdot(slopes, chances).unsqueeze(1)).mul_(chances)
+        weights = slopes.sum(0) if ctx.needs_input_grad[1] else None
+        slopes.div_(apart)
+        return slopes @ values - slopes.sum(1, keepdim=True) * wanted, weights, None, None
 
 
 def drawn(chances: torch.Tensor) -> torch.Tensor:

@@ -10,6 +10,8 @@ another way. A graph without time has one step, number 0 here and None in its ce
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -186,6 +188,17 @@ class Snapshots:
         for (_, step), count in self.counts.items():
             total[step or 0] += count
         return total
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of all columns, counts and the layout. O(m + steps * nodes)."""
+        facts = [self.layout.to_json(), [[*cell, count] for cell, count in self.counts.items()]]
+        found = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
+        sides = [side for cell in self.counts for side in self.degrees.get(cell, ())]
+        for column in (self.start, self.others, self.anchors, self.anchor_start, *sides):
+            found.update(f"{column.dtype}{column.shape}".encode())
+            found.update(np.ascontiguousarray(column).data)
+        return found.hexdigest()
 
     def node_degrees(self, step: int) -> np.ndarray:
         """(nodes,) float64: each node's degree at a step, paid where there are paid degrees.

@@ -20,6 +20,7 @@ from core.generators.thepuff.schedule import Settings, seed_of
 from core.generators.thepuff.snapshots import Snapshots
 from core.generators.thepuff.utility import Metered, Raw, Viewer, steps_drawn
 from core.generators.thepuff.walks import edge_started
+from core.learning.devices import reseed
 from core.privacy.entropy import public_generator
 
 EMBEDDING, UTILITY, ADVERSARIAL = range(3)
@@ -35,6 +36,7 @@ class State:
 
     settings: Settings
     seed: int
+    snapshots: Snapshots
     place: torch.device
     choices: Candidates
     viewer: Viewer
@@ -84,8 +86,8 @@ class State:
                 progress=progress,
             )
             state.utility.requires_grad_(False)
-            if checkpoint is not None:  # what was paid for is not learned twice
-                state.save(checkpoint)
+        if checkpoint is not None:  # what was paid for is not learned twice
+            state.save(checkpoint)
         return state
 
     @classmethod
@@ -101,7 +103,7 @@ class State:
         place: torch.device,
     ) -> State:
         layout = snapshots.layout
-        torch.manual_seed(seed_of(seed, ADVERSARIAL, -1 % 2**32))
+        reseed(seed_of(seed, ADVERSARIAL, -1 % 2**32), place)
         vocabulary = vocabulary_of(Vocabulary.tensors_of(embedding, choices), settings, place)
         generator = generator_of(settings, type_logs, vocabulary).to(place)
         size = (len(layout.types), layout.steps, settings.dimensions)
@@ -110,6 +112,7 @@ class State:
         return cls(
             settings,
             seed,
+            snapshots,
             place,
             choices,
             Viewer(snapshots, embedding, place),
@@ -149,6 +152,7 @@ class State:
         facts = {
             "settings": asdict(self.settings),
             "seed": self.seed,
+            "snapshots": self.snapshots.digest,
             "done": self.done,
             "curves": self.curves,
         }
@@ -159,7 +163,8 @@ class State:
         cls, snapshots: Snapshots, settings: Settings, seed: int, path: Path, place: torch.device
     ) -> State:
         tensors, facts = files.load(path)
-        if facts["settings"] != asdict(settings) or facts["seed"] != seed:
+        same = {"settings": asdict(settings), "seed": seed, "snapshots": snapshots.digest}
+        if any(facts[name] != value for name, value in same.items()):
             raise InvalidInput("the checkpoint is of another training", field="checkpoint")
         vectors = {name: value.numpy() for name, value in files.part("embedding", tensors).items()}
         embedding = Embedding(vectors["pairs"], vectors["table"], vectors.get("over_time", vectors["table"]))

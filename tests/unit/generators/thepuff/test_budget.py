@@ -75,7 +75,11 @@ def test_shares_are_those_of_the_table():
     assert hat.flips["sees", 0] == int(0.6 * 2 * NANO)
     assert hat.degrees["sees", 0] == int(0.04 * 2 * NANO)
     assert hat.training.noise_multiplier < found.training.noise_multiplier
-    for shares in budget.SHARES.values():
+    large = granted(planned(8.0))
+    assert large.flips["sees", 0] == int(0.6 * 8 * NANO)
+    assert large.degrees["sees", 0] == int(0.24 * 8 * NANO)
+    assert granted(planned(8.0, bias="hat")).flips["sees", 0] == int(0.6 * 8 * NANO)
+    for shares in (*budget.SHARES.values(), *budget.AT_LARGE_EPSILON.values()):
         assert shares.flips + shares.count + shares.degrees <= 1
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from core.generators.thepuff.embedding import Candidates, Embedding
-from core.generators.thepuff.sampled_softmax import Vocabulary, drawn, logits
+from core.generators.thepuff.sampled_softmax import NEAREST, Vocabulary, chosen, distances, drawn
 from core.learning.devices import seeded
 
 NODES, DIMENSIONS = 40, 4
@@ -37,7 +37,7 @@ def frequencies(vocabulary, wanted, rounds, rows):
     seen = np.zeros(NODES)
     for _ in range(rounds):
         offered = vocabulary.offered(0, 0)
-        at = drawn(torch.softmax(logits(wanted.expand(rows, -1), offered), 1))
+        at, _ = chosen(wanted.expand(rows, -1), offered, None, False)
         seen += np.bincount(offered.nodes[at].numpy(), minlength=NODES)
     return seen / seen.sum()
 
@@ -84,3 +84,21 @@ def test_a_draw_follows_the_chances():
         seen = np.bincount(drawn(chances).numpy(), minlength=4) / 50_000
     assert seen[0] == seen[3] == 0
     assert abs(seen[2] - 0.8) < 5 * np.sqrt(0.16 / 50_000)
+
+
+def test_the_gradient_is_that_of_the_mean_vector():
+    """The closed form, beside what torch derives from equation 14 as it is written."""
+    vocabulary = made(exact_up_to=NODES, sampled=8)
+    offered = vocabulary.offered(0, 0)
+    torch.manual_seed(0)
+    wanted = torch.randn(7, DIMENSIONS, requires_grad=True)
+    shift = torch.randn(NODES, requires_grad=True)
+    slope = torch.randn(7, DIMENSIONS)
+    at, vectors = chosen(wanted, offered, shift, True)
+    assert torch.equal(vectors, offered.values[at])
+    found = torch.autograd.grad(vectors, [wanted, shift], slope)
+    apart = ((wanted.unsqueeze(1) - offered.values).square().sum(2) + NEAREST).sqrt()
+    mean = torch.softmax(offered.weights + shift - apart, 1) @ offered.values
+    for one, other in zip(found, torch.autograd.grad(mean, [wanted, shift], slope), strict=True):
+        assert torch.allclose(one, other, atol=1e-5)
+    assert torch.allclose(distances(wanted, offered.values, offered.squares), apart, atol=1e-3)

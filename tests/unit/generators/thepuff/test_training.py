@@ -107,6 +107,8 @@ def test_a_checkpoint_of_another_training_is_refused(monkeypatch, tmp_path):
         training.train(SNAPSHOTS, short, 2, checkpoint=path)
     with pytest.raises(InvalidInput):
         training.train(SNAPSHOTS, replace(short, length=4), 1, checkpoint=path)
+    with pytest.raises(InvalidInput):
+        training.train(ORIGINAL, short, 1, checkpoint=path)
 
 
 def test_both_sides_learn():
@@ -150,6 +152,17 @@ def test_a_graph_without_an_edge_trains_nothing_and_still_draws():
     assert np.all(nodes >= 0)
     empty = training.train(toys.snapshots(nothing), SETTINGS, 1)
     assert empty.generate(50, public_generator(1))[1].shape == (0, SETTINGS.length)
+
+
+def test_without_an_anchor_edge_at_a_step_that_wants_edges_nothing_is_trained():
+    """Noise can leave all perturbed edges at one step and all edges to be made at another."""
+    cells = toys.keys(public_generator(3), blocks=True)
+    cells["u-i", 1] = np.empty(0, np.int64)
+    snapshots = toys.snapshots(cells)
+    snapshots.counts.update({("u-i", 0): 0, ("u-i", 1): 5})
+    found = training.train(snapshots, SETTINGS, 1, utility=utility.Raw(ORIGINAL, 1))
+    assert found.curves["generator"] == []
+    assert set(found.generate(50, public_generator(1))[0].tolist()) == {1}
 
 
 def test_the_schedule_is_public():
