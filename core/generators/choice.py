@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -22,6 +22,7 @@ from core.generators._shared.plan import cell_nano_epsilon
 from core.generators.base import Generator, PublicFacts
 from core.graphs.schema import EdgeType
 from core.privacy.events import NANO
+from core.privacy.plan import PrivacyPlan
 from core.privacy.units import Unit, edges_of_unit
 
 AUTO: Literal["auto"] = "auto"
@@ -52,11 +53,15 @@ TYPED = ("anchored", "tmf", "edgerand", "lapgraph")
 
 @dataclass(frozen=True)
 class Choice:
-    """The method that was chosen, the parameters that are not its defaults, and why, in plain words."""
+    """The method that was chosen, why, in plain words, and the parameters that are not its defaults.
+
+    ``plan`` is the method's plan with them, of the facts that it was chosen for.
+    """
 
     method: str
     reason: str
-    params: Mapping[str, Any] = field(default_factory=dict)
+    params: Mapping[str, Any]
+    plan: PrivacyPlan
 
 
 def choose(
@@ -70,21 +75,26 @@ def choose(
     O(cells).
     """
     flips = _flips(public, nodes) if allowed is None or FLIPS in allowed else None
-    if flips is not None and _refusal(registry.get(FLIPS), flips.params, public) is None:
-        return flips
+    if flips is not None:
+        reason, params = flips
+        plan = _planned(registry.get(FLIPS), params, public)
+        if isinstance(plan, PrivacyPlan):
+            return Choice(FLIPS, reason, params, plan)
     order, reason = _preferred(public, nodes)
     known = registry.generators()
     first: tuple[str, errors.NotAccepted] | None = None
     for name in order:
         if name not in known:
             continue
-        refusal = _refusal(known[name], {}, public)
+        found: PrivacyPlan | errors.NotAccepted
         if allowed is not None and name not in allowed:
-            refusal = errors.NotAccepted("the dataset's policy does not allow it", field="method")
-        if refusal is None:
+            found = errors.NotAccepted("the dataset's policy does not allow it", field="method")
+        else:
+            found = _planned(known[name], {}, public)
+        if isinstance(found, PrivacyPlan):
             passed = "" if first is None else f" {first[0]} comes first, but it says: {first[1].message}."
-            return Choice(name, reason + passed)
-        first = first or (name, refusal)
+            return Choice(name, reason + passed, {}, found)
+        first = first or (name, found)
     if first is None:
         raise errors.NotAccepted("no method is installed that could be chosen", field="method")
     name, refusal = first
@@ -94,15 +104,14 @@ def choose(
     )
 
 
-def _refusal(
+def _planned(
     generator: Generator, params: Mapping[str, Any], public: PublicFacts
-) -> errors.NotAccepted | None:
-    """Why the method does not take the request; None where it plans it."""
+) -> PrivacyPlan | errors.NotAccepted:
+    """The method's plan of the request, or why it does not take it."""
     try:
-        generator.plan(generator.Params.model_validate(dict(params)), public)
+        return generator.plan(generator.Params.model_validate(dict(params)), public)
     except errors.NotAccepted as error:
         return error
-    return None
 
 
 def _preferred(public: PublicFacts, nodes: Mapping[str, int]) -> tuple[tuple[str, ...], str]:
@@ -145,8 +154,8 @@ def _sparse(relations: list[EdgeType], nodes: Mapping[str, int]) -> bool:
     )
 
 
-def _flips(public: PublicFacts, nodes: Mapping[str, int]) -> Choice | None:
-    """Randomised response, where it keeps nine edges of ten and hardly adds any; else None."""
+def _flips(public: PublicFacts, nodes: Mapping[str, int]) -> tuple[str, Mapping[str, Any]] | None:
+    """Why randomised response, and its form: where it keeps nine edges of ten and hardly adds any."""
     try:
         epsilon = cell_nano_epsilon(public) / NANO
     except errors.NotAccepted:
@@ -163,8 +172,7 @@ def _flips(public: PublicFacts, nodes: Mapping[str, int]) -> Choice | None:
         slots * (1 - _kept_symmetric(b)) / max(n, 1) for slots, b, n in zip(pairs, budgets, ends, strict=True)
     )
     if kept > KEPT and false <= FALSE_EDGES_PER_NODE:
-        return Choice(
-            FLIPS,
+        return (
             f"At this epsilon randomised response keeps an edge with probability {_shown(kept)} and adds at "
             f"most {false:.2g} false edges for each node: closer than any model.",
             MappingProxyType({"form": "symmetric"}),
@@ -174,8 +182,7 @@ def _flips(public: PublicFacts, nodes: Mapping[str, int]) -> Choice | None:
         for relation, budget, slots in zip(relations, budgets, pairs, strict=True)
     )
     if kept > KEPT:
-        return Choice(
-            FLIPS,
+        return (
             f"With the declared number of edges, randomised response keeps an edge with probability "
             f"{_shown(kept)} at this epsilon and adds as many as it drops: closer than any model.",
             MappingProxyType({"form": "balanced", "count_share": COUNT_SHARE}),

@@ -53,7 +53,7 @@ def grant(
         )
     )
     changes = {"capacity_nano_epsilon": raised.nano_epsilon, "capacity_delta_atto": raised.delta_atto}
-    return append(
+    written = append(
         session,
         account,
         now,
@@ -65,6 +65,7 @@ def grant(
         reason=reason,
         changes=changes,
     )
+    return LedgerEntry(**written)
 
 
 def adjust(
@@ -91,7 +92,7 @@ def adjust(
             f"{refusal.message}. Spend beyond the capacity is an exposure of the account, not an adjustment",
             **refusal.members,
         ) from None
-    return append(
+    written = append(
         session,
         account,
         now,
@@ -101,6 +102,7 @@ def adjust(
         reason=reason,
         movement=Movement(asked, charged=1),
     )
+    return LedgerEntry(**written)
 
 
 def unblock(session: Session, account_id: str, *, actor: str, reason: str) -> LedgerEntry | None:
@@ -109,7 +111,8 @@ def unblock(session: Session, account_id: str, *, actor: str, reason: str) -> Le
     if account.blocked_at is None and account.consecutive_give_backs == 0:
         return None
     changes = {"blocked_at": None, "consecutive_give_backs": 0}
-    return append(session, account, now, EntryKind.ADJUST, actor=actor, reason=reason, changes=changes)
+    written = append(session, account, now, EntryKind.ADJUST, actor=actor, reason=reason, changes=changes)
+    return LedgerEntry(**written)
 
 
 def _check_reason(reason: str) -> None:

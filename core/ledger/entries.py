@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from core import ids
 from core.errors import InvalidInput
 from core.ledger import chain
-from core.ledger.models import BudgetAccount, EntryKind, LedgerEntry
+from core.ledger.models import BudgetAccount, EntryKind
 from core.ledger.posting import Movement, Posting, post
 
 MAX_DIGESTS = 1_000
@@ -39,8 +39,11 @@ def append(
     expires_at: datetime | None = None,
     movement: Movement | None = None,
     changes: Mapping[str, Any] | None = None,
-) -> LedgerEntry:
-    """The account's next entry is written, with what it moves and changes. The account must be locked."""
+) -> dict[str, Any]:
+    """The account's next entry is written, with what it moves and changes: its columns are returned.
+
+    The account must be locked.
+    """
     changed = {name: value for name, value in (changes or {}).items() if value != getattr(account, name)}
     _check_text("actor", actor, 128)
     _check_text("approver", approver or "", 128)
@@ -63,7 +66,8 @@ def append(
         "previous_hash": account.last_hash,
     }
     columns["hash"] = chain.entry_hash(columns)
-    return post(session, account, Posting(columns, movement, changed))
+    post(session, account, Posting(columns, movement, changed))
+    return columns
 
 
 def checked_digests(digests: Mapping[str, str]) -> dict[str, str]:

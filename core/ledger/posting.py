@@ -72,7 +72,7 @@ class Posting:
     account: Mapping[str, Any] = field(default_factory=dict)
 
 
-def post(session: Session, account: BudgetAccount, posting: Posting) -> LedgerEntry:
+def post(session: Session, account: BudgetAccount, posting: Posting) -> None:
     """Entry, balances, hold and the account's head are written. Needs the account's lock. One round trip."""
     entry, movement = posting.entry, posting.movement
     changes = {"last_sequence": entry["sequence"], "last_hash": entry["hash"], **posting.account}
@@ -96,7 +96,6 @@ def post(session: Session, account: BudgetAccount, posting: Posting) -> LedgerEn
     session.execute(statement, parameters)
     for name, value in changes.items():
         set_committed_value(account, name, value)
-    return LedgerEntry(**entry)
 
 
 @lru_cache(maxsize=64)

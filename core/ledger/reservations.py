@@ -233,7 +233,7 @@ def _end(
         )
         for (_, each), change in zip(spanned, changed, strict=True)
     ]
-    return ends[0]
+    return LedgerEntry(**ends[0])
 
 
 def _undoing(

@@ -128,7 +128,7 @@ def _note(
         if entry.digests == named:
             return entry
     exposed_at = account.exposed_at or now
-    return append(
+    written = append(
         session,
         account,
         now,
@@ -139,3 +139,4 @@ def _note(
         reason=reason,
         changes={"exposed_at": exposed_at} if kind is EntryKind.EXPOSE else None,
     )
+    return LedgerEntry(**written)

@@ -149,7 +149,7 @@ def prepare(session: Session, principal: Principal, request: JobRequest) -> Prep
     choice = resolve(request.method, request.parameters, facts, nodes, policy.methods)
     generator = registry.get(request.method if choice is None else choice.method)
     params = checked_params(generator, request.parameters if choice is None else dict(choice.params))
-    plan = generator.plan(params, facts)
+    plan = generator.plan(params, facts) if choice is None else choice.plan
     cost = plan.cost()
     check_plan(plan, cost, account, nano_epsilon, delta_atto)
     check_policy(

@@ -59,7 +59,7 @@ class Stage:
         self.job_id = self._published()
         self.stream_id = self._published_stream()
         self.audit_id = self._keyed("/audits", {"method": "laplace", "epsilon": "1", "runs": 100})["id"]
-        self.webhook_id = self.call("POST", "/webhooks", json=WEBHOOK).json()["id"]
+        self.webhook_id = self._webhook()
         self.lasting: Members = {
             "dataset_id": self.dataset_id,
             "job_id": self.job_id,
@@ -162,9 +162,8 @@ class Stage:
                 "headers": _key(),
             },
             "POST /v1/webhooks": lambda: {"body": WEBHOOK},
-            "DELETE /v1/webhooks/{webhook_id}": lambda: {
-                "webhook_id": self.call("POST", "/webhooks", json=WEBHOOK).json()["id"]
-            },
+            "DELETE /v1/webhooks/{webhook_id}": lambda: {"webhook_id": self._webhook()},
+            "POST /v1/webhooks/{webhook_id}/rotate": lambda: {"webhook_id": self._webhook()},
             "POST /v1/webhooks/{webhook_id}/deliveries/{delivery_id}/retry": lambda: {
                 "delivery_id": self._delivery()
             },
@@ -226,6 +225,11 @@ class Stage:
         asked = {"epsilon": "1", **WHY}
         answer = self.call("POST", f"/datasets/{self._empty()}/budget/grants", json=asked)
         assert answer.status_code < 300, answer.text
+        return answer.json()["id"]
+
+    def _webhook(self) -> str:
+        answer = self.call("POST", "/webhooks", json=WEBHOOK)
+        assert answer.status_code == 201, answer.text
         return answer.json()["id"]
 
     def _delivery(self) -> str:

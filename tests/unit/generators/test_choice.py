@@ -43,6 +43,15 @@ def first_of(names: tuple[str, ...]) -> str:
     return next(name for name in names if name in registry.generators())
 
 
+@pytest.mark.parametrize(
+    "public", [facts(), facts(20.0, nodes=100), facts(steps=4, unit=Unit.W_EVENT, window=2), facts(1e-3)]
+)
+def test_a_choice_brings_the_plan_that_its_method_makes(public: PublicFacts):
+    found = chosen(public)
+    generator = registry.get(found.method)
+    assert found.plan == generator.plan(generator.Params.model_validate(dict(found.params)), public)
+
+
 def test_every_preference_is_installed():
     known = set(registry.generators())
     for order in (choice.SINGLE, choice.SMALL, choice.TIMED, choice.STREAM, choice.TYPED):
