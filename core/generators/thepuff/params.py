@@ -32,8 +32,8 @@ class ThepuffParams(Parameters):
         default=True,
         description=(
             "Train the discriminator that sees the original graph. Without it no DP-SGD is paid for, and the "
-            "guarantee is pure. On MovieLens-100k it changes little: at epsilon 8 the 4-cycles are .48 of the "
-            "original's with it and .61 without, the AUC of preferences .556 and .547, degrees alike."
+            "guarantee is pure. On MovieLens-100k it changes little: at epsilon 8 the 4-cycles are .48 of "
+            "the original's with it and .61 without, the AUC of preferences .556 and .547, degrees alike."
         ),
     )
     privacy: bool = Field(default=True, description="Train the discriminator that sees the perturbed graph.")
