@@ -101,12 +101,17 @@ class Model:
         return None if all(self.fits(account, asked) for account in accounts) else BudgetExceeded
 
     def end(self, line: Line, kind: str, *, counts: bool = False, digests: int = 0) -> Refusal:
-        """The line has ended so, unless that is refused. ``counts``: it moves the count of give-backs."""
+        """The line has ended so, unless that is refused. ``counts``: it moves the count of give-backs, as every
+        charge does but one that is free, of nothing.
+        """
         if line.state != "open":
             same = line.state == kind and line.digests == digests
             return None if same else InvalidTransition
-        if kind == "charge" and self.exposed and any(line.amounts.values()):
-            return AccountExposed
+        if kind == "charge" and any(line.amounts.values()):
+            if not counts:
+                return InvalidTransition
+            if self.exposed:
+                return AccountExposed
         if kind == "expire" and (line.kept or not line.overdue):
             return InvalidTransition
         line.state, line.digests = kind, digests
