@@ -101,8 +101,8 @@ class Model:
         return None if all(self.fits(account, asked) for account in accounts) else BudgetExceeded
 
     def end(self, line: Line, kind: str, *, counts: bool = False, digests: int = 0) -> Refusal:
-        """The line has ended so, unless that is refused. ``counts``: it moves the count of give-backs, as every
-        charge does but one that is free, of nothing.
+        """The line has ended so, unless that is refused. ``counts``: it moves the count of give-backs,
+        as every charge does but one that is free, of nothing.
         """
         if line.state != "open":
             same = line.state == kind and line.digests == digests
