@@ -11,7 +11,7 @@ import pytest
 
 from core.generators.anchored import GENERATOR, evidence
 from core.generators.anchored import fit as reads
-from core.privacy import mechanisms, randomised_response
+from core.privacy import mechanisms
 from core.privacy.audit import audit_epsilon, repeated
 from tests.support.generating import drawn, graph_of
 from tests.support.generating import fit as fitted
@@ -78,22 +78,6 @@ def measured(told, cell: str, params: dict, runs: int, confidence: float = SOUND
     return audit_epsilon(repeated(run), *CELLS[cell], runs=runs, confidence=confidence).lower_bound
 
 
-@pytest.fixture
-def half_noise(monkeypatch):
-    """Every Laplace draw has half the scale that the transcript says, every coin twice the epsilon."""
-    laplace, flip = mechanisms.discrete_laplace, randomised_response.flip
-
-    def broken(values, l1_sensitivity, nano_epsilon, **options):
-        return laplace(values, l1_sensitivity, 2 * nano_epsilon, **options)
-
-    def bold(source, target, shape, flips, **options):
-        louder = randomised_response.Flips.symmetric(2 * flips.nano_epsilon)
-        return flip(source, target, shape, louder, **options)
-
-    monkeypatch.setattr(mechanisms, "discrete_laplace", broken)
-    monkeypatch.setattr(randomised_response, "flip", bold)
-
-
 @pytest.mark.parametrize("params", SHARES.values(), ids=SHARES.keys())
 @pytest.mark.parametrize("cell", CELLS)
 def test_a_fit(told, cell, params):
@@ -101,7 +85,7 @@ def test_a_fit(told, cell, params):
 
 
 @pytest.mark.parametrize(("cell", "name"), [("edge", "degrees"), ("event", "evidence")])
-def test_a_fit_with_half_the_noise_is_caught(half_noise, told, cell, name):
+def test_a_fit_with_half_the_noise_is_caught(double_epsilon, told, cell, name):
     """Its true epsilon is 2."""
     assert measured(told, cell, SHARES[name], 1_200, CAUGHT) > EPSILON
 

@@ -15,7 +15,7 @@ from core.generators.thepuff import fit as fitting
 from core.generators.thepuff.params import ThepuffParams
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
-from core.privacy import gradients, mechanisms, randomised_response
+from core.privacy import gradients, mechanisms
 from core.privacy.audit import audit_epsilon, repeated
 from core.privacy.entropy import public_generator
 from core.privacy.gradients import DpSgdSession
@@ -29,22 +29,6 @@ EPSILON = 1.0
 DELTA_ATTO = 10**15
 # The noise has no seed: a false alarm must stay rare over years of runs. Catching needs no such care.
 SOUND, CAUGHT = 1 - 1e-6, 0.999
-
-
-@pytest.fixture
-def double_epsilon(monkeypatch):
-    """Coins, counts and degrees are drawn at twice the epsilon that the transcript says."""
-    flip, laplace = randomised_response.flip, mechanisms.discrete_laplace
-
-    def bold(source, target, shape, flips, **options):
-        louder = randomised_response.Flips.symmetric(2 * flips.nano_epsilon)
-        return flip(source, target, shape, louder, **options)
-
-    def quiet(values, l1_sensitivity, nano_epsilon, **options):
-        return laplace(values, l1_sensitivity, 2 * nano_epsilon, **options)
-
-    monkeypatch.setattr(randomised_response, "flip", bold)
-    monkeypatch.setattr(mechanisms, "discrete_laplace", quiet)
 
 
 def perturbed(runs: int, confidence: float) -> float:
