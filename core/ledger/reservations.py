@@ -126,7 +126,7 @@ def charge(
     InvalidTransition where something was.
     """
     changes = _unchanged if free else _forget_give_backs
-    return _end(session, reservation_id, EntryKind.CHARGE, actor, digests=digests, changes=changes)
+    return _end(session, reservation_id, EntryKind.CHARGE, actor, digests=digests, changes=changes, free=free)
 
 
 def forfeit(session: Session, reservation_id: str, *, reason: str, actor: str) -> LedgerEntry:
@@ -195,6 +195,7 @@ def _end(
     reason: str = "",
     digests: Mapping[str, str] | None = None,
     changes: Changes,
+    free: bool = False,
 ) -> LedgerEntry:
     """The one way a reservation ends: alike in every account that it spans; the domain's entry is returned.
 
@@ -209,7 +210,7 @@ def _end(
             return ended
         raise _ended(ended)
     if kind is EntryKind.CHARGE and any(opened.amounts.values()):
-        if changes is _unchanged:
+        if free:
             raise InvalidTransition(
                 f"reservation {reservation_id} holds amounts: its charge is not free", id=reservation_id
             )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -15,6 +16,7 @@ Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Count = Annotated[int, Field(ge=0)]
 SuiteName = Literal["quick", "standard", "full"]
 Share = Annotated[float, Field(ge=0, le=1)]
+Item = TypeVar("Item")
 
 
 class ReportModel(BaseModel):
@@ -27,6 +29,13 @@ def decimal_string(amount: int, unit: int) -> str:
     """``amount / unit`` as an exact plain decimal, e.g. ``decimal_string(1_500_000_000, NANO) == "1.5"``."""
     text = format(Decimal(amount) / Decimal(unit), "f")
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def evenly(items: Sequence[Item], most: int) -> tuple[Item, ...]:
+    """All of them, or ``most`` that lie evenly among them, the first and the last included."""
+    if len(items) <= most:
+        return tuple(items)
+    return tuple(items[round(k * (len(items) - 1) / (most - 1))] for k in range(most))
 
 
 class Notice(ReportModel):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from core.reports.base import evenly
 from core.reports.model import Curve, TrainingPart
 
 MAX_POINTS = 1_000
@@ -27,7 +28,7 @@ def training_part(
         finite = [(step, float(value)) for step, value in enumerate(values) if math.isfinite(value)]
         if len(finite) < len(values):
             said.append(f"{len(values) - len(finite)} points of {name!r} were not finite.")
-        kept = _thinned(finite)
+        kept = evenly(finite, MAX_POINTS)
         shown.append(
             Curve(
                 name=name[:MAX_NAME],
@@ -38,9 +39,3 @@ def training_part(
     if len(told) > MAX_CURVES:
         said.append(f"{len(told) - MAX_CURVES} more curves are not shown.")
     return TrainingPart(curves=tuple(shown), notes=tuple(said[:MAX_CURVES]), collapsed=collapsed)
-
-
-def _thinned(points: list[tuple[int, float]]) -> list[tuple[int, float]]:
-    if len(points) <= MAX_POINTS:
-        return points
-    return [points[round(k * (len(points) - 1) / (MAX_POINTS - 1))] for k in range(MAX_POINTS)]

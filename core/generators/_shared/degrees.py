@@ -152,13 +152,14 @@ def posterior_means(
     return means(floats, scale, grid, prior, seen, share, float(evidence.variance), evidence.spread)
 
 
-def scaled_to(degrees: np.ndarray, total: int) -> np.ndarray:
-    """``degrees`` times one factor, cut to 0..n-1, so that they sum to ``total`` where they can; float64.
+def scaled_to(degrees: np.ndarray, total: int, most: int | None = None) -> np.ndarray:
+    """``degrees`` times one factor, cut to 0..``most`` (n - 1 unless given), so that they sum to ``total``
+    where they can; float64.
 
     Keeps zeros and the shape of the law, where a shift would not. Where all of them are zero, every node gets
     the same. O(n log n).
     """
-    ceiling = max(len(degrees) - 1, 0)
+    ceiling = max(len(degrees) - 1, 0) if most is None else most
     total = min(total, ceiling * len(degrees))
     if total and not degrees.any():
         degrees = np.ones(len(degrees))

@@ -13,6 +13,7 @@ import math
 import numpy as np
 
 from core.generators._shared.counts import integers
+from core.generators._shared.degrees import scaled_to
 from core.privacy.entropy import Generator as Rng
 from core.privacy.events import NANO
 
@@ -113,13 +114,4 @@ def summing_to(degrees: np.ndarray, total: int, most: int, rng: Rng) -> np.ndarr
     active = degrees > 0
     if total > most * int(active.sum()):
         degrees = np.where(active, most, (total - most * int(active.sum())) / max(int((~active).sum()), 1))
-    low, high = 0.0, 1.0
-    while np.minimum(degrees * high, most).sum() < total:
-        low, high = high, high * 2
-    for _ in range(64):
-        middle = (low + high) / 2
-        if np.minimum(degrees * middle, most).sum() < total:
-            low = middle
-        else:
-            high = middle
-    return np.minimum(integers(np.minimum(degrees * high, most), rng), most)
+    return np.minimum(integers(scaled_to(degrees, total, most), rng), most)

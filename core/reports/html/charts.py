@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from core.reports.base import evenly
 from core.reports.html.numbers import percent_text, tick
 from core.reports.html.svg import MARKERS, WIDTH, Plot, Point, nice_ticks, shape
 from core.reports.statistics import Drawing
@@ -66,7 +67,7 @@ def curves(
         ]
         plot.line(points, name, marked=len(steps) <= _MOST_MARKERS)
     rows: list[Row] = [(step, *values) for step, *values in zip(steps, *series.values(), strict=True)]
-    kept = _thin(rows)
+    kept = evenly(rows, MAX_ROWS)
     return Figure(
         title,
         description,
@@ -76,12 +77,6 @@ def curves(
         kept,
         len(rows) if len(kept) < len(rows) else None,
     )
-
-
-def _thin(rows: list[Row]) -> tuple[Row, ...]:
-    if len(rows) <= MAX_ROWS:
-        return tuple(rows)
-    return tuple(rows[round(k * (len(rows) - 1) / (MAX_ROWS - 1))] for k in range(MAX_ROWS))
 
 
 def degrees(
