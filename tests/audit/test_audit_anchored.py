@@ -6,6 +6,8 @@ and of independent randomness, so they can only tell less; a drawn graph is audi
 noise, or with coins of twice the epsilon, keep plan and transcript and must be caught.
 """
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -13,12 +15,11 @@ from core.generators.anchored import GENERATOR, evidence
 from core.generators.anchored import fit as reads
 from core.privacy import mechanisms
 from core.privacy.audit import audit_epsilon, repeated
+from tests.support.auditing import SOUND, caught
 from tests.support.generating import drawn, graph_of
 from tests.support.generating import fit as fitted
 
 EPSILON = 1.0
-# The noise has no seed: a false alarm must stay rare over years of runs. Catching needs no such care.
-SOUND, CAUGHT = 1 - 1e-6, 0.999
 CELLS = {
     "event": [graph_of(pairs, 1, steps=1, other=1) for pairs in ([(0, 0)], [])],
     "edge": [graph_of(pairs, 2) for pairs in ([(0, 1)], [])],
@@ -87,7 +88,7 @@ def test_a_fit(told, cell, params):
 @pytest.mark.parametrize(("cell", "name"), [("edge", "degrees"), ("event", "evidence")])
 def test_a_fit_with_half_the_noise_is_caught(double_epsilon, told, cell, name):
     """Its true epsilon is 2."""
-    assert measured(told, cell, SHARES[name], 1_200, CAUGHT) > EPSILON
+    assert caught(partial(measured, told, cell, SHARES[name]), EPSILON, 600)
 
 
 def test_a_drawn_graph():

@@ -8,15 +8,18 @@ the noise, with the same plan and transcript, must be caught, and so must one wh
 cost the full price each.
 """
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from core.generators.dcsbm import GENERATOR, DCSBMParams
 from core.generators.dcsbm import fit as reads
-from core.privacy import label_stream, mechanisms
+from core.privacy import label_stream
 from core.privacy.audit import audit_epsilon, repeated
 from core.privacy.private_graph import PrivateCell
-from tests.support.metered_outputs import CAUGHT, SOUND, fit_static, static_graph
+from tests.support.auditing import SOUND, caught
+from tests.support.metered_outputs import fit_static, static_graph
 
 EPSILON = 2.0
 # Two nodes have no triangle and next to nothing to tell in their degree product: little is spent there.
@@ -67,17 +70,6 @@ def measured(told, params: DCSBMParams, runs: int, confidence: float = SOUND) ->
     return audit_epsilon(repeated(run), *PAIR, runs=runs, confidence=confidence).lower_bound
 
 
-@pytest.fixture
-def half_noise(monkeypatch):
-    """Every Laplace draw has half the scale that the transcript says."""
-    true = mechanisms.discrete_laplace
-
-    def broken(values, l1_sensitivity, nano_epsilon, **options):
-        return true(values, l1_sensitivity, 2 * nano_epsilon, **options)
-
-    monkeypatch.setattr(mechanisms, "discrete_laplace", broken)
-
-
 @pytest.mark.parametrize("params", [LABELS, DEGREES], ids=["labels", "degrees"])
 def test_a_fit(told, params):
     assert measured(told, params, 200) <= EPSILON
@@ -86,13 +78,13 @@ def test_a_fit(told, params):
 @pytest.mark.parametrize("params", [LABELS, DEGREES], ids=["labels", "degrees"])
 def test_a_fit_with_half_the_noise_is_caught(told, half_noise, params):
     """Its true epsilon is nearly 4."""
-    assert measured(told, params, 1_800, CAUGHT) > EPSILON
+    assert caught(partial(measured, told, params), EPSILON, 900)
 
 
 def test_two_readings_at_the_full_price_each_are_caught(told, monkeypatch):
     """The true epsilon of the labels alone is then nearly twice their share."""
     monkeypatch.setattr(label_stream, "split", lambda nano_epsilon, rule: (nano_epsilon, nano_epsilon))
-    assert measured(told, LABELS, 1_800, CAUGHT) > EPSILON
+    assert caught(partial(measured, told, LABELS), EPSILON, 900)
 
 
 @pytest.mark.slow

@@ -1,5 +1,7 @@
 """The ladder and the product sum by themselves, and degree_triangle end to end, on neighbouring graphs."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -13,7 +15,8 @@ from core.privacy.ladder import ladder
 from core.privacy.product_sum import degree_product_sum
 from core.privacy.queries import Shape
 from core.privacy.triangle_kernels import triangles_and_most_common
-from tests.support.metered_outputs import CAUGHT, SOUND, fit_static, static_graph
+from tests.support.auditing import SOUND, caught
+from tests.support.metered_outputs import fit_static, static_graph
 
 NODES = 5
 # A ring, and a chord that closes one triangle: of all graphs of five nodes, where the ladder tells most.
@@ -49,7 +52,10 @@ def test_a_local_sensitivity_of_linked_pairs_alone_is_caught():
         drawn = [ladder(*numbers, 8, int(epsilon * NANO), rng=rng) for _ in range(count)]
         return np.array(drawn)[:, None]
 
-    assert audit_epsilon(run, (6, 6), (0, 0), runs=5_000, confidence=CAUGHT).lower_bound > epsilon
+    def measured(runs, confidence):
+        return audit_epsilon(run, (6, 6), (0, 0), runs=runs, confidence=confidence).lower_bound
+
+    assert caught(measured, epsilon, 5_000)
 
 
 @pytest.mark.parametrize("factor", [1, 2])
@@ -69,17 +75,18 @@ def test_the_product_sum(factor):
     assert 0.85 < bound <= epsilon if factor == 1 else bound > epsilon
 
 
-def told(monkeypatch, *, broken):
-    """A run of the whole generator that gives everything the meter let out; ``broken`` halves all noise."""
+@pytest.fixture
+def told(monkeypatch):
+    """A run of the whole generator that gives everything the meter let out."""
     seen: list[np.ndarray] = []
-    noise, climb, factor = mechanisms.discrete_laplace, ladder_module.ladder, 2 if broken else 1
+    noise, climb = mechanisms.discrete_laplace, ladder_module.ladder
 
     def listened(values, l1_sensitivity, nano_epsilon, **options):
-        seen.append(noise(values, l1_sensitivity, nano_epsilon * factor, **options))
+        seen.append(noise(values, l1_sensitivity, nano_epsilon, **options))
         return seen[-1]
 
     def climbed(count, most_common, nodes, nano_epsilon, **options):
-        seen.append(np.array([climb(count, most_common, nodes, nano_epsilon * factor, **options)]))
+        seen.append(np.array([climb(count, most_common, nodes, nano_epsilon, **options)]))
         return int(seen[-1][0])
 
     monkeypatch.setattr(mechanisms, "discrete_laplace", listened)
@@ -105,20 +112,19 @@ EPSILON, SHARES = 2.5, (0.05, 0.85, 0.05)
 PARAMS = DegreeTriangleParams(count_share=SHARES[0], triangle_share=SHARES[2], product_share=0.05)
 
 
-def measured(monkeypatch, *, runs, confidence, broken=False):
-    run = told(monkeypatch, broken=broken)
-    return audit_epsilon(repeated(run), WITH, WITHOUT, runs=runs, confidence=confidence).lower_bound
+def measured(told, runs: int, confidence: float = SOUND) -> float:
+    return audit_epsilon(repeated(told), WITH, WITHOUT, runs=runs, confidence=confidence).lower_bound
 
 
-def test_the_noise_is_enough(monkeypatch):
-    assert measured(monkeypatch, runs=400, confidence=SOUND) <= EPSILON
+def test_the_noise_is_enough(told):
+    assert measured(told, 400) <= EPSILON
 
 
-def test_half_the_noise_is_caught(monkeypatch):
+def test_half_the_noise_is_caught(half_noise, told):
     """Its true epsilon is 5."""
-    assert measured(monkeypatch, runs=1_000, confidence=CAUGHT, broken=True) > EPSILON
+    assert caught(partial(measured, told), EPSILON, 500)
 
 
 @pytest.mark.slow
-def test_many_runs(monkeypatch):
-    assert 0.5 < measured(monkeypatch, runs=4_000, confidence=SOUND) <= EPSILON
+def test_many_runs(told):
+    assert 0.5 < measured(told, 4_000) <= EPSILON

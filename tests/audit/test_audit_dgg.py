@@ -4,25 +4,27 @@ The published program adds noise of scale 1/epsilon to degrees of sensitivity 2,
 broken copy here does the same, and must be caught.
 """
 
+from functools import partial
+
 import pytest
 
 from core.generators.dgg import GENERATOR, DGGParams
-from tests.support.metered_outputs import CAUGHT, SOUND, measured
+from tests.support.auditing import SOUND, caught
+from tests.support.metered_outputs import measured
 
 EPSILON, PARAMS = 2.5, DGGParams(count_share=0.5)
 
 
-def test_the_noise_is_enough(monkeypatch):
-    assert measured(monkeypatch, GENERATOR, PARAMS, EPSILON, runs=400, confidence=SOUND) <= EPSILON
+def test_the_noise_is_enough():
+    assert measured(GENERATOR, PARAMS, EPSILON, 400, SOUND) <= EPSILON
 
 
-def test_half_the_noise_is_caught(monkeypatch):
+def test_half_the_noise_is_caught(half_noise):
     """Its true epsilon is 5."""
-    found = measured(monkeypatch, GENERATOR, PARAMS, EPSILON, runs=1_000, confidence=CAUGHT, broken=True)
-    assert found > EPSILON
+    assert caught(partial(measured, GENERATOR, PARAMS, EPSILON), EPSILON, 500)
 
 
 @pytest.mark.slow
-def test_many_runs(monkeypatch):
-    found = measured(monkeypatch, GENERATOR, PARAMS, EPSILON, runs=4_000, confidence=SOUND)
+def test_many_runs():
+    found = measured(GENERATOR, PARAMS, EPSILON, 4_000, SOUND)
     assert 0.5 < found <= EPSILON

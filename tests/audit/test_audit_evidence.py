@@ -5,13 +5,15 @@ A copy with half the noise must be caught by the same audit. Slots (rows) of one
 so one call runs a mechanism on as many copies of a neighbour as there are slots (rows).
 """
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from core.generators.anchored import static
 from core.graphs.graph import Cell, EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
-from core.privacy import aggregation, mechanisms, randomised_response
+from core.privacy import aggregation, mechanisms
 from core.privacy.accountant import ORDERS, nano_epsilon
 from core.privacy.audit import audit_epsilon, repeated
 from core.privacy.events import NANO, GaussianEvent, Pure, rdp
@@ -22,7 +24,7 @@ from core.privacy.private_graph import PrivateCell, PrivateGraph
 from core.privacy.queries import Shape
 from core.privacy.randomised_response import Flips
 from core.privacy.units import Unit
-from tests.support.metered_outputs import CAUGHT, SOUND
+from tests.support.auditing import SOUND, caught
 
 RELATION = EdgeType(source="row", target="column", directed=True)
 
@@ -113,15 +115,5 @@ def test_the_static_recipe(told):
     assert 0.5 < measured(told, 800, SOUND) <= EPSILON
 
 
-def test_the_static_recipe_with_half_the_noise_is_caught(told, monkeypatch):
-    laplace, flip = mechanisms.discrete_laplace, randomised_response.flip
-
-    def loud(values, l1_sensitivity, nano, **options):
-        return laplace(values, l1_sensitivity, 2 * nano, **options)
-
-    def seldom(source, target, shape, flips):
-        return flip(source, target, shape, Flips.symmetric(2 * flips.nano_epsilon))
-
-    monkeypatch.setattr(mechanisms, "discrete_laplace", loud)
-    monkeypatch.setattr(randomised_response, "flip", seldom)
-    assert measured(told, 800, CAUGHT) > EPSILON
+def test_the_static_recipe_with_half_the_noise_is_caught(double_epsilon, told):
+    assert caught(partial(measured, told), EPSILON, 400)

@@ -4,6 +4,8 @@ The noisy cells are audited by themselves, where a copy with half the noise must
 among the 20 largest of 780? The whole method is audited end to end.
 """
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -12,10 +14,9 @@ from core.graphs.schema import EdgeType
 from core.privacy.audit import audit_epsilon, repeated
 from core.privacy.largest_slots import largest
 from core.privacy.queries import Shape
+from tests.support.auditing import SOUND, caught
 from tests.support.generating import NANO, drawn, graph_of, rows_of
 
-# The noise has no seed end to end: a false alarm must stay rare over years of runs.
-SOUND, CAUGHT = 1 - 1e-6, 0.999
 NODES, KEEP = 40, 20
 
 
@@ -39,7 +40,7 @@ def test_the_noisy_cells_keep_to_epsilon():
 
 
 def test_half_the_noise_is_caught():
-    assert cells(2, 4_000, CAUGHT) > 1.0
+    assert caught(partial(cells, 2), 1.0, 2_000)
 
 
 def whole(runs: int) -> float:

@@ -14,16 +14,14 @@ from core.generators.base import PublicFacts, no_progress
 from core.generators.privgraph import GENERATOR, PrivGraphParams
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
-from core.privacy import mechanisms
 from core.privacy.audit import audit_epsilon, repeated
 from core.privacy.guarantee import guarantee_of
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
+from tests.support.auditing import SOUND, caught
 
 EPSILON = 2.0
-# The noise has no seed: a false alarm must stay rare over years of runs. Catching needs no such care.
-SOUND, CAUGHT = 1 - 1e-6, 0.999
 PARAMS = PrivGraphParams(initialise_share=0.01, adjust_share=0.01, super_node_size=1)
 
 
@@ -47,17 +45,6 @@ def fitted(graph: Graph) -> np.ndarray:
     return np.clip(np.rint([*cell["inside"], cell["edges"].sum()]), 0, 1)
 
 
-@pytest.fixture
-def half_noise(monkeypatch):
-    """Every Laplace draw has half the scale that the transcript says."""
-    true = mechanisms.discrete_laplace
-
-    def broken(values, l1_sensitivity, nano_epsilon, **options):
-        return true(values, l1_sensitivity, 2 * nano_epsilon, **options)
-
-    monkeypatch.setattr(mechanisms, "discrete_laplace", broken)
-
-
 def measured(runs: int, confidence: float = SOUND) -> float:
     neighbours = graph_of(1), graph_of(0)
     return audit_epsilon(repeated(fitted), *neighbours, runs=runs, confidence=confidence).lower_bound
@@ -69,7 +56,7 @@ def test_one_snapshot():
 
 def test_one_snapshot_with_half_the_noise_is_caught(half_noise):
     """Its true epsilon is nearly 4."""
-    assert measured(1_200, CAUGHT) > EPSILON
+    assert caught(measured, EPSILON, 600)
 
 
 @pytest.mark.slow

@@ -4,26 +4,28 @@ The share of the leaves is set low: their exponential pass has an audit of its o
 Laplace output. It gathers the two nodes in one leaf, so that each later read is one number.
 """
 
+from functools import partial
+
 import pytest
 
 from core.generators.privhrg import GENERATOR, PrivHRGParams
-from tests.support.metered_outputs import CAUGHT, SOUND, measured
+from tests.support.auditing import SOUND, caught
+from tests.support.metered_outputs import measured
 
 EPSILON = 2.5
 PARAMS = PrivHRGParams(leaves=2, adjust_share=0.01, evidence_share=0.5, steps_per_leaf=1)
 
 
-def test_the_noise_is_enough(monkeypatch):
-    assert measured(monkeypatch, GENERATOR, PARAMS, EPSILON, runs=250, confidence=SOUND) <= EPSILON
+def test_the_noise_is_enough():
+    assert measured(GENERATOR, PARAMS, EPSILON, 250, SOUND) <= EPSILON
 
 
-def test_half_the_noise_is_caught(monkeypatch):
+def test_half_the_noise_is_caught(half_noise):
     """Its true epsilon is 5."""
-    found = measured(monkeypatch, GENERATOR, PARAMS, EPSILON, runs=800, confidence=CAUGHT, broken=True)
-    assert found > EPSILON
+    assert caught(partial(measured, GENERATOR, PARAMS, EPSILON), EPSILON, 400)
 
 
 @pytest.mark.slow
-def test_many_runs(monkeypatch):
-    found = measured(monkeypatch, GENERATOR, PARAMS, EPSILON, runs=4_000, confidence=SOUND)
+def test_many_runs():
+    found = measured(GENERATOR, PARAMS, EPSILON, 4_000, SOUND)
     assert 0.5 < found <= EPSILON

@@ -9,6 +9,7 @@ must be caught.
 
 import dataclasses
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,16 +20,14 @@ from core.generators.psgraph import GENERATOR
 from core.generators.psgraph.budget import PSGraphParams
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
-from core.privacy import mechanisms
 from core.privacy.audit import audit_epsilon, repeated
 from core.privacy.guarantee import guarantee_of
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
+from tests.support.auditing import SOUND, caught
 
 EPSILON = 2.0
-# The noise has no seed: a false alarm must stay rare over years of runs. Catching needs no such care.
-SOUND, CAUGHT = 1 - 1e-6, 0.999
 PARAMS = PSGraphParams(
     partition="super_graph",
     degrees="norm_sub",
@@ -85,17 +84,6 @@ def streamed(graph: Graph) -> np.ndarray:
     return np.clip(np.rint(found), 0, 1)
 
 
-@pytest.fixture
-def half_noise(monkeypatch):
-    """Every Laplace draw has half the scale that the transcript says."""
-    true = mechanisms.discrete_laplace
-
-    def broken(values, l1_sensitivity, nano_epsilon, **options):
-        return true(values, l1_sensitivity, 2 * nano_epsilon, **options)
-
-    monkeypatch.setattr(mechanisms, "discrete_laplace", broken)
-
-
 def measured(steps: int | None, runs: int, confidence: float = SOUND) -> float:
     neighbours = graph_of(1, steps), graph_of(0, steps)
     return audit_epsilon(repeated(fitted), *neighbours, runs=runs, confidence=confidence).lower_bound
@@ -107,21 +95,22 @@ def test_one_snapshot():
 
 def test_one_snapshot_with_half_the_noise_is_caught(half_noise):
     """Its true epsilon is 4."""
-    assert measured(None, 2_500, CAUGHT) > EPSILON
+    assert caught(partial(measured, None), EPSILON, 1_200)
+
+
+def measured_window(runs: int, confidence: float = SOUND) -> float:
+    neighbours = graph_of(1, 1), graph_of(0, 1)
+    return audit_epsilon(repeated(streamed), *neighbours, runs=runs, confidence=confidence).lower_bound
 
 
 def test_a_window_of_a_live_stream():
-    neighbours = graph_of(1, 1), graph_of(0, 1)
-    found = audit_epsilon(repeated(streamed), *neighbours, runs=200, confidence=SOUND)
-    assert found.lower_bound <= EPSILON
+    assert measured_window(200) <= EPSILON
 
 
 @pytest.mark.slow
 def test_a_window_of_a_live_stream_with_half_the_noise_is_caught(half_noise):
     """Its true epsilon is 4."""
-    neighbours = graph_of(1, 1), graph_of(0, 1)
-    found = audit_epsilon(repeated(streamed), *neighbours, runs=8_000, confidence=CAUGHT)
-    assert found.lower_bound > EPSILON
+    assert caught(measured_window, EPSILON, 8_000)
 
 
 @pytest.mark.slow

@@ -6,6 +6,8 @@ model and each graph drawn from it are functions of these, of public facts and o
 tell less.
 """
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -23,12 +25,11 @@ from core.privacy.guarantee import guarantee_of
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.private_graph import PrivateCell, PrivateGraph
 from core.privacy.units import Unit
+from tests.support.auditing import SOUND, caught
 from tests.support.generating import NANO, drawn, graph_of, rows_of
 
 EPSILON = 1.0
 DELTA_ATTO = 10**15
-# The noise has no seed: a false alarm must stay rare over years of runs. Catching needs no such care.
-SOUND, CAUGHT = 1 - 1e-6, 0.999
 
 
 def perturbed(runs: int, confidence: float) -> float:
@@ -47,7 +48,7 @@ def test_the_perturbation_holds_its_epsilon():
 
 
 def test_a_perturbation_at_twice_the_epsilon_is_caught(double_epsilon):
-    assert perturbed(400, CAUGHT) > EPSILON
+    assert caught(perturbed, EPSILON, 400)
 
 
 def event_graph(edges: int) -> Graph:
@@ -117,7 +118,7 @@ def _gradients(utility) -> float:
     return float(np.sum(total))
 
 
-def measured(runs: int, confidence: float, params: ThepuffParams, delta_atto: int = 0) -> float:
+def measured(params: ThepuffParams, delta_atto: int, runs: int, confidence: float = SOUND) -> float:
     pair = event_graph(1), event_graph(0)
     run = repeated(lambda graph: np.array(given(graph, params, delta_atto)))
     delta = delta_atto / 1e18
@@ -131,15 +132,15 @@ TRAINED = ThepuffParams(utility_steps=1)
 
 @pytest.mark.parametrize("bias", ["paid", "hat"])
 def test_what_the_networks_see_holds_its_epsilon(bias):
-    assert measured(150, SOUND, ThepuffParams(utility=False, bias=bias)) <= EPSILON
+    assert measured(ThepuffParams(utility=False, bias=bias), 0, 150) <= EPSILON
 
 
 def test_what_the_networks_see_at_twice_the_epsilon_is_caught(double_epsilon):
-    assert measured(400, CAUGHT, PURE) > EPSILON
+    assert caught(partial(measured, PURE, 0), EPSILON, 400)
 
 
 def test_with_dp_sgd_the_whole_holds_its_epsilon():
-    assert measured(150, SOUND, TRAINED, DELTA_ATTO) <= EPSILON
+    assert measured(TRAINED, DELTA_ATTO, 150) <= EPSILON
 
 
 def test_dp_sgd_with_a_hundredth_of_the_noise_is_caught(monkeypatch):
@@ -150,7 +151,7 @@ def test_dp_sgd_with_a_hundredth_of_the_noise_is_caught(monkeypatch):
     # A step that samples the edge for certain, so that one run is enough to see it.
     monkeypatch.setattr("core.generators.thepuff.budget.UNKNOWN_RATE", 1)
     monkeypatch.setattr("core.generators.thepuff.budget._nodes", lambda schema: None)
-    assert measured(150, CAUGHT, TRAINED, DELTA_ATTO) > EPSILON
+    assert caught(partial(measured, TRAINED, DELTA_ATTO), EPSILON, 150)
 
 
 def typed_graph(seed: int, edges: int) -> Graph:

@@ -5,6 +5,7 @@ independent randomness, so it can only tell less. The graphs have two nodes, wit
 """
 
 import numpy as np
+import pytest
 
 from core.generators.base import PublicFacts, no_progress
 from core.graphs.graph import EdgeTable, Graph, NodeTable
@@ -15,9 +16,6 @@ from core.privacy.guarantee import guarantee_of
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
-
-# The noise has no seed: a false alarm must stay rare over years of runs. Catching needs no such care.
-SOUND, CAUGHT = 1 - 1e-6, 0.999
 
 
 def static_graph(nodes: int, pairs) -> Graph:
@@ -37,18 +35,16 @@ def fit_static(generator, params, graph: Graph, epsilon: float):
     return model, meter
 
 
-def measured(monkeypatch, generator, params, epsilon, *, runs, confidence, broken=False) -> float:
-    """A lower bound on the epsilon of everything that a fit is told; ``broken`` halves all Laplace noise."""
+def measured(generator, params, epsilon: float, runs: int, confidence: float) -> float:
+    """A lower bound on the epsilon of everything that a fit is told."""
     told: list[np.ndarray] = []
     weights: list[np.ndarray] = []
     true = mechanisms.discrete_laplace
 
     def listened(values, l1_sensitivity, nano_epsilon, **options):
-        told.append(true(values, l1_sensitivity, nano_epsilon * (2 if broken else 1), **options))
+        told.append(true(values, l1_sensitivity, nano_epsilon, **options))
         weights.append(np.full(len(values), nano_epsilon / l1_sensitivity))
         return told[-1]
-
-    monkeypatch.setattr(mechanisms, "discrete_laplace", listened)
 
     def run(graph: Graph) -> np.ndarray:
         told.clear()
@@ -60,4 +56,6 @@ def measured(monkeypatch, generator, params, epsilon, *, runs, confidence, broke
         return np.array([bits @ np.concatenate(weights) / 1e9, *bits])
 
     pair = static_graph(2, [(0, 1)]), static_graph(2, [])
-    return audit_epsilon(repeated(run), *pair, runs=runs, confidence=confidence).lower_bound
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mechanisms, "discrete_laplace", listened)
+        return audit_epsilon(repeated(run), *pair, runs=runs, confidence=confidence).lower_bound
