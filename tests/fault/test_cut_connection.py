@@ -8,10 +8,12 @@ import pytest
 
 from core.settings import Settings
 from tests.support.cuts import OPERATIONS, Operation, Wired, wired
+from tests.support.faults import mostly_slow
 from tests.support.proxy import CUTS, Moment, wire
 from tests.support.world import open_world
 
 FEW = 4
+ALWAYS = {"submit", "run a job", "run a snapshot", "recover"}
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +36,7 @@ def spread(count: int, most: int) -> list[int]:
     return sorted({count - (count * k) // most for k in range(most)} if count > most else range(1, count + 1))
 
 
-@pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.parametrize("name", mostly_slow(OPERATIONS, ALWAYS))
 def test_a_connection_that_breaks_at_a_commit_spends_nothing_twice_and_loses_nothing(
     here: Wired, name: str
 ) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from core.settings import Settings
+from tests.support.faults import mostly_slow
 from tests.support.kills import KILLS
 from tests.support.victims import LEDGER, Line
 from tests.support.world import World, open_world
@@ -43,9 +44,7 @@ def kill_at(world: World, name: str, lines: list[Line]) -> None:
         assert flaws == [], (name, line, flaws)
 
 
-@pytest.mark.parametrize(
-    "name", [each if each in ALWAYS else pytest.param(each, marks=pytest.mark.slow) for each in KILLS]
-)
+@pytest.mark.parametrize("name", mostly_slow(KILLS, ALWAYS))
 def test_a_process_killed_at_any_line_leaves_a_job_that_ends_well(
     name: str, world: World, tmp_path: Path
 ) -> None:

@@ -13,7 +13,7 @@ from core.jobs.models import Job
 from core.outbox.models import Topic
 from core.workflows.context import Services
 from core.workflows.samples import SampleRequest, submit_sample
-from tests.support.faults import Processes, assert_sound, endings, lease_over, until
+from tests.support.faults import Processes, assert_sound, endings, lease_over, mostly_slow, until
 from tests.support.releases import job_row, queued_job, spent, stored_keys
 from worker.process import WorkerProcess
 from worker.reaper import reap_once
@@ -29,6 +29,7 @@ POINTS = [
     ("while_copying", False),
     ("before_published", False),
 ]
+ALWAYS = {"after_child", "before_charge_commit", "while_copying"}
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +52,7 @@ def sampled(fault_services: Services, caller: Principal, published: Job) -> Call
     return submit
 
 
-@pytest.mark.parametrize(("point", "again"), POINTS)
+@pytest.mark.parametrize(("point", "again"), mostly_slow(POINTS, ALWAYS))
 def test_a_killed_sample_is_drawn_by_another_and_charged_nothing(
     point: str,
     again: bool,

@@ -15,7 +15,7 @@ from core.ledger import service as ledger
 from core.streams.models import Stream
 from core.workflows import recover, snapshots
 from core.workflows.context import Services
-from tests.support.faults import Processes, assert_sound, children_of, endings, lease_over, until
+from tests.support.faults import Processes, assert_sound, children_of, endings, lease_over, mostly_slow, until
 from tests.support.releases import job_row, stored_keys, violations
 from tests.support.streams import open_stream, publish, rows, seen, send, stream_dataset
 from worker.reaper import reap_once
@@ -34,6 +34,7 @@ POINTS = [
     ("after_charge", KEPT, False),
     ("before_published", KEPT, False),
 ]
+ALWAYS = {"after_snapshot_kept", "before_charge_commit", "after_charge"}
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +66,7 @@ def sweep(services: Services, monkeypatch: pytest.MonkeyPatch) -> int:
         return recover.recover_snapshots(services)
 
 
-@pytest.mark.parametrize(("point", "entries", "again"), POINTS)
+@pytest.mark.parametrize(("point", "entries", "again"), mostly_slow(POINTS, ALWAYS))
 def test_a_worker_killed_in_a_tick_leaves_a_stream_that_goes_on(
     point: str,
     entries: list[str],

@@ -11,7 +11,7 @@ import pytest
 from core.jobs.models import Job
 from core.outbox.models import Topic
 from core.workflows.context import Services
-from tests.support.faults import Processes, assert_sound, endings, lease_over, until
+from tests.support.faults import Processes, assert_sound, endings, lease_over, mostly_slow, until
 from tests.support.releases import job_row, spent, stored_keys
 from worker.process import WorkerProcess
 from worker.reaper import reap_once
@@ -32,9 +32,10 @@ POINTS = [
     ("while_copying", KEPT, False),
     ("before_published", KEPT, False),
 ]
+ALWAYS = {"after_claim", "after_read", "before_charge_commit", "after_charge"}
 
 
-@pytest.mark.parametrize(("point", "entries", "again"), POINTS)
+@pytest.mark.parametrize(("point", "entries", "again"), mostly_slow(POINTS, ALWAYS))
 def test_a_worker_killed_anywhere_leaves_a_job_that_ends_well(
     point: str,
     entries: list[str],

@@ -8,11 +8,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pydantic import SecretStr
 
 from core.jobs import repository
@@ -22,6 +23,12 @@ from core.workflows.context import Services
 from tests.support.releases import job_row, stored_keys, violations
 
 ROOT = Path(__file__).resolve().parents[2]
+
+
+def mostly_slow(cases: Iterable[Any], always: Collection[str]) -> list[Any]:
+    """The cases as parameters; those whose first value is not among ``always`` run with the slow tests."""
+    rows = [case if isinstance(case, tuple) else (case,) for case in cases]
+    return [pytest.param(*row, marks=() if row[0] in always else pytest.mark.slow) for row in rows]
 
 
 def environment(settings: Settings, **changed: Any) -> dict[str, str]:
