@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from typing import Any
 
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from core.errors import IdempotencyKeyMissing, IdempotencyKeyReused, InvalidInput
+from core.db.session import Database
+from core.errors import GraphveilError, IdempotencyKeyMissing, IdempotencyKeyReused, InvalidInput
 from core.jobs import repository
 from core.jobs.models import Job
 
@@ -31,6 +34,28 @@ def payload_hash(payload: dict[str, Any]) -> str:
     """SHA-256 (hex) of the payload as canonical JSON: keys sorted, no spaces."""
     text = json.dumps(payload, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def once(
+    db: Database, *, tenant: str, key: str, digest: str, make: Callable[[Session], Job]
+) -> tuple[Job, bool]:
+    """The job that this key made earlier, and True; or else the one that ``make`` adds, and False.
+
+    A repeat is answered whatever has become of the dataset since. Of two calls at a time the unique key of
+    the jobs lets one through. The other is refused, there or before that, where budget or content are the
+    first one's by then: it looks again, and finds its job. Raises IdempotencyKeyReused, and what ``make``
+    does.
+    """
+    try:
+        with db.transaction() as session:
+            found = earlier(session, tenant=tenant, key=key, digest=digest)
+            return (make(session), False) if found is None else (found, True)
+    except (GraphveilError, IntegrityError):
+        with db.transaction() as session:
+            found = earlier(session, tenant=tenant, key=key, digest=digest)
+        if found is None:
+            raise
+        return found, True
 
 
 def earlier(session: Session, *, tenant: str, key: str, digest: str) -> Job | None:

@@ -30,7 +30,6 @@ from core.jobs.models import Artifact, ArtifactRole, Evaluation, Job, JobEvent, 
 from core.jobs.states import EvaluationState
 
 # Built once: they are on the way of every submission or poll, and building one costs as much as running it.
-_LOCK = select(func.pg_advisory_xact_lock(func.hashtextextended(bindparam("name"), 0)))
 _JOBS = typed(Table, Job.__table__)
 _GIVEN = ("created_at", "attempt")  # by the database
 _ADD = insert(_JOBS).returning(*(_JOBS.c[name] for name in _GIVEN))
@@ -61,11 +60,6 @@ _SEEN = (
     .outerjoin(_LAST, true())
     .where(Job.id == bindparam("job_id"))
 )
-
-
-def lock_key(session: Session, *, tenant: str, key: str) -> None:
-    """No other transaction is between looking this idempotency key up and using it, until this one ends."""
-    session.execute(_LOCK, {"name": f"job/{tenant}/{key}"})
 
 
 def identical(session: Session, dataset_id: str, content_hash: str) -> Job | None:

@@ -73,20 +73,18 @@ def submit_sample(
     require(principal, Role.REQUESTER, Role.CURATOR)
     key = idempotency.checked_key(idempotency_key)
     digest = idempotency.payload_hash({"sample_of": job_id, **request.model_dump(mode="json")})
-    with services.db.transaction() as session:
-        repository.lock_key(session, tenant=principal.tenant, key=key)
-        earlier = idempotency.earlier(session, tenant=principal.tenant, key=key, digest=digest)
-        if earlier is not None:
-            return earlier, True
+
+    def make(session: Session) -> Job:
         asked = published(session, services, principal, job_id)
         source = asked if asked.sample_of is None else session.get_one(Job, asked.sample_of)
         dataset, formats = _checked(session, source, request)
         job = _new_job(session, principal, source, dataset, request, formats)
         job.idempotency_key, job.payload_hash = key, digest
-        session.add(job)
-        session.flush()
+        repository.add(session, job)
         outbox.ring(session, Topic.RUN, job.id)
-        return job, False
+        return job
+
+    return idempotency.once(services.db, tenant=principal.tenant, key=key, digest=digest, make=make)
 
 
 def _checked(session: Session, source: Job, request: SampleRequest) -> tuple[Dataset, tuple[str, ...]]:

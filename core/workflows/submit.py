@@ -113,13 +113,8 @@ def submit_job(
     require(principal, Role.REQUESTER, Role.CURATOR)
     key = idempotency.checked_key(idempotency_key)
     digest = idempotency.payload_hash(request.model_dump(mode="json"))
-    with services.db.transaction() as session:
-        # The key is looked up first: a repeat is answered whatever has become of the dataset since. The lock
-        # makes a second caller with the same key wait for the first, and then find its job.
-        repository.lock_key(session, tenant=principal.tenant, key=key)
-        earlier = idempotency.earlier(session, tenant=principal.tenant, key=key, digest=digest)
-        if earlier is not None:
-            return earlier, True
+
+    def make(session: Session) -> Job:
         prepared = prepare(session, principal, request)
         content = identical.content_hash(prepared, request.seed)
         job_id = ids.new_id(ids.JOB)
@@ -145,7 +140,9 @@ def submit_job(
             announcements.job_came_to(session, job)
         else:
             outbox.ring(session, Topic.RUN, job.id)
-        return job, False
+        return job
+
+    return idempotency.once(services.db, tenant=principal.tenant, key=key, digest=digest, make=make)
 
 
 def _quotas_after(

@@ -179,6 +179,37 @@ def test_concurrent_posts_of_one_key_make_one_job_even_where_the_budget_takes_on
     assert spent(services, results[0][0]) == ("0", "1")
 
 
+def test_concurrent_posts_of_one_key_make_one_job_where_the_budget_takes_many(
+    services: Services, principal: Principal
+) -> None:
+    """Two contents on two accounts, repeats allowed: nothing but the key stands between them."""
+    requests = [
+        ask(
+            ready_dataset(services, principal, epsilon="100", name=f"crowd-{epsilon}"),
+            repeat=True,
+            epsilon=epsilon,
+        )
+        for epsilon in ("1", "2")
+    ]
+
+    def post(number: int) -> tuple[str, bool] | None:
+        try:
+            job, replayed = submit_job(services, principal, requests[number % 2], "crowd")
+        except IdempotencyKeyReused:
+            return None
+        return job.id, replayed
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(post, range(24)))
+    found = [answer for answer in answers if answer is not None]
+    assert len({job_id for job_id, _ in found}) == 1
+    assert sorted(replayed for _, replayed in found) == [False] + [True] * 11
+    with services.db.transaction() as session:
+        of_key = select(func.count()).where(Job.tenant == principal.tenant, Job.idempotency_key == "crowd")
+        assert session.execute(of_key).scalar_one() == 1
+    assert violations(services) == []
+
+
 def test_concurrent_posts_never_reserve_more_than_there_is(services: Services, principal: Principal) -> None:
     dataset = ready_dataset(services, principal, epsilon="3")
 
