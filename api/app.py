@@ -10,7 +10,7 @@ from anyio import to_thread
 from fastapi import FastAPI
 from starlette.types import Scope
 
-from api import openapi, problems, streaming
+from api import openapi, problems, streaming, traces
 from api.event_streams import EventStreams
 from api.limits import Limits
 from api.metrics import HttpMetrics
@@ -92,6 +92,7 @@ def create_app(services: Settings | Services) -> FastAPI:
         openapi_url="/openapi.json",
         openapi_tags=openapi.TAGS,
         redirect_slashes=False,
+        telemetry=traces.NOT_THE_FRAMEWORKS_OWN,
     )
     app.state.services = opened
     app.state.metrics = metrics

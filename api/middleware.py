@@ -12,7 +12,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api import problems
+from api import problems, traces
 from api.limits import Standing
 from api.metrics import METHODS, HttpMetrics
 from core import errors, ids
@@ -73,7 +73,7 @@ class Boundary:
             await send(message)
 
         started = time.perf_counter()
-        with structlog.contextvars.bound_contextvars(request_id=request_id):
+        with structlog.contextvars.bound_contextvars(request_id=request_id), traces.of_request(scope):
             try:
                 if _head_bytes(scope) > self.max_header_bytes:  # the server stops reading a head at the same
                     detail = f"the address and headers are over the limit of {self.max_header_bytes} bytes"
@@ -97,6 +97,7 @@ class Boundary:
         route = getattr(scope.get("route"), "path", "unmatched")
         self.metrics.observe(route, scope["method"], status, seconds, scope["state"].get("problem"))
         method = scope["method"] if scope["method"] in METHODS else "other"  # its text is the caller's
+        traces.tell(method, route, status)
         log.info("request", method=method, route=route, status=status, duration_seconds=round(seconds, 4))
 
 

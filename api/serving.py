@@ -11,6 +11,7 @@ from api import connections
 from api.app import create_app
 from core import logging
 from core.settings import Settings
+from core.tracing import spans
 
 
 class Server(uvicorn.Server):
@@ -21,6 +22,7 @@ class Server(uvicorn.Server):
         assert isinstance(app, FastAPI)
         app.state.event_streams.close()
         await super().shutdown(sockets)
+        spans.stop()  # here: the signal that was caught is raised again after this, and ends the process
 
 
 def serve(settings: Settings, listener: socket.socket, drain_seconds: int) -> None:
@@ -29,4 +31,5 @@ def serve(settings: Settings, listener: socket.socket, drain_seconds: int) -> No
     config = uvicorn.Config(
         create_app(settings), timeout_graceful_shutdown=drain_seconds, **connections.limits(settings)
     )
+    spans.start(settings, "api")
     Server(config).run([listener])

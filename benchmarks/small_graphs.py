@@ -40,16 +40,21 @@ FIGURES = {
 }
 
 
-def load(path: Path, seed: int = 0) -> list[Graph]:
+def load(path: Path) -> list[Graph]:
     """The graphs that have an edge, their node numbers shuffled: ids may go with degrees."""
+    return [graph for graph, _ in load_labelled(path)]
+
+
+def load_labelled(path: Path, fewest_nodes: int = 1, seed: int = 0) -> list[tuple[Graph, Any]]:
+    """As :func:`load`, those of at least so many nodes, each with its label."""
     rng, found = np.random.default_rng(seed), []
     with gzip.open(path, "rt") as file:
         for line in file:
             row = json.loads(line)
             ends = rng.permutation(row["nodes"])[np.array(row["edges"], dtype=np.int64).reshape(-1, 2)]
             ends = ends[ends[:, 0] != ends[:, 1]]
-            if len(ends):
-                found.append(static_graph(row["nodes"], EdgeTable(ends[:, 0], ends[:, 1])))
+            if len(ends) and row["nodes"] >= fewest_nodes:
+                found.append((static_graph(row["nodes"], EdgeTable(ends[:, 0], ends[:, 1])), row["label"]))
     return found
 
 

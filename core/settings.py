@@ -310,6 +310,19 @@ class Settings(BaseSettings):
     # faults, for tests: see core/failpoints.py
     failpoints: str = Field(default="", description="Points at which a process ends itself; for tests.")
 
+    # traces
+    trace_endpoint: str = Field(
+        default="",
+        pattern=r"^$|^https?://[^\s@?#]+$",
+        description="Where spans go, e.g. http://collector:4318/v1/traces (OTLP by HTTP); empty: nowhere.",
+    )
+    trace_sample_ratio: float = Field(
+        default=1.0,
+        gt=0,
+        le=1,
+        description="The share of requests, with their jobs, whose spans are recorded.",
+    )
+
     # logs
     log_level: str = Field(default="INFO", description="DEBUG, INFO, WARNING or ERROR.")
     log_json: bool = Field(default=True, description="JSON lines; otherwise readable lines for a terminal.")

@@ -14,7 +14,8 @@ import core.ledger.models
 import core.outbox.models
 import core.proposals.models
 import core.streams.models
-import core.webhooks.models  # noqa: F401  (imported so that Base.metadata knows every table)
+import core.webhooks.models
+import core.workers.models  # noqa: F401  (imported so that Base.metadata knows every table)
 from core.db.base import Base
 from core.settings import get_settings
 

@@ -15,6 +15,7 @@ from kombu import Queue
 
 from core import logging
 from core.settings import get_settings
+from core.tracing import spans
 
 WORK, CHECKS = "graphveil", "graphveil-checks"
 """The queues: what callers wait for, and what looks at releases afterwards (comparisons, audits)."""
@@ -66,6 +67,11 @@ def _start_only_with_a_whole_ledger(**_: Any) -> None:
 @signals.worker_shutting_down.connect
 def _start_draining(**_: Any) -> None:
     _drain[0] = 1
+
+
+@signals.worker_process_shutdown.connect
+def _send_the_last_spans(**_: Any) -> None:
+    spans.stop()
 
 
 @signals.setup_logging.connect

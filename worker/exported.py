@@ -28,6 +28,7 @@ from core.workflows.gauges_work import WorkGauges
 
 PREFIX = "graphveil"
 ACCOUNT = ("account", "unit")
+GPU = ("worker", "gpu")
 AMOUNTS = {
     "capacity": "What the account may spend in all.",
     "charged": "What it has spent.",
@@ -143,6 +144,18 @@ def _work(work: WorkGauges, totals: Counts) -> Iterator[Metric]:
         "Last sign of life of a host's workers, while they hold work.",
         ("worker",),
         (((host,), at) for host, at in work.heard_at.items()),
+    )
+    yield _gauge(
+        "worker_gpu_memory_capacity_bytes",
+        "Memory of a GPU.",
+        GPU,
+        (((host, str(gpu.gpu)), gpu.capacity_bytes) for host, gpu in work.gpus),
+    )
+    yield _gauge(
+        "worker_gpu_memory_used_bytes",
+        "Memory of a GPU that is in use, in sixteenths of all, rounded up.",
+        GPU,
+        (((host, str(gpu.gpu)), gpu.used_bytes) for host, gpu in work.gpus),
     )
 
 

@@ -16,6 +16,7 @@ from core.jobs.models import JobReason
 from core.logging import get_logger
 from core.privacy.guarantee import Guarantee
 from core.privacy.meter import TranscriptEntry
+from core.tracing import spans
 from core.workflows import bundles, publish, samples
 from core.workflows.bundles import ReleaseFile
 from core.workflows.ingest import fetch_graph
@@ -49,6 +50,7 @@ def run_job(process: WorkerProcess, job_id: str, draining: Callable[[], bool]) -
     reach("after_claim")
     settings = process.services.settings
     with (
+        spans.attempt("run", work.traceparent, work.job_id, work.attempt),
         private_folder(process.folder / f"release-{work.job_id}-{work.attempt}") as folder,
         Pulse(
             lambda: publish.heartbeat(process.services, work),

@@ -12,6 +12,7 @@ import sys
 from core import logging
 from core.outbox.models import Topic
 from core.settings import get_settings
+from core.tracing import spans
 from core.workflows.startup import may_start
 from worker.process import open_process
 from worker.stopping import Stopping
@@ -30,7 +31,11 @@ def main() -> int:
     logging.configure(json_lines=settings.log_json, level=settings.log_level)
     if not may_start(settings):
         return 1
-    taken = take(open_process(settings), Topic(asked.topic), asked.subject_id, Stopping())
+    spans.start(settings, "worker")
+    try:
+        taken = take(open_process(settings), Topic(asked.topic), asked.subject_id, Stopping())
+    finally:
+        spans.stop()
     return 0 if taken else NOT_FREE
 
 

@@ -14,7 +14,9 @@ from core import failpoints
 from core.logging import get_logger
 from core.settings import Settings, get_settings
 from core.storage.store import make_private_folder
+from core.tracing import spans
 from core.workflows.context import Services, open_services
+from worker import gpus
 
 PREFIX = "worker-"
 LOCK = ".lock"
@@ -37,7 +39,11 @@ class WorkerProcess:
 @lru_cache(maxsize=1)
 def this_process() -> WorkerProcess:
     """The process as it was opened at the first call; call it after any fork."""
-    return open_process(get_settings())
+    settings = get_settings()
+    spans.start(settings, "worker")
+    process = open_process(settings)
+    gpus.watch(process.services, settings.heartbeat_seconds)
+    return process
 
 
 def open_process(settings: Settings) -> WorkerProcess:

@@ -7,20 +7,25 @@ notification wakes the relay at once; polling finds what a notification missed.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 import psycopg
 from celery import Celery
 from kombu.exceptions import OperationalError
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
 
 from core import failpoints, logging
 from core.db.session import Database
 from core.failpoints import reach
+from core.jobs import traces
 from core.logging import get_logger
 from core.outbox import service as outbox
+from core.outbox.models import OutboxMessage, Topic
 from core.settings import Settings, get_settings
+from core.tracing import spans
 from core.workflows.startup import may_start
 from worker.stopping import Stopping
 from worker.tasks import task_name
@@ -38,12 +43,30 @@ def relay_once(db: Database, send: Callable[[str, str], None]) -> int:
     """
     with db.transaction() as session:
         messages = outbox.take_unsent(session, BATCH)
+        parents = _parents(session, messages) if spans.on() else {}
         for message in messages:
-            send(task_name(message.topic), message.subject_id)
+            with _told(message, parents):
+                send(task_name(message.topic), message.subject_id)
         if messages:
             reach("before_mark_sent")
         outbox.mark_sent(session, [message.id for message in messages])
         return len(messages)
+
+
+def _parents(session: Session, messages: Sequence[OutboxMessage]) -> dict[str, str]:
+    """The traceparents of the jobs that are to be run.
+
+    When a comparison is announced tells to the moment when its job's run ended: it has no span.
+    """
+    return traces.traceparents(session, {each.subject_id for each in messages if each.topic == Topic.RUN})
+
+
+def _told(message: OutboxMessage, parents: Mapping[str, str]) -> AbstractContextManager[None]:
+    """A span of the job's trace, where a job with a trace is to be run."""
+    if message.topic != Topic.RUN or message.subject_id not in parents:
+        return nullcontext()
+    parent = parents[message.subject_id]
+    return spans.span("tell run", "producer", parent=parent, job_id=message.subject_id)
 
 
 def sender(app: Celery) -> Callable[[str, str], None]:
@@ -99,8 +122,12 @@ def main() -> int:
     if not may_start(settings):
         return 1
     stopping = Stopping()
+    spans.start(settings, "relay")
     log.info("relay_started")
-    run(settings, app, stopping)
+    try:
+        run(settings, app, stopping)
+    finally:
+        spans.stop()
     log.info("relay_stopped")
     return 0
 

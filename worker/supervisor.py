@@ -15,11 +15,15 @@ from sqlalchemy.exc import TimeoutError as NoConnection
 from core.errors import LeaseLost, PrivacyViolation
 from core.logging import get_logger
 from core.settings import Settings
+from core.tracing import spans
 from worker.child import Child
 from worker.pulse import Pulse
 from worker.sandbox import EXIT_MEMORY, EXIT_VIOLATION
 
 TICK_SECONDS = 0.1
+STAGES_TOLD = frozenset({"release", "sample"})
+"""Children whose stages have spans: those whose stages callers see. An upload's are seen by nobody."""
+MOST_STAGES = 64
 
 log = get_logger(__name__)
 
@@ -58,15 +62,22 @@ class Orders:
 
 def supervise(kind: str, folder: Path, settings: Settings, pulse: Pulse, orders: Orders) -> Ending:
     """The child has ended, by itself or not, and nothing of it runs any more."""
-    with Child(kind, folder) as child:
-        ending = _Watch(child, settings, pulse, orders).until_the_end()
+    with spans.child(kind):
+        steps = spans.Steps(most=MOST_STAGES if kind in STAGES_TOLD else 0)
+        with Child(kind, folder) as child:
+            ending = _Watch(child, settings, pulse, orders, steps).until_the_end()
+        steps.ended()
+        spans.tell(ending=str(ending))
     log.info("child_ended", kind=kind, ending=str(ending))
     return ending
 
 
 class _Watch:
-    def __init__(self, child: Child, settings: Settings, pulse: Pulse, orders: Orders) -> None:
+    def __init__(
+        self, child: Child, settings: Settings, pulse: Pulse, orders: Orders, steps: spans.Steps
+    ) -> None:
         self._child, self._settings, self._pulse, self._orders = child, settings, pulse, orders
+        self._steps = steps
         now = time.monotonic()
         self._deadline = now + settings.job_wall_seconds
         self._next_sample = now
@@ -122,6 +133,8 @@ class _Watch:
             self._orders.progress(stage, done, total)
         except (DBAPIError, NoConnection) as error:
             log.warning("progress_dropped", error=type(error).__name__)
+        else:
+            self._steps.reached(stage)  # a plain name: it was recorded
 
     def _overstepped(self) -> Ending | None:
         now = time.monotonic()

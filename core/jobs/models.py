@@ -54,6 +54,7 @@ class Job(CreatedAt, Leased, Base):
     fitted model is drawn from again. ``decided_*``: who approved or rejected it (the key, and
     whose it is), when, and why. ``content_hash``:
     of what a release is made from; None where no two jobs can ask for the same (samples, snapshots).
+    ``traceparent``: the span of the request, where it was traced.
     """
 
     __tablename__ = "jobs"
@@ -92,6 +93,7 @@ class Job(CreatedAt, Leased, Base):
     project: Mapped[str | None] = mapped_column(String(64), default=None)
     policy_version: Mapped[int] = mapped_column(Integer, default=0, server_default="0")
     sample_of: Mapped[str | None] = mapped_column(ForeignKey("jobs.id", ondelete="RESTRICT"), default=None)
+    traceparent: Mapped[str | None] = mapped_column(String(55), default=None)
     decided_by: Mapped[str | None] = mapped_column(String(128), default=None)
     decided_person: Mapped[str | None] = mapped_column(String(128), default=None)
     decided_at: Mapped[datetime | None] = mapped_column(default=None)

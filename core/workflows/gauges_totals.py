@@ -15,15 +15,12 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
+from core.coarse import BOUNDS
 from core.jobs.models import JobReason
 from core.workflows.gauges_work import UNFINISHED
 
 # Longer than any transaction of the service: a row older than this that is not seen now never comes.
 SETTLES_AFTER = timedelta(hours=1)
-
-# Durations are coarse, and nothing finer leaves: how long a job ran can depend on the data.
-BOUNDS = (1.0, 5.0, 15.0, 60.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0, 21600.0)
-"""Upper bounds of the buckets, in seconds; a last one has none."""
 
 _ENTRIES = text("""
     SELECT kind, count(*) FROM ledger_entries WHERE created_at >= :since AND created_at < :until GROUP BY kind

@@ -9,6 +9,8 @@ from sqlalchemy.orm import Session
 
 from core.jobs.models import JobState
 from core.jobs.states import TERMINAL
+from core.workers import repository as workers
+from core.workers.repository import GpuMemory
 
 UNFINISHED = tuple(state for state in JobState if state not in TERMINAL)
 
@@ -61,7 +63,8 @@ class WorkGauges:
     Times are seconds since 1970, None where nothing waits.
     ``waiting_since``: of the job that has waited longest for a worker; ``committed_since``: of the longest
     charged release that cannot be downloaded yet; ``unsent_since``: of the longest due message. ``heard_at``:
-    the last heartbeat of each host whose workers hold anything; an idle worker is not seen.
+    the last heartbeat of each host whose workers hold anything; an idle worker is not seen. ``gpus``: of
+    hosts that told of them lately.
     """
 
     unfinished: dict[str, int]
@@ -71,6 +74,7 @@ class WorkGauges:
     unsent: int
     unsent_since: float | None
     heard_at: dict[str, float]
+    gpus: tuple[tuple[str, GpuMemory], ...] = ()
 
 
 def read(session: Session, lease_seconds: float) -> WorkGauges:
@@ -88,6 +92,7 @@ def read(session: Session, lease_seconds: float) -> WorkGauges:
         unsent=one.unsent,
         unsent_since=_time(one.unsent_since),
         heard_at={row.host: float(row.heard_at) for row in heard},
+        gpus=tuple(workers.recent(session, lease_seconds)),
     )
 
 

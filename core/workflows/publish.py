@@ -49,6 +49,7 @@ class JobWork:
     plan_digest: str
     kind: str
     sample_of: str | None = None
+    traceparent: str | None = None
 
     @property
     def staging(self) -> str:
@@ -105,6 +106,7 @@ def begin_job(services: Services, job_id: str, worker: str) -> JobWork | None:
             plan_digest=job.plan_digest,
             kind=job.spec["kind"],
             sample_of=job.sample_of,
+            traceparent=job.traceparent,
         )
 
 

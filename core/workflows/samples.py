@@ -30,6 +30,7 @@ from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.privacy.meter import TranscriptEntry
 from core.privacy.plan import GuaranteeKind
+from core.tracing import spans
 from core.workflows import policies, ticks
 from core.workflows.context import Services
 from core.workflows.prepare import ALWAYS_WRITTEN, checked_formats, releasable
@@ -167,6 +168,7 @@ def _new_job(
         team=principal.team,
         policy_version=dataset.policy_version,
         sample_of=source.id,
+        traceparent=spans.carried(job_id),
     )
 
 

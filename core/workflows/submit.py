@@ -22,6 +22,7 @@ from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.privacy.plan import Cost
 from core.reports.notices import lasting_relations
+from core.tracing import spans
 from core.workflows import announcements, identical
 from core.workflows.context import Services
 from core.workflows.prepare import JobRequest, Prepared, prepare
@@ -199,4 +200,5 @@ def _new_job(
         team=principal.team,
         project=request.project,
         policy_version=prepared.dataset.policy_version,
+        traceparent=spans.carried(job_id),
     )

@@ -17,6 +17,7 @@ from core.ledger.models import BudgetAccount
 from core.privacy.units import Unit
 from core.streams import repository
 from core.streams.models import Stream
+from core.tracing import spans
 from core.workflows.stream_terms import TickPlan, check_terms, tick_plan
 
 
@@ -71,6 +72,7 @@ def add_tick(
         team=stream.team,
         project=stream.project,
         policy_version=dataset.policy_version,
+        traceparent=spans.carried(job_id),
         # No caller's key holds a space: the two cannot meet.
         idempotency_key=f"tick {stream.id} {step} {number}",
         payload_hash=idempotency.payload_hash({"stream_id": stream.id, "step": step, "number": number}),

@@ -52,6 +52,11 @@ JOBS = dashboard(
         lines("Last sign of life of hosts at work",
               ("min by (worker) (time() - graphveil_worker_heartbeat_timestamp_seconds)", "{{worker}}"),
               unit="s", width=12, empty="no host is at work"),
+        lines("GPU memory in use",
+              ("max by (worker, gpu) (graphveil_worker_gpu_memory_used_bytes) "
+               "/ max by (worker, gpu) (graphveil_worker_gpu_memory_capacity_bytes)", "{{worker}} {{gpu}}"),
+              unit="percentunit", width=12, empty="no host has a GPU",
+              about="In sixteenths, rounded up. Who uses it is not told."),
         lines("Messages that wait", ("max(graphveil_outbox_unsent)", "messages"),
               ("graphveil:outbox_waiting:seconds", "age of the oldest"), width=12,
               overrides=({"matcher": {"id": "byName", "options": "age of the oldest"},

@@ -94,6 +94,7 @@ BEGIN
             ('graphveil_app', 'webhook_endpoints', 'SELECT, INSERT, UPDATE'),
             ('graphveil_app', 'webhook_deliveries', 'SELECT, INSERT, UPDATE, DELETE'),
             ('graphveil_app', 'invariant_checks', 'SELECT, INSERT, UPDATE'),
+            ('graphveil_app', 'worker_gpus', 'SELECT, INSERT, UPDATE, DELETE'),
             ('graphveil_app', 'outbox', 'SELECT, INSERT, UPDATE, DELETE'),
             ('graphveil_auditor', 'alembic_version', 'SELECT'),
             ('graphveil_auditor', 'budget_accounts', 'SELECT'),

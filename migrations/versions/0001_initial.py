@@ -44,6 +44,7 @@ def upgrade() -> None:
     _proposals()
     _webhooks()
     _checks()
+    _workers()
     _outbox()
     _append_only()
 
@@ -220,6 +221,7 @@ def _jobs() -> None:
         _text("project", 64, nullable=True),
         sa.Column("policy_version", sa.Integer(), server_default="0", nullable=False),
         sa.Column("sample_of", sa.String(64), sa.ForeignKey("jobs.id", ondelete="RESTRICT")),
+        _text("traceparent", 55, nullable=True),
         _text("decided_by", 128, nullable=True),
         _text("decided_person", 128, nullable=True),
         _time("decided_at"),
@@ -457,6 +459,17 @@ def _checks() -> None:
         sa.Column("violations", sa.Integer(), nullable=False),
         _json("findings"),
         _time("failing_since"),
+    )
+
+
+def _workers() -> None:
+    op.create_table(
+        "worker_gpus",
+        _text("host", 64, primary_key=True),
+        sa.Column("gpu", sa.Integer(), primary_key=True, autoincrement=False),
+        sa.Column("capacity_bytes", sa.BigInteger(), nullable=False),
+        sa.Column("used_bytes", sa.BigInteger(), nullable=False),
+        sa.Column("read_at", sa.DateTime(timezone=True), nullable=False),
     )
 
 

@@ -167,6 +167,6 @@ def test_metrics_follow_the_naming_rules() -> None:
 def test_no_metric_is_labelled_by_a_person_or_a_job() -> None:
     labels = set().union(*exported().values())
     assert labels == {
-        "account", "unit", "state", "invariant", "kind", "method", "outcome", "reason", "worker", "slo",
-        "version", "route", "code", "problem", "le",
+        "account", "unit", "state", "invariant", "kind", "method", "outcome", "reason", "worker", "gpu",
+        "slo", "version", "route", "code", "problem", "le",
     }  # fmt: skip

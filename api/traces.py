@@ -1,0 +1,36 @@
+"""A span for every request: what the access log says of it, and nothing else."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+
+from fastapi.telemetry import TelemetryConfig
+from starlette.datastructures import Headers
+from starlette.types import Scope
+
+from core.tracing import spans
+
+UNTRACED = frozenset({"/healthz", "/readyz"})
+"""Asked for every few seconds by whoever runs the service."""
+
+NOT_THE_FRAMEWORKS_OWN = TelemetryConfig(
+    tracing=False, metrics=False, logs=False, operation_spans=False, auto_configure=False
+)
+"""FastAPI's own telemetry, which an environment variable would switch on, tells paths, queries and errors."""
+
+
+def of_request(scope: Scope) -> AbstractContextManager[None]:
+    """The block is the request's span, the first of a trace of ours; :func:`tell` says what became of it.
+
+    A ``traceparent`` of the caller's is referred to, if there is exactly one and it is one. It is no parent:
+    neither its trace nor its flags decide what is recorded here. ``tracestate`` and ``baggage`` are not read.
+    """
+    if not spans.on() or scope["path"] in UNTRACED:
+        return nullcontext()
+    sent = Headers(scope=scope).getlist("traceparent")
+    return spans.span("request", "server", link=sent[0] if len(sent) == 1 else None)
+
+
+def tell(method: str, route: str, status: int) -> None:
+    """The request's span has the route's template, a known method, and the status; 5xx is an error."""
+    spans.tell(name=f"{method} {route}", failed=status >= 500, method=method, route=route, status=status)

@@ -1,0 +1,1 @@
+"""OpenTelemetry spans over api, relay and worker. Off unless the settings say where they go."""

@@ -1,0 +1,213 @@
+"""What happened when, in one trace from a request to the last stage of its job's child.
+
+A span says what the log says, and nothing else: attributes come from a closed list, and an error is a status
+without a text. Nothing here raises because a collector is away, and nothing is done while tracing is off.
+
+How long a job and its stages take can depend on the private graph. Spans that are opened ``coarsely``, and
+those below them, begin and end on the bounds of :mod:`core.coarse`, counted from the start of the outermost:
+they tell operators as much as the histograms of run times do. Rounded down: no span ends in the future.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from structlog.contextvars import bound_contextvars
+
+from core import coarse
+from core.settings import Settings
+from core.tracing.traceparent import TraceParent, parse
+
+if TYPE_CHECKING:
+    from core.tracing.recorder import Recorder
+
+Kind = Literal["server", "producer", "consumer", "internal"]
+
+ATTRIBUTES = {
+    "method": "http.request.method",
+    "route": "http.route",
+    "status": "http.response.status_code",
+    "job_id": "graphveil.job.id",
+    "attempt": "graphveil.attempt",
+    "child": "graphveil.child",
+    "ending": "graphveil.ending",
+}
+"""All that a span may tell, and under which name. A KeyError for anything else."""
+
+_recorder: Recorder | None = None
+
+
+@dataclass(frozen=True)
+class _Origin:
+    """Where coarse times are counted from."""
+
+    at_ns: int
+    monotonic: float
+
+    def now_ns(self) -> int:
+        return self.at_ns + round(coarse.reached(time.monotonic() - self.monotonic) * 1e9)
+
+
+@dataclass(frozen=True)
+class _Open:
+    """A span under way: the library's, and its origin where it is coarse."""
+
+    inner: Any
+    origin: _Origin | None
+
+    @property
+    def place(self) -> TraceParent:
+        found = self.inner.get_span_context()
+        return TraceParent(found.trace_id, found.span_id, found.trace_flags.sampled)
+
+    def end(self) -> None:
+        self.inner.end(None if self.origin is None else self.origin.now_ns())
+
+
+_current: ContextVar[_Open | None] = ContextVar("current_span", default=None)
+
+
+def start(settings: Settings, process: str) -> None:
+    """Spans of this process go where the settings say, if anywhere. Call it after any fork, once."""
+    global _recorder
+    if settings.trace_endpoint and _recorder is None:
+        # Not above: whoever does not trace need not load the library.
+        from core.tracing.recorder import Recorder, to_collector
+
+        exporter = to_collector(settings.trace_endpoint)
+        _recorder = Recorder(exporter, process=process, sample_ratio=settings.trace_sample_ratio)
+
+
+def stop() -> None:
+    """What was recorded is sent, or the collector did not take it within seconds. No more is recorded."""
+    global _recorder
+    recorder, _recorder = _recorder, None
+    if recorder is not None:
+        recorder.close()
+
+
+def on() -> bool:
+    """Whether this process records spans."""
+    return _recorder is not None
+
+
+@contextmanager
+def span(
+    name: str,
+    kind: Kind = "internal",
+    *,
+    parent: str | None = None,
+    link: str | None = None,
+    coarsely: bool = False,
+    **attributes: str | int,
+) -> Iterator[None]:
+    """The block is one span, below ``parent`` (a traceparent of ours) or the span around it; logs name it.
+
+    ``link``: a traceparent that somebody else wrote. The span refers to it, and does nothing that it says.
+    What the block raises goes on; the span's status is then an error.
+    """
+    recorder = _recorder
+    if recorder is None:
+        yield
+        return
+    around = _current.get()
+    origin = around.origin if around is not None else None
+    if coarsely and origin is None:
+        origin = _Origin(time.time_ns(), time.monotonic())
+    above = parse(parent) or (None if around is None else around.place)
+    opened = _begin(recorder, name, kind, above, parse(link), origin, attributes)
+    token = _current.set(opened)
+    place = opened.place
+    try:
+        with bound_contextvars(trace_id=f"{place.trace_id:032x}", span_id=f"{place.span_id:016x}"):
+            yield
+    except BaseException:
+        recorder.fail(opened.inner)
+        raise
+    finally:
+        _current.reset(token)
+        opened.end()
+
+
+def attempt(name: str, parent: str | None, job_id: str, number: int) -> AbstractContextManager[None]:
+    """The block is one attempt at a job, in the trace of the job's traceparent. Coarse, as all below it."""
+    return span(name, "consumer", parent=parent, coarsely=True, job_id=job_id, attempt=number)
+
+
+def child(kind: str) -> AbstractContextManager[None]:
+    """The block is the span of a child process, where a span is around; nothing otherwise."""
+    return nullcontext() if _current.get() is None else span("child", child=kind)
+
+
+def tell(*, name: str | None = None, failed: bool = False, **attributes: str | int) -> None:
+    """The span around the caller, if any, has the attributes, the name, and the status of an error."""
+    recorder, opened = _recorder, _current.get()
+    if recorder is None or opened is None:
+        return
+    opened.inner.set_attributes(_named(attributes))
+    if name is not None:
+        opened.inner.update_name(name)
+    if failed:
+        recorder.fail(opened.inner)
+
+
+def carried(job_id: str) -> str | None:
+    """The traceparent that is kept with the new job, which the span names; None outside of any span."""
+    opened = _current.get()
+    if _recorder is None or opened is None:
+        return None
+    tell(job_id=job_id)
+    return str(opened.place)
+
+
+class Steps:
+    """Spans one after the other below the span around their maker, each as long as until the next. Coarse.
+
+    Nothing is recorded where no coarse span is around. After ``most`` steps the last one goes on.
+    """
+
+    def __init__(self, *, most: int = 64) -> None:
+        around = _current.get()
+        coarsely = _recorder is not None and around is not None and around.origin is not None
+        self._around = around if coarsely else None
+        self._left = most
+        self._name = ""
+        self._step: _Open | None = None
+
+    def reached(self, name: str) -> None:
+        """The step of that name is under way."""
+        recorder, around = _recorder, self._around
+        if recorder is None or around is None or name == self._name or not self._left:
+            return
+        self.ended()
+        self._left -= 1
+        self._name = name
+        self._step = _begin(recorder, name, "internal", around.place, None, around.origin, {})
+
+    def ended(self) -> None:
+        """No step is under way."""
+        if self._step is not None:
+            self._step.end()
+        self._name, self._step = "", None
+
+
+def _begin(
+    recorder: Recorder,
+    name: str,
+    kind: Kind,
+    parent: TraceParent | None,
+    link: TraceParent | None,
+    origin: _Origin | None,
+    attributes: dict[str, str | int],
+) -> _Open:
+    at_ns = None if origin is None else origin.now_ns()
+    return _Open(recorder.begin(name, kind, parent, link, at_ns, _named(attributes)), origin)
+
+
+def _named(attributes: dict[str, str | int]) -> dict[str, str | int]:
+    return {ATTRIBUTES[key]: value for key, value in attributes.items()}

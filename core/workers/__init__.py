@@ -1,0 +1,1 @@
+"""What hosts of workers tell of themselves, for operators."""

@@ -1,0 +1,96 @@
+"""How full the memory of this host's GPUs is, for operators; nothing is told where there are none.
+
+Asked of the driver, not of torch, which would take memory of its own to answer. A thread of its own asks: a
+driver that hangs must not stop a lease's heartbeat.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from core.logging import get_logger
+from core.workers import repository
+from core.workers.repository import GpuMemory
+from core.workflows.context import Services
+
+PARTS = 16
+"""Used memory is told in sixteenths of all there is, rounded up: exactly, it can depend on the data."""
+
+log = get_logger(__name__)
+
+
+def watch(services: Services, every_seconds: float) -> threading.Event | None:
+    """From now on the database knows the memory of this host's GPUs, until the event is set.
+
+    None, and nothing happens, where there are none.
+    """
+    if not readings():
+        return None
+    stopped = threading.Event()
+    arguments = (services, stopped, every_seconds)
+    threading.Thread(target=_tell_again_and_again, args=arguments, name="gpus", daemon=True).start()
+    return stopped
+
+
+def readings() -> tuple[GpuMemory, ...]:
+    """The GPUs that the driver shows this process. One that cannot be asked, as under MIG, is left out."""
+    driver = _driver()
+    if driver is None:
+        return ()
+    found = (_reading(driver, number) for number in range(_asked(driver, driver.nvmlDeviceGetCount) or 0))
+    return tuple(gpu for gpu in found if gpu is not None)
+
+
+def tell(services: Services, gpus: Sequence[GpuMemory]) -> None:
+    """The database knows them, unless it does not answer."""
+    try:
+        with services.db.transaction() as session:
+            repository.record(session, socket.gethostname()[:64], gpus)
+    except SQLAlchemyError as error:
+        log.warning("gpus_not_told", error=type(error).__name__)
+
+
+def _tell_again_and_again(services: Services, stopped: threading.Event, every_seconds: float) -> None:
+    while True:
+        tell(services, readings())
+        if stopped.wait(every_seconds):
+            return
+
+
+def _reading(driver: ModuleType, number: int) -> GpuMemory | None:
+    handle = _asked(driver, driver.nvmlDeviceGetHandleByIndex, number)
+    memory = None if handle is None else _asked(driver, driver.nvmlDeviceGetMemoryInfo, handle)
+    if memory is None or not memory.total:
+        return None
+    return GpuMemory(number, memory.total, _coarse(memory.used, memory.total))
+
+
+def _coarse(used: int, capacity: int) -> int:
+    parts = -(-used * PARTS // capacity)
+    return capacity * parts // PARTS
+
+
+def _asked(driver: ModuleType, question: Callable[..., Any], *arguments: object) -> Any:
+    try:
+        return question(*arguments)
+    except driver.NVMLError:
+        return None
+
+
+@cache
+def _driver() -> ModuleType | None:
+    """NVIDIA's management library, opened; None where there is no driver."""
+    import pynvml  # not above: the relay imports this module without a worker's libraries
+
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        return None
+    return pynvml
