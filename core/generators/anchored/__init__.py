@@ -10,6 +10,10 @@ says about its pairs.
 3. A graph with these degrees is drawn by matching edge ends at random. Then a Metropolis chain swaps the ends
    of two edges at a time, which keeps every degree, and accepts by the likelihood of the evidence: its limit
    is the posterior, under a prior that is uniform over graphs with these degrees.
+4. With ``spectral=true``, and for timed relations between two sides, a few directions in which sources and
+   targets prefer one another: private power iterations over all steps together, from the classes that
+   relations without time give the targets (:mod:`core.generators.anchored.spectral`). What two nodes'
+   coordinates say of their pair is added to the evidence.
 A relation without time and with few pairs is fitted otherwise (:mod:`core.generators.anchored.static`):
 randomised response on its pairs, noisy degrees of its targets, and the best pairs of each source.
 
@@ -19,13 +23,20 @@ everything. Set ``degree_share`` to choose: more keeps degrees closer and copies
 more of who is linked to whom. At epsilon 4 about half of all drawn edges may be true ones; that is what such
 an epsilon allows, and an owner may want less.
 
+Directions are off unless asked for. On MovieLens-100k they told some preferences apart at epsilon 2, where
+nothing else did, at a cost in degrees; at 4 they told less than evidence, kept degrees closer and repeated
+fewer true edges; at 8 evidence alone was better. On DBLP, where nothing is released of the targets to start
+from, they cost degrees and gained nothing.
+
 What is read, at which sensitivity to one edge of one cell: the number of edges, 1; each side's degrees, 1 in
 L1; the degrees of an undirected cell, 2; every pair once, by a coin. Under unit pair a directed relation
-inside one type may link a pair both ways, and all of it doubles. Proof: the reads follow one another on one
-cell, so their costs add up to the cell's epsilon; all else is post-processing, chain lengths included, which
-are a constant times the noisy number of edges. Guarantee: pure epsilon. Units edge and event: cells hold
-disjoint edges, so each has all of epsilon; w-event: a part for each step of a window; pair: a part for each
-cell.
+inside one type may link a pair both ways, and all of it doubles. Each pass for directions, under unit event:
+one edge adds a row of length at most 1 to one row of sums, under Gaussian noise. Proof: the reads follow one
+another on one cell, so their costs add up to the cell's epsilon (directions: pure and Gaussian costs add at
+every Renyi order, and are converted once); an edge lies in one cell, and every cell that a pass reads pays
+for it; all else is post-processing, chain lengths included, which are a constant times the noisy number of
+edges. Guarantee: pure epsilon; (epsilon, delta) with directions. Units edge and event: cells hold disjoint
+edges, so each has all of epsilon; w-event: a part for each step of a window; pair: a part for each cell.
 
 Declared facts are kept: a pair that occurs once over time is drawn once, a source of a functional relation
 has one target.
@@ -49,7 +60,6 @@ from core import errors
 from core.generators._shared.plan import cell_plan
 from core.generators.anchored.params import AnchoredParams
 from core.generators.base import Assurance, GraphKinds, Progress, PublicFacts, require_accepted
-from core.privacy.events import pure_nano_epsilon
 from core.privacy.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 
@@ -67,23 +77,28 @@ class Anchored:
     summary = (
         "Deconvolved degrees of both sides of every relation in every snapshot, and randomised response on "
         "pairs as evidence for a chain of swaps that keeps them. For temporal, typed and directed graphs. "
-        "Pure epsilon under every unit."
+        "Pure epsilon under every unit; (epsilon, delta) where preferred directions are paid for too."
     )
     assurance: Assurance = "proven"
     Params = AnchoredParams
     accepts = GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True)
     units = frozenset(Unit)
-    kinds = frozenset({GuaranteeKind.PURE})
+    kinds = frozenset({GuaranteeKind.PURE, GuaranteeKind.APPROXIMATE})
 
     def plan(self, params: AnchoredParams, public: PublicFacts) -> PrivacyPlan:
         """Every cell (relation and step) is granted the same epsilon, and divides it by a public rule.
 
         EDGE and EVENT: cells hold disjoint edges, each may spend everything. W_EVENT: epsilon/w per step.
-        PAIR: epsilon divided by the number of cells. Rounded down to nano-epsilon. Evidence that has to be
-        materialised is refused where too many pairs would be reported.
+        PAIR: epsilon divided by the number of cells. Rounded down to nano-epsilon. Directions take a fixed
+        share of it in the relations that have them. Evidence that has to be materialised is refused where too
+        many pairs would be reported.
         """
         require_accepted(self, public)
         plan = cell_plan(self.name, public, "laplace and randomised response", f"{self.name} cell")
+        if params.spectral:
+            from core.generators.anchored.grants import with_directions
+
+            plan = with_directions(plan, public)
         if params.evidence == "materialised":
             from core.generators.anchored.budget import lazy_relations
 
@@ -97,27 +112,31 @@ class Anchored:
         self, graph: PrivateGraph, plan: PrivacyPlan, params: AnchoredParams, progress: Progress
     ) -> AnchoredModel:
         """The fitted model, at the plan's cost at most. O(edges in and out + nodes * steps)."""
+        from core.generators.anchored import directions
         from core.generators.anchored.budget import lazy_relations
         from core.generators.anchored.fit import fit_relation
+        from core.generators.anchored.grants import granted, require_room
         from core.generators.anchored.model import AnchoredModel, same_columns
         from core.privacy.entropy import noise_generator
 
         counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
         lazy = lazy_relations(plan, graph.schema, counts, params)
+        relations = granted(plan)
+        require_room(relations, graph.schema, counts)  # before anything is read: the sizes are public
         if params.evidence == "materialised":
-            _refuse(lazy)  # before anything is read: the sizes are public
+            _refuse(lazy)
         rng = noise_generator()
-        relations: dict[str, list[tuple[int | None, int]]] = {}
-        for allotment in plan.allotments:
-            amount = pure_nano_epsilon(allotment.event) or 0
-            relations.setdefault(allotment.edge_type, []).append((allotment.step, amount))
         cells: dict[tuple[str, int | None], Columns] = {}
-        for done, (name, granted) in enumerate(relations.items()):
+        for done, (name, grant) in enumerate(relations.items()):
             progress("fit", done, len(relations))
-            private = [graph.cell(name, step) for step, _ in granted]
-            share = min(amount for _, amount in granted)
-            fitted = fit_relation(private, share, params, name in lazy, rng)
-            cells |= {(name, step): columns for (step, _), columns in zip(granted, fitted, strict=True)}
+            private = [graph.cell(name, step) for step in grant.steps]
+            found = fit_relation(private, grant.nano_epsilon, params, name in lazy, rng)
+            cells |= {(name, step): columns for step, columns in zip(grant.steps, found, strict=True)}
+        for name, grant in relations.items():
+            if grant.directions is not None:
+                score = directions.fitted(graph, name, cells, grant.directions, params, rng)
+                first = name, grant.steps[0]
+                cells[first] = {**cells[first], **score}
         progress("fit", len(relations), len(relations))
         return AnchoredModel(self.name, graph.schema, counts, params, same_columns(cells))
 

@@ -6,9 +6,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from core.generators.anchored.grants import granted
 from core.generators.anchored.params import AnchoredParams
 from core.graphs.schema import GraphSchema
-from core.privacy.events import NANO, pure_nano_epsilon
+from core.privacy.events import NANO
 from core.privacy.plan import PrivacyPlan
 from core.privacy.queries import Shape, slot_count
 from core.privacy.units import edges_of_unit
@@ -101,14 +102,13 @@ def lazy_relations(
     from core.generators.anchored.evidence import MAX_MATERIALISED, additions
 
     added: dict[str, int] = {}
-    for allotment in plan.allotments:
-        relation = schema.edge_type(allotment.edge_type)
+    for name, grant in granted(plan).items():
+        relation = schema.edge_type(name)
         shape = Shape(relation, counts[relation.source], counts[relation.target])
         times = edges_of_unit(plan.unit, relation)
-        asked = shares(shape, pure_nano_epsilon(allotment.event) or 0, times, params).evidence
+        asked = shares(shape, grant.nano_epsilon, times, params).evidence
         if asked and not is_static(shape, params):
-            more = additions(shape, asked, multiplicity=times)
-            added[relation.name] = added.get(relation.name, 0) + more
+            added[name] = additions(shape, asked, multiplicity=times) * len(grant.steps)
     if params.evidence == "lazy":
         return frozenset(added)
     room, lazy = MAX_MATERIALISED, set()

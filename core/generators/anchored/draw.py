@@ -28,6 +28,7 @@ class Relation:
         self._params = params
         self._once = shape.edge_type.once
         self._taken = np.empty(0, dtype=np.int64)
+        self._score: tuple[np.ndarray, np.ndarray] | None = None  # of all steps; the first one's columns
         functional = shape.edge_type.functional
         self._target = np.full(shape.source_count, -1, dtype=np.int64) if functional else None
 
@@ -39,19 +40,34 @@ class Relation:
         """
         if not len(columns.get("count", ())):
             return static.draw(columns, self._shape, rng)
+        if len(columns.get("score_source", ())):
+            sides = self._shape.source_count, self._shape.target_count
+            left, right = columns["score_source"], columns["score_target"]
+            self._score = left.reshape(sides[0], -1), right.reshape(sides[1], -1)
         taken = self._taken if self._once else None
-        keys = self._base(columns, taken, rng) if self._target is None else self._functional(columns, rng)
-        if len(columns.get("flips", ())):
+        keys = self._matched(columns, rng)
+        if len(columns.get("flips", ())) or self._score is not None:
             proposals = proposals_for(int(columns["count"][0]), self._params.proposals_per_edge)
-            keys = chain.rewired(keys, columns, self._shape, proposals, rng, taken=taken)
+            keys = chain.rewired(keys, columns, self._shape, proposals, rng, taken=taken, score=self._score)
+        return self._kept(keys)
+
+    def base(self, columns: Columns, rng: Rng) -> np.ndarray:
+        """As :meth:`draw`, by the step's degrees alone. Not for cells of the static recipe."""
+        return self._kept(self._matched(columns, rng))
+
+    def _kept(self, keys: np.ndarray) -> np.ndarray:
+        """The same keys, which later steps keep clear of where pairs occur once."""
         if self._once:
             self._taken = joined(self._taken, keys)
         return keys
 
-    def _base(self, columns: Columns, taken: np.ndarray | None, rng: Rng) -> np.ndarray:
+    def _matched(self, columns: Columns, rng: Rng) -> np.ndarray:
         """A graph with the step's degrees, to its count."""
+        if self._target is not None:
+            return self._functional(columns, rng)
         source = columns["source_degrees"]
         target = None if self._shape.undirected else columns["target_degrees"]
+        taken = self._taken if self._once else None
         keys = matched(source, target, self._shape, rng, taken=taken)
         return completed(keys, source, target, self._shape, int(columns["count"][0]), rng, taken=taken)
 

@@ -36,6 +36,13 @@ class AnchoredParams(Parameters):
         le=1000,
         description="Swaps tried for each edge to follow the evidence; fewer for large cells.",
     )
+    spectral: bool = Field(
+        default=False,
+        description=(
+            "Pay for a few directions in which sources and targets of timed relations prefer one another, by "
+            "Gaussian noise, and draw by them too. Unit event and a delta; the guarantee is approximate."
+        ),
+    )
     deconvolve: bool = Field(
         default=True,
         description="Degrees follow the law that explains the noisy ones; else the noisy ones are only cut.",

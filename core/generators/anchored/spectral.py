@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.generators.anchored.budget import proposals_for
 from core.generators.anchored.chain import rewired
+from core.generators.anchored.grants import DIRECTIONS
 from core.privacy import dp_sgd
 from core.privacy.entropy import Generator as Rng
 from core.privacy.events import Event, GaussianEvent, Repeated
@@ -84,9 +86,7 @@ def measure(
     """
 
     def read(rows: np.ndarray, side: str) -> np.ndarray:
-        return graph.aggregate(
-            rows, cells=cells, side=side, noise_multiplier=multiplier, purpose="directions of a relation"
-        )
+        return graph.aggregate(rows, cells=cells, side=side, noise_multiplier=multiplier, purpose=DIRECTIONS)
 
     of_source, of_target = degrees
     noise = float(multiplier) ** 2
@@ -115,7 +115,7 @@ def fitted_score(
         for i, (_, columns) in enumerate(steps):
             others = [held for j, held in enumerate(keys) if j != i]
             taken = np.concatenate(others) if shape.edge_type.once and others else None
-            proposals = SWEEPS * len(keys[i])
+            proposals = proposals_for(len(keys[i]), SWEEPS)
             keys[i] = rewired(keys[i], columns, shape, proposals, rng, taken=taken, score=score)
         step = FIRST_STEP if 2 * done < ROUNDS else LATER_STEP
         change = step * (found.products - _products(found, keys, shape)) / size

@@ -2,7 +2,8 @@
 
 A generator of typed walks plays against a discriminator that sees a perturbed graph, and listens to a second
 one that has learned what walks of the original graph look like. Its walks are counted pair by pair, and each
-cell (relation and step) draws as many of its pairs as its paid number of edges.
+cell (relation and step) draws as many of its pairs as its paid number of edges; with ``keep_degrees``, which
+is ours, so that each node may expect the degree that was paid for.
 
 Variant ``sound``, units edge and event. What is read of a learned cell: the number of edges (sensitivity 1)
 and with ``bias="paid"`` the degrees of its sides (1 each; 2 of the one vector of an undirected cell), with

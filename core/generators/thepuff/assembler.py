@@ -21,6 +21,7 @@ import numpy as np
 from core.generators.anchored.draw import Relation as Base
 from core.generators.anchored.params import AnchoredParams
 from core.generators.anchored.stubs import completed
+from core.generators.thepuff.pair_odds import degree_logs
 from core.generators.thepuff.snapshots import Layout, Relation
 from core.privacy.entropy import Generator as Rng
 from core.privacy.plan import CellKey
@@ -102,12 +103,16 @@ class Scores:
         return self._keys.get(cell, none)[0], self._counts.get(cell, none)[0]
 
 
-def assembled(scores: Scores, cells: Mapping[CellKey, Columns], rng: Rng) -> dict[CellKey, np.ndarray]:
+def assembled(
+    scores: Scores, cells: Mapping[CellKey, Columns], rng: Rng, *, keep_degrees: bool = False
+) -> dict[CellKey, np.ndarray]:
     """Sorted keys of every cell of the scored relations, as many as its paid count.
 
     ``cells`` hold the columns ``count``, ``source_degrees`` and ``target_degrees``, of which pairs are made
-    where the walks have too few. With ``once`` a pair that was seen at several steps goes to one of them, by
-    its counts. A relation that is functional over time is drawn from its degrees alone: its sources have one
+    where the walks have too few. With ``keep_degrees`` counts of pairs are weighed so that these degrees are
+    expected (:mod:`core.generators.thepuff.pair_odds`), and what chance leaves open is made from degrees too;
+    else counts alone decide. With ``once`` a pair that was seen at several steps goes to one of them, by its
+    counts. A relation that is functional over time is drawn from its degrees alone: its sources have one
     target each, over all steps. O(scored pairs log + edges).
     """
     found: dict[CellKey, np.ndarray] = {}
@@ -119,13 +124,18 @@ def assembled(scores: Scores, cells: Mapping[CellKey, Columns], rng: Rng) -> dic
             base = Base(scores.layout.shape(relation), AnchoredParams(evidence="none"))
             drawn = [base.draw(each, rng) for each in columns]
         else:
-            drawn = _relation(scores, relation, names, columns, rng)
+            drawn = _relation(scores, relation, names, columns, keep_degrees, rng)
         found.update(zip(names, drawn, strict=True))
     return found
 
 
 def _relation(
-    scores: Scores, relation: Relation, names: list[CellKey], columns: list[Columns], rng: Rng
+    scores: Scores,
+    relation: Relation,
+    names: list[CellKey],
+    columns: list[Columns],
+    keep_degrees: bool,
+    rng: Rng,
 ) -> list[np.ndarray]:
     shape, once = scores.layout.shape(relation), relation.declared.once
     seen = [scores.of(name) for name in names]
@@ -133,6 +143,12 @@ def _relation(
     keys = [each for each, _ in seen]
     if once:
         keys, values = _apart(keys, values)
+    if keep_degrees:
+        for i, own in enumerate(columns):
+            times = seen[i][1][np.searchsorted(seen[i][0], keys[i])]
+            sides = own["source_degrees"], own["target_degrees"]
+            weighed = values[i] + degree_logs(keys[i], times, *sides, shape)
+            keys[i], values[i] = keys[i][weighed > 0], weighed[weighed > 0]
     wanted = [int(each["count"][0]) for each in columns]
     drawn = [_largest(k, v, most) for k, v, most in zip(keys, values, wanted, strict=True)]
     used = np.sort(np.concatenate(drawn)) if once else None

