@@ -59,7 +59,7 @@ class Job(CreatedAt, Leased, Base):
 
     __tablename__ = "jobs"
     __table_args__ = (
-        UniqueConstraint("tenant", "idempotency_key"),
+        UniqueConstraint("idempotency_key", "tenant"),
         Index("ix_jobs_state_lease", "state", "lease_expires_at"),
         Index("ix_jobs_tenant_created", "tenant", "created_at"),
         Index("ix_jobs_started", "started_at", postgresql_where=text("started_at IS NOT NULL")),

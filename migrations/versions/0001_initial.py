@@ -232,7 +232,7 @@ def _jobs() -> None:
         _time("finished_at"),
         _created_at(),
         *_leased(),
-        sa.UniqueConstraint("tenant", "idempotency_key"),
+        sa.UniqueConstraint("idempotency_key", "tenant"),
         sa.Index("ix_jobs_state_lease", "state", "lease_expires_at"),
         sa.Index("ix_jobs_tenant_created", "tenant", "created_at"),
         sa.Index("ix_jobs_started", "started_at", postgresql_where=sa.text("started_at IS NOT NULL")),

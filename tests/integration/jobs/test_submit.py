@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import func, select
+from sqlalchemy.dialects import postgresql
 
 from core.datasets.models import Dataset
 from core.errors import (
@@ -28,6 +29,7 @@ from core.errors import (
 )
 from core.identity.models import Role
 from core.identity.service import Principal
+from core.jobs import repository
 from core.jobs.models import Job
 from core.outbox.models import OutboxMessage
 from core.settings import Settings
@@ -259,3 +261,14 @@ def test_archiving_cancels_waiting_jobs_and_a_repeat_still_finds_its_job(
     assert spent(services, job) == ("0", "0")
     with pytest.raises(DatasetNotReady):
         submit_job(services, principal, ask(dataset), "new")
+
+
+def test_a_key_is_looked_up_by_the_key_even_while_the_table_is_empty(services: Services) -> None:
+    """A plan that was made then and goes by the tenant would read all of a tenant's jobs, and be kept."""
+    query = repository._BY_KEY.compile(dialect=postgresql.dialect(paramstyle="numeric_dollar"))
+    with services.db.transaction() as session:
+        connection = session.connection()
+        connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
+        connection.exec_driver_sql("SET LOCAL enable_bitmapscan = off")
+        plan = connection.exec_driver_sql(f"EXPLAIN (GENERIC_PLAN) {query}").scalars().all()
+    assert any("jobs_idempotency_key" in line for line in plan), plan
