@@ -1,73 +1,41 @@
 """``python -m benchmarks.observability_check``: every panel and alert asked of a live service.
 
-Starts the embedded stack and a real Prometheus (``prometheus`` in the PATH) with the repository's rules,
-scraped every second; publishes two releases, has two jobs refused; then asks for every expression of every
-panel, alert and recorded figure over the time of the run, and for the ledger's view as the dashboards' role.
-Prints what was empty, and why. Exits 1 where a panel without a word for emptiness was empty, a metric is
-unknown to Prometheus, or an alert fired.
+Starts every process of docker-compose.yml (:mod:`benchmarks.stack`), with a real Prometheus (``prometheus``
+in the PATH) and the repository's rules; publishes two releases, has two jobs refused, downloads the releases
+from the S3 storage, and kills a job's worker until the job has failed. Then it asks for every expression of
+every panel, alert and recorded figure over the time of the run, and for the ledger's view as the dashboards'
+role. Prints what was empty, and how many series its selectors had. Exits 1 where a panel without a word for
+emptiness was empty, a metric is unknown to Prometheus, or other alerts fired than that of lost attempts.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
 import psycopg
-import yaml
-from sqlalchemy import make_url
 
 from api.client.errors import ProblemError
 from api.client.sdk import Graphveil
-from deploy.local.servers import free_port
-from deploy.local.stack import ROOT, Stack
+from benchmarks.campaign_scene import generator_of
+from benchmarks.compose_file import ROOT
+from benchmarks.stack import ComposeStack
+from tests.support.faults import alive, children_of, until
 from tests.support.promql import dashboards, filled, rules, selectors
 
 EXAMPLE = ROOT / "examples" / "us-flights"
 SETTLE_SECONDS = 12.0
-SCRAPED = "1s"
-
-
-@contextmanager
-def prometheus(stack: Stack, folder: Path) -> Iterator[httpx.Client]:
-    """A Prometheus that reads the stack, with the repository's rules."""
-    config = yaml.safe_load((ROOT / "deploy" / "prometheus" / "prometheus.yml").read_text())
-    port = free_port(9090)
-    at = {
-        "graphveil-api": stack.metrics_url,
-        "graphveil-exporter": stack.exporter_url,
-        "prometheus": f"http://127.0.0.1:{port}/metrics",
-    }
-    config["global"] = {"scrape_interval": SCRAPED, "scrape_timeout": SCRAPED, "evaluation_interval": SCRAPED}
-    config["rule_files"] = [str(ROOT / "deploy" / "prometheus" / "rules" / "*.yml")]
-    config["scrape_configs"] = [
-        {
-            "job_name": each["job_name"],
-            "static_configs": [{"targets": [httpx.URL(at[each["job_name"]]).netloc.decode()]}],
-        }
-        for each in config["scrape_configs"]
-    ]
-    file = folder / "prometheus.yml"
-    file.write_text(yaml.safe_dump(config))
-    command = ["prometheus", f"--config.file={file}", f"--storage.tsdb.path={folder / 'tsdb'}",
-               f"--web.listen-address=127.0.0.1:{port}"]  # fmt: skip
-    with (folder / "prometheus.log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log)
-        try:
-            with httpx.Client(base_url=f"http://127.0.0.1:{port}/api/v1", timeout=60) as client:
-                wait(lambda: _ups(client) == {"1"}, "all targets up")
-                yield client
-        finally:
-            process.terminate()
-            process.wait(timeout=30)
+FIRES = {"JobAttemptsLost"}
+"""What the lost attempts set off, and nothing else."""
 
 
 def wait(met: Callable[[], bool], what: str, seconds: float = 90.0) -> None:
@@ -88,8 +56,8 @@ def _ups(client: httpx.Client) -> set[str]:
     return {each["value"][1] for each in found} if len(found) == 3 else set()
 
 
-def publish(stack: Stack, folder: Path) -> None:
-    """Two releases, of two accounts, one of them with a delta; two refusals."""
+def publish(stack: ComposeStack, folder: Path) -> None:
+    """Two releases, of two accounts, one of them with a delta; report and files of each; two refusals."""
     schema = json.loads((EXAMPLE / "schema.json").read_text())
     with Graphveil(stack.url, stack.token) as service:
         datasets = []
@@ -107,10 +75,40 @@ def publish(stack: Stack, folder: Path) -> None:
             job = service.submit(dataset_id, epsilon="1", repeat=True)
             job = service.wait(job.id, timeout_seconds=240)
             print(f"job of {dataset_id}: {job.state}")
+            _fetch(service, job.id, folder)
             try:
                 service.submit(dataset_id, epsilon="100", repeat=True)
             except ProblemError as error:
                 print(f"refused, as it must be: {error}")
+
+
+def lose(stack: ComposeStack) -> None:
+    """A job has failed, because each of its attempts lost its worker: one alert is about that."""
+    with Graphveil(stack.url, stack.token) as service:
+        dataset_id = next(iter(service.datasets())).id
+        job = service.submit(dataset_id, epsilon="1", repeat=True)
+        for _ in range(stack.settings.max_attempts):
+            holder = until(lambda: _at_work(stack), seconds=300.0, what="a worker at the job")
+            os.kill(holder, signal.SIGKILL)
+            until(lambda holder=holder: not alive(holder), what="the end of the worker's process")
+        job = service.wait(job.id, timeout_seconds=300)
+        print(f"job of {dataset_id}, its workers killed: {job.state}, {job.reason}")
+
+
+def _at_work(stack: ComposeStack) -> int | None:
+    """The worker's process that makes a release now."""
+    found = (pid for pid in children_of(stack.processes["worker"].pid) if generator_of(pid, "release"))
+    return next(found, None)
+
+
+def _fetch(service: Graphveil, job_id: str, folder: Path) -> None:
+    """Report and files of the release are here, and are what the charge names."""
+    report = service.wait_report(job_id, timeout_seconds=240)
+    print(f"report: {report['public']['guarantee']['statement']}")
+    for artifact in service.artifacts(job_id):
+        if artifact.role == "artifact":
+            service.download(job_id, artifact.name, folder / artifact.name)
+            print(f"downloaded {artifact.name}: {artifact.size_bytes} bytes, digest as charged")
 
 
 def asked() -> Iterator[tuple[str, str, str, bool]]:
@@ -159,16 +157,18 @@ def check(client: httpx.Client, since: float) -> bool:
             good = False
             print(f"UNKNOWN {kind} {place}: {unknown}")
         if not found:
-            silent = [s.prettify() for s in selectors(query) if not series(client, s.prettify(), since)]
-            print(f"empty   {kind} {place}: without series: {', '.join(silent) or 'none; no match'}")
+            told = {s.prettify(): series(client, s.prettify(), since) for s in selectors(query)}
+            heard = ", ".join(f"{text}: {count}" for text, count in told.items())
+            print(f"empty   {kind} {place}: series of its selectors: {heard}")
             good &= may_be_empty
             if not may_be_empty:
                 print("        MAY NOT BE EMPTY")
     for kind, (full, empty) in counts.items():
         print(f"{kind}s with data: {full}, empty: {empty}")
     firing = client.get("/query", params={"query": 'ALERTS{alertstate="firing"}'}).json()["data"]["result"]
-    print("alerts that fire:", [each["metric"]["alertname"] for each in firing] or "none")
-    return good and not firing
+    names = {each["metric"]["alertname"] for each in firing}
+    print("alerts that fire:", sorted(names) or "none")
+    return good and names == FIRES
 
 
 def _family(name: str) -> str:
@@ -177,16 +177,12 @@ def _family(name: str) -> str:
     return name
 
 
-def check_view(stack: Stack) -> bool:
+def check_view(stack: ComposeStack) -> bool:
     """Whether the dashboards' role reads its view, with the panel's own SQL, and nothing else."""
-    url = make_url(stack.database_url).set(drivername="postgresql")
-    with psycopg.connect(url.render_as_string(hide_password=False)) as owner:
-        owner.execute((ROOT / "deploy" / "postgres" / "roles.sql").read_bytes())
+    with psycopg.connect(stack.superuser_url()) as owner:
         accounts = [row[0] for row in owner.execute("SELECT id FROM budget_accounts")]
     listed = ", ".join(f"'{account}'" for account in accounts)
-    with psycopg.connect(
-        url.set(username="graphveil_reader").render_as_string(hide_password=False)
-    ) as reader:
+    with psycopg.connect(stack.superuser_url("graphveil_reader")) as reader:
         for board in dashboards():
             for place, sql in _statements(board):
                 sql = sql.replace("$__timeFilter(created_at)", "created_at > now() - interval '1 hour'")
@@ -215,13 +211,19 @@ def main() -> int:
     if shutil.which("prometheus") is None:
         print("prometheus is not in the PATH (Debian: apt-get install prometheus)", file=sys.stderr)
         return 2
-    with tempfile.TemporaryDirectory(prefix="gv-watch-", dir="/tmp") as name:
+    with tempfile.TemporaryDirectory(prefix="gv-watch-", dir="/tmp", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        folder.chmod(0o755)
-        with Stack(folder / "stack") as stack, prometheus(stack, folder) as client:
+        folder.chmod(0o755)  # PostgreSQL may run under another user, which walks through it
+        with (
+            ComposeStack(folder / "stack", watched=True) as stack,
+            httpx.Client(base_url=stack.prometheus_url, timeout=60) as client,
+        ):
+            print("started:", ", ".join(stack.processes))
+            wait(lambda: _ups(client) == {"1"}, "all targets up")
             since = time.time()
             time.sleep(SETTLE_SECONDS)
             publish(stack, folder)
+            lose(stack)
             time.sleep(SETTLE_SECONDS)
             good = check(client, since)
             return 0 if check_view(stack) and good else 1

@@ -143,8 +143,13 @@ class World:
             for promise in promises(self.services)
             for each in check(self.services, promise).findings
         ]
-        if piece is None or piece.topic is not Topic.RUN:
-            return found
+        return found if piece is None else found + self.flaws_of(piece)
+
+    def flaws_of(self, piece: Piece) -> list[str]:
+        """What does not hold in a job's entries, files and digests."""
+        if piece.topic is not Topic.RUN:
+            return []
+        found = []
         kinds = self.entries(piece.subject_id)
         begun, ended = kinds.count("reserve"), len(kinds) - kinds.count("reserve")
         if kinds.count("charge") + kinds.count("forfeit") > 1:
