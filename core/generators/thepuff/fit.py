@@ -10,6 +10,7 @@ import numpy as np
 
 from core.generators._shared.counts import noisy_count
 from core.generators._shared.flipping import balanced_about
+from core.generators._shared.ticks import Ticks
 from core.generators.anchored.budget import is_static, shares
 from core.generators.anchored.degrees import summing_to
 from core.generators.anchored.draw import Relation as Base
@@ -25,7 +26,6 @@ from core.generators.thepuff.paid import KEYS, TRAINING, Paid, load
 from core.generators.thepuff.params import ThepuffParams
 from core.generators.thepuff.schedule import Settings, batches_an_epoch
 from core.generators.thepuff.snapshots import Layout, Snapshots, keys_of
-from core.generators.thepuff.ticks import Ticks
 from core.generators.thepuff.training import Trained, train
 from core.generators.thepuff.utility import Metered, Raw
 from core.privacy.entropy import Generator as Rng

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from core.generators._shared import tensor_files
 from core.generators._shared.model import StoredCells, edge_table, load_stored
+from core.generators._shared.ticks import Ticks
 from core.generators.anchored.draw import Relation as Base
 from core.generators.anchored.params import AnchoredParams
 from core.generators.base import Progress, Training
-from core.generators.thepuff import checkpoint
 from core.generators.thepuff.algorithm4 import assembled_as_published
 from core.generators.thepuff.assembler import Scores, assembled
 from core.generators.thepuff.collapse import Collapse, collapse_of
 from core.generators.thepuff.params import ThepuffParams
 from core.generators.thepuff.schedule import Settings
 from core.generators.thepuff.snapshots import Layout
-from core.generators.thepuff.ticks import Ticks
 from core.generators.thepuff.training import Trained
 from core.graphs.graph import Graph, NodeTable
 from core.privacy.entropy import Generator as Rng
@@ -121,14 +121,14 @@ class ThepuffModel(StoredCells):
             "notes": list(self.notes),
             "collapsed": self.collapsed,
         }
-        checkpoint.save(folder / WEIGHTS, self.trained.tensors(), facts)
+        tensor_files.save(folder / WEIGHTS, self.trained.tensors(), facts)
 
 
 def load(folder: Path, method: str) -> ThepuffModel:
     """The model that its ``save`` wrote; ValueError where its files contradict one another."""
     stored = load_stored(folder, method, ThepuffParams)
     assert isinstance(stored.params, ThepuffParams)
-    tensors, facts = checkpoint.load(folder / WEIGHTS)
+    tensors, facts = tensor_files.load(folder / WEIGHTS)
     trained = Trained.of(Settings(**facts["settings"]), tensors, facts["curves"])
     rest = tuple(facts["edge_types"]), trained, tuple(facts["notes"]), facts["collapsed"]
     return ThepuffModel(method, stored.schema, stored.nodes, stored.params, stored.cells, *rest)

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 from core.errors import InvalidInput
+from core.generators._shared import tensor_files
 from core.generators._shared.model import StoredCells, load_stored
-from core.generators.thepuff import checkpoint
 from core.generators.thepuff.params import ThepuffParams
 from core.generators.thepuff.snapshots import Layout, Snapshots
 from core.privacy.plan import CellKey
@@ -58,7 +58,7 @@ class Paid(StoredCells):
         super().save(folder / CELLS)
         ordered = [torch.from_numpy(self.keys[cell]) for cell in self.cells]
         facts = {"edge_types": list(self.edge_types), "seed": self.seed, "notes": list(self.notes)}
-        checkpoint.save(folder / KEYS, {str(at): keys for at, keys in enumerate(ordered)}, facts)
+        tensor_files.save(folder / KEYS, {str(at): keys for at, keys in enumerate(ordered)}, facts)
 
 
 def load(folder: Path, method: str) -> Paid:
@@ -71,7 +71,7 @@ def load(folder: Path, method: str) -> Paid:
         raise InvalidInput("the folder holds no training that can go on", field="checkpoint")
     stored = load_stored(folder / CELLS, method, ThepuffParams)
     assert isinstance(stored.params, ThepuffParams)
-    tensors, facts = checkpoint.load(folder / KEYS)
+    tensors, facts = tensor_files.load(folder / KEYS)
     keys = {cell: tensors[str(at)].numpy() for at, cell in enumerate(stored.cells)}
     rest = tuple(facts["edge_types"]), keys, facts["seed"], tuple(facts["notes"])
     return Paid(method, stored.schema, stored.nodes, stored.params, stored.cells, *rest)

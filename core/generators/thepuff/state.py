@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 from core.errors import InvalidInput
+from core.generators._shared import tensor_files as files
 from core.generators.base import Progress
-from core.generators.thepuff import checkpoint as files
 from core.generators.thepuff import utility as utilities
 from core.generators.thepuff.embedding import Candidates, Embedding, candidates, embed, type_weights
 from core.generators.thepuff.networks import Discriminator, Generator

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from core.generators._shared.ticks import TICKS, Ticks
 from core.generators.base import ClaimingGenerator, LearnedModel, PublicFacts, no_progress
 from core.generators.thepuff import GENERATOR
 from core.generators.thepuff.fit import settings_of
 from core.generators.thepuff.params import ThepuffParams
-from core.generators.thepuff.ticks import TICKS, Ticks
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.privacy.entropy import public_generator

@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from core.errors import InvalidInput
+from core.generators._shared import tensor_files
 from core.generators.base import PublicFacts, no_progress
-from core.generators.thepuff import GENERATOR, checkpoint, training
+from core.generators.thepuff import GENERATOR, training
 from core.generators.thepuff.paid import KEYS, TRAINING, load
 from core.generators.thepuff.params import ThepuffParams
 from core.graphs.graph import EdgeTable, Graph, NodeTable
@@ -70,7 +71,7 @@ def test_a_fit_cut_short_goes_on_without_the_graph(given, tmp_path):
     paid = load(folder, "thepuff")
     model = GENERATOR.resume(folder, no_progress)
     assert len(model.training().curves["generator"]) == 10
-    assert len(checkpoint.load(folder / TRAINING)[1]["curves"]["generator"]) == 10
+    assert len(tensor_files.load(folder / TRAINING)[1]["curves"]["generator"]) == 10
     for cell, columns in paid.cells.items():
         for name, column in columns.items():
             assert np.array_equal(model.cells[cell][name], column)
@@ -89,7 +90,7 @@ def test_the_weights_are_those_of_a_fit_that_was_not_cut_short(tmp_path):
             shutil.copytree(folder, early)
 
     whole = fitted(progress, folder)
-    assert checkpoint.load(early / TRAINING)[1]["done"] == 6
+    assert tensor_files.load(early / TRAINING)[1]["done"] == 6
     model = GENERATOR.resume(early, no_progress)
     assert same(whole.trained.tensors(), model.trained.tensors())
     assert whole.training().curves == model.training().curves

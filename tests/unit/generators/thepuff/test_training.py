@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from core.errors import InvalidInput
-from core.generators.thepuff import checkpoint, schedule, training, utility
+from core.generators._shared import tensor_files
+from core.generators.thepuff import schedule, training, utility
 from core.privacy.entropy import public_generator
 from tests.support import thepuff_toys as toys
 
@@ -52,8 +53,8 @@ def test_the_same_state_of_the_generator_draws_the_same_walks(trained):
 
 
 def test_a_saved_model_draws_the_same_walks(trained, tmp_path):
-    checkpoint.save(tmp_path / "weights.safetensors", trained.tensors(), {"curves": dict(trained.curves)})
-    tensors, facts = checkpoint.load(tmp_path / "weights.safetensors")
+    tensor_files.save(tmp_path / "weights.safetensors", trained.tensors(), {"curves": dict(trained.curves)})
+    tensors, facts = tensor_files.load(tmp_path / "weights.safetensors")
     again = training.Trained.of(SETTINGS, tensors, facts["curves"])
     assert np.array_equal(
         again.generate(100, public_generator(2))[1], trained.generate(100, public_generator(2))[1]
@@ -86,7 +87,7 @@ def test_a_training_cut_short_goes_on_to_the_same_weights(trained, monkeypatch, 
         training.train(
             SNAPSHOTS, SETTINGS, 1, utility=utility.Raw(ORIGINAL, 3), progress=progress, checkpoint=path
         )
-    assert checkpoint.load(path)[1]["done"] == 4
+    assert tensor_files.load(path)[1]["done"] == 4
     assert [file.name for file in path.parent.iterdir()] == ["state.safetensors"]
 
     def refused(**facts):

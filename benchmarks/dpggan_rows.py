@@ -1,0 +1,112 @@
+"""What DPGGAN's benchmarks release: the rows of their tables, and one synthetic graph of a row."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from benchmarks.graphs import static_graph
+from core.evaluation.view import UndirectedView
+from core.generators.base import FittedModel, PublicFacts, no_progress
+from core.generators.registry import get
+from core.graphs.graph import EdgeTable, Graph
+from core.privacy.entropy import noise_generator
+from core.privacy.meter import MemoryRecorder, Meter
+from core.privacy.private_graph import PrivateGraph
+from core.privacy.units import Unit
+
+DELTA_ATTO = 10**13
+
+
+@dataclass(frozen=True)
+class Row:
+    """A method and its parameters; ``delta`` where the plan needs one."""
+
+    method: str
+    parameters: dict[str, Any] = field(default_factory=dict)
+    delta: bool = False
+
+
+SGD = {"learn": "link-sgd"}
+ALONE = SGD | {"frame": False, "frame_share": 0.1}
+ROWS: dict[str, Row] = {
+    "dpggan": Row("dpggan", delta=True),
+    "dpggan, statistics": Row("dpggan", {"learn": "off"}),
+    "dpggan, noisy graph": Row("dpggan", {"learn": "evidence"}),
+    "dpggan, learned": Row("dpggan", SGD, delta=True),
+    "dpggan, learned, networks": Row("dpggan", SGD | {"inputs": "networks"}, delta=True),
+    "dpggan, learned alone": Row("dpggan", ALONE | {"hat_share": 0.8}, delta=True),
+    "dpggan, paper's decoder alone": Row(
+        "dpggan", ALONE | {"hat_share": 0.3, "inputs": "networks", "decoder": "mlp"}, delta=True
+    ),
+    "dpgvae, paper's decoder alone": Row(
+        "dpgvae", ALONE | {"hat_share": 0.3, "inputs": "networks", "decoder": "mlp"}, delta=True
+    ),
+    "degree_triangle": Row("degree_triangle"),
+    "edgerand": Row("edgerand"),
+    "psgraph": Row("psgraph"),
+    "tmf": Row("tmf"),
+    "dpggan, variant paper": Row("dpggan", {"variant": "paper"}),
+    "paper, from its encoder": Row("dpggan", {"variant": "paper", "latent": "encoder"}),
+}
+# Rows that know no epsilon, and claim nothing.
+FREE: dict[str, Row | None] = {
+    "gnm": None,
+    "configuration": None,
+    "gvae": Row("gvae"),
+    "ggan": Row("ggan"),
+}
+
+
+def fitted(row: Row, graph: Graph, epsilon: float) -> FittedModel:
+    """The row's model under unit edge. A method without a guarantee does not look at ``epsilon``."""
+    generator = get(row.method)
+    extra = {"claimed_epsilon": epsilon} if row.parameters.get("variant") == "paper" else {}
+    params = generator.Params.model_validate(row.parameters | extra)
+    delta = DELTA_ATTO if row.delta else 0
+    facts = PublicFacts(graph.schema, Unit.EDGE, None, round((epsilon or 1) * 1e9), delta, ("edge",))
+    plan = generator.plan(params, facts)
+    return generator.fit(PrivateGraph(graph, Meter(plan, MemoryRecorder())), plan, params, no_progress)
+
+
+def release(label: str, graph: Graph, epsilon: float) -> tuple[Graph, float, float]:
+    """One synthetic graph, and the CPU seconds of its fit and of its draw."""
+    row = ROWS.get(label) or FREE[label]
+    started = time.process_time()
+    if row is None:
+        synthetic = PLAIN[label](graph, noise_generator())
+        return synthetic, 0.0, time.process_time() - started
+    model = fitted(row, graph, epsilon)
+    done = time.process_time()
+    synthetic = model.sample(noise_generator(), no_progress)
+    return synthetic, done - started, time.process_time() - done
+
+
+def view(graph: Graph) -> UndirectedView:
+    """The graph's only relation."""
+    return UndirectedView.of(graph.cell("edge", None))
+
+
+def gnm(graph: Graph, rng: np.random.Generator) -> Graph:
+    """Uniform over the graphs with as many edges. Reads the true number of edges."""
+    n = graph.nodes["node"].count
+    u, v = np.triu_indices(n, 1)
+    chosen = rng.choice(len(u), graph.edges["edge"].count, replace=False)
+    return static_graph(n, EdgeTable(u[chosen], v[chosen]))
+
+
+def configuration(graph: Graph, rng: np.random.Generator) -> Graph:
+    """Stubs of the true degrees matched at random, loops and repeated pairs dropped. Reads the degrees."""
+    degrees = view(graph).degrees
+    drawn = nx.Graph(nx.configuration_model(degrees.tolist(), seed=int(rng.integers(2**31))))
+    drawn.remove_edges_from(nx.selfloop_edges(drawn))
+    ends = np.array(sorted(drawn.edges), dtype=np.int64).reshape(-1, 2)
+    return static_graph(len(degrees), EdgeTable(ends[:, 0], ends[:, 1]))
+
+
+PLAIN: dict[str, Callable[[Graph, np.random.Generator], Graph]] = {"gnm": gnm, "configuration": configuration}

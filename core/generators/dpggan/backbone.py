@@ -1,0 +1,142 @@
+"""GVAE and GGAN: an encoder, a decoder and, for GGAN, a discriminator, trained on a graph that may be read.
+
+That is a noisy graph in the sound variants, so that all of it is post-processing; or the original, under no
+guarantee. The reconstruction loss is the cross entropy of links against all pairs; GGAN adds the distance
+between the discriminator's views of the graph and of the generated one, and the generator's share of the
+adversarial loss (Eq. 6 in its form that does not saturate). Every step has the same public schedule; nothing
+stops early.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+from torch.nn import functional
+
+from core.generators.dpggan.networks import Decoder, Discriminator, Encoder, Smoothed
+from core.generators.dpggan.union import Union, partition
+
+LEARNING_RATE = 0.02
+PRIOR_WEIGHT = 0.001
+GENERATED_PAIRS = 2**15
+"""Pairs of a generated graph that the discriminator sees, besides the edges of the true one; at most."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """How much the adversarial parts count; both 0 for a GVAE."""
+
+    structure: float = 0.0
+    adversarial: float = 0.0
+
+    @property
+    def discriminates(self) -> bool:
+        return self.structure > 0 or self.adversarial > 0
+
+
+@dataclass(frozen=True)
+class Backbone:
+    """Latent means and log standard deviations (nodes, LATENT), the decoder, and curves by name."""
+
+    mean: torch.Tensor
+    spread: torch.Tensor
+    decoder: Decoder
+    curves: dict[str, list[float]] = field(default_factory=dict)
+
+
+def trained(
+    union: Union,
+    weights: Weights,
+    steps: int,
+    place: torch.device,
+    tick: Callable[[int], None],
+    features: torch.Tensor | None = None,
+) -> Backbone:
+    """The networks after ``steps`` steps on what ``union`` may read; torch draws from its own state.
+
+    ``features``: the encoder's node inputs (nodes, d); one-hot without them.
+
+    O(steps * (edges + pairs looked at) * width).
+    """
+    encoder, decoder = Encoder(union.nodes, features).to(place), Decoder().to(place)
+    graph, u, v = union.links(place)
+    smoothed = Smoothed(u, v, union.nodes)
+    priors = torch.from_numpy(union.priors()).float().to(place)
+    optimiser = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=LEARNING_RATE)
+    rival = Rival(union, weights, smoothed, (graph, u, v), place) if weights.discriminates else None
+    curves: dict[str, list[float]] = {"reconstruction": []}
+    edges = max(len(u), 1)
+    for done in range(steps):
+        mean, spread = encoder(smoothed)
+        latent = mean + torch.randn_like(mean) * spread.exp()
+        rows, offsets = decoder.rows(latent), priors + decoder.offset
+        free, _ = partition(union, rows, rows, offsets)
+        rebuilt = (free - ((rows[u] * rows[v]).sum(-1) + offsets[graph]).sum()) / edges
+        divergence = 0.5 * (mean**2 + (2 * spread).exp() - 2 * spread - 1).sum(1).mean()
+        loss = rebuilt + PRIOR_WEIGHT * divergence
+        if rival is not None:
+            loss = loss + rival.loss(rows, offsets)
+        optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        optimiser.step()
+        curves["reconstruction"].append(float(rebuilt.detach()))
+        tick(done + 1)
+    if rival is not None:
+        curves["discriminator"] = rival.curve
+    with torch.no_grad():
+        mean, spread = encoder(smoothed)
+    return Backbone(mean, spread, decoder, curves)
+
+
+def untrained(mean: torch.Tensor, place: torch.device) -> Backbone:
+    """The latent vectors ``mean`` (nodes, LATENT) as they are, and a decoder that has learned nothing."""
+    mean = mean.to(place)
+    return Backbone(mean, torch.full_like(mean, -torch.inf), Decoder().to(place))
+
+
+class Rival:
+    """The discriminator, and what it tells the generator. It learns a step whenever it is asked."""
+
+    def __init__(
+        self,
+        union: Union,
+        weights: Weights,
+        smoothed: Smoothed,
+        links: tuple[torch.Tensor, torch.Tensor, torch.Tensor],
+        place: torch.device,
+    ) -> None:
+        self.union, self.weights, self.smoothed, self.links = union, weights, smoothed, links
+        self.network, self.place = Discriminator(union.nodes).to(place), place
+        self.optimiser = torch.optim.Adam(self.network.parameters(), lr=LEARNING_RATE)
+        self.count = min(GENERATED_PAIRS, int(4 * union.nodes + 4 * len(links[0])))
+        self.curve: list[float] = []
+
+    def loss(self, rows: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
+        """What the generator pays for being told apart; the discriminator has learned one step before."""
+        u, v, weight = self._generated(rows, offsets)
+        real, fake = self.network.known(self.smoothed), self.network.soft(u, v, weight.detach())
+        own = functional.softplus(-self.network.judge(real)) + functional.softplus(self.network.judge(fake))
+        self.optimiser.zero_grad(set_to_none=True)
+        own.sum().backward()
+        self.optimiser.step()
+        self.curve.append(float(own.detach()))
+        with torch.no_grad():
+            real = self.network.known(self.smoothed)
+        fake = self.network.soft(u, v, weight)
+        told = functional.softplus(-self.network.judge(fake)).sum()
+        distance = (fake - real).square().sum() / real.square().sum().clamp(min=1e-6)
+        return self.weights.structure * distance + self.weights.adversarial * told
+
+    def _generated(
+        self, rows: torch.Tensor, offsets: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """A' on a set of pairs: the graph's own edges, and uniform pairs that stand for all others."""
+        graph, u, v = self.union.sampled(self.count, self.place)
+        graph, u, v = (torch.cat([a, b]) for a, b in zip(self.links, (graph, u, v), strict=True))
+        weight = torch.sigmoid((rows[u] * rows[v]).sum(-1) + offsets[graph])
+        others = float(self.union.pairs.sum()) - len(self.links[0])
+        scale = torch.ones_like(weight)
+        scale[len(self.links[0]) :] = max(others, 1.0) / self.count
+        return u, v, weight * scale

@@ -1,0 +1,75 @@
+"""What the sound variant reads, and what it learns from that."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.generators._shared.counts import noisy_count
+from core.generators._shared.flipping import balanced_about
+from core.generators.anchored.evidence import flips_column
+from core.generators.base import Progress
+from core.generators.degree_triangle import draw as degree_triangle
+from core.generators.dpggan.budget import Granted, granted
+from core.generators.dpggan.model import LinkModel
+from core.generators.dpggan.params import LinkParams
+from core.privacy.entropy import Generator as Rng
+from core.privacy.entropy import noise_generator
+from core.privacy.plan import CellKey, PrivacyPlan
+
+if TYPE_CHECKING:
+    from core.generators._shared.percell import Columns
+    from core.privacy.private_graph import PrivateGraph
+
+
+def fit_sound(
+    method: str,
+    graph: PrivateGraph,
+    plan: PrivacyPlan,
+    params: LinkParams,
+    progress: Progress,
+    checkpoint: Path | None = None,
+) -> LinkModel:
+    """The model of variant sound, at the plan's cost at most.
+
+    Read are: what ``degree_triangle`` reads, or the number of edges; every slot by a coin; and edges by
+    DP-SGD. All else follows from these answers and from public facts.
+    """
+    grants, rng = granted(plan), noise_generator()
+    cells: dict[CellKey, Columns] = {}
+    for done, key in enumerate(grants.frame):
+        progress("read", done, len(grants.frame))
+        cells[key] = _read(graph, key, grants, params, rng)
+    progress("read", len(grants.frame), len(grants.frame))
+    counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
+    model = LinkModel(method, graph.schema, counts, params, cells)
+    if grants.training is None:
+        return model
+    from core.generators.dpggan.training import learned
+
+    return learned(model, partial(graph.dp_sgd, grants.training), grants.training, rng, progress, checkpoint)
+
+
+def _read(
+    graph: PrivateGraph, key: CellKey, grants: Granted, params: LinkParams, rng: Rng
+) -> dict[str, np.ndarray]:
+    """The columns of one relation: the frame or the number of edges, and the noisy graph."""
+    name, step = key
+    cell = graph.cell(name, step)
+    nodes = cell.shape.source_count
+    columns: dict[str, np.ndarray] = {}
+    if params.frame:
+        columns |= degree_triangle.fit(cell, nodes, grants.frame[key], params, rng)
+        edges = round(float(columns["degrees"].sum()) / 2)
+    else:
+        edges = noisy_count(cell, grants.frame[key])
+    columns["count"] = np.array([edges], dtype=np.int64)
+    if key in grants.hat:
+        flipped = balanced_about(cell, edges, grants.hat[key])
+        source, target = flipped.ends
+        columns["y"] = source * cell.shape.target_count + target
+        columns["flips"] = flips_column(flipped.flips)
+    return columns

@@ -1,0 +1,116 @@
+"""The interface of ``dpggan`` and ``dpgvae``, with and without a discriminator, and of their backbones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from core import errors
+from core.generators.base import Assurance, Claimed, GraphKinds, Progress, PublicFacts, require_accepted
+from core.generators.dpggan import paper
+from core.generators.dpggan.budget import make_plan
+from core.generators.dpggan.params import BackboneParams, LinkParams
+from core.privacy.plan import GuaranteeKind, PrivacyPlan
+from core.privacy.units import Unit
+
+if TYPE_CHECKING:
+    from core.generators.dpggan.model import LinkModel
+    from core.privacy.private_graph import PrivateGraph
+
+
+class LinkMethod:
+    """Base of both; see the package for what they read and why that is sound."""
+
+    name: str
+    title: str
+    summary: str
+    assurance: Assurance = "experimental"
+    Params: type[LinkParams] = LinkParams
+    accepts = GraphKinds(static=True, heterogeneous=True)
+    units = frozenset({Unit.EDGE})
+    kinds = frozenset({GuaranteeKind.PURE, GuaranteeKind.APPROXIMATE, GuaranteeKind.NONE})
+
+    def plan(self, params: Any, public: PublicFacts) -> PrivacyPlan:
+        """As :mod:`core.generators.dpggan.budget` divides it; variant paper is one unprotected access."""
+        require_accepted(self, public)
+        if params.variant == "paper":
+            return paper.unprotected_plan(self.name, public, paper.REASON)
+        return make_plan(self.name, params, public)
+
+    def claim(self, params: Any, public: PublicFacts) -> Claimed | None:
+        """What the paper claims for its own form; None for ours, whose guarantee is computed."""
+        return paper.claim_of(params.claimed_epsilon) if params.variant == "paper" else None
+
+    def fit(
+        self,
+        graph: PrivateGraph,
+        plan: PrivacyPlan,
+        params: Any,
+        progress: Progress,
+        checkpoint: Path | None = None,
+    ) -> LinkModel:
+        """The fitted model, at the plan's cost.
+
+        With ``checkpoint``, an empty folder, :meth:`resume` can go on with a sound fit that was cut short
+        after its last read.
+        """
+        if params.variant == "paper":
+            from core.generators.dpggan.raw import fit_paper
+
+            return fit_paper(self.name, graph, params, progress)
+        from core.generators.dpggan.fit import fit_sound
+
+        if checkpoint is not None and checkpoint.exists() and any(checkpoint.iterdir()):
+            raise errors.InvalidInput("a checkpoint begins in an empty folder", field="checkpoint")
+        return fit_sound(self.name, graph, plan, params, progress, checkpoint)
+
+    def resume(self, checkpoint: Path, progress: Progress) -> LinkModel:
+        """The model of a fit that kept its state in ``checkpoint``, where all that it reads had been read.
+
+        It takes no graph. Raises InvalidInput where there is no such state. On a CPU the weights are those
+        of a fit that was not cut short, bit for bit.
+        """
+        from core.generators.dpggan.model import WEIGHTS, facts_of, load
+        from core.generators.dpggan.training import finished
+
+        if not (checkpoint / WEIGHTS).exists():
+            raise errors.InvalidInput("the folder holds no training that can go on", field="checkpoint")
+        facts = facts_of(checkpoint)
+        begun = load(checkpoint, self.name, self.Params)
+        return finished(begun, facts["seed"], facts["deviation"], progress)
+
+    def load(self, folder: Path) -> LinkModel:
+        """The model that its ``save`` wrote."""
+        from core.generators.dpggan.model import load
+
+        return load(folder, self.name, self.Params)
+
+
+class BackboneMethod:
+    """Base of ``gvae`` and ``ggan``: the networks on the raw graph, under no guarantee."""
+
+    name: str
+    title: str
+    summary: str
+    assurance: Assurance = "experimental"
+    Params: type[BackboneParams] = BackboneParams
+    accepts = GraphKinds(static=True, heterogeneous=True)
+    units = frozenset({Unit.EDGE})
+    kinds = frozenset({GuaranteeKind.NONE})
+
+    def plan(self, params: Any, public: PublicFacts) -> PrivacyPlan:
+        """One unprotected access to the whole graph."""
+        require_accepted(self, public)
+        return paper.unprotected_plan(self.name, public, paper.BACKBONE_REASON)
+
+    def fit(self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> LinkModel:
+        """The fitted model; the raw graph's edges go into it."""
+        from core.generators.dpggan.raw import fit_backbone
+
+        return fit_backbone(self.name, graph, params, progress)
+
+    def load(self, folder: Path) -> LinkModel:
+        """The model that its ``save`` wrote."""
+        from core.generators.dpggan.model import load
+
+        return load(folder, self.name, self.Params)

@@ -1,0 +1,123 @@
+"""The fitted model of ``dpggan`` and its relatives: what was paid for in every relation, and scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from core.generators._shared.model import StoredCells, edge_table, load_stored
+from core.generators.base import Parameters, Progress, Training
+from core.generators.dpggan.draw import Scores, draw, largest
+from core.graphs.graph import Graph, NodeTable
+from core.privacy.entropy import Generator as Rng
+from core.privacy.plan import CellKey
+from core.privacy.queries import Shape
+
+if TYPE_CHECKING:
+    import torch
+
+    from core.generators.dpggan.params import LinkParams
+
+WEIGHTS = "weights.safetensors"
+
+
+@dataclass(frozen=True)
+class LinkModel(StoredCells):
+    """Paid-for output only in variant sound.
+
+    Cells have the columns of ``degree_triangle`` (or ``count`` alone), ``y`` and ``flips``: the noisy graph.
+    ``weights``: by "<group>.<name>", where group numbers the trainings; ``groups``: the relations of each.
+    """
+
+    params: LinkParams
+    groups: tuple[tuple[str, ...], ...] = ()
+    weights: Mapping[str, torch.Tensor] = field(default_factory=dict)
+    curves: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def training(self) -> Training:
+        """The curves of what was learned, and what a reader should know."""
+        return Training(self.curves, self.notes)
+
+    def shape(self, edge_type: str) -> Shape:
+        """The public shape of a relation's cell."""
+        relation = self.schema.edge_type(edge_type)
+        return Shape(relation, self.nodes[relation.source], self.nodes[relation.target])
+
+    def sample(self, rng: Rng, progress: Progress) -> Graph:
+        """One synthetic graph over the same universe, nodes aligned by index and without ids.
+
+        The same ``rng`` state gives the same graph.
+        """
+        scores = self._scores(rng)
+        edges = {}
+        for done, ((name, step), columns) in enumerate(self.cells.items()):
+            progress("sample", done, len(self.cells))
+            shape = self.shape(name)
+            own = scores.get((name, step))
+            if own is not None and getattr(self.params, "variant", None) == "paper":
+                keys = largest(own, shape.source_count, int(columns["count"][0]))
+            else:
+                keys = draw(columns, shape, self.params, own, rng)
+            edges[name] = edge_table([(step, keys)], shape.target_count)
+        progress("sample", len(self.cells), len(self.cells))
+        return Graph.build(self.schema, {name: NodeTable(size) for name, size in self.nodes.items()}, edges)
+
+    def _scores(self, rng: Rng) -> dict[CellKey, Scores]:
+        """Every relation's rows, drawn anew where they are random."""
+        if not self.groups:
+            return {}
+        from core.generators.dpggan.scores import scores_of
+
+        found: dict[CellKey, Scores] = {}
+        for number, names in enumerate(self.groups):
+            prefix = f"{number}."
+            weights = {k[len(prefix) :]: v for k, v in self.weights.items() if k.startswith(prefix)}
+            left, right = scores_of(weights, rng)
+            ends = np.cumsum([self.shape(name).source_count for name in names])[:-1]
+            for name, a, b in zip(names, np.split(left, ends), np.split(right, ends), strict=True):
+                found[name, None] = a, b
+        return found
+
+    def save(self, folder: Path, facts: Mapping[str, Any] | None = None) -> None:
+        """``folder`` holds the model, and JSON-able ``facts``; :func:`load` gives back an equal one."""
+        from core.generators._shared import tensor_files
+
+        super().save(folder)
+        known = {
+            **(facts or {}),
+            "groups": [list(names) for names in self.groups],
+            "curves": {name: list(values) for name, values in self.curves.items()},
+            "notes": list(self.notes),
+        }
+        tensor_files.save(folder / WEIGHTS, self.weights, known)
+
+
+def facts_of(folder: Path) -> dict[str, Any]:
+    """The facts that a model was saved with."""
+    from core.generators._shared import tensor_files
+
+    return tensor_files.load(folder / WEIGHTS)[1]
+
+
+def load(folder: Path, method: str, params: type[Parameters]) -> LinkModel:
+    """The model that its ``save`` wrote; ValueError where its files contradict one another."""
+    from core.generators._shared import tensor_files
+
+    stored = load_stored(folder, method, params)
+    tensors, facts = tensor_files.load(folder / WEIGHTS)
+    return LinkModel(
+        method,
+        stored.schema,
+        stored.nodes,
+        stored.params,  # type: ignore[arg-type]
+        stored.cells,
+        tuple(tuple(names) for names in facts["groups"]),
+        tensors,
+        {name: tuple(values) for name, values in facts["curves"].items()},
+        tuple(facts["notes"]),
+    )

@@ -1,0 +1,129 @@
+"""The networks of DPGGAN: a graph encoder, a decoder of links, and a discriminator of whole graphs.
+
+Sizes are the paper's: two-layer GCNs of 32 and 16, two-layer decoders. Where node inputs are one-hot, the
+first layer of a GCN is a table with a row for each node.
+Sources: Yang et al., IJCAI 2021; Kipf and Welling, 2016 and 2017.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import nn
+
+HIDDEN, LATENT = 32, 16
+DENSE_NODES = 512
+"""Up to so many nodes a GCN's matrix is stored whole: faster than a sparse one."""
+WIDEST, START = 2.0, -3.0
+"""Log standard deviations of latent vectors: the largest, and about what they begin with."""
+
+
+class Smoothed:
+    """D^-1/2 (A + I) D^-1/2 of an undirected graph, ready to be multiplied; symmetric."""
+
+    def __init__(self, u: torch.Tensor, v: torch.Tensor, nodes: int) -> None:
+        place, loops = u.device, torch.arange(nodes, device=u.device)
+        row, column = torch.cat([u, v, loops]), torch.cat([v, u, loops])
+        scale = torch.bincount(row, minlength=nodes).to(torch.float32).rsqrt()
+        value = scale[row] * scale[column]
+        if nodes <= DENSE_NODES:
+            self.matrix = torch.zeros(nodes, nodes, device=place)
+            self.matrix[row, column] = value
+            return
+        matrix = torch.sparse_coo_tensor(
+            torch.stack([row, column]), value, (nodes, nodes), check_invariants=False
+        )
+        self.matrix = matrix.coalesce()
+
+    def __matmul__(self, values: torch.Tensor) -> torch.Tensor:
+        found: torch.Tensor = _Product.apply(self.matrix, values)
+        return found
+
+
+class _Product(torch.autograd.Function):
+    """A product with a constant symmetric matrix, whose gradient is the same product."""
+
+    @staticmethod
+    def forward(ctx, matrix, values):
+        ctx.matrix = matrix
+        return matrix @ values
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return None, ctx.matrix @ gradient.contiguous()
+
+
+class Encoder(nn.Module):
+    """Means and log standard deviations of latent vectors; both GCNs share their first layer.
+
+    ``features`` (nodes, d): node inputs, public or paid for; without them inputs are one-hot.
+    """
+
+    def __init__(self, nodes: int, features: torch.Tensor | None = None) -> None:
+        super().__init__()
+        self.features = features
+        rows = nodes if features is None else features.shape[1]
+        self.table = nn.Parameter(torch.randn(rows, HIDDEN) / math.sqrt(HIDDEN))
+        self.mean = nn.Linear(HIDDEN, LATENT, bias=False)
+        self.spread = nn.Linear(HIDDEN, LATENT, bias=False)
+
+    def forward(self, graph: Smoothed, at: torch.Tensor | None = None) -> tuple[torch.Tensor, torch.Tensor]:
+        """(nodes, LATENT) means and log standard deviations; ``at``: the nodes that ``graph`` has, or all."""
+        table = self.table if self.features is None else self.features @ self.table
+        hidden = torch.relu(graph @ (table if at is None else table[at]))
+        both = graph @ torch.cat([self.mean(hidden), self.spread(hidden)], 1)
+        mean, spread = both.split(LATENT, 1)
+        return mean, (spread + START).clamp(max=WIDEST)
+
+
+class Decoder(nn.Module):
+    """f of Eq. 3; two nodes' logit is the scaled product of their rows, plus one offset for all pairs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(LATENT, HIDDEN)
+        self.second = nn.Linear(HIDDEN, HIDDEN)
+        self.offset = nn.Parameter(torch.zeros(()))
+
+    def rows(self, latent: torch.Tensor) -> torch.Tensor:
+        """(..., HIDDEN): rows whose product with one another is a logit less the offset."""
+        scaled: torch.Tensor = self.second(torch.relu(self.first(latent))) / HIDDEN**0.25
+        return scaled
+
+    def forward(self, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+        """(...) logits of pairs."""
+        one, other = self.rows(torch.stack([left, right]))
+        return (one * other).sum(-1) + self.offset
+
+
+class Discriminator(nn.Module):
+    """g' and f': a GCN, the mean of its nodes' rows, and a feed-forward network on that mean."""
+
+    def __init__(self, nodes: int) -> None:
+        super().__init__()
+        self.table = nn.Parameter(torch.randn(nodes, HIDDEN) / math.sqrt(HIDDEN))
+        self.second = nn.Linear(HIDDEN, LATENT, bias=False)
+        self.judge = nn.Sequential(nn.Linear(LATENT, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, 1))
+
+    def known(self, graph: Smoothed, at: torch.Tensor | None = None) -> torch.Tensor:
+        """g' of a graph, of the nodes ``at`` or of all; (LATENT,)."""
+        table = self.table if at is None else self.table[at]
+        return (graph @ self.second(torch.relu(graph @ table))).mean(0)
+
+    def soft(
+        self, u: torch.Tensor, v: torch.Tensor, weight: torch.Tensor, at: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        """g' of a graph whose edges have weights, with gradient through them; (LATENT,)."""
+        table = self.table if at is None else self.table[at]
+        nodes = len(table)
+        degree = torch.ones(nodes, device=weight.device).index_add(0, u, weight).index_add(0, v, weight)
+        scale = degree.rsqrt().unsqueeze(1)
+        hidden = torch.relu(_spread(table * scale, u, v, weight) * scale)
+        return (_spread(self.second(hidden) * scale, u, v, weight) * scale).mean(0)
+
+
+def _spread(values: torch.Tensor, u: torch.Tensor, v: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    """(A + I) values of a weighted edge list."""
+    each = weight.unsqueeze(1)
+    return values.index_add(0, u, each * values[v]).index_add(0, v, each * values[u])

@@ -1,0 +1,97 @@
+"""Several graphs side by side, as one: what a joint training runs on; a single graph is the simplest case."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+
+EXACT_PAIRS = 2000 * 1999 // 2
+"""Up to so many pairs inside the graphs, all of them are looked at; beyond, uniform ones."""
+SAMPLED_PAIRS = 2**16
+
+
+@dataclass(frozen=True)
+class Union:
+    """Graphs of ``sizes`` nodes; the nodes of each follow those of the one before.
+
+    ``edges``: how many edges each is said to have, at least 1. ``keys``: sorted ``low * size + high`` of what
+    may be read of each graph: of a noisy one, or under no guarantee.
+    """
+
+    sizes: tuple[int, ...]
+    edges: tuple[int, ...]
+    keys: tuple[np.ndarray, ...]
+
+    @cached_property
+    def offsets(self) -> np.ndarray:
+        """The first node of each graph, and past the last one."""
+        return np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
+
+    @property
+    def nodes(self) -> int:
+        return int(self.offsets[-1])
+
+    @cached_property
+    def pairs(self) -> np.ndarray:
+        """How many pairs of nodes each graph has; float64."""
+        size = np.array(self.sizes, dtype=np.float64)
+        return np.asarray(size * (size - 1) / 2)
+
+    @property
+    def exact(self) -> bool:
+        """Whether all pairs are looked at."""
+        return bool(self.pairs.sum() <= EXACT_PAIRS)
+
+    def priors(self) -> np.ndarray:
+        """The log odds of an edge in each graph, by its number of edges; (graphs,)."""
+        share = np.clip(np.array(self.edges) / np.maximum(self.pairs, 1), 1e-9, 1 - 1e-6)
+        return np.asarray(np.log(share) - np.log1p(-share))
+
+    def links(self, place: torch.device) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """(graph, u, v) of every edge that may be read, int64, nodes numbered across the graphs."""
+        parts = [np.stack(np.divmod(keys, size)) for keys, size in zip(self.keys, self.sizes, strict=True)]
+        graph = np.repeat(np.arange(len(parts)), [part.shape[1] for part in parts])
+        ends = np.concatenate(parts, axis=1) + self.offsets[graph]
+        return tuple(torch.from_numpy(each).to(place) for each in (graph, *ends))  # type: ignore[return-value]
+
+    def sampled(self, count: int, place: torch.device) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """(graph, u, v) of ``count`` uniform pairs inside the graphs, drawn by torch."""
+        if not self.pairs.any():
+            count = 0
+        chance = torch.from_numpy(np.maximum(self.pairs, np.finfo(float).tiny)).to(place)
+        graph = torch.multinomial(chance, count, replacement=True)
+        size = torch.tensor(self.sizes, device=place)[graph]
+        first = (torch.rand(count, device=place, dtype=torch.float64) * size).long()
+        second = (torch.rand(count, device=place, dtype=torch.float64) * (size - 1)).long()
+        second += second >= first
+        start = torch.from_numpy(self.offsets[:-1]).to(place)[graph]
+        return graph, start + first, start + second
+
+
+def partition(
+    union: Union, left: torch.Tensor, right: torch.Tensor, offsets: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The sum of softplus(left_u . right_v + offset) over pairs u < v of each graph, and its gradient's mass.
+
+    The first, a scalar, carries gradient; the second (graphs,) is the expected number of edges of each. All
+    pairs where there are few of them, which makes it exact; ``left`` and ``right`` must then be such that the
+    logits are symmetric. O(pairs * columns), memory of the largest graph's square.
+    """
+    place = left.device
+    if not union.exact:
+        graph, u, v = union.sampled(SAMPLED_PAIRS, place)
+        logit = (left[u] * right[v]).sum(-1) + offsets[graph]
+        scale = float(union.pairs.sum()) / SAMPLED_PAIRS
+        mass = torch.zeros(len(union.sizes), device=place).index_add(0, graph, torch.sigmoid(logit.detach()))
+        return torch.nn.functional.softplus(logit).sum() * scale, mass * scale
+    total, masses = torch.zeros((), device=place), []
+    for number, (first, last) in enumerate(zip(union.offsets[:-1], union.offsets[1:], strict=True)):
+        logit = left[first:last] @ right[first:last].T + offsets[number]
+        every = torch.nn.functional.softplus(logit)
+        total = total + (every.sum() - every.diagonal().sum()) / 2
+        chance = torch.sigmoid(logit.detach())
+        masses.append((chance.sum() - chance.diagonal().sum()) / 2)
+    return total, torch.stack(masses)
