@@ -6,6 +6,9 @@ from deploy.grafana.panels import GREEN, ORANGE, RED, dashboard, figure, lines, 
 
 WAITS = "graphveil_job_queue_wait_seconds_bucket"
 RUNS = "graphveil_job_duration_seconds_bucket"
+FAILED = 'sum by (method, reason) (graphveil_jobs_finished_total{outcome="failed"})'
+# A series begins with its first failure, which increase() does not count.
+FAILED_BEFORE = 'sum by (method, reason) (graphveil_jobs_finished_total{outcome="failed"} offset 1d)'
 
 
 def _quantile(share: float, buckets: str, by: str = "le") -> str:
@@ -40,7 +43,7 @@ JOBS = dashboard(
                "/ (sum by (method) (increase(graphveil_jobs_finished_total[1d])) > 0)", "{{method}}"),
               unit="percentunit", width=12, empty="none has ended"),
         table("Failures of a day, by reason",
-              'sum by (method, reason) (increase(graphveil_jobs_finished_total{outcome="failed"}[1d])) > 0',
+              f"{FAILED} - ({FAILED_BEFORE} or 0 * {FAILED}) > 0",
               width=12, empty="none"),
         lines("Attempts lost in an hour",
               ("max(increase(graphveil_job_lost_attempts_total[1h]))", "attempts"), width=12,
