@@ -1,8 +1,8 @@
 """DPGGAN on neighbouring graphs: what a sound fit is told, what a release depends on, and two unsafe builds.
 
 Audited is all that a fit is given: noisy numbers, the flipped slot, and the noisy gradients of the decoder,
-whose true gradients are replaced by a canary's. Models and graphs are functions of these, of public facts and
-of chance, so they can only tell less.
+whose true gradients are replaced by a canary's; but for triangles, whose ladder ``degree_triangle``'s audit
+looks at. Models and graphs are functions of these, of public facts and of chance, so they can only tell less.
 """
 
 from functools import partial
@@ -193,17 +193,23 @@ def decoy(monkeypatch):
 
 
 def released(graph: Graph, folder, generator=dpggan.GENERATOR, **params):
-    """(transcript, the saved model's files, one release) of one short fit."""
+    """(transcript, the files of model and checkpoint, one release, progress) of one short fit."""
     chosen = generator.Params(epochs=5, fit_steps=5, steps=3, **params)
     names = tuple(each.name for each in graph.schema.edge_types)
     plan = generator.plan(chosen, PublicFacts(graph.schema, Unit.EDGE, None, 2 * NANO, 10**12, names))
     meter = Meter(plan, MemoryRecorder())
-    model = generator.fit(PrivateGraph(graph, meter), plan, chosen, no_progress)
-    model.save(folder)
-    files = {path.name: path.read_bytes() for path in folder.iterdir()}
-    sampled = model.sample(public_generator(9), no_progress)
+    shown: list[tuple] = []
+
+    def progress(*each):
+        shown.append(each)
+
+    model = generator.fit(PrivateGraph(graph, meter), plan, chosen, progress, folder / "checkpoint")
+    model.save(folder / "model")
+    files = {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    sampled = model.sample(public_generator(9), progress)
     release = {name: [t.source.tolist(), t.target.tolist()] for name, t in sampled.edges.items()}
-    return [(e.edge_type, e.step, e.event, e.purpose) for e in meter.transcript], files, release
+    paid = [(e.edge_type, e.step, e.event, e.purpose) for e in meter.transcript]
+    return paid, files, release, shown
 
 
 LEARNED = {"learn": "link-sgd"}
@@ -217,13 +223,13 @@ LEARNED = {"learn": "link-sgd"}
         {"learn": "evidence"},
         LEARNED,
         LEARNED | {"frame": False, "inputs": "networks"},
-        LEARNED | {"decoder": "mlp", "inputs": "networks", "joint": True},
+        LEARNED | {"decoder": "mlp", "inputs": "networks", "joint": True, "product_share": 0.1},
         LEARNED | {"inputs": "random"},
     ],
     ids=str,
 )
 def test_a_release_depends_on_what_was_paid_for_alone(generator, params, decoy, tmp_path):
-    """Two private graphs, one decoy: the same model bit for bit, and the same graph."""
+    """Two private graphs, one decoy: model and checkpoint the same bit for bit, graph and progress too."""
     first = released(collection(1, 0.3), tmp_path / "first", generator, **params)
     second = released(collection(2, 0.02), tmp_path / "second", generator, **params)
     for one, other in zip(first, second, strict=True):

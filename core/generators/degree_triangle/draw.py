@@ -36,7 +36,7 @@ def fit(
     budget = shares(params, nano_epsilon)
     edges = noisy_count(cell, budget["count"])
     noisy = cell.laplace("degrees", nano_epsilon=budget["degree"], purpose="degrees")
-    mean = 2 * edges / nodes
+    mean = 2 * edges / max(nodes, 1)
     degrees = scaled_to(fitted_degrees(noisy, budget["degree"], rng, mean=mean), 2 * edges)
     triangles = None
     if "triangle" in budget:

@@ -47,7 +47,7 @@ def published(
     size = min(nodes, max(2, round(paper.RATE * nodes)))
     subgraphs = _Subgraphs(union, size, place)
     curve = []
-    for done in range(steps):
+    for done in range(steps if nodes else 0):  # means over no nodes would be no numbers
         clip = paper.CLIP * paper.DECAY ** (done * size // max(nodes, 1))
         at, graph, present = subgraphs.draw()
         mean, spread = encoder(graph, at)

@@ -68,7 +68,7 @@ def trained(
     rival = Rival(union, weights, smoothed, (graph, u, v), place) if weights.discriminates else None
     curves: dict[str, list[float]] = {"reconstruction": []}
     edges = max(len(u), 1)
-    for done in range(steps):
+    for done in range(steps if union.nodes else 0):  # means over no nodes would be no numbers
         mean, spread = encoder(smoothed)
         latent = mean + torch.randn_like(mean) * spread.exp()
         rows, offsets = decoder.rows(latent), priors + decoder.offset

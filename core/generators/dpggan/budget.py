@@ -75,13 +75,13 @@ def make_plan(method: str, params: LinkParams, public: PublicFacts) -> PrivacyPl
     shares = composition(params, public)
     if shares.links and not public.delta_atto:
         raise errors.NotAccepted("learn=link-sgd needs a delta; the other choices need none", field="delta")
-    if public.nano_epsilon < SMALLEST_STEP_NANO_EPSILON:
-        raise errors.NotAccepted("epsilon is too small to be divided", field="epsilon")
     frame = int(public.nano_epsilon * shares.frame)
+    hat = min(int(public.nano_epsilon * shares.hat), public.nano_epsilon - frame)
+    if min(frame, hat if shares.hat else frame) < SMALLEST_STEP_NANO_EPSILON:
+        raise errors.NotAccepted("epsilon, or a share of it, is too small to be divided", field="epsilon")
     mechanism, purpose = ("laplace and ladder", FRAME) if params.frame else ("laplace", COUNT)
     events: list[tuple[Event, str]] = [(Pure(frame, mechanism), purpose)]
     if shares.hat:
-        hat = min(int(public.nano_epsilon * shares.hat), public.nano_epsilon - frame)
         events.append((Pure(hat, "randomised response"), HAT))
     delta = public.delta_atto if shares.links else 0
     if shares.links:

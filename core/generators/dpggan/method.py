@@ -76,6 +76,8 @@ class LinkMethod:
         if not (checkpoint / WEIGHTS).exists():
             raise errors.InvalidInput("the folder holds no training that can go on", field="checkpoint")
         facts = facts_of(checkpoint)
+        if "seed" not in facts:
+            raise errors.InvalidInput("the folder holds a model, which is complete", field="checkpoint")
         begun = load(checkpoint, self.name, self.Params)
         return finished(begun, facts["seed"], facts["deviation"], progress)
 

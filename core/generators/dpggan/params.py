@@ -10,6 +10,8 @@ from core.generators.base import Parameters
 from core.generators.degree_triangle import DegreeTriangleParams
 
 LATEST_STEPS = 100_000
+LEAST_DECAY = 1e-6
+"""Gradients are multiplied by its inverse, in float32."""
 
 
 class PaperParams(Parameters):
@@ -57,7 +59,8 @@ class LinkParams(PaperParams, DegreeTriangleParams):
         description=(
             "off: degrees and triangles alone. evidence: a noisy graph besides. link-sgd: networks on that "
             "graph, and a decoder trained on the original's edges by DP-SGD; needs a delta. auto: what was "
-            "closest on public graphs at this epsilon and number of nodes."
+            "closest on public graphs at this epsilon, number of nodes and declared bound on edges; off "
+            "without a delta."
         ),
     )
     frame: bool = Field(
@@ -139,6 +142,12 @@ class LinkParams(PaperParams, DegreeTriangleParams):
     def _leaves_the_decoder_a_share(self) -> LinkParams:
         if self.frame_share + self.hat_share > 0.999:
             raise ValueError("the shares must leave at least 0.001 for the decoder")
+        return self
+
+    @model_validator(mode="after")
+    def _keeps_a_clipping_norm(self) -> LinkParams:
+        if self.decoder == "mlp" and self.clip_decay**self.steps < LEAST_DECAY:
+            raise ValueError(f"clip_decay ** steps must be at least {LEAST_DECAY:g}")
         return self
 
 

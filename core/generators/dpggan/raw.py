@@ -70,8 +70,9 @@ def _model(
     notes: tuple[str, ...],
     progress: Progress,
 ) -> LinkModel:
-    """Every relation that is not public, trained by itself."""
-    names = [each.name for each in raw.schema.edge_types if not each.public]
+    """Every relation of the sort that the methods take, if it is not public, trained by itself."""
+    taken = [each for each in raw.schema.edge_types if each.homogeneous and not each.directed]
+    names = [each.name for each in taken if not each.public]
     seed = int(noise_generator().integers(2**62))
     ticks = Ticks(progress, "networks")
     cells: dict[CellKey, dict[str, np.ndarray]] = {}

@@ -60,7 +60,8 @@ class Union:
     def sampled(self, count: int, place: torch.device) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """(graph, u, v) of ``count`` uniform pairs inside the graphs, drawn by torch."""
         if not self.pairs.any():
-            count = 0
+            nothing = torch.empty(0, dtype=torch.int64, device=place)
+            return nothing, nothing, nothing
         chance = torch.from_numpy(np.maximum(self.pairs, np.finfo(float).tiny)).to(place)
         graph = torch.multinomial(chance, count, replacement=True)
         size = torch.tensor(self.sizes, device=place)[graph]

@@ -21,9 +21,9 @@ LEARNED = {"learn": "link-sgd", "fit_steps": 20, "epochs": 5, "steps": 3}
 GRAPH = graph_of(random_pairs(40, 0.15), 40)
 
 
-def fit(generator, graph: Graph, epsilon: float, checkpoint=None, progress=no_progress, **params):
+def fit(generator, graph: Graph, epsilon: float, checkpoint=None, progress=no_progress, names=(), **params):
     chosen = generator.Params(**params)
-    names = tuple(relation.name for relation in graph.schema.edge_types)
+    names = names or tuple(relation.name for relation in graph.schema.edge_types)
     facts = PublicFacts(graph.schema, Unit.EDGE, None, int(epsilon * NANO), 10**13, names)
     plan = generator.plan(chosen, facts)
     session = PrivateGraph(graph, Meter(plan, MemoryRecorder()))
@@ -90,6 +90,9 @@ def test_going_on_needs_a_state_and_beginning_an_empty_folder(tmp_path):
     (tmp_path / "something").write_text("here")
     with pytest.raises(InvalidInput):
         fit(dpggan.GENERATOR, GRAPH, 3, tmp_path, **LEARNED)
+    fit(dpggan.GENERATOR, GRAPH, 3, learn="off").save(tmp_path / "model")
+    with pytest.raises(InvalidInput):  # a model is no state
+        dpggan.GENERATOR.resume(tmp_path / "model", no_progress)
 
 
 @pytest.mark.parametrize("joint", [False, True])
@@ -116,6 +119,52 @@ def test_a_collection_is_trained_together_or_apart(joint, decoder, tmp_path):
     curves = model.training().curves
     assert ("decoder" in curves) == joint
     assert joint or "of-a: decoder" in curves
+
+
+@pytest.mark.parametrize("size", [0, 1])
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("degree_triangle", {}),
+        ("dpggan", LEARNED | {"inputs": "networks"}),
+        ("dpggan", LEARNED | {"inputs": "networks", "decoder": "mlp"}),
+        ("dpggan", {"variant": "paper", "most_steps": 2}),
+        ("ggan", {"epochs": 2}),
+    ],
+    ids=str,
+)
+def test_a_universe_without_pairs_gives_a_graph_without_edges(method, params, size, tmp_path):
+    nothing = np.empty(0, dtype=np.int64)
+    schema = GraphSchema(node_types=(NodeType(),), edge_types=(EdgeType(),))
+    graph = Graph.build(schema, {"node": NodeTable(size)}, {"edge": EdgeTable(nothing, nothing)})
+    model = fit(registry.get(method), graph, 3, **params)
+    model.save(tmp_path)
+    assert model.sample(public_generator(1), no_progress).edges["edge"].count == 0
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [("dpgvae", LEARNED), ("dpgvae", {"variant": "paper", "most_steps": 2}), ("ggan", {"epochs": 2})],
+    ids=str,
+)
+def test_relations_that_were_not_asked_for_may_be_of_any_sort(method, params):
+    """Between two node types, or directed: no method of these takes them, and none looks at them."""
+    kinds = (NodeType(name="a", count=12), NodeType(name="b", count=30))
+    relations = (
+        EdgeType(name="asked", source="a", target="a"),
+        EdgeType(name="between", source="a", target="b"),
+        EdgeType(name="directed", source="a", target="a", directed=True),
+    )
+    pairs = random_pairs(12, 0.4)
+    ends = {"asked": pairs, "between": np.array([[0, 29], [11, 17]]), "directed": np.array([[5, 2], [2, 5]])}
+    graph = Graph.build(
+        GraphSchema(node_types=kinds, edge_types=relations),
+        {kind.name: NodeTable(kind.count) for kind in kinds},
+        {name: EdgeTable(each[:, 0], each[:, 1]) for name, each in ends.items()},
+    )
+    model = fit(registry.get(method), graph, 3, names=("asked",), **params)
+    assert set(model.sample(public_generator(1), no_progress).edges) >= {"asked"}
+    assert [name for name, _ in model.cells] == ["asked"]
 
 
 def test_progress_counts_public_steps():
