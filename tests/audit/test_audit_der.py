@@ -20,7 +20,7 @@ def test_the_printed_epsilon_holds():
 
 def test_half_the_noise_is_caught(half_noise):
     """Its true epsilon is 5."""
-    assert caught(partial(measured, GENERATOR, PARAMS, EPSILON), EPSILON, 900)
+    assert caught(partial(measured, GENERATOR, PARAMS, EPSILON), EPSILON, 1_800)
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ def test_the_noise_is_enough():
 
 def test_half_the_noise_is_caught(half_noise):
     """Its true epsilon is 5."""
-    assert caught(partial(measured, GENERATOR, PARAMS, EPSILON), EPSILON, 500)
+    assert caught(partial(measured, GENERATOR, PARAMS, EPSILON), EPSILON, 1_000)
 
 
 @pytest.mark.slow

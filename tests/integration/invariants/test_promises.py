@@ -219,7 +219,7 @@ BREAKS = [
     Break(
         "keys_make_one",
         (
-            "ALTER TABLE jobs DROP CONSTRAINT uq_jobs_tenant_idempotency_key",
+            "ALTER TABLE jobs DROP CONSTRAINT uq_jobs_idempotency_key_tenant",
             "UPDATE jobs SET idempotency_key = 'queued' WHERE idempotency_key = 'running'",
         ),
         "{first}",
