@@ -46,7 +46,7 @@ licences: $(READY)
 	@$(BIN)/python -m deploy.licences
 
 test: lint
-	$(BIN)/python -m pytest -n 3 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -n 2 -m slow
