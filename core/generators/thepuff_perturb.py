@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from core.generators._shared.percell import Parts, PerCell, drawn_edges, same_edges
+from core.generators._shared.plan import unprotected_plan
 from core.generators.base import Claimed, GraphKinds, Parameters, Progress, PublicFacts, require_accepted
 from core.generators.thepuff import paper
 from core.privacy.plan import GuaranteeKind, PrivacyPlan
@@ -84,7 +85,7 @@ class ThepuffPerturb(PerCell):
         """As :class:`PerCell` has it; variant paper is one unprotected access."""
         if params.variant == "paper":
             require_accepted(self, public)
-            return paper.unprotected_plan(self.name, public, REASON)
+            return unprotected_plan(self.name, public, REASON)
         return super().plan(params, public)
 
     def claim(self, params: ThepuffPerturbParams, public: PublicFacts) -> Claimed | None:

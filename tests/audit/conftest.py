@@ -1,8 +1,10 @@
 """What the audits of several methods share."""
 
+from collections.abc import Callable
+
 import pytest
 
-from core.privacy import mechanisms, randomised_response
+from core.privacy import mechanisms, randomised_response, samplers
 
 
 @pytest.fixture
@@ -26,3 +28,16 @@ def half_noise(monkeypatch):
         return true(values, l1_sensitivity, 2 * nano_epsilon, **options)
 
     monkeypatch.setattr(mechanisms, "discrete_laplace", broken)
+
+
+@pytest.fixture
+def divide_gaussian_noise(monkeypatch) -> Callable[[int], None]:
+    """Called with a number, Gaussian noise has the scale that the transcript says over that number."""
+    true = samplers.add_discrete_gaussian_wide
+
+    def divide(divisor: int) -> None:
+        monkeypatch.setattr(
+            samplers, "add_discrete_gaussian_wide", lambda rng, x, s: true(rng, x, max(1, s // divisor))
+        )
+
+    return divide

@@ -18,15 +18,16 @@ from core.generators.dpggan.params import GanParams
 from core.generators.dpggan.union import Union
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
-from core.privacy import gradients, mechanisms
+from core.privacy import mechanisms
 from core.privacy.audit import audit_epsilon, repeated
 from core.privacy.entropy import public_generator
 from core.privacy.gradients import DpSgdSession
 from core.privacy.guarantee import guarantee_of
 from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.private_graph import PrivateCell, PrivateGraph
+from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.support.auditing import SOUND, caught
+from tests.support.decoys import answer_about
 from tests.support.generating import NANO, graph_of, random_pairs
 
 EPSILON, DELTA_ATTO = 1.0, 10**15
@@ -132,11 +133,8 @@ def test_at_twice_the_epsilon_it_is_caught(double_epsilon):
     assert caught(partial(measured, FLIPPED, PAIR), EPSILON, 250)
 
 
-def test_a_tenth_of_the_gradients_noise_is_caught(monkeypatch):
-    true = gradients.samplers.add_discrete_gaussian_wide
-    monkeypatch.setattr(
-        gradients.samplers, "add_discrete_gaussian_wide", lambda rng, x, s: true(rng, x, max(1, s // 10))
-    )
+def test_a_tenth_of_the_gradients_noise_is_caught(divide_gaussian_noise):
+    divide_gaussian_noise(10)
     assert caught(partial(measured, TRAINED, CANARY), EPSILON, 150)
 
 
@@ -163,33 +161,7 @@ def collection(seed: int, share: float) -> Graph:
 @pytest.fixture
 def decoy(monkeypatch):
     """Every metered operation charges as ever, and answers about one graph; chance repeats itself."""
-    answered = collection(11, 0.15)
-    true_sgd = PrivateGraph.dp_sgd
-
-    def cell(self, edge_type, step):
-        meter = self._meter
-        return PrivateCell(
-            self._shape(edge_type, step),
-            step,
-            meter,
-            lambda event, purpose: meter.charge(edge_type, step, event, purpose),
-            None,
-            lambda: answered.cell(edge_type, step),
-        )
-
-    def dp_sgd(self, *arguments, **named):
-        return true_sgd(PrivateGraph(answered, self._meter), *arguments, **named)
-
-    def laplace(values, l1_sensitivity, nano_epsilon, **options):
-        rng = np.random.default_rng(len(values))
-        scale = float(l1_sensitivity) * NANO / nano_epsilon
-        return values + np.rint(rng.laplace(scale=scale, size=len(values))).astype(np.int64)
-
-    monkeypatch.setattr(PrivateGraph, "cell", cell)
-    monkeypatch.setattr(PrivateGraph, "dp_sgd", dp_sgd)
-    monkeypatch.setattr(mechanisms, "discrete_laplace", laplace)
-    for module in ("core.privacy.entropy", "core.generators.dpggan.fit"):
-        monkeypatch.setattr(f"{module}.noise_generator", lambda: np.random.default_rng(5))
+    answer_about(monkeypatch, collection(11, 0.15), "core.generators.dpggan.fit")
 
 
 def released(graph: Graph, folder, generator=dpggan.GENERATOR, **params):

@@ -17,15 +17,16 @@ from core.generators.thepuff import fit as fitting
 from core.generators.thepuff.params import ThepuffParams
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
-from core.privacy import gradients, mechanisms
+from core.privacy import mechanisms
 from core.privacy.audit import audit_epsilon, repeated
 from core.privacy.entropy import public_generator
 from core.privacy.gradients import DpSgdSession
 from core.privacy.guarantee import guarantee_of
 from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.private_graph import PrivateCell, PrivateGraph
+from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.support.auditing import SOUND, caught
+from tests.support.decoys import answer_about
 from tests.support.generating import NANO, drawn, graph_of, rows_of
 
 EPSILON = 1.0
@@ -143,11 +144,8 @@ def test_with_dp_sgd_the_whole_holds_its_epsilon():
     assert measured(TRAINED, DELTA_ATTO, 150) <= EPSILON
 
 
-def test_dp_sgd_with_a_hundredth_of_the_noise_is_caught(monkeypatch):
-    true = gradients.samplers.add_discrete_gaussian_wide
-    monkeypatch.setattr(
-        gradients.samplers, "add_discrete_gaussian_wide", lambda rng, x, s: true(rng, x, max(1, s // 100))
-    )
+def test_dp_sgd_with_a_hundredth_of_the_noise_is_caught(divide_gaussian_noise, monkeypatch):
+    divide_gaussian_noise(100)
     # A step that samples the edge for certain, so that one run is enough to see it.
     monkeypatch.setattr("core.generators.thepuff.budget.UNKNOWN_RATE", 1)
     monkeypatch.setattr("core.generators.thepuff.budget._nodes", lambda schema: None)
@@ -176,33 +174,7 @@ def typed_graph(seed: int, edges: int) -> Graph:
 @pytest.fixture
 def decoy(monkeypatch):
     """Every metered operation charges as ever, and answers about one graph; chance repeats itself."""
-    answered = typed_graph(11, 120)
-    true_sgd = PrivateGraph.dp_sgd
-
-    def cell(self, edge_type, step):
-        meter = self._meter
-        return PrivateCell(
-            self._shape(edge_type, step),
-            step,
-            meter,
-            lambda event, purpose: meter.charge(edge_type, step, event, purpose),
-            None,
-            lambda: answered.cell(edge_type, step),
-        )
-
-    def dp_sgd(self, *arguments, **named):
-        return true_sgd(PrivateGraph(answered, self._meter), *arguments, **named)
-
-    def laplace(values, l1_sensitivity, nano_epsilon, **options):
-        rng = np.random.default_rng(len(values))
-        scale = float(l1_sensitivity) * NANO / nano_epsilon
-        return values + np.rint(rng.laplace(scale=scale, size=len(values))).astype(np.int64)
-
-    monkeypatch.setattr(PrivateGraph, "cell", cell)
-    monkeypatch.setattr(PrivateGraph, "dp_sgd", dp_sgd)
-    monkeypatch.setattr(mechanisms, "discrete_laplace", laplace)
-    for module in ("core.privacy.entropy", "core.generators.thepuff.fit"):
-        monkeypatch.setattr(f"{module}.noise_generator", lambda: np.random.default_rng(5))
+    answer_about(monkeypatch, typed_graph(11, 120), "core.generators.thepuff.fit")
 
 
 def released(graph: Graph, folder, **params):

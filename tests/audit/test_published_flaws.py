@@ -31,6 +31,7 @@ from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.plan import GuaranteeKind
 from core.privacy.private_graph import PrivateCell, PrivateGraph
 from core.privacy.units import Unit
+from tests.support.decoys import repeat_chance
 from tests.support.generating import NANO, drawn, graph_of, random_pairs
 
 NODES = 60
@@ -122,18 +123,7 @@ def decoy(monkeypatch) -> None:
 
     for name in OPERATIONS:
         monkeypatch.setattr(PrivateCell, name, blinded(name))
-    _repeat_chance(monkeypatch)
-
-
-def _repeat_chance(monkeypatch) -> None:
-    monkeypatch.setattr("core.privacy.entropy.noise_generator", lambda: np.random.default_rng(5))
-
-    def laplace(values, l1_sensitivity, nano_epsilon, **options):
-        rng = np.random.default_rng(len(values))
-        scale = float(l1_sensitivity) * NANO / nano_epsilon
-        return values + np.rint(rng.laplace(scale=scale, size=len(values))).astype(np.int64)
-
-    monkeypatch.setattr(mechanisms, "discrete_laplace", laplace)
+    repeat_chance(monkeypatch)
 
 
 def released(generator, graph: Graph, folder: Path, **given) -> tuple[list[Any], dict[str, bytes], list[Any]]:

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from core.privacy import gradients, randomised_response, samplers
+from core.privacy import gradients, randomised_response
 from core.privacy.audit import audit_epsilon, repeated
 from core.privacy.audited import MECHANISMS, AuditSpec, canary_schema, mechanism_plans
 from core.privacy.dp_sgd import DpSgd
@@ -74,12 +74,9 @@ def half_noise_response(monkeypatch):
 
 
 @pytest.fixture
-def half_noise_training(monkeypatch):
+def half_noise_training(divide_gaussian_noise):
     """Every step's noise has half the scale that was planned."""
-    true = samplers.add_discrete_gaussian_wide
-    monkeypatch.setattr(
-        gradients.samplers, "add_discrete_gaussian_wide", lambda rng, v, sigma: true(rng, v, sigma // 2)
-    )
+    divide_gaussian_noise(2)
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from core import errors
 from core.generators.base import PublicFacts
-from core.privacy.events import Pure
-from core.privacy.plan import Allotment, PrivacyPlan
+from core.privacy.events import Pure, Unprotected
+from core.privacy.plan import WHOLE_GRAPH, Allotment, PrivacyPlan
 from core.privacy.units import Unit
 
 SMALLEST_STEP_NANO_EPSILON = 1_000  # below a millionth of epsilon per step every share rounds to nothing
@@ -71,3 +71,15 @@ def divide(total: int, *shares: float) -> tuple[int, ...]:
     """
     parts = [max(1, int(total * share)) for share in shares]
     return (*parts, total - sum(parts))
+
+
+def unprotected_plan(method: str, public: PublicFacts, reason: str) -> PrivacyPlan:
+    """One unprotected access to the whole graph, and nothing else: the guarantee is ``none``."""
+    return PrivacyPlan(
+        method=method,
+        unit=public.unit,
+        window=public.window if public.unit is Unit.W_EVENT else None,
+        steps=public.schema.steps,
+        allotments=(Allotment(WHOLE_GRAPH, None, Unprotected(reason), "unprotected access"),),
+        first_step=public.tick or 0,
+    )

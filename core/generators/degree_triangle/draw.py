@@ -87,6 +87,14 @@ def draw(columns: Mapping[str, np.ndarray], nodes: int, params: DegreeTrianglePa
     keys = matched(degrees, labels, one_block(int(degrees.sum())), rng)
     if not len(keys):
         return keys
+    return rewired_to_aims(keys, columns, nodes, params, rng)
+
+
+def rewired_to_aims(
+    keys: np.ndarray, columns: Mapping[str, np.ndarray], nodes: int, params: DegreeTriangleParams, rng: Rng
+) -> np.ndarray:
+    """``keys``, rewired towards the paid triangles and degree products; degrees stay. Some keys at least."""
+    labels = np.zeros(nodes, dtype=np.int64)
     known = columns["covariance"]
     aim = product_aim(keys, nodes, known[0], known[1], MODEL_SPREAD) if len(known) else None
     targets = Targets(round(float(columns["triangles"][0])), aim, params.band)

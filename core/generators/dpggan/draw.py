@@ -15,11 +15,9 @@ import numpy as np
 from core.generators._shared.counts import integers
 from core.generators._shared.matching import matched, one_block
 from core.generators._shared.pairs import distinct, triangle
-from core.generators._shared.products import product_aim
-from core.generators._shared.rewiring import Targets, proposals_for, rewired
 from core.generators.anchored import chain
 from core.generators.anchored.evidence import flips_of, log_likelihood_ratio
-from core.generators.degree_triangle.draw import MODEL_SPREAD
+from core.generators.degree_triangle.draw import rewired_to_aims
 from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import Shape
 
@@ -56,11 +54,7 @@ def draw(columns: Columns, shape: Shape, params: LinkParams, scores: Scores | No
     if scores is not None or evidence:
         steps = int(params.exchanges * min(len(keys), np.sqrt(len(keys) * FULL_EDGES)))
         keys = chain.rewired(keys, evidence, shape, steps, rng, score=scores)
-    known = columns["covariance"]
-    nodes = shape.source_count
-    aim = product_aim(keys, nodes, known[0], known[1], MODEL_SPREAD) if len(known) else None
-    targets = Targets(round(float(columns["triangles"][0])), aim, params.band)
-    return rewired(keys, nodes, labels, targets, proposals_for(len(keys), params.proposals), rng)
+    return rewired_to_aims(keys, columns, shape.source_count, params, rng)
 
 
 def _evidence(columns: Columns) -> Columns:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core import errors
+from core.generators._shared.plan import unprotected_plan
 from core.generators.base import Assurance, Claimed, GraphKinds, Progress, PublicFacts, require_accepted
 from core.generators.dpggan import paper
 from core.generators.dpggan.budget import make_plan
@@ -34,7 +35,7 @@ class LinkMethod:
         """As :mod:`core.generators.dpggan.budget` divides it; variant paper is one unprotected access."""
         require_accepted(self, public)
         if params.variant == "paper":
-            return paper.unprotected_plan(self.name, public, paper.REASON)
+            return unprotected_plan(self.name, public, paper.REASON)
         return make_plan(self.name, params, public)
 
     def claim(self, params: Any, public: PublicFacts) -> Claimed | None:
@@ -103,7 +104,7 @@ class BackboneMethod:
     def plan(self, params: Any, public: PublicFacts) -> PrivacyPlan:
         """One unprotected access to the whole graph."""
         require_accepted(self, public)
-        return paper.unprotected_plan(self.name, public, paper.BACKBONE_REASON)
+        return unprotected_plan(self.name, public, paper.BACKBONE_REASON)
 
     def fit(self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> LinkModel:
         """The fitted model; the raw graph's edges go into it."""

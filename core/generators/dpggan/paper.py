@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 
-from core.generators.base import Claimed, PublicFacts
-from core.privacy.events import Unprotected
-from core.privacy.plan import WHOLE_GRAPH, Allotment, PrivacyPlan
+from core.generators.base import Claimed
 
 DELTA = 1e-5
 RATE, NOISE = 0.01, 5.0
@@ -25,17 +23,6 @@ REMARK = (
     "changes every node's gradient: by up to 2 C for each node of a batch. Their own gradients have no "
     "noise, and the number of edges that is kept is the true one. None of this is in the stated epsilon."
 )
-
-
-def unprotected_plan(method: str, public: PublicFacts, reason: str) -> PrivacyPlan:
-    """One unprotected access to the whole graph, and nothing else: the guarantee is ``none``."""
-    return PrivacyPlan(
-        method=method,
-        unit=public.unit,
-        window=None,
-        steps=public.schema.steps,
-        allotments=(Allotment(WHOLE_GRAPH, None, Unprotected(reason), "unprotected access"),),
-    )
 
 
 def claim_of(epsilon: float) -> Claimed:

@@ -43,6 +43,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core import errors
+from core.generators._shared.plan import unprotected_plan
 from core.generators.base import Assurance, Claimed, GraphKinds, Progress, PublicFacts, require_accepted
 from core.generators.thepuff import paper
 from core.generators.thepuff.budget import make_plan
@@ -74,7 +75,7 @@ class Thepuff:
         """As :mod:`core.generators.thepuff.budget` divides it; variant paper is one unprotected access."""
         require_accepted(self, public)
         if params.variant == "paper":
-            return paper.unprotected_plan(self.name, public, paper.TRAINING_REASON)
+            return unprotected_plan(self.name, public, paper.TRAINING_REASON)
         return make_plan(self.name, params, public)
 
     def claim(self, params: ThepuffParams, public: PublicFacts) -> Claimed | None:

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal, localcontext
 from typing import TYPE_CHECKING
 
-from core.generators.base import Claimed, PublicFacts
-from core.privacy.events import NANO, Unprotected
-from core.privacy.plan import WHOLE_GRAPH, Allotment, CellKey, PrivacyPlan
-from core.privacy.units import Unit
+from core.generators.base import Claimed
+from core.privacy.events import NANO
+from core.privacy.plan import CellKey
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,18 +36,6 @@ REMARK = (
     "reported tells up to ln((1 - p_drop) / p_add), about eps_plus; the notes on the fit give that number. "
     "It would be a guarantee only if the probabilities did not follow from exact edge counts."
 )
-
-
-def unprotected_plan(method: str, public: PublicFacts, reason: str) -> PrivacyPlan:
-    """One unprotected access to the whole graph, and nothing else: the guarantee is ``none``."""
-    return PrivacyPlan(
-        method=method,
-        unit=public.unit,
-        window=public.window if public.unit is Unit.W_EVENT else None,
-        steps=public.schema.steps,
-        allotments=(Allotment(WHOLE_GRAPH, None, Unprotected(reason), "unprotected access"),),
-        first_step=public.tick or 0,
-    )
 
 
 def claim_of(epsilon_minus: float) -> Claimed:
