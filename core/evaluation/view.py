@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from core.graphs.graph import Cell
+from core.graphs.networkit import networkit
 
 T = TypeVar("T")
 
@@ -84,8 +85,7 @@ class UndirectedView:
     @cached_property
     def networkit(self) -> Any:
         """The same graph as a NetworKit graph. O(n + m)."""
-        import networkit as nk
-
+        nk = networkit()
         pairs = (np.ascontiguousarray(self.u), np.ascontiguousarray(self.v))
         return nk.GraphFromCoo(pairs, n=self.node_count)
 

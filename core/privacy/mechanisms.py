@@ -120,10 +120,11 @@ def _opendp_noise(kind: str, scale: float, values: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=256)
 def _measurement(kind: str, scale: float) -> Any:
-    import opendp.prelude as dp
+    # Not opendp.prelude: with it comes scikit-learn, and every release would import it for two seconds.
+    from opendp import domains, measurements, metrics, mod
 
-    dp.enable_features("contrib")
-    domain = dp.vector_domain(dp.atom_domain(T="i64"))
+    mod.enable_features("contrib")
+    domain = domains.vector_domain(domains.atom_domain(T="i64"))
     if kind == "laplace":
-        return dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale=scale)
-    return dp.m.make_gaussian(domain, dp.l2_distance(T="i64"), scale=scale)
+        return measurements.make_laplace(domain, metrics.l1_distance(T="i64"), scale=scale)
+    return measurements.make_gaussian(domain, metrics.l2_distance(T="i64"), scale=scale)

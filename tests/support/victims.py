@@ -34,7 +34,7 @@ _context.set_forkserver_preload(
     [
         *(__name__, "core.publishing.release", "core.publishing.tick", "core.generators.edgerand"),
         *("core.generators.psgraph", "core.generators._shared.model", "core.privacy.randomised_response"),
-        *("core.evaluation.utility._triangles", "opendp.prelude", "networkit", "scipy.stats", "randomgen"),
+        *("core.evaluation.utility._triangles", "opendp.measurements", "networkit", "randomgen"),
     ]
 )
 

@@ -275,6 +275,7 @@ def test_a_spec_that_contradicts_itself_is_refused(changes):
 
 
 def test_a_child_process_without_any_environment_can_publish(tmp_path):
+    """And it loads nothing that it does not ask for: each release pays for its own imports."""
     original = graph(4)
     write_graph(original, tmp_path / "original")
     asked = spec(registry.get("psgraph"), original.schema, formats=())
@@ -288,10 +289,12 @@ def test_a_child_process_without_any_environment_can_publish(tmp_path):
         "spec = ReleaseSpec.model_validate_json((work / 'spec.json').read_bytes())\n"
         "run_release(graph_folder=work / 'original', spec=spec, out=work / 'job',\n"
         "            recorder=MemoryRecorder(), progress=lambda *_: None)\n"
+        "print(sorted({'sklearn', 'scipy.stats', 'networkx', 'torch'} & set(sys.modules)))\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, str(ROOT), str(tmp_path)], env={}, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "[]"
     assert (tmp_path / "job" / "manifest.json").exists()
     assert read_graph(tmp_path / "original").edges["talks"].count == original.edges["talks"].count

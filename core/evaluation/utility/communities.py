@@ -8,6 +8,7 @@ import numpy as np
 
 from core.evaluation.metric import Metric, Suite, Value
 from core.evaluation.view import UndirectedView
+from core.graphs.networkit import networkit
 
 SCALARS = (
     Metric(
@@ -54,8 +55,7 @@ def partition(view: UndirectedView) -> Partition:
 
     Resolution 1, one thread, seeds 1, 2, ...: the same graph gives the same communities.
     """
-    import networkit as nk
-
+    nk = networkit()
     threads = nk.getMaxNumberOfThreads()
     nk.setNumberOfThreads(1)
     best = Partition(np.zeros(0, dtype=np.int64), -1.0)

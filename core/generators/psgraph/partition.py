@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.generators.psgraph.perturb import norm_sub
+from core.graphs.networkit import networkit
 from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:
@@ -53,8 +54,7 @@ def louvain(weights: np.ndarray, count: int, seed: int) -> np.ndarray:
     ``weights``: upper triangle with diagonal, flattened, as ``group_matrix`` gives it. NormSub is applied to
     the diagonal and the rest apart, so that the many empty cells do not eat the dense ones.
     """
-    import networkit as nk
-
+    nk = networkit()
     row, column = upper_triangle(count)
     diagonal = row == column
     clean = np.empty(len(weights), dtype=np.float32)

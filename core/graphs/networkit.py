@@ -1,0 +1,26 @@
+"""NetworKit, without the optional libraries that it imports and that nothing here asks it for."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+OPTIONAL = ("sklearn", "networkx", "matplotlib", "pandas")
+"""For its link prediction, its adapter and its plots. They take five times as long to load as NetworKit."""
+
+
+def networkit() -> Any:
+    """The package ``networkit``. Of ``OPTIONAL``, nothing is loaded that was not loaded before.
+
+    Whoever imports one of them afterwards gets it. Not while another thread imports one for the first time.
+    """
+    if loaded := sys.modules.get("networkit"):
+        return loaded
+    hidden = [name for name in OPTIONAL if name not in sys.modules]
+    sys.modules.update(dict.fromkeys(hidden))
+    try:
+        return importlib.import_module("networkit")
+    finally:
+        for name in hidden:
+            del sys.modules[name]
