@@ -18,7 +18,7 @@ def networkit() -> Any:
     if loaded := sys.modules.get("networkit"):
         return loaded
     hidden = [name for name in OPTIONAL if name not in sys.modules]
-    sys.modules.update(dict.fromkeys(hidden))
+    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]  # None: importing it raises ImportError
     try:
         return importlib.import_module("networkit")
     finally:
