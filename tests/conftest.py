@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # importlib mode leaves the path alone
@@ -20,6 +21,12 @@ from tests.support import postgres, redis
 
 if TYPE_CHECKING:
     from core.workflows.context import Services
+
+# A busy machine is no fault of an example: neither its time nor that of making it fails a test.
+hypothesis.settings.register_profile(
+    "suite", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("suite")
 
 
 @pytest.fixture(scope="session")

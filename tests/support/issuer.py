@@ -28,6 +28,8 @@ class Issuer:
         self.served: dict[str, int] = {DISCOVERY: 0, KEYS: 0}
         self.status = 200
         self.pause_seconds = 0.0
+        self.open = threading.Event()  # while it is not set, no answer leaves
+        self.open.set()
         self.padding = 0
         self.redirect: str | None = None
         self.document: dict[str, Any] = {}
@@ -111,6 +113,7 @@ def running() -> Iterator[Issuer]:
         def do_GET(self) -> None:
             issuer.served[self.path] = issuer.served.get(self.path, 0) + 1
             time.sleep(issuer.pause_seconds)
+            issuer.open.wait(timeout=60)
             body = issuer._answer(self.path)
             self.send_response(302 if issuer.redirect else issuer.status)
             if issuer.redirect:

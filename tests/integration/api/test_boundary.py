@@ -90,13 +90,13 @@ def test_a_silent_connection_is_closed(hurried: tuple[str, int]):
     with connected(hurried) as connection:
         said, seconds = until_closed(connection)
     assert said == b""
-    assert 0.3 < seconds < 5
+    assert 0.3 < seconds < 9
 
 
 def test_a_head_that_drips_is_cut_off(hurried: tuple[str, int]):
     with connected(hurried) as connection:
         pieces = [b"GET /healthz HTTP/1.1\r\n", *(f"X-{n}: y\r\n".encode() for n in range(60))]
-        assert drip(connection, pieces, 0.2) < 5
+        assert drip(connection, pieces, 0.2) < 10  # 12 for all of them
 
 
 def test_a_second_head_that_drips_is_cut_off_too(hurried: tuple[str, int]):
@@ -105,7 +105,7 @@ def test_a_second_head_that_drips_is_cut_off_too(hurried: tuple[str, int]):
         said = b""
         while b"alive" not in said:
             said += connection.recv(65_536)
-        assert drip(connection, [bytes([letter]) for letter in HEAD * 2], 0.2) < 5
+        assert drip(connection, [bytes([letter]) for letter in HEAD * 2], 0.2) < 10
 
 
 def test_a_patient_caller_keeps_its_connection(hurried: tuple[str, int]):
@@ -128,7 +128,7 @@ def test_a_body_that_drips_is_a_problem_and_ends_the_connection(hurried: tuple[s
         said, seconds = until_closed(connection)
     assert said.startswith(b"HTTP/1.1 408")
     assert b"/problems/request-timeout" in said
-    assert 0.3 < seconds < 5
+    assert 0.3 < seconds < 9
 
 
 def test_an_upload_may_be_long_but_not_pause(hurried: tuple[str, int], tenant: Tenant):
@@ -140,9 +140,9 @@ def test_an_upload_may_be_long_but_not_pause(hurried: tuple[str, int], tenant: T
     )
     with connected(hurried) as connection:
         connection.sendall(head.encode())
-        for _ in range(5):
+        for _ in range(15):
             connection.sendall(b"source,target\n")
-            time.sleep(0.3)
+            time.sleep(0.1)
         said, seconds = until_closed(connection)
     assert said.startswith(b"HTTP/1.1 408")
     assert seconds < 8

@@ -99,7 +99,8 @@ def test_a_transaction_tells_once_however_often_it_rings(database: Database, lis
     with database.transaction() as session:
         for _ in range(10):
             ring_at_commit(session, CHANNEL)
-    assert heard(listener, 0.5) == [CHANNEL]
+    assert heard(listener, SECONDS, at_most=1) == [CHANNEL]
+    assert heard(listener, 0.3) == []
 
 
 def test_a_connection_that_the_server_ended_is_replaced(database: Database, listener: psycopg.Connection):
@@ -122,7 +123,7 @@ def test_while_nobody_can_be_told_a_commit_stands_and_does_not_wait(
     unheard, database.bell = database.bell, deaf.bell
     began = time.monotonic()
     ring(database)
-    assert time.monotonic() - began < 1.0
+    assert time.monotonic() - began < SECONDS
     deaf.bell.close()
     database.bell = unheard
     ring(database)

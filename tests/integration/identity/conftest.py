@@ -12,6 +12,25 @@ from tests.support import issuer
 from tests.support.issuer import AUDIENCE
 
 
+class Clock:
+    """A monotonic clock that goes on when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The clock by which the issuer's keys grow old, and callers are forgotten."""
+    made = Clock()
+    for module in ("core.identity.jwks", "core.identity.cache", "core.workflows.authenticate"):
+        monkeypatch.setattr(f"{module}.time", made)
+    return made
+
+
 @pytest.fixture
 def idp() -> Iterator[issuer.Issuer]:
     """An issuer with one RSA key, ``r1``."""

@@ -17,6 +17,7 @@ from core.identity.service import Principal, token_hash
 from core.settings import Settings
 from core.workflows.authenticate import Authenticator
 from core.workflows.context import Services
+from tests.integration.identity.conftest import Clock
 from tests.support import issuer
 
 WHO = Principal("acme", "key_1", "k", frozenset({Role.CURATOR}))
@@ -30,15 +31,17 @@ def create(services: Services, lifetime: timedelta | None = None) -> tuple[str, 
         return key.id, token
 
 
-def test_a_revoked_key_opens_nothing_after_the_time_it_is_remembered(services: Services):
-    authenticator = Authenticator(Settings(key_cache_seconds=0.3))
+def test_a_revoked_key_opens_nothing_after_the_time_it_is_remembered(services: Services, clock: Clock):
+    authenticator = Authenticator(Settings(key_cache_seconds=5))
     key_id, token = create(services)
     assert authenticator.remembered(token) is None
     principal = authenticator.principal(services, token)
     assert authenticator.remembered(token) == principal
     with services.db.transaction() as session:
         service.revoke_key(session, "acme", key_id)
-    time.sleep(0.3)
+    clock.now += 4.9
+    assert authenticator.remembered(token) == principal
+    clock.now += 0.1
     with pytest.raises(Unauthenticated):
         authenticator.principal(services, token)
 
@@ -57,27 +60,25 @@ def test_a_key_that_is_forgotten_is_checked_again(services: Services):
         authenticator.principal(services, token)
 
 
-def test_a_key_is_not_remembered_past_its_expiry(services: Services):
+def test_a_key_is_not_remembered_past_its_expiry(services: Services, clock: Clock):
     authenticator = Authenticator(Settings(key_cache_seconds=60))
-    _, token = create(services, lifetime=timedelta(seconds=3))
+    _, token = create(services, lifetime=timedelta(seconds=40))
     authenticator.principal(services, token)
-    time.sleep(3.05)
-    with pytest.raises(Unauthenticated):
-        authenticator.principal(services, token)
+    assert authenticator.remembered(token) is not None
+    clock.now += 40
+    assert authenticator.remembered(token) is None
 
 
 def test_a_token_is_not_remembered_past_its_end(
-    idp: issuer.Issuer, trusting: Callable[..., Settings], services: Services
+    idp: issuer.Issuer, trusting: Callable[..., Settings], services: Services, clock: Clock
 ):
-    authenticator = Authenticator(trusting(leeway_seconds=0))
-    authenticator.principal(services, idp.token("r1", sub="first"))  # the issuer's keys are fetched
-    end = int(time.time()) + 3
-    token = idp.token("r1", exp=end)
+    settings = trusting(leeway_seconds=0).model_copy(update={"key_cache_seconds": 60})
+    authenticator = Authenticator(settings)
+    token = idp.token("r1", exp=int(time.time()) + 40)
     principal = authenticator.principal(services, token)
     assert authenticator.remembered(token) == principal
-    time.sleep(end + 0.05 - time.time())
-    with pytest.raises(Unauthenticated):
-        authenticator.principal(services, token)
+    clock.now += 40
+    assert authenticator.remembered(token) is None
 
 
 def test_what_was_refused_is_not_remembered(services: Services):

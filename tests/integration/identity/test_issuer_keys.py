@@ -13,8 +13,10 @@ from jwt.algorithms import RSAAlgorithm
 from structlog.testing import capture_logs
 
 from core.errors import IssuerUnavailable, Unauthenticated
+from core.identity.jwks import RETRY_SECONDS
 from core.identity.oidc import Issuer
 from core.settings import Settings
+from tests.integration.identity.conftest import Clock
 from tests.support import issuer
 from tests.support.issuer import DISCOVERY, KEYS
 
@@ -33,12 +35,12 @@ def test_keys_are_fetched_once_and_used_again(idp: issuer.Issuer, trusting: Trus
     assert idp.served == {DISCOVERY: 1, KEYS: 1}
 
 
-def test_a_new_key_is_fetched_when_a_token_names_it(idp: issuer.Issuer, trusting: Trusting):
-    checker = Issuer(trusting(refetch_seconds=0.05))
+def test_a_new_key_is_fetched_when_a_token_names_it(idp: issuer.Issuer, trusting: Trusting, clock: Clock):
+    checker = Issuer(trusting(refetch_seconds=10))
     opens(checker, idp)
     idp.add_rsa("r2")
     idp.remove("r1")
-    time.sleep(0.06)
+    clock.now += 10
     opens(checker, idp, "r2")
     with pytest.raises(Unauthenticated):
         opens(checker, idp, "r1")  # withdrawn by the issuer
@@ -56,48 +58,53 @@ def test_unknown_key_ids_cause_one_fetch_in_the_pause(idp: issuer.Issuer, trusti
     assert idp.served[KEYS] == 1
 
 
-def test_old_keys_are_renewed(idp: issuer.Issuer, trusting: Trusting):
-    checker = Issuer(trusting(keys_seconds=0.05, refetch_seconds=0.01))
+def test_old_keys_are_renewed(idp: issuer.Issuer, trusting: Trusting, clock: Clock):
+    checker = Issuer(trusting(keys_seconds=60, refetch_seconds=10))
     opens(checker, idp)
     idp.remove("r1")
     idp.add_rsa("r2")
-    time.sleep(0.06)
+    clock.now += 61
     with pytest.raises(Unauthenticated):
         opens(checker, idp, "r1")
     opens(checker, idp, "r2")
 
 
-def test_keys_are_kept_while_the_issuer_is_down_but_not_for_ever(idp: issuer.Issuer, trusting: Trusting):
-    checker = Issuer(trusting(keys_seconds=0.05, refetch_seconds=0.01, stale_seconds=2.5))
+def test_keys_are_kept_while_the_issuer_is_down_but_not_for_ever(
+    idp: issuer.Issuer, trusting: Trusting, clock: Clock
+):
+    checker = Issuer(trusting(keys_seconds=60, refetch_seconds=10, stale_seconds=600))
     opens(checker, idp)
     idp.status = 503
-    time.sleep(0.06)
+    clock.now += 61
     with capture_logs() as lines:
         opens(checker, idp)
     assert [line["event"] for line in lines] == ["issuer_keys_not_fetched"]
     with pytest.raises(IssuerUnavailable):  # it may be a new key: nobody can tell now
         checker.principal(idp.sign(idp.claims(), idp.add_rsa("r2"), "RS256", "r2"))
-    time.sleep(2.5)
+    clock.now += 530
+    opens(checker, idp)
+    clock.now += 10
     with pytest.raises(IssuerUnavailable):
         opens(checker, idp)
     idp.status = 200
-    time.sleep(0.02)
+    clock.now += 10
     opens(checker, idp)
     opens(checker, idp, "r2")
 
 
-def test_a_known_key_never_waits_for_a_slow_issuer(idp: issuer.Issuer, trusting: Trusting):
-    checker = Issuer(trusting(keys_seconds=0.05, refetch_seconds=0.01))
+def test_a_known_key_never_waits_for_a_slow_issuer(idp: issuer.Issuer, trusting: Trusting, clock: Clock):
+    checker = Issuer(trusting(keys_seconds=60, refetch_seconds=10))
     opens(checker, idp)
-    idp.pause_seconds = 0.6
-    time.sleep(0.06)
+    idp.open.clear()
+    clock.now += 61
     fetching = threading.Thread(target=opens, args=(checker, idp))
     fetching.start()
-    time.sleep(0.1)
-    started = time.monotonic()
+    until(lambda: idp.served[DISCOVERY] == 2)
     opens(checker, idp)
-    assert time.monotonic() - started < 0.3
+    assert fetching.is_alive()  # it waits for the issuer still
+    idp.open.set()
     fetching.join()
+    assert idp.served == {DISCOVERY: 2, KEYS: 2}
 
 
 def test_many_first_callers_cause_one_fetch(idp: issuer.Issuer, trusting: Trusting):
@@ -110,23 +117,30 @@ def test_many_first_callers_cause_one_fetch(idp: issuer.Issuer, trusting: Trusti
 
 
 def test_callers_do_not_pile_up_behind_a_hanging_issuer(idp: issuer.Issuer, trusting: Trusting):
-    checker = Issuer(trusting(timeout_seconds=2))
-    idp.pause_seconds = 3.0
-    started = time.monotonic()
+    checker = Issuer(trusting(timeout_seconds=60))
+    idp.open.clear()
     with ThreadPoolExecutor(30) as pool:
         waiting = [pool.submit(opens, checker, idp) for _ in range(30)]
-        early = [done for done in waiting if _ended_within(done, started + 1.8)]
-        assert len(early) >= 30 - 9 - 1  # one fetches, eight wait, the others are told to come again
-        for done in waiting:
+        try:
+            until(lambda: sum(done.done() for done in waiting) >= 30 - 9)  # one fetches, eight wait
+        finally:
+            refused = [done for done in waiting if done.done()]
+            idp.open.set()
+    for done in waiting:
+        if done in refused:  # they are told to come again
             with pytest.raises(IssuerUnavailable):
                 done.result()
-    assert time.monotonic() - started < 10.0
+        else:
+            done.result()
+    assert len(refused) < 30
+    assert idp.served == {DISCOVERY: 1, KEYS: 1}
 
 
-def _ended_within(done: Any, deadline: float) -> bool:
-    while not done.done() and time.monotonic() < deadline:
+def until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not true():
+        assert time.monotonic() < deadline
         time.sleep(0.005)
-    return done.done()
 
 
 @pytest.mark.parametrize(
@@ -174,9 +188,8 @@ def test_an_issuer_that_is_not_there(trusting: Trusting, idp: issuer.Issuer):
 
 
 def test_a_service_that_found_no_issuer_tries_again_soon(
-    idp: issuer.Issuer, trusting: Trusting, monkeypatch: pytest.MonkeyPatch
+    idp: issuer.Issuer, trusting: Trusting, clock: Clock
 ):
-    monkeypatch.setattr("core.identity.jwks.RETRY_SECONDS", 0.5)
     checker = Issuer(trusting(refetch_seconds=60))
     idp.status = 503
     for _ in range(3):
@@ -184,7 +197,7 @@ def test_a_service_that_found_no_issuer_tries_again_soon(
             opens(checker, idp)
     assert idp.served[DISCOVERY] == 1
     idp.status = 200
-    time.sleep(0.55)
+    clock.now += RETRY_SECONDS
     opens(checker, idp)
 
 

@@ -100,8 +100,8 @@ def test_a_transaction_whose_process_has_stopped_gives_its_locks_back(
     job = queued_job(services, principal, dataset.id)
     stopped = services.db.engine.connect()
     stopped.execute(text("SET idle_in_transaction_session_timeout = '200ms'"))
-    stopped.execute(text("SELECT id FROM jobs FOR UPDATE"))
     started = time.monotonic()
+    stopped.execute(text("SELECT id FROM jobs FOR UPDATE"))
     assert publish.begin_job(services, job.id, "w1") is not None
     assert 0.1 < time.monotonic() - started < 10
     stopped.invalidate()

@@ -125,7 +125,8 @@ def test_without_noise_degree_products_come_back():
 
     steered = rows_of(drawn(GENERATOR, graph, PLENTY, groups=1))
     free = rows_of(drawn(GENERATOR, graph, PLENTY, groups=1, product_share=0))
-    assert abs(product(steered) / product(ends) - 1) < 0.03 < abs(product(free) / product(ends) - 1)
+    # Off by 0.012 with a deviation of 0.006, and by 0.19 with one of 0.026.
+    assert abs(product(steered) / product(ends) - 1) < 0.05 < abs(product(free) / product(ends) - 1)
 
 
 def test_isolated_nodes_stay_possible():

@@ -71,11 +71,13 @@ def test_every_entry_has_noise_of_its_own():
     """Two ends, two reports: an edge moves two entries by 1, so each report's scale is 2 / epsilon_i."""
     from core.generators.ldpgen.reports import report
 
-    graph = static(np.empty((0, 2), dtype=np.int64), 2_000)
+    nodes = 6_000
+    graph = static(np.empty((0, 2), dtype=np.int64), nodes)
     plan = GENERATOR.plan(LDPGenParams(), PublicFacts(graph.schema, Unit.EDGE, None, NANO, 0, ("edge",)))
     cell = PrivateGraph(graph, Meter(plan, MemoryRecorder())).cell("edge", None)
-    noise = report(cell, np.arange(2_000) % 3, NANO, "noise alone")
-    assert noise.shape == (2_000, 3)
+    noise = report(cell, np.arange(nodes) % 3, NANO, "noise alone")
+    assert noise.shape == (nodes, 3)
+    # Standard errors are 0.0075 of the mean and 0.013 of a correlation.
     assert np.abs(noise).mean() == pytest.approx(2 / np.sinh(1 / 2) / 2, rel=0.1)
     assert abs(np.corrcoef(noise.T)[0, 1]) < 0.1
     assert abs(np.corrcoef(noise[::2].ravel(), noise[1::2].ravel())[0, 1]) < 0.1

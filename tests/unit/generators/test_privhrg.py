@@ -119,11 +119,13 @@ def test_totals_of_dendrogram_nodes_come_back():
 def test_communities_come_back():
     """Two dense halves with a few edges between: they are as dense in the drawn graph."""
     graph = nx.planted_partition_graph(2, 60, 0.5, 0.01, seed=1)
-    drawn = sampled(graph, PrivHRGParams(leaves=6))
     half = np.arange(120) // 60
-    across = [sum(half[u] != half[v] for u, v in each.edges()) for each in (graph, drawn)]
-    # Unrelated halves would have half of all 1800 edges across.
-    assert across[1] < 600
+
+    def across() -> int:
+        return sum(half[u] != half[v] for u, v in sampled(graph, PrivHRGParams(leaves=6)).edges())
+
+    # Unrelated halves would have half of all 1800 edges across. One chain of forty gets stuck there.
+    assert np.median([across() for _ in range(11)]) < 600
 
 
 def test_a_leaf_and_a_rectangle_are_drawn_inside_their_spans():
