@@ -47,10 +47,8 @@ def test_a_lazy_answer(factor):
     assert 0.9 < bound <= 1.0 if factor == 1 else bound > 1.0
 
 
-@pytest.mark.parametrize("multiplier", [1.0, 0.5])
-def test_a_neighbour_sum(multiplier):
-    """sigma = 1 claims its own epsilon at delta 1e-3; half the noise breaks that claim."""
-    claimed = nano_epsilon(rdp(GaussianEvent(1), ORDERS), 10**15) / NANO
+def neighbour_sum(multiplier, runs, confidence):
+    """The measured epsilon of one sum at delta 1e-3."""
 
     def run(present, count):
         shape, source, target = copies(present, count)
@@ -58,8 +56,14 @@ def test_a_neighbour_sum(multiplier):
         cell = Cell(RELATION, None, count, 1, source, target)
         return aggregation.noisy_sums([cell], question)
 
-    bound = audit_epsilon(run, 1, 0, runs=60_000, confidence=SOUND, delta=1e-3).lower_bound
-    assert bound <= claimed if multiplier == 1 else bound > claimed
+    return audit_epsilon(run, 1, 0, runs=runs, confidence=confidence, delta=1e-3).lower_bound
+
+
+def test_a_neighbour_sum():
+    """sigma = 1 claims its own epsilon at delta 1e-3; half the noise breaks that claim."""
+    claimed = nano_epsilon(rdp(GaussianEvent(1), ORDERS), 10**15) / NANO
+    assert neighbour_sum(1.0, 60_000, SOUND) <= claimed
+    assert caught(partial(neighbour_sum, 0.5), claimed, 60_000)
 
 
 def small_graph(pairs):
@@ -112,7 +116,7 @@ def measured(told, runs, confidence):
 
 
 def test_the_static_recipe(told):
-    assert 0.5 < measured(told, 800, SOUND) <= EPSILON
+    assert 0.2 < measured(told, 800, SOUND) <= EPSILON
 
 
 def test_the_static_recipe_with_half_the_noise_is_caught(double_epsilon, told):

@@ -108,9 +108,10 @@ def test_a_window_of_a_live_stream():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_a_window_of_a_live_stream_with_half_the_noise_is_caught(half_noise):
     """Its true epsilon is 4."""
-    assert caught(measured_window, EPSILON, 8_000)
+    assert caught(measured_window, EPSILON, 3_000)
 
 
 @pytest.mark.slow

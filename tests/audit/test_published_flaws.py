@@ -85,6 +85,7 @@ VARIANTS = [
     for params in [*choices(generator.Params), *([{"order": 1}] if name == "dp_dk" else [])]
     if params.get("variant") != "paper"  # which says that it reads the graph, and has no guarantee
     if not params.get("spectral")  # of timed relations alone: see test_audit_directions
+    if params.get("learn") != "link-sgd"  # which needs a delta: see test_audit_hetesdg
 ]
 PRIVATE = {
     "empty": np.empty((0, 2), dtype=np.int64),
@@ -311,8 +312,8 @@ def test_what_is_below_zero_is_not_cut_off(generator, params):
             np.mean([drawn(generator, private, 1.0, **params).edges["edge"].count for _ in range(runs)])
         )
 
-    # Cut off, the mean is 850. Counts of PrivGraph's small communities bring 470, with a deviation of 155.
-    assert any(abs(mean(runs) - edges) < 510 for runs in (3, 24))
+    # Cut off, the mean is 855. Counts of PrivGraph's small communities bring 500, with a deviation of 170.
+    assert any(abs(mean(runs) - edges) < 540 for runs in (3, 24))
 
 
 def test_negative_numbers_that_are_cut_off_are_caught(monkeypatch):

@@ -84,8 +84,10 @@ def half_noise_training(divide_gaussian_noise):
     [(Unit.EDGE, None, "symmetric"), (Unit.EVENT, None, "balanced"), (Unit.W_EVENT, 2, "symmetric")],
 )
 def test_randomised_response(unit, window, form):
-    bound, promised = measured("randomised_response", 1.5, 1_500, SOUND, unit=unit, window=window, form=form)
-    assert 0.3 < bound <= promised <= 1.5
+    measure = partial(measured, "randomised_response", 1.5, unit=unit, window=window, form=form)
+    bound, promised = measure(runs=600, confidence=SOUND)
+    assert bound <= promised <= 1.5
+    assert caught(lambda *look: measure(*look)[0], 0.3, 400)  # the edge is told apart
 
 
 def test_randomised_response_with_half_the_noise_is_caught(half_noise_response):
@@ -126,12 +128,12 @@ QUARTER = DpSgd(Fraction(1, 4), Fraction(9, 10), 1)
 
 def test_dp_sgd():
     for training in (EVERY, QUARTER):
-        bound, promised = measured_steps(training, 800, SOUND, 0.1)
+        bound, promised = measured_steps(training, 500, SOUND, 0.1)
         assert 0 <= bound <= promised
 
 
 def test_dp_sgd_with_half_the_noise_is_caught(half_noise_training):
-    assert beyond(partial(measured_steps, EVERY, delta=0.1), 3_000)
+    assert beyond(partial(measured_steps, EVERY, delta=0.1), 1_500)
 
 
 @pytest.mark.slow
