@@ -19,6 +19,8 @@ from core.graphs.schema import GraphSchema
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from core.graphs.graph import Graph
     from core.privacy.entropy import Generator as Rng
     from core.privacy.guarantee import GuaranteeKind
@@ -116,6 +118,15 @@ class LearnedModel(FittedModel, Protocol):
     """A fitted model that tells how it was learned; the report shows it."""
 
     def training(self) -> Training: ...
+
+
+@runtime_checkable
+class VectorModel(FittedModel, Protocol):
+    """A fitted model that has vectors of nodes to release beside its graph."""
+
+    def vectors(self) -> Mapping[str, Mapping[str, np.ndarray]]:
+        """Paid-for output by name and node type: (n, d) numbers, rows in the universe's order."""
+        ...
 
 
 class StreamState(Protocol):

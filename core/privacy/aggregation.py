@@ -73,13 +73,18 @@ def asked(
         raise InvalidInput(f"a noise multiplier is at most {MAX_MULTIPLIER}", field="noise_multiplier")
     # An undirected edge adds to two rows: sqrt(2) of the radius. The root is taken of integers, rounded up.
     squared = sigma**2 * (2 if side == "both" else 1) * multiplicity**2
+    radius, scale = scale_of(squared)
+    return Aggregation(side, on_grid(values, radius), rows, radius, scale)
+
+
+def scale_of(squared: Fraction) -> tuple[int, int]:
+    """(length one in grid steps, the noise's standard deviation in grid steps): the latter is an integer, its
+    square at least ``squared`` times that of the former."""
     radius = min(MAX_RADIUS, math.isqrt(int(MAX_SIGMA**2 / squared)))
-    exact = squared * radius**2
-    scale = math.isqrt(math.ceil(exact) - 1) + 1
-    return Aggregation(side, _on_grid(values, radius), rows, radius, scale)
+    return radius, math.isqrt(math.ceil(squared * radius**2) - 1) + 1
 
 
-def _on_grid(values: np.ndarray, radius: int) -> np.ndarray:
+def on_grid(values: np.ndarray, radius: int) -> np.ndarray:
     """The rows in grid steps, cut towards zero; one that is still too long is cut by a step or two more."""
     points = np.trunc(values * radius).astype(np.int64)
     for _ in range(2):

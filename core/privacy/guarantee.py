@@ -26,7 +26,7 @@ from core.privacy.events import (
     unprotected_reasons,
 )
 from core.privacy.meter import TranscriptEntry, replay, require_metered
-from core.privacy.plan import ATTO, GuaranteeKind, PrivacyPlan
+from core.privacy.plan import ATTO, ROWS, GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 
 EXACT = (
@@ -161,6 +161,11 @@ def _statement(plan: PrivacyPlan, nano_epsilon: int, delta_atto: int, own: str =
     )
     if delta_atto:
         first += f", except with probability {delta_atto / ATTO:.3g}"
+    if any(each.edge_type.startswith(ROWS) for each in plan.allotments):
+        first += (
+            ". The same holds for one node's row of protected attributes, present or replaced by zeros; "
+            "another row in its place counts as two such changes"
+        )
     return (
         f"{first}. Moving an edge elsewhere counts as two such changes. "
         "The node set, node and edge types, directedness and the time grid are public and not protected."

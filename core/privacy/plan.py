@@ -33,12 +33,20 @@ from core.privacy.units import Unit
 WHOLE_GRAPH = "*"
 """The cell name of an unprotected access: every edge type, every step."""
 
+ROWS = "rows:"
+"""The cells of protected attributes are named so, followed by the node type; no edge type has a colon."""
+
 MAX_ALLOTMENTS = 1_000_000
 MAX_STEPS = 100_000
 MAX_DELTA_ATTO = 10**17
 ATTO = 10**18
 
 CellKey = tuple[str, int | None]
+
+
+def rows_of(node_type: str) -> str:
+    """The name of the cell in which a node type's protected rows are paid for. It has no step."""
+    return ROWS + node_type
 
 
 class GuaranteeKind(StrEnum):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from core.errors import InvalidInput, MeterClosed, NotAccepted
+from core.errors import InvalidInput, MeterClosed, NotAccepted, UnmeteredFit
 from core.graphs.schema import GraphSchema
 from core.privacy import mechanisms, queries
 from core.privacy.events import (
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     import torch
 
     from core.graphs.graph import Cell, Graph
+    from core.graphs.sensitive import SensitiveLinks
+    from core.privacy.attributes import PrivateAttributes
     from core.privacy.dp_sgd import DpSgd
     from core.privacy.gradients import DpSgdSession
     from core.privacy.label_stream import LabelRule, LabelStream
@@ -45,9 +47,12 @@ if TYPE_CHECKING:
 class PrivateGraph:
     """A metered session over one graph. The graph itself is not reachable through the public interface."""
 
-    def __init__(self, graph: Graph, meter: Meter) -> None:
+    def __init__(
+        self, graph: Graph, meter: Meter, sensitive: Callable[[], SensitiveLinks | None] = lambda: None
+    ) -> None:
         self._graph = graph
         self._meter = meter
+        self._sensitive = sensitive
         self.schema: GraphSchema = graph.schema
         self.unit: Unit = meter.plan.unit
         self.window: int | None = meter.plan.window
@@ -61,6 +66,13 @@ class PrivateGraph:
     def node_count(self, node_type: str) -> int:
         """The size of a node type's public universe."""
         return self._graph.nodes[self.schema.node_type(node_type).name].count
+
+    def attributes(self, node_type: str) -> PrivateAttributes:
+        """The columns of a node type: the public ones free, rows of the protected ones for a price."""
+        from core.privacy.attributes import PrivateAttributes
+
+        kind = self.schema.node_type(node_type)
+        return PrivateAttributes(kind, self._graph.nodes[kind.name], self._meter)
 
     def cell(self, edge_type: str, step: int | None) -> PrivateCell:
         """The operations of one cell. Free: which cells exist is public."""
@@ -215,6 +227,16 @@ class PrivateGraph:
         """
         self._meter.charge(WHOLE_GRAPH, None, Unprotected(reason), "unprotected access")
         return self._graph
+
+    def sensitive_links(self) -> SensitiveLinks | None:
+        """The links that the curator named sensitive; None where nobody named any.
+
+        Only after :meth:`unprotected`, of which they are a part; nothing opens the list before. Raises
+        UnmeteredFit then.
+        """
+        if not any(isinstance(entry.event, Unprotected) for entry in self._meter.transcript):
+            raise UnmeteredFit("sensitive links are read after an unprotected access only")
+        return self._sensitive()
 
     def _shape(self, edge_type: str, step: int | None) -> queries.Shape:
         try:

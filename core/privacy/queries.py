@@ -114,16 +114,25 @@ def degrees(shape: Shape, *, side: str = "both") -> Question:
     return Question("degrees", count, 1, 1, lambda cell: np.bincount(getattr(cell, side), minlength=count))
 
 
-def sorted_degrees(shape: Shape) -> Question:
-    """The degrees of a relation inside one node type in ascending order, shape (n,); O(n log n + m).
+def sorted_degrees(shape: Shape, *, side: str = "both") -> Question:
+    """The degrees of a relation, or of one ``side`` of it, in ascending order; O(n log n + m).
 
-    Says how many nodes have which degree, not which nodes they are.
+    Sides and shapes are those of ``degrees``. Says how many nodes have which degree, not which nodes they
+    are.
 
-    Sensitivity: L1 = 2, L2^2 = 2. Unit: one edge. Proof: those of ``degrees``; sorting brings two vectors no
-    farther apart in either norm (rearrangement inequality). Source: Hay, Rastogi, Miklau, Suciu, VLDB 2010.
+    Sensitivity: both: L1 = 2, L2^2 = 2; one side: L1 = L2 = 1. Unit: one edge. Proof: those of ``degrees``;
+    sorting brings two vectors no farther apart in either norm (rearrangement inequality). Source: Hay,
+    Rastogi, Miklau, Suciu, VLDB 2010.
     """
-    unsorted = degrees(shape).measure
-    return Question("sorted_degrees", shape.source_count, 2, 2, lambda cell: np.sort(unsorted(cell)))
+    asked = degrees(shape, side=side)
+    unsorted = asked.measure
+    return Question(
+        "sorted_degrees",
+        asked.size,
+        asked.l1_sensitivity,
+        asked.l2_squared,
+        lambda cell: np.sort(unsorted(cell)),
+    )
 
 
 def degree_histogram(shape: Shape, *, side: str, most: int) -> Question:
@@ -214,29 +223,37 @@ def group_matrix(
     return Question("group_matrix", k * k2, 1, 1, rectangle)
 
 
-def group_degrees(shape: Shape, *, labels: np.ndarray, groups: int | None = None) -> Question:
+def group_degrees(
+    shape: Shape, *, labels: np.ndarray, groups: int | None = None, side: str = "both"
+) -> Question:
     """The number of edges from every node to every group of nodes; O(m + n * number of groups).
 
-    Undirected relations inside one node type. ``labels`` (n,) in 0..k-1, result (n * k,): the row of node 0,
-    then that of node 1, and so on. ``groups`` fixes k where trailing groups may be empty.
+    ``side="both"``: undirected relations inside one node type. ``"source"`` / ``"target"``: the nodes of that
+    side, and groups of the other side's, of a directed or bipartite relation. ``labels``, one for each node
+    that is grouped, in 0..k-1, result (n * k,): the row of node 0, then that of node 1, and so on. ``groups``
+    fixes k where trailing groups may be empty.
 
-    Sensitivity: L1 = 2, L2^2 = 2. Unit: one edge. Proof: labels are fixed and edges have two different ends,
-    so an edge adds 1 to one entry of each end's row. A row by itself changes by 1.
+    Sensitivity: both: L1 = 2, L2^2 = 2; one side: L1 = L2 = 1. Unit: one edge. Proof: labels are fixed and
+    edges have two different ends, so an edge adds 1 to one entry of each end's row, or to one entry of one
+    side's. A row by itself changes by 1.
     """
-    if not shape.undirected:
-        raise NotAccepted(
-            "group degrees are asked of undirected relations inside one node type", field="labels"
-        )
-    groups_of, k = check_labels(labels, shape.source_count, groups, "labels")
-    size = shape.source_count * k
+    if (side == "both") != shape.undirected or side not in ("source", "target", "both"):
+        raise NotAccepted("an undirected relation has side 'both', others 'source' or 'target'", field="side")
+    counted, grouped = shape.source_count, shape.target_count
+    if side == "target":
+        counted, grouped = grouped, counted
+    groups_of, k = check_labels(labels, grouped, groups, "labels")
+    size = counted * k
 
     def rows(cell: Cell) -> np.ndarray:
         u, v = cell.source.astype(np.int64), cell.target.astype(np.int64)
-        return np.bincount(u * k + groups_of[v], minlength=size) + np.bincount(
-            v * k + groups_of[u], minlength=size
-        )
+        if side == "target":
+            u, v = v, u
+        found = np.bincount(u * k + groups_of[v], minlength=size)
+        return found + np.bincount(v * k + groups_of[u], minlength=size) if side == "both" else found
 
-    return Question("group_degrees", size, 2, 2, rows)
+    changed = 2 if side == "both" else 1
+    return Question("group_degrees", size, changed, changed, rows)
 
 
 def pair_classes(

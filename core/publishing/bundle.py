@@ -2,7 +2,8 @@
 
 ``nodes.parquet``: ``id``, ``type`` and the public attributes. ``edges.parquet``: ``source`` and ``target``
 (node ids, within the relation's node types as ``schema.json`` declares them), ``type`` and ``step`` (null
-for a relation without time). Ids and types are plain strings.
+for a relation without time). Ids and types are plain strings. A method may add tables of vectors: ``id``,
+``type`` and ``vector``, of one length for all nodes of a type.
 """
 
 from __future__ import annotations
@@ -55,6 +56,23 @@ def write_tables(graph: Graph, folder: Path, *, first_step: int = 0) -> None:
                 ]
                 writer.write_table(pa.Table.from_arrays(columns, schema=EDGE_COLUMNS))
     (folder / "schema.json").write_text(graph.schema.model_dump_json(indent=2) + "\n", encoding="utf-8")
+
+
+def write_vectors(
+    graph: Graph, permutations: Mapping[str, np.ndarray], vectors: Mapping[str, np.ndarray], path: Path
+) -> None:
+    """``path`` holds ``vectors`` (rows in the original's order), each beside the id of its released node."""
+    parts = []
+    for kind, values in vectors.items():
+        own = np.ascontiguousarray(values[permutations[kind]], dtype=np.float32)
+        ends = pa.array(np.arange(len(own) + 1, dtype=np.int64) * own.shape[1])
+        columns = {
+            "id": graph.nodes[kind].id_array(),
+            "type": pa.repeat(pa.scalar(kind), len(own)),
+            "vector": pa.LargeListArray.from_arrays(ends, pa.array(own.ravel())),
+        }
+        parts.append(pa.table(columns))
+    pq.write_table(pa.concat_tables(parts), path, compression="zstd", row_group_size=CHUNK_ROWS)
 
 
 def _node_table(graph: Graph) -> pa.Table:

@@ -23,7 +23,7 @@ from core.privacy.plan import PrivacyPlan
 from core.publishing import bundle
 from core.publishing.release import dress, public_facts, released_schema
 from core.publishing.spec import ReleaseSpec
-from core.publishing.write import Facts, claim_of, training_of, write_bundle
+from core.publishing.write import Facts, claim_of, training_of, vectors_of, write_bundle
 
 if TYPE_CHECKING:
     import numpy as np
@@ -67,6 +67,7 @@ def draw(generator: Generator, source: Path, spec: ReleaseSpec, out: Path, progr
         transcript,
         claim_of(generator, params, public_facts(schema, spec)),
         training_of(model),
+        vectors_of(model),
     )
     write_bundle(graph, permutations, facts, out, progress)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from core.generators.base import (
     Progress,
     PublicFacts,
     Training,
+    VectorModel,
 )
 from core.graphs import formats
 from core.graphs.graph import Graph
@@ -47,6 +48,7 @@ class Facts:
     transcript: Sequence[TranscriptEntry]
     claim: Claimed | None = None
     training: Training | None = None
+    vectors: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
 
 
 def claim_of(generator: Generator, params: Any, public: PublicFacts) -> Claimed | None:
@@ -57,6 +59,11 @@ def claim_of(generator: Generator, params: Any, public: PublicFacts) -> Claimed 
 def training_of(model: FittedModel) -> Training | None:
     """How the model was learned; None where nothing was."""
     return model.training() if isinstance(model, LearnedModel) else None
+
+
+def vectors_of(model: FittedModel) -> Mapping[str, Mapping[str, np.ndarray]]:
+    """The vectors of nodes that the model releases beside its graph, by name and node type; often none."""
+    return model.vectors() if isinstance(model, VectorModel) else {}
 
 
 def write_bundle(
@@ -75,6 +82,8 @@ def write_bundle(
     progress("write", 0, 1)
     folder, private = out / "release", out / "private"
     bundle.write_tables(released, folder, first_step=facts.plan.first_step)
+    for name, vectors in facts.vectors.items():
+        bundle.write_vectors(released, permutations, vectors, folder / f"{name}.parquet")
     media_types = _export(released, folder, spec.formats)
     bundle.write_alignment(permutations, private / "alignment.parquet")
     if keep is not None:

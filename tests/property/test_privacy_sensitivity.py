@@ -16,8 +16,8 @@ DIRECTED = EdgeType(directed=True)
 BIPARTITE = EdgeType(source="a", target="b", directed=True)
 NOT_ASKED_OF = {
     UNDIRECTED: {"degree_histogram"},
-    DIRECTED: {"group_degrees"},
-    BIPARTITE: {"group_degrees", "sorted_degrees", "tail_counts", "pair_classes"},
+    DIRECTED: set(),
+    BIPARTITE: {"tail_counts", "pair_classes"},
 }
 SLOTS = {
     UNDIRECTED: lambda n, k: list(itertools.combinations(range(n), 2)),
@@ -39,8 +39,8 @@ def questions(relation, n, k, draw_labels):
     found += [ask("degrees", shape, {"side": side}) for side in sides[relation]]
     extra = {"target_labels": draw_labels(k)} if relation is BIPARTITE else {}
     found.append(ask("group_matrix", shape, {"labels": draw_labels(n), **extra}))
+    found += [ask("sorted_degrees", shape, {"side": side}) for side in sides[relation]]
     if relation is not BIPARTITE:
-        found.append(ask("sorted_degrees", shape, {}))
         found.append(ask("tail_counts", shape, {"thresholds": np.array([1, 2, 4])}))
         table = np.add.outer(np.arange(6), np.arange(6)) % 4
         found.append(ask("pair_classes", shape, {"labels": draw_labels(n), "table": table}))
@@ -49,6 +49,8 @@ def questions(relation, n, k, draw_labels):
     else:
         asked = itertools.product(("source", "target"), (1, 3))
         found += [ask("degree_histogram", shape, {"side": side, "most": most}) for side, most in asked]
+        for side, grouped in (("source", k), ("target", n)):
+            found.append(ask("group_degrees", shape, {"labels": draw_labels(grouped), "side": side}))
     assert {q.name for q in found} == set(QUERIES) - NOT_ASKED_OF[relation], "no sensitivity test"
     return found
 

@@ -35,8 +35,18 @@ def fit_static(generator, params, graph: Graph, epsilon: float):
     return model, meter
 
 
-def measured(generator, params, epsilon: float, runs: int, confidence: float) -> float:
-    """A lower bound on the epsilon of everything that a fit is told."""
+def measured(
+    generator,
+    params,
+    epsilon: float,
+    runs: int,
+    confidence: float,
+    pair: tuple[Graph, Graph] | None = None,
+) -> float:
+    """A lower bound on the epsilon of everything that a fit is told.
+
+    ``pair``: two neighbours of one relation ``edge`` other than two nodes with and without their edge.
+    """
     told: list[np.ndarray] = []
     weights: list[np.ndarray] = []
     true = mechanisms.discrete_laplace
@@ -55,7 +65,7 @@ def measured(generator, params, epsilon: float, runs: int, confidence: float) ->
         # Where it moves all of them, this sum is what tells most: each bit by its log ratio.
         return np.array([bits @ np.concatenate(weights) / 1e9, *bits])
 
-    pair = static_graph(2, [(0, 1)]), static_graph(2, [])
+    pair = pair or (static_graph(2, [(0, 1)]), static_graph(2, []))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(mechanisms, "discrete_laplace", listened)
         return audit_epsilon(repeated(run), *pair, runs=runs, confidence=confidence).lower_bound

@@ -6,14 +6,17 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow.parquet as pq
+
 from core.generators.base import Claimed, PublicFacts, Training
 from core.graphs.store import write_graph
 from core.privacy.events import Unprotected
 from core.privacy.meter import MemoryRecorder
 from core.privacy.plan import WHOLE_GRAPH, Allotment, GuaranteeKind, PrivacyPlan
-from core.publishing import release, sample
+from core.publishing import bundle, release, sample
 from core.reports.model import PublicPart
-from tests.support.publishing import Fixed, Params, graph, public_of, publish, spec
+from tests.support.publishing import GROUPS, USERS, Fixed, Params, graph, public_of, publish, spec
 
 REASON = "The paper's variant reads the raw graph."
 
@@ -53,6 +56,35 @@ def test_a_release_without_guarantee_prints_the_claim_beside_it_and_never_as_it(
     assert part.training is not None
     assert (part.training.collapsed, part.training.notes) == (True, ("Two epochs.",))
     assert part.training.curves[0].values == (2.0, 1.0)
+
+
+class WithVectors(Fixed):
+    """Has two numbers for each user and one for each group beside its graph."""
+
+    def fit(self, private: Any, plan: PrivacyPlan, params: Params, progress: Any) -> WithVectors:
+        super().fit(private, plan, params, progress)
+        return self
+
+    def vectors(self) -> dict[str, dict[str, np.ndarray]]:
+        users = np.arange(2 * USERS, dtype=np.float32).reshape(-1, 2)
+        return {"embedding": {"user": users, "group": np.arange(GROUPS, dtype=np.float32).reshape(-1, 1)}}
+
+
+def test_vectors_stand_beside_the_ids_of_their_nodes(tmp_path: Path):
+    publish(WithVectors(graph(2)), graph(1), tmp_path)
+    job = tmp_path / "job"
+    table = pq.read_table(job / "release" / "embedding.parquet").to_pylist()
+    order = bundle.read_alignment(job / "private" / "alignment.parquet")
+    nodes = pq.read_table(job / "release" / "nodes.parquet", columns=["id", "type"]).to_pylist()
+    assert [(row["id"], row["type"]) for row in table if row["type"] == "user"] == [
+        (row["id"], row["type"]) for row in nodes if row["type"] == "user"
+    ]
+    found = [row["vector"] for row in table if row["type"] == "user"]
+    assert found == [[2.0 * old, 2.0 * old + 1] for old in order["user"]]
+    assert [row["vector"] for row in table if row["type"] == "group"] == [[old] for old in order["group"]]
+    roles = {each["name"]: each["role"] for each in json.loads((job / "manifest.json").read_bytes())}
+    assert roles["release/embedding.parquet"] == "artifact"
+    assert "embedding.parquet" in {each["name"] for each in public_of(tmp_path)["provenance"]["artifacts"]}
 
 
 def test_a_method_that_learns_nothing_and_claims_nothing_tells_nothing(tmp_path: Path):

@@ -124,7 +124,7 @@ def scores(published: Graph, subject: Subject, relations: Sequence[EdgeType], se
     scale = np.where(scale > 1e-12, scale, 1.0)
     train, test = (train - centre) / scale, (test - centre) / scale
     found = {}
-    for name, classifier in _classifiers(len(train), seed).items():
+    for name, classifier in classifiers(len(train), seed).items():
         classifier.fit(train, subject.known_class)
         told = np.zeros((len(test), subject.count))
         told[:, classifier.classes_] = classifier.predict_proba(test)
@@ -132,7 +132,8 @@ def scores(published: Graph, subject: Subject, relations: Sequence[EdgeType], se
     return found
 
 
-def _classifiers(known: int, seed: int) -> dict[str, Any]:
+def classifiers(known: int, seed: int) -> dict[str, Any]:
+    """The untrained classifiers by name, in report order; ``known`` nodes are to be learned from."""
     from sklearn.naive_bayes import GaussianNB
     from sklearn.neighbors import KNeighborsClassifier
     from sklearn.tree import DecisionTreeClassifier

@@ -9,7 +9,7 @@ from core.evaluation.attacks.projection import protected_relations, static_view
 from core.evaluation.metric import Suite
 from core.evaluation.tasks.link_prediction import link_prediction
 from core.evaluation.tasks.node_classification import node_classification
-from core.evaluation.tasks.subjects import labels_of, public_features, whole
+from core.evaluation.tasks.subjects import labels_of, public_features, typed_features, whole
 from core.graphs.graph import Graph
 
 Progress = Callable[[str, int, int], None]
@@ -38,7 +38,7 @@ def run_tasks(original: Graph, synthetic: Graph, suite: Suite, progress: Progres
     if labels:
         shared = tuple(t.name for t in original.schema.edge_types if t.name in synthetic.edges)
         truth, release = whole(original, shared), whole(synthetic, shared)
-        features = public_features(original, tuple(original.nodes))
+        features = typed_features(original)
         for done, label in enumerate(labels, start=len(relations) + 1):
             entries += node_classification(truth, release, features, label)
             progress("task", done, total)

@@ -20,6 +20,8 @@ FEWEST_CLASSES, MOST_CLASSES = 2, 50
 FEWEST_LABELLED = 30
 # Fewer columns say less of a node than its links do: a row learned for each node serves better.
 FEWEST_FEATURES, MOST_FEATURES = 16, 5_000
+# Of all node types together, 200 MB of float32.
+MOST_VALUES = 50_000_000
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,30 @@ def public_features(graph: Graph, node_types: tuple[str, ...]) -> Features | Non
     if not FEWEST_FEATURES <= sum(column.shape[1] for column in columns) <= MOST_FEATURES:
         return None
     return Features(np.concatenate(columns, axis=1))
+
+
+def typed_features(graph: Graph) -> Features | None:
+    """What is public of the nodes of all types, (all nodes, d) float32; None where no type has features.
+
+    Types stand end to end, as in :func:`whole`. A type with features (see :func:`public_features`) has
+    columns of its own, any other type one column of ones. None too for more than MOST_VALUES numbers.
+    """
+    from core.evaluation.learning.gcn import Features
+
+    if len(graph.nodes) == 1:
+        return public_features(graph, tuple(graph.nodes))
+    found = {name: public_features(graph, (name,)) for name in graph.nodes}
+    widths = {name: 1 if given is None else given.values.shape[1] for name, given in found.items()}
+    nodes, columns = sum(table.count for table in graph.nodes.values()), sum(widths.values())
+    if not any(found.values()) or nodes * columns > MOST_VALUES:
+        return None
+    values = np.zeros((nodes, columns), dtype=np.float32)
+    first, left = offsets(graph), 0
+    for name, given in found.items():
+        rows = slice(first[name], first[name] + graph.nodes[name].count)
+        values[rows, left : left + widths[name]] = 1 if given is None else given.values
+        left += widths[name]
+    return Features(values)
 
 
 def unit_rows(values: np.ndarray) -> np.ndarray:

@@ -164,3 +164,45 @@ def test_features_are_the_public_ones():
     narrow = replace(nodes["node"], attributes={"age": ages})
     few = GraphSchema(node_types=(kind.model_copy(update={"attributes": kind.attributes[2:]}),))
     assert subjects.public_features(Graph.build(few, {"node": narrow}, {}), ("node",)) is None
+
+
+def test_the_features_of_all_types_stand_in_columns_of_their_own(monkeypatch):
+    words = np.random.default_rng(1).random((3, 20), dtype=np.float32)
+    public = Attribute(name="words", kind=AttributeKind.VECTOR, protection=Protection.PUBLIC)
+    papers, authors = NodeType(name="paper", count=3, attributes=(public,)), NodeType(name="author", count=2)
+    schema = GraphSchema(
+        node_types=(authors, papers), edge_types=(EdgeType(source="paper", target="author"),)
+    )
+    graph = Graph.build(schema, {"paper": NodeTable(3, None, {"words": words})}, {})
+    found = subjects.typed_features(graph)
+    assert found is not None
+    assert found.values[:2].tolist() == [[1.0] + [0.0] * 20] * 2
+    assert not found.values[2:, 0].any()
+    assert np.allclose(found.values[2:, 1:], subjects.unit_rows(words))
+    monkeypatch.setattr(subjects, "MOST_VALUES", 5 * 21 - 1)
+    assert subjects.typed_features(graph) is None
+    plain = GraphSchema(node_types=(authors,), edge_types=(EdgeType(source="author", target="author"),))
+    assert subjects.typed_features(Graph.build(plain, {}, {})) is None
+
+
+def test_papers_of_a_typed_graph_are_classified_by_their_words(monkeypatch):
+    """Links say nothing here: a model that does not read the papers' words can only guess."""
+    monkeypatch.setattr(limits, "REPETITIONS", 1)
+    rng = np.random.default_rng(0)
+    classes = rng.integers(0, 2, 120)
+    words = (np.arange(40) % 2 == classes[:, None]).astype(np.float32)
+    label = Attribute(name="field", label=True, protection=Protection.PUBLIC)
+    vector = Attribute(name="words", kind=AttributeKind.VECTOR, protection=Protection.PUBLIC)
+    schema = GraphSchema(
+        node_types=(
+            NodeType(name="paper", count=120, attributes=(vector, label)),
+            NodeType(name="author", count=60),
+        ),
+        # Public, so that no link is predicted: that would take longer than all else here.
+        edge_types=(EdgeType(name="by", source="paper", target="author", public=True),),
+    )
+    nodes = {"paper": NodeTable(120, None, {"words": words, "field": pa.array(classes.astype(str))})}
+    by = EdgeTable(np.arange(120), rng.integers(0, 60, 120))
+    graph = Graph.build(schema, nodes, {"by": by})
+    found = {task["name"]: task for task in run_tasks(graph, graph, Suite.FULL, lambda *at: None)}
+    assert found["node_classification"]["trained_on_original"] > 0.9

@@ -1,0 +1,160 @@
+"""How epsilon is divided: over relations and node types, and inside a relation. Public facts only.
+
+Unit edge: relations hold disjoint edges, and a node's row lies in no relation, so every relation and every
+node type's rows have all of epsilon and delta. Inside a relation the reads compose in sequence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from core import errors
+from core.generators._shared.plan import SMALLEST_STEP_NANO_EPSILON, divide
+from core.generators.base import PublicFacts
+from core.generators.hetesdg.params import HeteParams
+from core.generators.hetesdg.sides import SMALL, Sides, has_protected_rows, paths_of
+from core.privacy.dp_sgd import DpSgd, noise_multiplier
+from core.privacy.events import Event, GaussianEvent, PoissonSampled, Pure, Repeated, pure_nano_epsilon
+from core.privacy.plan import ROWS, Allotment, PrivacyPlan, rows_of
+
+TABLES, NOISY_ROWS = "degrees and neighbour histograms", "protected rows"
+PREDICTOR = "link predictor"
+SECOND_HOP_NANO_EPSILON = 2_000_000_000
+SEQUENCE_SHARE = 0.25
+"""Of epsilon for each side's degree sequence, where split is measured."""
+HOP_SHARE = 0.5
+"""Of a relation's epsilon for the meta-paths that end with it, where split is measured."""
+
+
+@dataclass(frozen=True)
+class Granted:
+    """What a plan grants: nano-epsilon by relation for its tables, the noise of protected rows by node type,
+    and the training that every relation pays for by itself."""
+
+    relations: Mapping[str, int]
+    rows: Mapping[str, Fraction]
+    training: DpSgd | None
+
+
+@dataclass(frozen=True)
+class Shares:
+    """How a relation spends its nano-epsilon; what is not read has 0. ``hop`` is for each meta-path."""
+
+    grouped: int
+    counted: int
+    histogram: int
+    hop: int
+
+
+def make_plan(method: str, params: HeteParams, public: PublicFacts) -> PrivacyPlan:
+    """The plan of variant sound. Raises ``errors.NotAccepted`` where what is asked for does not fit."""
+    if public.nano_epsilon < SMALLEST_STEP_NANO_EPSILON:
+        raise errors.NotAccepted("epsilon is too small to be divided", field="epsilon")
+    paths_of(public.schema, public.edge_types, params.meta_paths, params.rows)
+    events: list[tuple[Event, str]] = [(Pure(public.nano_epsilon, "laplace"), TABLES)]
+    if params.learn == "link-sgd":
+        events = _with_training(params, public)
+    grants = [
+        Allotment(name, None, event, purpose) for name in public.edge_types for event, purpose in events
+    ]
+    kinds = protected_types(params, public)
+    if kinds:
+        if not public.delta_atto:
+            raise errors.NotAccepted("protected rows need a delta", field="delta")
+        multiplier = noise_multiplier(public.nano_epsilon, public.delta_atto, 1, 1)
+        grants += [Allotment(rows_of(name), None, GaussianEvent(multiplier), NOISY_ROWS) for name in kinds]
+    elif "features" in params.release:
+        raise errors.NotAccepted("no node type of the job has protected numbers", field="release")
+    return PrivacyPlan(
+        method=method,
+        unit=public.unit,
+        window=None,
+        steps=public.schema.steps,
+        allotments=tuple(grants),
+        delta_atto=public.delta_atto if kinds or params.learn == "link-sgd" else 0,
+    )
+
+
+def _with_training(params: HeteParams, public: PublicFacts) -> list[tuple[Event, str]]:
+    """A relation's tables and its training, which together cost epsilon and delta at most."""
+    if not public.delta_atto:
+        raise errors.NotAccepted("learn=link-sgd needs a delta", field="delta")
+    tables = int(public.nano_epsilon * (1 - params.sgd_share))
+    if tables < SMALLEST_STEP_NANO_EPSILON:
+        raise errors.NotAccepted("epsilon is too small to be divided", field="epsilon")
+    paid = Pure(tables, "laplace")
+    training = DpSgd.within(public.nano_epsilon, public.delta_atto, params.rate, params.steps, (paid,))
+    return [(paid, TABLES), (training.event, PREDICTOR)]
+
+
+def protected_types(params: HeteParams, public: PublicFacts) -> list[str]:
+    """The node types at an end of a relation of the job whose protected rows are read, in declared order."""
+    if not params.rows:
+        return []
+    relations = [public.schema.edge_type(name) for name in public.edge_types]
+    ends = {end for relation in relations for end in (relation.source, relation.target)}
+    return [
+        kind.name
+        for kind in public.schema.node_types
+        if kind.name in ends and has_protected_rows(public.schema, kind.name)
+    ]
+
+
+def granted(plan: PrivacyPlan) -> Granted:
+    """What :func:`make_plan` put into a plan."""
+    relations: dict[str, int] = {}
+    rows: dict[str, Fraction] = {}
+    training = None
+    for each in plan.allotments:
+        match each.event:
+            case Repeated(PoissonSampled(rate, GaussianEvent(sigma)), times):
+                training = DpSgd(rate, sigma, times)
+            case GaussianEvent(sigma):
+                rows[each.edge_type.removeprefix(ROWS)] = Fraction(sigma)
+            case event:
+                relations[each.edge_type] = pure_nano_epsilon(event) or 0
+    return Granted(relations, rows, training)
+
+
+def follows_back(params: HeteParams, nano_epsilon: int) -> bool:
+    """Whether meta-paths are followed to their end."""
+    if "embedding" not in params.release or params.second_hop == "off":
+        return False
+    return params.second_hop == "on" or nano_epsilon >= SECOND_HOP_NANO_EPSILON
+
+
+def sequences_of(params: HeteParams, sides: Sides, counted: int) -> int:
+    """How many degree sequences are read of a relation: none without a graph."""
+    if "graph" not in params.release:
+        return 0
+    return 1 if sides.undirected or counted < SMALL else 2
+
+
+def shares(
+    params: HeteParams, nano_epsilon: int, sides: Sides, counted: int, paths: int, table: float | None = None
+) -> Shares:
+    """The reads of one relation, of a sum of ``nano_epsilon`` at most.
+
+    ``counted``: the number of counted nodes; ``paths``: how many meta-paths end with this relation, 0 where
+    none is followed; ``table``: the histogram's share, where a pilot has settled it.
+    """
+    hop_share = 0.0 if not paths else HOP_SHARE
+    sequences = sequences_of(params, sides, counted)
+    rest = 0.0 if not (sequences or paths) else 1 - table if table is not None else None
+    if rest is None and params.split == "equal":
+        rest = 0.5
+    if rest is None:
+        hop, sequence = hop_share, sequences * SEQUENCE_SHARE * (1 - hop_share)
+    else:
+        whole = sequences * SEQUENCE_SHARE + hop_share
+        hop, sequence = (rest * part / max(whole, 1e-9) for part in (hop_share, sequences * SEQUENCE_SHARE))
+    both, back, histogram = divide(nano_epsilon, sequence, hop)
+    each = both // max(sequences, 1)
+    return Shares(
+        grouped=each if sequences and not sides.undirected else 0,
+        counted=each if sequences == 2 or (sequences and sides.undirected) else 0,
+        histogram=histogram,
+        hop=back // paths if paths else 0,
+    )

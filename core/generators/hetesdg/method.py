@@ -1,0 +1,58 @@
+"""The interface of ``hetesdg`` and ``hetedp``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from core.generators._shared.plan import unprotected_plan
+from core.generators.base import Assurance, Claimed, GraphKinds, Progress, PublicFacts, require_accepted
+from core.generators.hetesdg import paper
+from core.generators.hetesdg.budget import make_plan
+from core.generators.hetesdg.params import HeteParams
+from core.privacy.plan import GuaranteeKind, PrivacyPlan
+from core.privacy.units import Unit
+
+if TYPE_CHECKING:
+    from core.generators.hetesdg.model import HeteModel
+    from core.privacy.private_graph import PrivateGraph
+
+
+class HeteMethod:
+    """Base of both; see the package for what they read and why that is sound."""
+
+    name: str
+    title: str
+    summary: str
+    assurance: Assurance = "experimental"
+    Params: type[HeteParams] = HeteParams
+    accepts = GraphKinds(static=True, heterogeneous=True, attributed=True, directed=True, bipartite=True)
+    units = frozenset({Unit.EDGE})
+    kinds = frozenset({GuaranteeKind.PURE, GuaranteeKind.APPROXIMATE, GuaranteeKind.NONE})
+
+    def plan(self, params: Any, public: PublicFacts) -> PrivacyPlan:
+        """As :mod:`core.generators.hetesdg.budget` divides it; variant paper is one unprotected access."""
+        require_accepted(self, public)
+        if params.variant == "paper":
+            return unprotected_plan(self.name, public, paper.REASON)
+        return make_plan(self.name, params, public)
+
+    def claim(self, params: Any, public: PublicFacts) -> Claimed | None:
+        """What the paper claims for its own form; None for ours, whose guarantee is computed."""
+        return paper.claim_of(self.name, params.claimed_epsilon) if params.variant == "paper" else None
+
+    def fit(self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> HeteModel:
+        """The fitted model, at the plan's cost at most."""
+        if params.variant == "paper":
+            from core.generators.hetesdg.raw import fit_paper
+
+            return fit_paper(self.name, graph, params, progress)
+        from core.generators.hetesdg.fit import fit_sound
+
+        return fit_sound(self.name, graph, plan, params, progress)
+
+    def load(self, folder: Path) -> HeteModel:
+        """The model that its ``save`` wrote."""
+        from core.generators.hetesdg.model import load
+
+        return load(folder, self.name, self.Params)

@@ -1,0 +1,94 @@
+"""Which ends of a relation are grouped and which are counted, and the paths through it. Public facts only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from core import errors
+from core.graphs.schema import AttributeKind, EdgeType, GraphSchema, Protection
+
+SMALL = 200
+"""A counted type of fewer nodes has no degree sequence of its own: its rows say it better."""
+
+NUMERIC = frozenset({AttributeKind.NUMBER, AttributeKind.VECTOR})
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The two ends of a relation. ``grouped``: the node type whose nodes are in clusters; ``counted``: the
+    type for whose nodes neighbours are counted by cluster. ``counted_side`` names the end as queries do."""
+
+    grouped: str
+    counted: str
+    grouped_side: str
+    counted_side: str
+
+    @property
+    def undirected(self) -> bool:
+        """Both ends are one: an undirected relation inside one node type."""
+        return self.counted_side == "both"
+
+
+def has_features(schema: GraphSchema, node_type: str, rows: bool) -> bool:
+    """Whether nodes of that type can be told apart without edges: by public columns, or by paid-for rows."""
+    attributes = [each for each in schema.node_type(node_type).attributes if not each.label]
+    if any(each.protection is Protection.PUBLIC for each in attributes):
+        return True
+    return rows and has_protected_rows(schema, node_type)
+
+
+def has_protected_rows(schema: GraphSchema, node_type: str) -> bool:
+    """Whether that type declares protected numbers or vectors."""
+    return any(
+        each.protection is Protection.PROTECTED and each.kind in NUMERIC and not each.label
+        for each in schema.node_type(node_type).attributes
+    )
+
+
+def sides_of(schema: GraphSchema, relation: EdgeType, rows: bool) -> Sides:
+    """The type with features is grouped; the source where both or neither have them."""
+    if relation.homogeneous and not relation.directed:
+        return Sides(relation.source, relation.source, "both", "both")
+    source, target = (has_features(schema, name, rows) for name in (relation.source, relation.target))
+    if target and not source:
+        return Sides(relation.target, relation.source, "target", "source")
+    return Sides(relation.source, relation.target, "source", "target")
+
+
+def paths_of(
+    schema: GraphSchema, edge_types: tuple[str, ...], asked: tuple[tuple[str, str], ...], rows: bool
+) -> tuple[tuple[str, str], ...]:
+    """The meta-paths, each as two relations that meet in the type that the first one counts.
+
+    Those of ``asked``; without any, there and back over every relation. Raises NotAccepted where two
+    relations do not meet, or one is not asked for.
+    """
+    if not asked:
+        return tuple((name, name) for name in edge_types)
+    for first, last in asked:
+        if first not in edge_types or last not in edge_types:
+            raise errors.NotAccepted("a meta-path goes over relations of the job", field="meta_paths")
+        relation = schema.edge_type(last)
+        meeting = sides_of(schema, schema.edge_type(first), rows).counted
+        if meeting not in (relation.source, relation.target):
+            raise errors.NotAccepted(f"{first!r} and {last!r} do not meet in {meeting!r}", field="meta_paths")
+    if len(set(asked)) != len(asked):
+        raise errors.NotAccepted("a meta-path is named twice", field="meta_paths")
+    return asked
+
+
+def returning_side(schema: GraphSchema, path: tuple[str, str], rows: bool) -> str:
+    """The end of the path's last relation at which it ends, as queries name it."""
+    relation = schema.edge_type(path[1])
+    if relation.homogeneous and not relation.directed:
+        return "both"
+    first = sides_of(schema, schema.edge_type(path[0]), rows)
+    if path[0] == path[1]:
+        return first.grouped_side
+    return "target" if relation.source == first.counted else "source"
+
+
+def end_type(schema: GraphSchema, path: tuple[str, str], rows: bool) -> str:
+    """The node type at which a path ends."""
+    relation = schema.edge_type(path[1])
+    return relation.target if returning_side(schema, path, rows) == "target" else relation.source

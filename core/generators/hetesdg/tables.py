@@ -1,0 +1,103 @@
+"""What noisy neighbour histograms say: posterior counts, how alike neighbours are, and scores of pairs.
+
+Reads noisy tables only: all of it is post-processing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.generators._shared.degrees import degree_law, posterior_means
+
+TRUSTED_SCALE = 2.0
+"""Noise of a wider scale says nothing of how alike neighbours are: its error is as large as the answer."""
+LEAST_LIKENESS = 0.1
+
+
+@dataclass(frozen=True)
+class Table:
+    """A noisy histogram of every counted node's neighbours over the clusters of the other side.
+
+    ``noisy`` (n, k) int64 under discrete Laplace noise of ``scale``; ``share`` (k,): the clusters' sizes, as
+    shares of their type.
+    """
+
+    noisy: np.ndarray
+    scale: float
+    share: np.ndarray
+
+    @property
+    def variance(self) -> float:
+        """Of the noise in one entry."""
+        return laplace_variance(self.scale)
+
+
+@dataclass(frozen=True)
+class Mix:
+    """How neighbours fall into clusters. ``base`` (k,): shares of all ends; ``same``: the chance that two
+    neighbours of one node share a cluster, ``chance`` the same for two ends of any; ``likeness`` in 0..1: the
+    excess, and 0 where the noise hides it."""
+
+    base: np.ndarray
+    same: float
+    chance: float
+    likeness: float
+
+
+def laplace_variance(scale: float) -> float:
+    """Of discrete Laplace noise with P(z) proportional to exp(-|z| / scale)."""
+    ratio = float(np.exp(-1 / scale))
+    return 2 * ratio / (1 - ratio) ** 2
+
+
+def expected(table: Table) -> np.ndarray:
+    """The posterior mean of every entry, each column under a law of its own; float64 (n, k)."""
+    found = np.empty(table.noisy.shape)
+    for column in range(table.noisy.shape[1]):
+        noisy = table.noisy[:, column]
+        law = degree_law(noisy, table.scale)
+        found[:, column] = posterior_means(noisy, table.scale, law)
+    return found
+
+
+def mix(table: Table) -> Mix:
+    """How alike a node's neighbours are, by sums over all nodes in which the noise's own share is taken off.
+
+    With H the noisy table: H'H counts ordered pairs of neighbours by their clusters, and its diagonal each
+    neighbour with itself and n times the noise's variance besides.
+    """
+    rows = table.noisy.astype(np.float64)
+    sums = rows.sum(axis=0)
+    base = np.maximum(sums, 1.0)
+    base = base / base.sum()
+    chance = float(np.square(base).sum())
+    together = rows.T @ rows - np.diag(len(rows) * table.variance + sums)
+    total = float(together.sum())
+    same = float(np.trace(together)) / total if total > 0 else chance
+    likeness = float(np.clip((same - chance) / max(1 - chance, 1e-9), 0, 1)) if len(base) > 1 else 0.0
+    if table.scale > TRUSTED_SCALE:
+        likeness = 0.0
+    return Mix(base, same, chance, likeness)
+
+
+def pair_scores(table: Table, counts: np.ndarray, found: Mix) -> np.ndarray:
+    """For each counted node and cluster, how likely the node is linked to a given node of it; float64 (n, k).
+
+    ``counts``: :func:`expected`. Where neighbours are alike, the posterior count itself. Else the predictive
+    law of a Dirichlet-multinomial whose nodes draw links in proportion to those they have.
+    """
+    if found.likeness >= LEAST_LIKENESS:
+        return counts
+    total = counts.sum(axis=1, keepdims=True)
+    weight = (1 - found.likeness) / max(found.likeness, 1e-3)
+    share = np.maximum(table.share, 1e-9)
+    return np.asarray((total + 0.5) * (weight * found.base + counts) / ((weight + total) * share))
+
+
+def gate(table: Table) -> float:
+    """The part of the table's variance that is not noise, 0..1."""
+    spread = float(table.noisy.astype(np.float64).var(axis=0).sum())
+    columns = table.noisy.shape[1]
+    return float(np.clip(1 - columns * table.variance / spread, 0, 1)) if spread > 0 else 0.0

@@ -1,0 +1,187 @@
+"""TopoGDP: a variational encoder of a relation's two ends and a link predictor, by DP-SGD over links.
+
+The encoder sees noisy tables and public columns alone: a node's own coordinates, those of its expected
+neighbours, and those of theirs: two rounds of relational mean aggregation over the noisy tables, carried out
+beforehand, then two layers (Eq. 16, 17, 19). A pair's logit is a bilinear form of two latent vectors (Eq. 20,
+with a matrix between them, as the ends are of different types). A link's loss is its cross entropy, the KL
+term and the semantic regulariser L_C, which draws a node to what the encoder makes of its mean neighbour (Eq.
+21, 22). Absent pairs are uniform ones, drawn without a look at links: free, under the same clip.
+
+Sensitivity, proof: :class:`core.privacy.gradients.DpSgdSession`; a link's gradient depends on the parameters
+and on its two nodes' rows, which follow from what was paid for. Unit: one edge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn.functional import embedding, softplus
+
+from core.generators.hetesdg.attention import standardised
+from core.generators.hetesdg.inputs import Inputs
+from core.generators.hetesdg.params import HeteParams
+from core.generators.hetesdg.sides import Sides
+from core.generators.hetesdg.tables import Table, expected
+from core.learning.devices import seeded
+from core.privacy.dp_sgd import DpSgd
+from core.privacy.gradients import DpSgdSession, Sampled
+
+HIDDEN, LATENT = 8, 8
+RATE = 0.02
+AVERAGED = 2
+"""The parameters of the last half of the steps are averaged: it takes most of the noise off."""
+
+Open = Callable[..., DpSgdSession]
+"""``PrivateGraph.dp_sgd`` with all but module, optimiser, clip and divisor filled in."""
+
+
+@dataclass(frozen=True)
+class Latents:
+    """The two ends' vectors, float32 (n, LATENT), whose products are a relation's logits; and the curve of
+    the loss of absent pairs."""
+
+    source: np.ndarray
+    target: np.ndarray
+    curve: tuple[float, ...]
+
+
+class Encoder(nn.Module):
+    """Means and log standard deviations of latent vectors, from a row of inputs."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.first = nn.Linear(width, HIDDEN)
+        self.mean = nn.Linear(HIDDEN, LATENT)
+        self.spread = nn.Linear(HIDDEN, LATENT)
+
+    def forward(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        hidden = torch.relu(self.first(rows))
+        return self.mean(hidden), self.spread(hidden).clamp(-6.0, 2.0)
+
+
+class Predictor(nn.Module):
+    """Both ends' encoders and the form between them; its call is the loss of one pair."""
+
+    def __init__(self, source: int, target: int, divergence: float, semantic: float) -> None:
+        super().__init__()
+        self.source, self.target = Encoder(source), Encoder(target)
+        self.form = nn.Parameter(torch.eye(LATENT))
+        self.offset = nn.Parameter(torch.zeros(()))
+        self.weights = divergence, semantic
+
+    def forward(
+        self, u: torch.Tensor, v: torch.Tensor, near_u: torch.Tensor, near_v: torch.Tensor, sign: torch.Tensor
+    ) -> torch.Tensor:
+        """``u``, ``v``: rows of the two nodes; ``near_u``, ``near_v``: rows of their mean neighbours, of the
+        other end's sort; ``sign`` is 1 for a link and -1 for an absent pair."""
+        means, spreads = zip(self.source(u), self.target(v), strict=True)
+        latent = [m + s.exp() * torch.randn_like(m) for m, s in zip(means, spreads, strict=True)]
+        logit = latent[0] @ self.form @ latent[1] + self.offset
+        divergence = sum(
+            0.5 * (m.square() + (2 * s).exp() - 2 * s - 1).sum() for m, s in zip(means, spreads, strict=True)
+        )
+        nearby = (self.target(near_u)[0], self.source(near_v)[0])
+        semantic = sum(0.5 * (a - b).square().sum() for a, b in zip(nearby, means, strict=True))
+        own, other = self.weights
+        return softplus(-sign * logit) + own * divergence + other * semantic
+
+
+def rows_of_ends(
+    sides: Sides, table: Table, grouped: Inputs, counted: Inputs
+) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
+    """((source rows, rows of their mean neighbours), the same of targets); float32.
+
+    A row is a node's coordinates, those of its mean neighbour, and those of that one's: two rounds of mean
+    aggregation over the noisy table. O(n k d).
+    """
+    counts = expected(table)
+    own = np.concatenate([counted.place, standardised(np.log1p(counts))], axis=1)
+    share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-9)
+    mass = counts / np.maximum(counts.sum(axis=0, keepdims=True), 1e-9)
+
+    def onto_clusters(rows: np.ndarray) -> np.ndarray:
+        return np.asarray((mass.T @ rows)[grouped.label])
+
+    def onto_counted(rows: np.ndarray) -> np.ndarray:
+        sums = np.zeros((counts.shape[1], rows.shape[1]))
+        np.add.at(sums, grouped.label, rows)
+        size = np.bincount(grouped.label, minlength=counts.shape[1]).reshape(-1, 1)
+        return np.asarray(share @ (sums / np.maximum(size, 1)))
+
+    near_a, near_b = onto_clusters(own), onto_counted(grouped.place)
+    far_a, far_b = onto_clusters(near_b), onto_counted(near_a)
+    ends = [
+        (np.concatenate([grouped.place, near_a, far_a], 1), np.concatenate([near_a, far_a, near_a], 1)),
+        (np.concatenate([own, near_b, far_b], 1), np.concatenate([near_b, far_b, near_b], 1)),
+    ]
+    if sides.grouped_side == "target":
+        ends.reverse()
+    source, target = (tuple(each.astype(np.float32) for each in pair) for pair in ends)
+    return (source[0], source[1]), (target[0], target[1])
+
+
+def learned(
+    open_session: Open,
+    training: DpSgd,
+    ends: tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]],
+    edges: float,
+    params: HeteParams,
+    seed: int,
+    tick: Callable[[int], None],
+) -> Latents:
+    """Latent vectors of both ends after ``training``. ``edges``: a paid-for number of links.
+
+    O(steps * sampled links * parameters).
+    """
+    with seeded(seed) as place:
+        (u, near_u), (v, near_v) = (tuple(torch.from_numpy(each).to(place) for each in end) for end in ends)
+        module = Predictor(u.shape[1], v.shape[1], params.divergence, params.semantic).to(place)
+        optimiser = torch.optim.Adam(module.parameters(), lr=RATE)
+        divisor = max(1.0, float(training.rate) * edges) + params.negatives
+        session = open_session(module=module, optimiser=optimiser, clip=params.clip, divisor=divisor)
+        average = [torch.zeros_like(each) for each in module.parameters()]
+        curve = []
+
+        def rows(i: torch.Tensor, j: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            return embedding(i, u), embedding(j, v), embedding(i, near_u), embedding(j, near_v)
+
+        def loss(call: Callable[..., torch.Tensor], i: torch.Tensor, j: torch.Tensor, sign: torch.Tensor):
+            return call(*rows(i, j), sign)
+
+        kept = max(1, training.steps // AVERAGED)
+        for done in range(training.steps):
+            absent = [torch.randint(len(each), (params.negatives,), device=place) for each in (u, v)]
+            session.step(loss, _links, [*absent, torch.full((params.negatives,), -1.0, device=place)])
+            if done >= training.steps - kept:
+                with torch.no_grad():
+                    for total, each in zip(average, module.parameters(), strict=True):
+                        total += each / kept
+            curve.append(_absent(module, u, v))
+            tick(done + 1)
+        with torch.no_grad():
+            for total, each in zip(average, module.parameters(), strict=True):
+                each.copy_(total)
+            source = module.source(u)[0] @ module.form
+            target = module.target(v)[0]
+        return Latents(source.cpu().numpy(), target.cpu().numpy(), tuple(curve))
+
+
+def _links(sampled: Sampled) -> list[torch.Tensor]:
+    """Every link as its two nodes and its sign."""
+    return [
+        torch.from_numpy(sampled.source),
+        torch.from_numpy(sampled.target),
+        torch.ones(len(sampled)),
+    ]
+
+
+def _absent(module: Predictor, u: torch.Tensor, v: torch.Tensor, pairs: int = 256) -> float:
+    """The mean cross entropy of uniform pairs as absent ones: public rows and paid-for parameters."""
+    with torch.no_grad():
+        i, j = (torch.randint(len(each), (pairs,), device=each.device) for each in (u, v))
+        logit = ((module.source(u[i])[0] @ module.form) * module.target(v[j])[0]).sum(1) + module.offset
+        return float(softplus(logit).mean())
