@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from core.graphs import formats
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.pseudonyms import Permuter, pseudonymise
 from core.graphs.schema import GraphSchema, NodeIds, Protection
+from core.graphs.sensitive import read_sensitive
 from core.graphs.store import read_graph, read_schema
 from core.privacy.entropy import noise_generator, public_generator
 from core.privacy.guarantee import guarantee_of
@@ -29,7 +31,7 @@ from core.privacy.plan import PrivacyPlan
 from core.privacy.private_graph import PrivateGraph
 from core.publishing.spec import ReleaseSpec
 from core.publishing.tick import fitted, kept_order, save_state
-from core.publishing.write import Facts, claim_of, training_of, write_bundle
+from core.publishing.write import Facts, claim_of, training_of, vectors_of, write_bundle
 
 if TYPE_CHECKING:
     import numpy as np
@@ -82,7 +84,7 @@ def publish(
     graph = read_graph(graph_folder)
     progress("load", 1, 1)
     meter = Meter(agreed.plan, recorder)
-    private = PrivateGraph(graph, meter)
+    private = PrivateGraph(graph, meter, partial(read_sensitive, graph_folder, graph))
     model, state = fitted(generator, private, agreed.plan, agreed.params, spec.tick, previous, progress)
     require_metered(meter.transcript)
     promised = None if spec.tick is None else spec.nano_epsilon
@@ -101,6 +103,7 @@ def publish(
         transcript=meter.transcript,
         claim=claim_of(generator, agreed.params, agreed.facts),
         training=training_of(model),
+        vectors=vectors_of(model),
     )
 
     def keep(private_folder: Path) -> None:

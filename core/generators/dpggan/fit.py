@@ -62,6 +62,8 @@ def _read(
     nodes = cell.shape.source_count
     columns: dict[str, np.ndarray] = {}
     if params.frame:
+        if nodes < params.product_nodes:
+            params = params.model_copy(update={"product_share": 0.0})
         columns |= degree_triangle.fit(cell, nodes, grants.frame[key], params, rng)
         edges = round(float(columns["degrees"].sum()) / 2)
     else:

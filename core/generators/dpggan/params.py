@@ -85,13 +85,11 @@ class LinkParams(PaperParams, DegreeTriangleParams):
             "two-layer decoder by many paid steps, which costs more noise and time."
         ),
     )
-    product_share: float = Field(
-        default=0.0,
+    product_nodes: int = Field(
+        default=1000,
         ge=0,
-        lt=1,
         description=(
-            "Share of the frame's epsilon for the sum of degree products over edges, which assortativity "
-            "rests on; 0: it is not aimed at, which left more for the rest on small graphs."
+            "Universes of fewer nodes do not pay for degree products: there it left more for the rest."
         ),
     )
     joint: bool = Field(

@@ -68,6 +68,13 @@ def test_a_saved_model_draws_the_same_graphs(params, tmp_path):
     assert first.tolist() != second.tolist()
 
 
+@pytest.mark.parametrize(("nodes", "share", "known"), [(999, 0.05, 0), (1000, 0.05, 2), (1000, 0, 0)])
+def test_large_universes_pay_for_degree_products(nodes, share, known):
+    graph = graph_of(random_pairs(40, 0.15), nodes)
+    model = fit(dpggan.GENERATOR, graph, 3, learn="off", product_share=share)
+    assert len(model.cells["edge", None]["covariance"]) == known
+
+
 def test_the_learned_part_finds_halves_that_the_frame_does_not():
     graph = halves(300, 0.2, seed=1)
     alone = fit(dpggan.GENERATOR, graph, 4, learn="off").sample(public_generator(1), no_progress)

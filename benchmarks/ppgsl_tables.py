@@ -1,0 +1,264 @@
+"""PPGSL and what it is compared with: what attackers find of sensitive links, and what is left to learn.
+
+    python -m benchmarks.ppgsl_tables RESULTS.jsonl --data FOLDER                          all rows, 5 seeds
+    python -m benchmarks.ppgsl_tables RESULTS.jsonl --data FOLDER --set cora --only ppgsl --attacks all
+    python -m benchmarks.ppgsl_tables RESULTS.jsonl --table
+
+A tenth of the links is sensitive and never published; another tenth is to be predicted, and taken out
+before anything is released ("held") or not ("left", the paper does not say). Attacks and link prediction:
+AUC in percent of a graph auto-encoder's cosines, trained on what was released, on those links and as many
+uniform pairs without one. Nodes: micro F1 of a GCN on the released links, 30 % of the classes known.
+``--attacks all``: the paper's eight attackers and the one who has seen the defence (shadows: it is run again,
+twice, on what it released); the figure is the best of all, either way round. CPU seconds are of the fit.
+
+RESULTS holds one line a cell; a call makes only those that are missing. A seed chooses the links; what a
+method draws is the operating system's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.ppgsl_data import FOLDERS, Case, again, case, load
+from core.evaluation.attacks import heuristics, scoring
+from core.evaluation.attacks.knowing import Informed, Shadow, privacy_figure
+from core.evaluation.attacks.learned import scorers
+from core.evaluation.attacks.targets import LinkScorer, LinkTargets
+from core.evaluation.learning.gcn import Autoencoder, trained_classifier
+from core.evaluation.learning.pairs import cosine
+from core.evaluation.tasks.node_classification import TRAINING_SHARE, f1
+from core.evaluation.view import UndirectedView
+from core.generators.base import PublicFacts, no_progress
+from core.generators.registry import get
+from core.graphs.graph import EdgeTable, Graph
+from core.privacy.entropy import noise_generator, public_generator
+from core.privacy.meter import MemoryRecorder, Meter
+from core.privacy.plan import GuaranteeKind
+from core.privacy.private_graph import PrivateGraph
+from core.privacy.units import Unit
+
+ORIGINAL = "original"
+NANO, DELTA_ATTO = 10**9, 10**13
+SHADOWS, SEEDS = 2, 5
+COLUMNS = {
+    "attack": "attack AUC",
+    "figure": "best attacker",
+    "common_neighbours": "common neighbours",
+    "links": "links AUC",
+    "nodes": "nodes F1",
+    "deleted": "deleted",
+    "added": "added",
+    "cpu_s": "CPU s",
+}
+
+
+class Row(NamedTuple):
+    """A method, and the settings that trade privacy for utility. ``epsilon``: they are epsilons."""
+
+    method: str
+    knob: str
+    values: tuple[float, ...]
+    params: dict[str, Any] = {}  # noqa: RUF012
+    epsilon: bool = False
+
+
+ROWS = {
+    ORIGINAL: Row(ORIGINAL, "", (0,)),
+    "ppgsl": Row("ppgsl", "alpha", (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.5, 1.0)),
+    "ppgsl, k = 0": Row("ppgsl", "alpha", (0.05, 0.1, 0.25, 0.5), {"additions": 0.0}),
+    "random_rewire": Row("random_rewire", "share", (0.1, 0.3, 0.5, 0.7, 0.9)),
+    "dice": Row("dice", "share", (0.1, 0.3, 0.5, 0.7)),
+    "rwlp": Row("rwlp", "length", (1, 2, 5, 10)),
+    "ppne": Row("ppne", "share", (0.1, 0.2, 0.4, 0.6)),
+    "privgraph": Row("privgraph", "epsilon", (1, 4, 8), {}, True),
+    "edgerand": Row("edgerand", "epsilon", (4, 8, 10), {}, True),
+    "lapgraph": Row("lapgraph", "epsilon", (4, 8, 10), {}, True),
+}
+
+
+class Cell(NamedTuple):
+    """One release's place."""
+
+    set: str
+    setting: str
+    label: str
+    value: float
+    seed: int
+
+
+def released(given: Case, row: Row, value: float) -> tuple[UndirectedView, float]:
+    """What the method publishes of a case, and the CPU seconds of its fit."""
+    if row.method == ORIGINAL:
+        return given.visible, 0.0
+    method = get(row.method)
+    params = method.Params.model_validate(row.params | ({} if row.epsilon else {row.knob: value}))
+    nano = int(value * NANO) if row.epsilon else NANO
+    delta = 0 if method.kinds <= {GuaranteeKind.PURE, GuaranteeKind.NONE} else DELTA_ATTO
+    graph = given.given
+    if row.epsilon:  # a method that knows no sensitive links gets the graph without them
+        view = given.visible
+        graph = Graph.build(graph.schema, graph.nodes, {"edge": EdgeTable(view.u, view.v)})
+    plan = method.plan(params, PublicFacts(graph.schema, Unit.EDGE, None, nano, delta, ("edge",)))
+    session = PrivateGraph(graph, Meter(plan, MemoryRecorder()), lambda: given.secret)
+    start = time.process_time()
+    model = method.fit(session, plan, params, no_progress)
+    spent = time.process_time() - start
+    return UndirectedView.of(model.sample(noise_generator(), no_progress).cell("edge", None)), spent
+
+
+def auc(scores: np.ndarray, targets: LinkTargets) -> float:
+    return 100 * float(scoring.score(scores, targets.label)["auc"]["value"])
+
+
+def figures(given: Case, row: Row, value: float, thorough: bool) -> dict[str, Any]:
+    """All figures of one release, in percent."""
+    published, spent = released(given, row, value)
+    seed, features = given.seed, given.features
+    rows = published.once(Autoencoder(seed, features))
+    secret, tested = given.targets(given.sensitive), given.targets(given.tested)
+    visible = given.visible
+    common = np.intersect1d(_keys(published), _keys(visible)).size
+    found: dict[str, Any] = {
+        "attack": auc(cosine(rows, secret.source, secret.target), secret),
+        "common_neighbours": auc(
+            heuristics.proximity(published, secret.source, secret.target, "common"), secret
+        ),
+        "links": auc(cosine(rows, tested.source, tested.target), tested),
+        "nodes": 100 * classified(given, published),
+        "published": published.edge_count,
+        "deleted": visible.edge_count - common,
+        "added": published.edge_count - common,
+        "cpu_s": spent,
+    }
+    if thorough:
+        attackers: list[LinkScorer] = [
+            each for each in heuristics.SCORERS if isinstance(each, heuristics.Proximity)
+        ]
+        attackers += scorers(features)
+        if row.method != ORIGINAL and not row.epsilon:
+            attackers.append(Informed(shadows(given, published, row, value), features))
+        ends = secret.source, secret.target
+        each = {a.name: auc(a.score(published, *ends, seed), secret) for a in attackers}
+        found["attacks"] = each
+        found["figure"] = 100 * privacy_figure(share / 100 for share in each.values())
+    return found
+
+
+def shadows(given: Case, published: UndirectedView, row: Row, value: float) -> list[Shadow]:
+    """The defence, run again on what it released, with links that the attacker names sensitive."""
+    made = []
+    for number in range(SHADOWS):
+        trial = again(published, given, number)
+        view, _ = released(trial, row, value)
+        hidden = trial.whole.u[trial.sensitive], trial.whole.v[trial.sensitive]
+        made.append(Shadow(trial.whole, view, hidden, given.features))
+    return made
+
+
+def classified(given: Case, published: UndirectedView) -> float:
+    """Micro F1 of a GCN on the released links, of the nodes whose class it was not told."""
+    order = public_generator(given.seed).permutation(np.flatnonzero(given.classes >= 0))
+    known, tested = np.split(order, [int(TRAINING_SHARE * len(order))])
+    model = trained_classifier(published, given.features, given.classes, known, given.seed)
+    return f1(given.classes[tested], model.predict(published)[tested])[0]
+
+
+def _keys(view: UndirectedView) -> np.ndarray:
+    return view.u * view.node_count + view.v
+
+
+def cells(asked: argparse.Namespace) -> Iterator[Cell]:
+    """Every cell that was asked for."""
+    for name in asked.set or FOLDERS:
+        for label in asked.only or ROWS:
+            for value in asked.value or ROWS[label].values:
+                for seed in range(asked.seeds):
+                    yield Cell(name, "left" if asked.left else "held", label, value, seed)
+
+
+def read(path: Path) -> dict[Cell, dict[str, Any]]:
+    """The cells that are there, the last of each."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    rows = [json.loads(line) for line in lines]
+    return {Cell(*(row[name] for name in Cell._fields)): row for row in rows}
+
+
+def run_missing(path: Path, asked: argparse.Namespace) -> None:
+    """Every asked cell has a line; with ``--attacks all`` one that has all attacks."""
+    graphs: dict[str, Graph] = {}
+    there, thorough = read(path), asked.attacks == "all"
+    for cell in cells(asked):
+        if cell in there and ("attacks" in there[cell] or not thorough):
+            continue
+        if cell.set not in graphs:
+            graphs[cell.set] = load(cell.set, asked.data)
+        given = case(graphs[cell.set], cell.seed, cell.setting == "left")
+        row = cell._asdict() | figures(given, ROWS[cell.label], cell.value, thorough)
+        with path.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+        print(json.dumps(row), flush=True)
+
+
+def tables(found: dict[Cell, dict[str, Any]]) -> str:
+    """One Markdown table a graph and setting: means over seeds, and their standard deviation."""
+    grouped: dict[tuple[str, str], dict[tuple[str, float], list[dict]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
+    for cell, row in found.items():
+        grouped[cell.set, cell.setting][cell.label, cell.value].append(row)
+    parts = []
+    for (name, setting), rows in grouped.items():
+        lines = [
+            f"**{name}**, test links {setting}",
+            "",
+            f"| row | setting | seeds | {' | '.join(COLUMNS.values())} |",
+            "|---" * (3 + len(COLUMNS)) + "|",
+        ]
+        for (label, value), each in sorted(
+            rows.items(), key=lambda item: (list(ROWS).index(item[0][0]), item[0][1])
+        ):
+            shown = [_shown(each, key) for key in COLUMNS]
+            knob = ROWS[label].knob
+            lines.append(f"| {label} | {knob} {value:g} | {len(each)} | {' | '.join(shown)} |")
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts)
+
+
+def _shown(rows: list[dict[str, Any]], key: str) -> str:
+    values = [row[key] for row in rows if key in row]
+    if not values:
+        return ""
+    if key in ("deleted", "added"):
+        return f"{np.mean(values):.0f}"
+    spread = f" ± {np.std(values, ddof=1):.1f}" if len(values) > 1 else ""
+    return f"{np.mean(values):.1f}{spread}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("results", type=Path)
+    parser.add_argument("--data", type=Path, help="the folder of the graphs' folders")
+    parser.add_argument("--set", action="append", choices=list(FOLDERS))
+    parser.add_argument("--only", action="append", choices=list(ROWS))
+    parser.add_argument("--value", action="append", type=float, help="settings in place of a row's own")
+    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--left", action="store_true", help="test links stay in what is published")
+    parser.add_argument("--attacks", choices=("gae", "all"), default="gae")
+    parser.add_argument("--table", action="store_true")
+    asked = parser.parse_args()
+    if asked.table:
+        print(tables(read(asked.results)))
+    else:
+        run_missing(asked.results, asked)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,169 @@
+"""Attackers who know that a graph was defended: one turns scores round, one has seen the defence at work.
+
+A defence that pushes sensitive pairs apart can be betrayed by pushing too far: then the least likely pairs
+are the sensitive ones. And it leaves traces around them, which whoever can run it learns to read on graphs of
+their own. What a release gives away is what the best of all attackers gets, whichever way round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.evaluation.attacks.heuristics import proximity
+from core.evaluation.attacks.negatives import uniform
+from core.evaluation.attacks.pairs import Pairs, contains, pair_keys
+from core.evaluation.attacks.targets import LinkScorer
+from core.evaluation.learning.limits import unlearnable
+from core.evaluation.metric import Suite
+from core.evaluation.view import UndirectedView
+from core.privacy.entropy import public_generator
+
+if TYPE_CHECKING:
+    from core.evaluation.learning.gcn import Features
+
+MAX_TARGETS = 20_000
+# Pairs of either kind that are learned from, of one shadow.
+SHADOW_PAIRS = 5_000
+ROUNDS, DEPTH, LEARNING_RATE = 100, 3, 0.1
+
+
+@dataclass(frozen=True)
+class Inverted:
+    """``of`` with its scores turned round: what it takes for the least likely links come first."""
+
+    of: LinkScorer
+
+    @property
+    def name(self) -> str:
+        return f"{self.of.name}_inverted"
+
+    @property
+    def title(self) -> str:
+        return f"{self.of.title}, inverted"
+
+    @property
+    def knowledge(self) -> str:
+        return f"{self.of.knowledge} Knows of the defence, and takes what scores lowest for links."
+
+    @property
+    def suite(self) -> Suite:
+        return self.of.suite
+
+    @property
+    def max_targets(self) -> int:
+        return self.of.max_targets
+
+    def applies(self, view: UndirectedView) -> str | None:
+        return self.of.applies(view)
+
+    def score(
+        self, published: UndirectedView, source: np.ndarray, target: np.ndarray, seed: int
+    ) -> np.ndarray:
+        return -self.of.score(published, source, target, seed)
+
+
+@dataclass(frozen=True, eq=False)
+class Shadow:
+    """A graph that an attacker held, what the defence made of it, and the links that it was told to hide.
+
+    ``features``: those of its nodes, where they are known.
+    """
+
+    held: UndirectedView
+    released: UndirectedView
+    hidden: Pairs
+    features: Features | None = None
+
+
+@dataclass(frozen=True)
+class Informed:
+    """Boosted trees that tell hidden links from pairs without one, learned from shadows of the defence.
+
+    A pair is described by degrees, by common neighbours of three weights, and by cosines: of rows learned by
+    an auto-encoder of the release, and of features, as they are and spread along one and two links.
+    """
+
+    shadows: Sequence[Shadow] = field(repr=False)
+    features: Features | None = field(default=None, repr=False)
+    name: str = "informed"
+    title: str = "Shadows of the defence"
+    knowledge: str = (
+        "Knows which released node is which person, and the defence with its parameters; has run it on "
+        "graphs of their own and learned what it leaves around the links that it hides."
+    )
+    suite: Suite = Suite.FULL
+    max_targets: int = MAX_TARGETS
+
+    def applies(self, view: UndirectedView) -> str | None:
+        if not self.shadows:
+            return "There is no shadow of the defence to learn from."
+        return unlearnable(view)
+
+    def score(
+        self, published: UndirectedView, source: np.ndarray, target: np.ndarray, seed: int
+    ) -> np.ndarray:
+        """The log odds that a pair was hidden, float64. Time: an auto-encoder a shadow, and one more."""
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
+        rows, labels = [], []
+        for number, shadow in enumerate(self.shadows):
+            u, v, label = shadow_pairs(shadow, seed + number)
+            rows.append(described(shadow.released, shadow.features, u, v, seed))
+            labels.append(label)
+        machine = HistGradientBoostingClassifier(
+            max_iter=ROUNDS, max_depth=DEPTH, learning_rate=LEARNING_RATE, random_state=seed
+        )
+        machine.fit(np.concatenate(rows), np.concatenate(labels))
+        asked = described(published, self.features, source, target, seed)
+        return machine.decision_function(asked).astype(np.float64)
+
+
+def shadow_pairs(shadow: Shadow, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """``(u, v, label)``: at most SHADOW_PAIRS hidden links of a shadow, and as many pairs without a link."""
+    rng = public_generator(seed)
+    chosen = rng.permutation(len(shadow.hidden[0]))[:SHADOW_PAIRS]
+    u, v = shadow.hidden[0][chosen], shadow.hidden[1][chosen]
+    wrong = uniform(shadow.held, len(chosen), rng)
+    hidden = np.sort(pair_keys(shadow.held.node_count, *shadow.hidden))
+    free = ~contains(hidden, pair_keys(shadow.held.node_count, *wrong))
+    label = np.arange(len(u) + int(free.sum())) < len(u)
+    return np.append(u, wrong[0][free]), np.append(v, wrong[1][free]), label
+
+
+def described(
+    view: UndirectedView, features: Features | None, u: np.ndarray, v: np.ndarray, seed: int
+) -> np.ndarray:
+    """One row a pair, float64; the same columns of every graph, with features or without."""
+    from core.evaluation.learning.gcn import Autoencoder
+    from core.evaluation.learning.pairs import cosine
+
+    low, high = np.sort(np.log1p(np.stack([view.degrees[u], view.degrees[v]])), axis=0)
+    columns = [low, high]
+    columns += [proximity(view, u, v, kind) for kind in ("common", "adamic_adar", "resource")]
+    columns.append(cosine(view.once(Autoencoder(seed, features)), u, v))
+    columns += [cosine(rows, u, v) for rows in _spread(view, features)]
+    return np.stack(columns, axis=1)
+
+
+def _spread(view: UndirectedView, features: Features | None) -> list[np.ndarray]:
+    """Features as they are, and averaged along one and two links; without features rows of zeros."""
+    from core.evaluation.learning.tensors import propagation
+
+    if features is None:
+        return [np.zeros((view.node_count, 1))] * 3
+    step, rows = propagation(view), [np.asarray(features.values, dtype=np.float64)]
+    for _ in range(2):
+        rows.append(step @ rows[-1])
+    return rows
+
+
+def privacy_figure(aucs: Iterable[float]) -> float:
+    """The best that any attacker gets, whichever way round: the largest of AUC and 1 - AUC; 1/2 for none.
+
+    The more attackers, the further chance alone takes it from 1/2: read it beside their intervals.
+    """
+    return max((max(auc, 1 - auc) for auc in aucs), default=0.5)

@@ -1,0 +1,83 @@
+"""PPGSL: a graph that is learned so that the links named sensitive are hard to infer from it.
+
+A defence, not differential privacy: the guarantee is ``none``, and the evidence is what attackers reach on
+the sensitive links, before and after. It reads the raw graph and the curator's list of sensitive links (or a
+share of the links drawn at random, where there is no list). Those links are taken out first and never put
+back. Of the other links each has a weight, and so have as many pairs drawn at random that are no links
+(times ``additions``), or all of them (``full``). A surrogate attacker, a two-layer encoder with public node
+features or one learned row a node, is trained to tell the weighted graph's links from random pairs; then the
+weights move, by 50 steps of Adam, to where it takes the sensitive links for non-links, held back by the
+length of the change times ``alpha``; then a fresh surrogate is trained, ten times in all. A release takes
+the pairs of weight 1/2 or more, or draws every pair with its weight for probability, as the paper does.
+
+Read from the paper where it leaves a choice: the norm of the change is not squared and the loss over
+sensitive links is a mean (squared, its range of alpha does nothing); it is divided by the length of the
+visible graph, so that alpha means the same in graphs of any size; what is cut to [0, 1] passes its gradient
+on, else most weights freeze after the first step; one weight a pair keeps the graph symmetric; weights start
+as the graph is. The surrogate's positives are all links, counted by weight, which is what drawing them by
+weight estimates; its negatives are every node with another by a fresh random order. A surrogate that is kept
+remembers links of the graph as it was, so that none is: it starts from fresh weights every time
+(``protocol="sitp"``). ``alternating`` keeps it, to compare. Only the graph's weights go on from one alpha to
+the next in a search.
+
+A directed relation is learned as the pairs that it joins in either direction: kept pairs keep their
+directions, added ones point either way by a coin, and a sensitive link hides both directions of its pair.
+
+With a ``target`` alpha is searched for: ``{"attack_auc": 0.55}`` is the least change at which a fresh
+surrogate tells the sensitive links from other pairs with at most that AUC, ``{"link_auc": 0.8}`` the most
+protection at which it predicts a tenth of the links, held out of the search, with at least that AUC. The
+training report has what was tried and what it gave. Progress has a fixed number of ticks.
+
+What to know of it: an AUC below one half is a leak too, to whoever turns the scores round, and links that
+lie far apart on purpose can be told from pairs that merely do. The pairs around sensitive links are what is
+deleted, which somebody who knows the method may look for. The paper's lower bound for any attack rests on
+assumptions about entropies and is no guarantee. Steps are fixed in number, memory is linear in links, one
+code path serves CPU and CUDA.
+Source: Wu, Yang, Han, Wang, Wu, "Learning-based privacy-preserving graph publishing against sensitive link
+inference attacks", 2025, Algorithm 1, Eqs. 5 to 9.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from core.generators._shared.defence import Altered, Defence, Visible
+from core.generators.base import Progress
+from core.generators.ppgsl.params import PpgslParams, require_few
+
+if TYPE_CHECKING:
+    from core.generators.base import PublicFacts
+    from core.privacy.entropy import Generator as Rng
+    from core.privacy.plan import PrivacyPlan
+
+
+class Ppgsl(Defence):
+    """Weights of pairs, learned against a surrogate attacker."""
+
+    name = "ppgsl"
+    title = "PPGSL"
+    summary = (
+        "Learns which links to drop and which to add so that the links named sensitive are hard to infer, "
+        "and changes as little else as it can. Guarantee none."
+    )
+    Params = PpgslParams
+
+    def plan(self, params: PpgslParams, public: PublicFacts) -> PrivacyPlan:
+        """One unprotected access to the whole graph; the sensitive links are a part of it.
+
+        ``full`` is refused for node types that are declared larger than it is meant for.
+        """
+        plan = super().plan(params, public)
+        if params.full:
+            for name in public.edge_types:
+                require_few(public.schema.node_type(public.schema.edge_type(name).source).count or 0)
+        return plan
+
+    def altered(self, visible: Visible, params: PpgslParams, rng: Rng, progress: Progress) -> Altered:
+        """The learned weights of one relation. O(steps * (pairs + nodes))."""
+        from core.generators.ppgsl.fit import learned_weights
+
+        return learned_weights(visible, params, rng, progress)
+
+
+GENERATOR = Ppgsl()
