@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import networkx as nx
 import numpy as np
 
 from benchmarks.graphs import static_graph
+from benchmarks.small_graphs import keys
 from core.evaluation.view import UndirectedView
 from core.generators.base import FittedModel, PublicFacts, no_progress
 from core.generators.registry import get
@@ -20,20 +23,29 @@ from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
 
+if TYPE_CHECKING:
+    from core.generators.dpggan.union import Union
+
 DELTA_ATTO = 10**13
 
 
 @dataclass(frozen=True)
 class Row:
-    """A method and its parameters; ``delta`` where the plan needs one."""
+    """A method and its parameters; ``delta`` where the plan needs one.
+
+    ``unsafe``: a build that no parameter asks for, whose networks see the original where the noisy graph
+    belongs. The decoder stays under DP-SGD.
+    """
 
     method: str
     parameters: dict[str, Any] = field(default_factory=dict)
     delta: bool = False
+    unsafe: bool = False
 
 
 SGD = {"learn": "link-sgd"}
 ALONE = SGD | {"frame": False, "frame_share": 0.1}
+PAPERS_DECODER = ALONE | {"hat_share": 0.3, "inputs": "networks", "decoder": "mlp"}
 ROWS: dict[str, Row] = {
     "dpggan": Row("dpggan", delta=True),
     "dpggan, statistics": Row("dpggan", {"learn": "off"}),
@@ -41,12 +53,9 @@ ROWS: dict[str, Row] = {
     "dpggan, learned": Row("dpggan", SGD, delta=True),
     "dpggan, learned, networks": Row("dpggan", SGD | {"inputs": "networks"}, delta=True),
     "dpggan, learned alone": Row("dpggan", ALONE | {"hat_share": 0.8}, delta=True),
-    "dpggan, paper's decoder alone": Row(
-        "dpggan", ALONE | {"hat_share": 0.3, "inputs": "networks", "decoder": "mlp"}, delta=True
-    ),
-    "dpgvae, paper's decoder alone": Row(
-        "dpgvae", ALONE | {"hat_share": 0.3, "inputs": "networks", "decoder": "mlp"}, delta=True
-    ),
+    "dpggan, paper's decoder alone": Row("dpggan", PAPERS_DECODER, delta=True),
+    "dpgvae, paper's decoder alone": Row("dpgvae", PAPERS_DECODER, delta=True),
+    "unsafe: an encoder of the original": Row("dpggan", PAPERS_DECODER, delta=True, unsafe=True),
     "degree_triangle": Row("degree_triangle"),
     "edgerand": Row("edgerand"),
     "psgraph": Row("psgraph"),
@@ -56,6 +65,7 @@ ROWS: dict[str, Row] = {
 }
 # Rows that know no epsilon, and claim nothing.
 FREE: dict[str, Row | None] = {
+    "original": None,
     "gnm": None,
     "configuration": None,
     "gvae": Row("gvae"),
@@ -71,7 +81,21 @@ def fitted(row: Row, graph: Graph, epsilon: float) -> FittedModel:
     delta = DELTA_ATTO if row.delta else 0
     facts = PublicFacts(graph.schema, Unit.EDGE, None, round((epsilon or 1) * 1e9), delta, ("edge",))
     plan = generator.plan(params, facts)
-    return generator.fit(PrivateGraph(graph, Meter(plan, MemoryRecorder())), plan, params, no_progress)
+    with reading(graph) if row.unsafe else nullcontext():
+        return generator.fit(PrivateGraph(graph, Meter(plan, MemoryRecorder())), plan, params, no_progress)
+
+
+def reading(graph: Graph) -> AbstractContextManager[Any]:
+    """Inside, a fit's networks are given the edges of ``graph`` instead of the noisy graph's."""
+    from core.generators.dpggan import training
+
+    true = training.union_of
+
+    def union_of(model: Any, members: tuple[str, ...]) -> Union:
+        noisy = true(model, members)
+        return replace(noisy, keys=(np.sort(keys(graph)),))
+
+    return mock.patch.object(training, "union_of", union_of)
 
 
 def release(label: str, graph: Graph, epsilon: float) -> tuple[Graph, float, float]:
@@ -92,6 +116,11 @@ def view(graph: Graph) -> UndirectedView:
     return UndirectedView.of(graph.cell("edge", None))
 
 
+def original(graph: Graph, rng: np.random.Generator) -> Graph:
+    """The graph itself: what the other rows' classifiers are measured against."""
+    return graph
+
+
 def gnm(graph: Graph, rng: np.random.Generator) -> Graph:
     """Uniform over the graphs with as many edges. Reads the true number of edges."""
     n = graph.nodes["node"].count
@@ -109,4 +138,8 @@ def configuration(graph: Graph, rng: np.random.Generator) -> Graph:
     return static_graph(len(degrees), EdgeTable(ends[:, 0], ends[:, 1]))
 
 
-PLAIN: dict[str, Callable[[Graph, np.random.Generator], Graph]] = {"gnm": gnm, "configuration": configuration}
+PLAIN: dict[str, Callable[[Graph, np.random.Generator], Graph]] = {
+    "original": original,
+    "gnm": gnm,
+    "configuration": configuration,
+}
