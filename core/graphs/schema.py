@@ -152,7 +152,7 @@ class TimeGrid(_Frozen):
 class GraphSchema(_Frozen):
     """The declared, public shape of a graph."""
 
-    node_types: Annotated[tuple[NodeType, ...], Field(min_length=1, max_length=64)] = (NodeType(),)
+    node_types: Annotated[tuple[NodeType, ...], Field(min_length=1, max_length=256)] = (NodeType(),)
     edge_types: Annotated[tuple[EdgeType, ...], Field(min_length=1, max_length=256)] = (EdgeType(),)
     time: TimeGrid | None = None
     node_ids: NodeIds = NodeIds.PSEUDONYMOUS
