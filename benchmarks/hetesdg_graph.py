@@ -87,9 +87,10 @@ def _by_weight(left: np.ndarray, right: np.ndarray, rng: np.random.Generator) ->
 def sorted_alone(graph: Graph, relation: str, epsilon: float, rng: np.random.Generator) -> EdgeTable:
     """Ends of paid sorted degrees, matched at random."""
     noisy = paid(graph, relation, "sorted_degrees", epsilon)
-    scale = 2 / epsilon
+    scale, slots = 2 / epsilon, len(noisy[0]) * len(noisy[1])
     left, right = (
-        ascending(values, scale, len(other)) for values, other in zip(noisy, reversed(noisy), strict=True)
+        ascending(values, scale, len(other), slots)
+        for values, other in zip(noisy, reversed(noisy), strict=True)
     )
     stubs = np.repeat(rng.permutation(len(right)), right)
     none = np.zeros(len(stubs), dtype=np.int64)

@@ -65,11 +65,13 @@ def link_figures(graph: Graph, relation: str, split: Split, cell: Cell) -> dict[
 def node_figures(graph: Graph, share: float, cell: Cell) -> dict[str, float]:
     """F1 of one row, in percent: beside the features, and alone where anything was released.
 
+    A block of released columns is brought to the features' length: divided by the root of their number.
     Where features are protected they do not stand beside: both figures are of what was released.
     """
     dataset = DATASETS[cell.set]
     classes = classes_of(graph, dataset)
     rows = (FREE_DESCRIBERS | DESCRIBERS)[cell.label](graph, dataset.subject, cell.epsilon)
+    rows = rows / np.sqrt(max(rows.shape[1], 1))
     blocks = [rows]
     if cell.label != PROTECTED:
         blocks.append(unit_features(features_of(graph, dataset)))

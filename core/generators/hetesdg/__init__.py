@@ -3,12 +3,12 @@
 Variant ``sound``. Of a relation, the end whose type has features is grouped: its nodes are put into clusters
 by public columns alone (k-means). Read are how many neighbours every node of the other end has in each
 cluster (L1 sensitivity 1, as an edge adds to one entry; 2 for an undirected relation inside one type) and,
-for a graph, the sorted degrees of both ends (1 each; 2 as before). Types of fewer than 200 nodes have no
-sequence of their own. With an embedding and epsilon of 2 or more, meta-paths are followed back: neighbours
-are counted by the noisy part of the type in between, of the same sensitivity. ``rows`` reads protected
-numbers of nodes, each row at length 1 under one Gaussian draw (unit: one node's row, present or replaced by
-zeros). ``learn="link-sgd"`` trains a variational encoder of noisy tables and a link predictor by DP-SGD, one
-link being one example; absent pairs are uniform and free.
+for a graph, the number of edges (1), which bounds degrees, and the sorted degrees of both ends (1 each; 2 as
+before). Types of fewer than 200 nodes have no sequence of their own. With an embedding and epsilon of 2 or
+more, meta-paths are followed back: neighbours are counted by the noisy part of the type in between, of the
+same sensitivity. ``rows`` reads protected numbers of nodes, each row at length 1 under one Gaussian draw
+(unit: one node's row, present or replaced by zeros). ``learn="link-sgd"`` trains a variational encoder of
+noisy tables and a link predictor by DP-SGD, one link being one example; absent pairs are uniform and free.
 Proof: the reads of a relation compose in sequence, and its training at every Renyi order. Relations hold
 disjoint edges and no row lies in a relation, so each relation, and each type's rows, may spend all of epsilon
 and delta. Clusters, attention, splits and draws follow from these answers and public facts. ``bilevel``
@@ -27,8 +27,8 @@ epsilon of the noise after its factor of .01: 96 for a claim of 1. Filled in: se
 :mod:`core.generators.hetesdg.published`. Its graph has the original's exact number of links.
 
 What to expect at epsilon 1: on ACM (4 019 papers, 13 407 links to authors) degrees within a total variation
-of .03 (authors) and .06 (papers), authors linked by papers within .04; links held out are ranked with an AUC
-of .63, and links that stayed in with .78. On IMDB .62 and .71, of which features give nothing. Classes of
+of .04 (authors) and .06 (papers), paths from author to author within .04; links held out are ranked with an
+AUC of .63, and links that stayed in with .78. On IMDB .62 and .71, of which features give nothing. Classes of
 nodes are told by features alone; from epsilon 4 on links add two points on ACM. What limits it is a node's
 degree: noise stops hurting from about epsilon times mean degree 8. The predictor was never clearly closer
 than the tables up to epsilon 4.

@@ -138,7 +138,7 @@ def shares(
     """The reads of one relation, of a sum of ``nano_epsilon`` at most.
 
     ``counted``: the number of counted nodes; ``paths``: how many meta-paths end with this relation, 0 where
-    none is followed; ``table``: the histogram's share, where a pilot has settled it.
+    none is followed; ``table``: the histogram's share, where a noisy number of edges has settled it.
     """
     hop_share = 0.0 if not paths else HOP_SHARE
     sequences = sequences_of(params, sides, counted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -29,10 +30,14 @@ from core.generators.hetesdg.tables import Table, expected
 from core.generators.hetesdg.vectors import SecondHop, vectors
 from core.privacy.events import NANO
 from core.privacy.plan import CellKey, PrivacyPlan
+from core.privacy.queries import slot_count
 
 if TYPE_CHECKING:
     from core.generators._shared.percell import Columns
     from core.privacy.private_graph import PrivateCell, PrivateGraph
+
+SPREADS = 3
+"""The bound on a relation's edges lies so many scales of its noise above the noisy number."""
 
 
 @dataclass(frozen=True)
@@ -74,9 +79,9 @@ def fit_sound(
         sides = sides_of(graph.schema, cell.shape.edge_type, params.rows)
         ending = sum(last == name for _, last in paths)
         known = inputs[sides.grouped]
-        parts = _shares(cell, params, grants.relations[name], sides, ending, known)
+        parts, bound = _shares(cell, params, grants.relations[name], sides, ending, known)
         readings[name] = Reading(name, sides, parts)
-        cells[name, None] = _tables(cell, sides, parts, known)
+        cells[name, None] = _tables(cell, sides, parts, known, bound)
     hops = []
     for done, path in enumerate(paths, start=len(names)):
         progress("read", done, steps)
@@ -113,28 +118,39 @@ def _inputs(
 
 def _shares(
     cell: PrivateCell, params: HeteParams, nano_epsilon: int, sides: Sides, ending: int, known: Inputs
-) -> Shares:
-    """The relation's shares; under bilevel by a noisy number of edges, which is paid for first."""
+) -> tuple[Shares, int]:
+    """The relation's shares, and a bound on the edges' ends on one side.
+
+    Where a graph or bilevel needs it, the bound comes from a noisy number of edges, which is paid for first.
+    """
     nodes = _counted_nodes(cell, sides)
+    each = 2 if sides.undirected else 1
+    if "graph" not in params.release and params.split != "bilevel":
+        return shares(params, nano_epsilon, sides, nodes, ending), each * slot_count(cell.shape)
+    paid = max(1, int(nano_epsilon * params.count_share))
+    edges = noisy_count(cell, paid)
+    left = nano_epsilon - paid
+    bound = each * (edges + math.ceil(SPREADS * NANO / paid))
     if params.split != "bilevel":
-        return shares(params, nano_epsilon, sides, nodes, ending)
-    pilot = max(1, int(nano_epsilon * params.pilot_share))
-    edges = noisy_count(cell, pilot)
-    left = nano_epsilon - pilot
-    ends = edges * (2 if sides.undirected else 1)
+        return shares(params, left, sides, nodes, ending), bound
     sequences = sequences_of(params, sides, nodes)
     ranked = nodes if sequences == 2 else max(cell.shape.source_count, cell.shape.target_count)
-    entry = ends / max(nodes * known.groups, 1)
-    table = histogram_share(left / NANO, entry, ends / max(ranked, 1), ranked, sequences)
-    return shares(params, left, sides, nodes, ending, table)
+    entry = each * edges / max(nodes * known.groups, 1)
+    table = histogram_share(left / NANO, entry, each * edges / max(ranked, 1), ranked, sequences)
+    return shares(params, left, sides, nodes, ending, table), bound
 
 
 def _counted_nodes(cell: PrivateCell, sides: Sides) -> int:
     return cell.shape.target_count if sides.counted_side == "target" else cell.shape.source_count
 
 
-def _tables(cell: PrivateCell, sides: Sides, parts: Shares, known: Inputs) -> dict[str, np.ndarray]:
-    """The columns of one relation. Costs the sum of its shares but for the meta-paths'."""
+def _tables(
+    cell: PrivateCell, sides: Sides, parts: Shares, known: Inputs, bound: int
+) -> dict[str, np.ndarray]:
+    """The columns of one relation. Costs the sum of its shares but for the meta-paths'.
+
+    ``bound``: on the sum of a side's degrees.
+    """
     one_side = 2 if sides.undirected else 1
     noisy = cell.laplace(
         "group_degrees",
@@ -164,7 +180,7 @@ def _tables(cell: PrivateCell, sides: Sides, parts: Shares, known: Inputs) -> di
             most = nodes["source"] if side == "target" else nodes["target"]
             if cell.shape.edge_type.homogeneous:
                 most -= 1
-            columns[name] = ascending(sequence, one_side * NANO / share, most)
+            columns[name] = ascending(sequence, one_side * NANO / share, most, bound)
     return columns
 
 

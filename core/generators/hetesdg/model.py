@@ -14,7 +14,7 @@ from core.generators._shared.model import StoredCells, load_stored
 from core.generators.base import Parameters, Progress, Training
 from core.generators.hetesdg.joining import joined, joined_within
 from core.generators.hetesdg.params import HeteParams
-from core.generators.hetesdg.profiles import drawn_profiles, with_degrees
+from core.generators.hetesdg.profiles import drawn_profiles, held_to, with_degrees
 from core.generators.hetesdg.sides import Sides, sides_of
 from core.generators.hetesdg.tables import Table, expected, mix, pair_scores
 from core.graphs.graph import EdgeTable, Graph, NodeTable
@@ -103,7 +103,7 @@ class HeteModel(StoredCells):
         if len(counted):
             profiles = drawn_profiles(table, mix(table), counted, rng)
         else:  # a small type: its noisy rows themselves
-            profiles = np.maximum(table.noisy, 0)
+            profiles = held_to(table.noisy, self.nodes[sides.grouped])
             counted = np.sort(profiles.sum(axis=1))
         stubs = with_degrees(profiles, counted, rng)
         loops = sides.grouped != sides.counted

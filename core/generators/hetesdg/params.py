@@ -48,8 +48,14 @@ class HeteParams(Parameters):
             "on public graphs; equal: halves; bilevel: optimised in turn for both on a noisy number of edges."
         ),
     )
-    pilot_share: float = Field(
-        default=0.05, gt=0, le=0.5, description="Share of epsilon for the noisy number of edges of bilevel."
+    count_share: float = Field(
+        default=0.02,
+        gt=0,
+        le=0.5,
+        description=(
+            "Share of epsilon for a relation's number of edges, which bounds its degrees and which bilevel "
+            "divides by; of a graph or bilevel alone."
+        ),
     )
     second_hop: Literal["auto", "on", "off"] = Field(
         default="auto",

@@ -24,14 +24,21 @@ def drawn_profiles(table: Table, found: Mix, degrees: np.ndarray, rng: Rng) -> n
     """
     from core.generators.hetesdg._kernels import drawn
 
-    own = np.maximum(table.noisy, 0)
-    if not len(degrees) or not len(own):
-        return own
+    if not len(degrees) or not len(table.noisy):
+        return np.maximum(table.noisy, 0)
+    own = held_to(table.noisy, int(degrees[-1]))
     candidates = _candidates(found, degrees, rng)
     total = candidates.sum(axis=1)
     chosen = drawn(table.noisy, candidates, table.scale, rng.random(len(own)))
     large = table.noisy.sum(axis=1) > max(LARGE, float(np.quantile(total, TAIL)))
     return np.where(large[:, None], own, candidates[chosen])
+
+
+def held_to(noisy: np.ndarray, most: int) -> np.ndarray:
+    """The rows without negative entries, longer ones shortened to a sum of ``most`` at most; int64."""
+    own = np.maximum(noisy, 0)
+    total = own.sum(axis=1, keepdims=True)
+    return np.where(total > most, own * most // np.maximum(total, 1), own)
 
 
 def with_degrees(profiles: np.ndarray, degrees: np.ndarray, rng: Rng) -> tuple[np.ndarray, np.ndarray]:

@@ -15,10 +15,11 @@ SINGLES = 128
 """Degrees up to here are voted on; larger ones are few, and their isotonic fit is rounded."""
 
 
-def ascending(noisy: np.ndarray, scale: float, most: int) -> np.ndarray:
-    """Whole degrees in 0..``most``, ascending; int64 (n,). O(n * SINGLES).
+def ascending(noisy: np.ndarray, scale: float, most: int, bound: int) -> np.ndarray:
+    """Whole degrees in 0..``most`` that sum to ``bound`` at most, ascending; int64 (n,). O(n * SINGLES).
 
-    ``noisy``: the query ``sorted_degrees`` under discrete Laplace noise of ``scale``.
+    ``noisy``: the query ``sorted_degrees`` under discrete Laplace noise of ``scale``. No more than bound / d
+    nodes can reach degree d, which holds the tail where noise is as wide as degrees are.
     """
     from scipy.optimize import isotonic_regression
 
@@ -33,8 +34,20 @@ def ascending(noisy: np.ndarray, scale: float, most: int) -> np.ndarray:
     for degree in range(1, highest + 1):
         votes = np.where(noisy >= degree, 1.0, -1.0)
         log_odds = np.append(np.cumsum(votes[::-1])[::-1], 0.0) / scale + prior
+        log_odds = np.where(count * degree <= bound, log_odds, -np.inf)
         weight = np.cumsum(np.exp(log_odds - log_odds.max()))
         found[np.searchsorted(weight, weight[-1] / 2) :] = degree
     large = found >= SINGLES
-    found[large] = np.maximum(smooth[large], SINGLES)
-    return np.maximum.accumulate(found)
+    found[large] = np.clip(smooth[large], SINGLES, np.maximum(bound // count[:-1][large], SINGLES))
+    found = np.maximum.accumulate(found)
+    return _cut(found, bound) if found.sum() > bound else found
+
+
+def _cut(degrees: np.ndarray, bound: int) -> np.ndarray:
+    """Degrees shortened alike to a sum of ``bound``, whole by largest remainders, ascending; int64."""
+    exact = degrees * (bound / degrees.sum())
+    whole = np.floor(exact).astype(np.int64)
+    short = bound - int(whole.sum())
+    if short > 0:
+        whole[np.argsort(whole - exact, kind="stable")[:short]] += 1
+    return np.sort(whole)

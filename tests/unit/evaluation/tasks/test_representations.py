@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from core.evaluation.tasks.representations import (
+    predicted_classes,
     row_classification,
     side_by_side,
     split_nodes,
@@ -37,6 +38,14 @@ def test_a_split_keeps_shares_and_leaves_nobody_out():
     assert not np.array_equal(known, split_nodes(classes, 0.2, 8)[0])
     with pytest.raises(ValueError, match="two classes"):
         split_nodes(np.zeros(10, dtype=np.int64), 0.2, 1)
+
+
+def test_a_class_with_too_few_known_nodes_for_folds_is_no_fault():
+    classes = np.array([0] * 40 + [1] * 40 + [2] * 5)
+    rows = 6 * np.eye(3)[classes]
+    known, _ = split_nodes(classes, 0.2, 1)
+    assert np.bincount(classes[known]).tolist() == [8, 8, 1]
+    assert np.array_equal(predicted_classes(rows, classes, known), classes)
 
 
 def test_blocks_stand_side_by_side_as_they_are():
