@@ -91,7 +91,7 @@ def fit_sound(
     found: dict[str, dict[str, np.ndarray]] = {}
     if "embedding" in params.release:
         first = {name: (each.sides, table_of(cells[name, None])) for name, each in readings.items()}
-        found["embedding"] = vectors(counts, inputs, first, hops, params)
+        found["embedding"] = vectors(inputs, first, hops, params)
     if "features" in params.release:
         found["features"] = {kind: values.astype(np.float32) for kind, values in rows.items()}
     model = HeteModel(method, graph.schema, counts, params, cells, found)

@@ -33,10 +33,9 @@ class Block:
 
 
 def vectors(
-    counts: Mapping[str, int],
     inputs: Mapping[str, Inputs],
     first: Mapping[str, tuple[Sides, Table]],
-    hops: Sequence[tuple[str, SecondHop]] | Sequence[SecondHop],
+    hops: Sequence[SecondHop],
     params: HeteParams,
 ) -> dict[str, np.ndarray]:
     """float32 (n, d) for every node type: its coordinates, then one block for each relation or meta-path.
@@ -51,7 +50,6 @@ def vectors(
         blocks[sides.counted].append(_block(table, known.centre, params.heads))
         attended[name] = neighbour_attention(expected(table), known.centre, params.heads)
     for hop in hops:
-        assert isinstance(hop, SecondHop)
         between = attended[hop.path[0]]
         centre = np.stack([_mean(between[hop.part == p]) for p in range(hop.table.noisy.shape[1])])
         blocks[_end(hop, first)].append(_block(hop.table, centre, params.heads))
