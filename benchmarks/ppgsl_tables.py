@@ -227,7 +227,8 @@ def tables(found: dict[Cell, dict[str, Any]]) -> str:
         ):
             shown = [_shown(each, key) for key in COLUMNS]
             knob = ROWS[label].knob
-            lines.append(f"| {label} | {knob} {value:g} | {len(each)} | {' | '.join(shown)} |")
+            at = f"{knob} {value:g}" if knob else ""
+            lines.append(f"| {label} | {at} | {len(each)} | {' | '.join(shown)} |")
         parts.append("\n".join(lines))
     return "\n\n".join(parts)
 

@@ -15,6 +15,9 @@ from core.graphs.schema import AttributeKind, NodeType, Protection
 FEWEST_COLUMNS = 16
 """Fewer columns say less of a node than its links do: a row learned for each node serves better."""
 
+SPARSE_BELOW = 0.1
+"""From this share of non-zeros on a product with the whole matrix is the cheaper one."""
+
 
 def features_of(kind: NodeType, table: NodeTable, place: torch.device) -> tuple[Features, int]:
     """The public features on ``place``, and how many inputs they are; a row a node where there are too few.
@@ -27,14 +30,18 @@ def features_of(kind: NodeType, table: NodeTable, place: torch.device) -> tuple[
         if each.protection is not Protection.PUBLIC or each.label or each.name not in table.attributes:
             continue
         if each.kind is AttributeKind.VECTOR:
-            rows = np.nan_to_num(np.asarray(table.attributes[each.name], dtype=np.float32))
-            length = np.linalg.norm(rows, axis=1, keepdims=True)
-            blocks.append(sp.csr_array(rows / np.where(length > 0, length, 1)))
+            rows = sp.csr_array(np.asarray(table.attributes[each.name], dtype=np.float32))
+            rows.data = np.nan_to_num(rows.data)
+            length = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
+            scale = sp.diags_array((1 / np.where(length > 0, length, 1)).astype(np.float32))
+            blocks.append(sp.csr_array(scale @ rows))
         elif each.kind is AttributeKind.NUMBER:
             blocks.append(sp.csr_array(_standardised(table.attributes[each.name])[:, None]))
     if sum(block.shape[1] for block in blocks) < FEWEST_COLUMNS:
         return Identity(), table.count
     joined = sp.csr_array(sp.hstack(blocks, format="csr"))
+    if joined.nnz > SPARSE_BELOW * joined.shape[0] * joined.shape[1]:
+        return torch.from_numpy(joined.toarray()).to(place, torch.float32), joined.shape[1]
     return Fixed(joined, place), joined.shape[1]
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch.nn import functional
 
+from core.generators.ppgsl.adam import Adam
 from core.generators.ppgsl.params import PpgslParams
 from core.generators.ppgsl.sparse import Pattern
 from core.generators.ppgsl.surrogate import Features, Surrogate, train
@@ -62,7 +63,7 @@ def learn(
         tick(steps)
         return Learned(start, [0.0] * steps, [0.0] * steps)
     raw = start.clone().requires_grad_(True)
-    optimiser = torch.optim.Adam([raw], lr=params.learning_rate, fused=True)
+    optimiser = Adam([raw], params.learning_rate)
     links = problem.original.sum().clamp(min=1)
     losses = torch.zeros(2, steps, device=raw.device)
     model = projected = None
@@ -83,7 +84,6 @@ def learn(
         privacy = functional.softplus(scores).sum() / max(len(scores), 1)
         change = torch.sum((weights - problem.original) ** 2) / links
         utility = torch.sqrt(change + 1e-12)  # its gradient is 0 where nothing has changed
-        optimiser.zero_grad()
         # Adam knows no scale but its own smallest number, which gradients of large graphs must stay above.
         ((privacy + alpha * utility) * len(raw)).backward()
         optimiser.step()

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from core.generators.ppgsl.adam import Adam
 from core.generators.ppgsl.params import PpgslParams
 from core.generators.ppgsl.sparse import Pattern
 
@@ -123,12 +124,11 @@ def train(model: Surrogate, pattern: Pattern, weights: torch.Tensor, features: F
     kept = weights[present]
     seen = Pattern(pattern.u[present], pattern.v[present], pattern.nodes)
     graph, share = model.smoothed(seen, kept), kept / kept.sum()
-    optimiser = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE, fused=True)
+    optimiser = Adam(model.parameters(), LEARNING_RATE)
     for _ in range(steps):
         shuffled = torch.randperm(pattern.nodes, device=weights.device)
         rows = model.embed(graph, features @ model.first)
         linked, random = model.against(rows, seen, shuffled)
-        optimiser.zero_grad()
         # Cross-entropy with label w: softplus(s) - w s.
         (
             torch.sum(share * (functional.softplus(linked) - kept * linked))

@@ -51,9 +51,9 @@ def named(original: Graph) -> SensitiveLinks:
     return SensitiveLinks.of(original, {"edge": (table.source[::9], table.target[::9])})
 
 
-def fitted(name: str, original: Graph, sensitive: SensitiveLinks | None):
+def fitted(name: str, original: Graph, sensitive: SensitiveLinks | None, **changes: float):
     method = DEFENCES[name]
-    params = method.Params.model_validate(QUICK[name])
+    params = method.Params.model_validate(QUICK[name] | changes)
     facts = PublicFacts(original.schema, Unit.EDGE, None, 10**9, 0, ("edge", "other"))
     plan = method.plan(params, facts)
     session = PrivateGraph(original, Meter(plan, MemoryRecorder()), lambda: sensitive)
@@ -233,9 +233,11 @@ def test_ppne_lowers_proximity_more_than_chance_does():
     source, target = secret.of_relation("edge")
     hidden = ppne.symmetric(source * NODES + target, NODES)
 
-    def proximity(name: str) -> float:
-        found = fitted(name, original, secret).sample(public_generator(1), no_progress).edges["edge"]
+    def proximity(name: str, share: float) -> float:
+        model = fitted(name, original, secret, share=share)
+        found = model.sample(public_generator(1), no_progress).edges["edge"]
         step = ppne.smoothed(found.source.astype(np.int64) * NODES + found.target, NODES)
         return float(hidden.multiply(step @ step).sum())
 
-    assert proximity("ppne") < 0.9 * proximity("random_rewire")
+    # Both flip two pairs for every five links: about 5.7 against 10.9, standard deviations of 0.2.
+    assert proximity("ppne", 0.4) < 0.8 * proximity("random_rewire", 0.2)

@@ -13,6 +13,7 @@ from core import errors
 from core.generators._shared.defence import Altered, Visible
 from core.generators.base import PublicFacts, no_progress
 from core.generators.ppgsl import GENERATOR, fit, learner, search
+from core.generators.ppgsl.adam import Adam
 from core.generators.ppgsl.inputs import features_of
 from core.generators.ppgsl.params import FULL_NODES, PpgslParams, Target
 from core.generators.ppgsl.sparse import Fixed, Pattern
@@ -178,8 +179,10 @@ def test_the_surrogate_starts_anew_under_sitp_only(monkeypatch, protocol, traine
     assert len(made) == trained
 
 
-def test_threshold_rounding_is_settled_at_fit():
+def test_threshold_rounding_is_settled_at_fit_and_bernoulli_is_not():
     assert set(learned(visible(), rounding="threshold", alpha=0.1).weights) == {1.0}
+    drawn = learned(visible(), rounding="bernoulli", alpha=0.1).weights
+    assert ((drawn > 0) & (drawn < 1)).sum() > 50
 
 
 def test_every_pair_may_be_added_where_asked_and_a_large_graph_is_refused():
@@ -214,3 +217,17 @@ def test_features_are_public_ones_and_never_the_label():
     assert found[:, 20].mean() == pytest.approx(0, abs=1e-6)
     _, inputs = features_of(NodeType(count=5, attributes=attributes[1:]), table, CPU)
     assert inputs == 5
+
+
+def test_adam_is_torchs():
+    start = torch.randn(5)
+    ours, theirs = start.clone().requires_grad_(True), start.clone().requires_grad_(True)
+    one, two = Adam([ours], 0.3), torch.optim.Adam([theirs], lr=0.3)
+    for _ in range(4):
+        two.zero_grad()
+        for each, optimiser in ((ours, one), (theirs, two)):
+            (each**3).sum().backward()
+            optimiser.step()
+    assert torch.allclose(ours, theirs, atol=1e-6)
+    assert not torch.allclose(ours, start)
+    assert ours.grad is None
