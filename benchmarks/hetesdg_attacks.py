@@ -20,7 +20,6 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ import numpy as np
 from benchmarks.hetesdg_data import DATASETS, Dataset, classes_of, features_of, load
 from benchmarks.hetesdg_reported import ATTACK
 from benchmarks.hetesdg_rows import DESCRIBERS, FREE_DESCRIBERS, NO_NOISE
-from benchmarks.hetesdg_tables import read
+from benchmarks.results_file import parser_of, read, run_or_print
 from core.evaluation.attacks.semantic import CLASSIFIERS
 from core.evaluation.attacks.shadow_model import MAJORITY, ClassInference, class_inference, worst
 from core.evaluation.tasks.representations import split_nodes, unit_features
@@ -125,10 +124,7 @@ def tables(lines: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("results", type=Path)
-    parser.add_argument("--data", type=Path, help="the folder of the public data sets")
-    parser.add_argument("--table", action="store_true", help="print what RESULTS holds, run nothing")
+    parser = parser_of(__doc__)
     parser.add_argument("--set", action="append", choices=[n for n, each in DATASETS.items() if each.classes])
     parser.add_argument("--only", action="append", choices=[*FREE, *ROWS])
     parser.add_argument("--epsilon", action="append", type=float)
@@ -136,12 +132,7 @@ def main() -> None:
     asked = parser.parse_args()
     asked.set = asked.set or [name for name, each in DATASETS.items() if each.classes]
     asked.epsilon = asked.epsilon or list(EPSILONS)
-    if asked.table:
-        print("\n".join(tables(read(asked.results))))
-    elif asked.data is None:
-        parser.error("--data names the folder of the public data sets")
-    else:
-        run_missing(asked)
+    run_or_print(parser, asked, run_missing, tables)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,6 @@ import json
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,7 @@ import scipy.sparse as sp
 from benchmarks.hetesdg_data import DATASETS, classes_of, load
 from benchmarks.hetesdg_plain import NANO, opened
 from benchmarks.hetesdg_rows import Row, fitted
-from benchmarks.hetesdg_tables import read
+from benchmarks.results_file import parser_of, read, run_or_print
 from benchmarks.typed_metrics import degree_figures
 from core.evaluation.utility.degrees import total_variation
 from core.generators.base import no_progress
@@ -214,10 +213,7 @@ def tables(lines: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("results", type=Path)
-    parser.add_argument("--data", type=Path, help="the folder of the public data sets")
-    parser.add_argument("--table", action="store_true", help="print what RESULTS holds, run nothing")
+    parser = parser_of(__doc__)
     parser.add_argument("--set", action="append", choices=list(DATASETS))
     parser.add_argument("--only", action="append", choices=EVERY, metavar="ROW", help=", ".join(EVERY))
     parser.add_argument("--epsilon", action="append", type=float)
@@ -225,12 +221,7 @@ def main() -> None:
     asked = parser.parse_args()
     asked.set, asked.only = asked.set or list(DATASETS), asked.only or EVERY
     asked.epsilon = asked.epsilon or list(EPSILONS)
-    if asked.table:
-        print("\n".join(tables(read(asked.results))))
-    elif asked.data is None:
-        parser.error("--data names the folder of the public data sets")
-    else:
-        run_missing(asked)
+    run_or_print(parser, asked, run_missing, tables)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,6 @@ import json
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +28,7 @@ import numpy as np
 from benchmarks.hetesdg_data import DATASETS, classes_of, features_of, load
 from benchmarks.hetesdg_reported import LINKS, NODES, PAPER, PROGRAM
 from benchmarks.hetesdg_rows import DESCRIBERS, FREE_DESCRIBERS, FREE_SCORERS, LINK_SCORERS, PROTECTED
+from benchmarks.results_file import parser_of, read, run_or_print
 from core.evaluation.tasks.link_splits import Split, split_links
 from core.evaluation.tasks.representations import (
     TRAINING_SHARES,
@@ -119,11 +119,6 @@ def measure(graph: Graph, cell: Cell) -> dict[str, float]:
     return found | {"cpu_seconds": time.process_time() - started}
 
 
-def read(path: Path) -> list[dict[str, Any]]:
-    """The lines of RESULTS; none where there is no such file."""
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
 def cell_of(line: dict[str, Any]) -> Cell:
     return Cell(*(line[name] for name in Cell._fields))
 
@@ -197,10 +192,7 @@ def _reported(name: str, task: str, figure: str, where: str) -> Iterator[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("results", type=Path)
-    parser.add_argument("--data", type=Path, help="the folder of the public data sets")
-    parser.add_argument("--table", action="store_true", help="print what RESULTS holds, run nothing")
+    parser = parser_of(__doc__)
     parser.add_argument("--set", action="append", choices=list(DATASETS))
     parser.add_argument("--task", action="append", choices=[LINKS, NODES])
     parser.add_argument("--relation", action="append", help="another one than the set's own")
@@ -210,12 +202,7 @@ def main() -> None:
     asked = parser.parse_args()
     asked.set, asked.task = asked.set or list(DATASETS), asked.task or [LINKS, NODES]
     asked.only, asked.epsilon = asked.only or EVERY, asked.epsilon or list(EPSILONS)
-    if asked.table:
-        print("\n".join(tables(read(asked.results))))
-    elif asked.data is None:
-        parser.error("--data names the folder of the public data sets")
-    else:
-        run_missing(asked)
+    run_or_print(parser, asked, run_missing, tables)
 
 
 if __name__ == "__main__":

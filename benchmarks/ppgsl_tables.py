@@ -22,12 +22,12 @@ import json
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from benchmarks.ppgsl_data import FOLDERS, Case, again, case, load
+from benchmarks.results_file import parser_of, read, run_or_print
 from core.evaluation.attacks import heuristics, scoring
 from core.evaluation.attacks.knowing import Informed, Shadow, privacy_figure
 from core.evaluation.attacks.learned import scorers
@@ -184,17 +184,15 @@ def cells(asked: argparse.Namespace) -> Iterator[Cell]:
                     yield Cell(name, "left" if asked.left else "held", label, value, seed)
 
 
-def read(path: Path) -> dict[Cell, dict[str, Any]]:
+def by_cell(rows: list[dict[str, Any]]) -> dict[Cell, dict[str, Any]]:
     """The cells that are there, the last of each."""
-    lines = path.read_text().splitlines() if path.exists() else []
-    rows = [json.loads(line) for line in lines]
     return {Cell(*(row[name] for name in Cell._fields)): row for row in rows}
 
 
-def run_missing(path: Path, asked: argparse.Namespace) -> None:
+def run_missing(asked: argparse.Namespace) -> None:
     """Every asked cell has a line; with ``--attacks all`` one that has all attacks."""
     graphs: dict[str, Graph] = {}
-    there, thorough = read(path), asked.attacks == "all"
+    there, thorough = by_cell(read(asked.results)), asked.attacks == "all"
     for cell in cells(asked):
         if cell in there and ("attacks" in there[cell] or not thorough):
             continue
@@ -202,35 +200,29 @@ def run_missing(path: Path, asked: argparse.Namespace) -> None:
             graphs[cell.set] = load(cell.set, asked.data)
         given = case(graphs[cell.set], cell.seed, cell.setting == "left")
         row = cell._asdict() | figures(given, ROWS[cell.label], cell.value, thorough)
-        with path.open("a") as file:
+        with asked.results.open("a") as file:
             file.write(json.dumps(row) + "\n")
         print(json.dumps(row), flush=True)
 
 
-def tables(found: dict[Cell, dict[str, Any]]) -> str:
-    """One Markdown table a graph and setting: means over seeds, and their standard deviation."""
+def tables(lines: list[dict[str, Any]]) -> Iterator[str]:
+    """Markdown, a table for each graph and setting: means over seeds, and their standard deviation."""
     grouped: dict[tuple[str, str], dict[tuple[str, float], list[dict]]] = defaultdict(
         lambda: defaultdict(list)
     )
-    for cell, row in found.items():
+    for cell, row in by_cell(lines).items():
         grouped[cell.set, cell.setting][cell.label, cell.value].append(row)
-    parts = []
     for (name, setting), rows in grouped.items():
-        lines = [
-            f"**{name}**, test links {setting}",
-            "",
-            f"| row | setting | seeds | {' | '.join(COLUMNS.values())} |",
-            "|---" * (3 + len(COLUMNS)) + "|",
-        ]
+        yield f"\n**{name}**, test links {setting}\n"
+        yield f"| row | setting | seeds | {' | '.join(COLUMNS.values())} |"
+        yield "|---" * (3 + len(COLUMNS)) + "|"
         for (label, value), each in sorted(
             rows.items(), key=lambda item: (list(ROWS).index(item[0][0]), item[0][1])
         ):
             shown = [_shown(each, key) for key in COLUMNS]
             knob = ROWS[label].knob
             at = f"{knob} {value:g}" if knob else ""
-            lines.append(f"| {label} | {at} | {len(each)} | {' | '.join(shown)} |")
-        parts.append("\n".join(lines))
-    return "\n\n".join(parts)
+            yield f"| {label} | {at} | {len(each)} | {' | '.join(shown)} |"
 
 
 def _shown(rows: list[dict[str, Any]], key: str) -> str:
@@ -244,21 +236,14 @@ def _shown(rows: list[dict[str, Any]], key: str) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("results", type=Path)
-    parser.add_argument("--data", type=Path, help="the folder of the graphs' folders")
+    parser = parser_of(__doc__)
     parser.add_argument("--set", action="append", choices=list(FOLDERS))
     parser.add_argument("--only", action="append", choices=list(ROWS))
     parser.add_argument("--value", action="append", type=float, help="settings in place of a row's own")
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--left", action="store_true", help="test links stay in what is published")
     parser.add_argument("--attacks", choices=("gae", "all"), default="gae")
-    parser.add_argument("--table", action="store_true")
-    asked = parser.parse_args()
-    if asked.table:
-        print(tables(read(asked.results)))
-    else:
-        run_missing(asked.results, asked)
+    run_or_print(parser, parser.parse_args(), run_missing, tables)
 
 
 if __name__ == "__main__":

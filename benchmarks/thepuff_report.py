@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -81,8 +82,8 @@ def with_static(found: dict[str, float | None]) -> dict[str, float | None]:
     return found | {"static": float(np.mean(defined)) if defined else None}
 
 
-def tables(rows: Rows) -> None:
-    """For every data set: the paper's measures beside its rows, and structure with costs."""
+def tables(rows: Rows) -> Iterator[str]:
+    """Markdown, for every data set: the paper's measures beside its rows, and structure with costs."""
     grouped: dict[str, dict[tuple[str, float], list[dict[str, float | None]]]] = {}
     kinds: dict[str, str] = {}
     for row in rows:
@@ -91,29 +92,29 @@ def tables(rows: Rows) -> None:
         kinds[row["label"]] = row["kind"]
     for graph, cells in grouped.items():
         ordered = sorted(cells, key=lambda key: (key[1], list(cells).index(key)))
-        print(f"\n**{graph}: the paper's measures**\n")
+        yield f"\n**{graph}: the paper's measures**\n"
         titles = [*SEVEN, "attack %", "attack on sources %"]
-        print("| row | epsilon | guarantee | runs |", " | ".join(titles), "|")
-        print("|---" * (len(titles) + 4) + "|")
+        yield f"| row | epsilon | guarantee | runs | {' | '.join(titles)} |"
+        yield "|---" * (len(titles) + 4) + "|"
         for name, printed in PAPER.get(graph, {}).items():
-            print(f"| {name}, as printed | | | |", " | ".join(printed), "|")
+            yield f"| {name}, as printed | | | | {' | '.join(printed)} |"
         for key in ordered:
             percent = [
                 {title: 100 * run[title] for title in ("attack", "attack_focus")} for run in cells[key]
             ]
             texts = [_spread([run[name] for run in cells[key]], 4) for name in SEVEN]
             texts += [_spread([run[name] for run in percent], 3) for name in ("attack", "attack_focus")]
-            print(_head(key, kinds[key[0]], len(cells[key])), " | ".join(texts), "|")
-        print(f"\n**{graph}: structure and cost**\n")
+            yield f"{_head(key, kinds[key[0]], len(cells[key]))} {' | '.join(texts)} |"
+        yield f"\n**{graph}: structure and cost**\n"
         columns = structure_columns(graph)
-        print("| row | epsilon | guarantee | runs |", " | ".join(columns.values()), "| CPU s | MB |")
-        print("|---" * (len(columns) + 6) + "|")
+        yield f"| row | epsilon | guarantee | runs | {' | '.join(columns.values())} | CPU s | MB |"
+        yield "|---" * (len(columns) + 6) + "|"
         for key in ordered:
             texts = [_spread([run[name] for run in cells[key]], 3) for name in columns]
             cpu = np.mean([run["cpu_seconds"] for run in cells[key]])
             peak = max(run["peak_megabytes"] for run in cells[key])
             texts += [f"{cpu:.2f}", f"{peak:.0f}"]
-            print(_head(key, kinds[key[0]], len(cells[key])), " | ".join(texts), "|")
+            yield f"{_head(key, kinds[key[0]], len(cells[key]))} {' | '.join(texts)} |"
 
 
 def _head(key: tuple[str, float], kind: str, runs: int) -> str:

@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.results_file import parser_of, read, run_or_print
 from benchmarks.thepuff_report import tables
 from benchmarks.typed_graphs import DATASETS, load_dataset
 from benchmarks.typed_metrics import figures
@@ -227,17 +228,9 @@ def run_missing(args: argparse.Namespace) -> None:
             print(*cell, f"{len(rows)} runs", f"{rows[-1]['figures']['cpu_seconds']:.2f} CPU s", flush=True)
 
 
-def read(path: Path) -> list[dict[str, Any]]:
-    """The rows of RESULTS; none where there is no such file."""
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
 def main() -> None:
     every = [*BASELINES, *ROWS]
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("results", type=Path)
-    parser.add_argument("--data", type=Path, help="the folder of the public data sets")
-    parser.add_argument("--table", action="store_true", help="print what RESULTS holds, run nothing")
+    parser = parser_of(__doc__)
     parser.add_argument("--graph", action="append", choices=list(DATASETS))
     parser.add_argument("--only", action="append", choices=every, metavar="ROW", help=", ".join(every))
     parser.add_argument("--epsilon", action="append", type=float)
@@ -246,12 +239,7 @@ def main() -> None:
     args = parser.parse_args()
     args.graph, args.only = args.graph or list(DATASETS), args.only or every
     args.epsilon = args.epsilon or list(EPSILONS)
-    if args.table:
-        tables(read(args.results))
-    elif args.data is None:
-        parser.error("--data names the folder of the public data sets")
-    else:
-        run_missing(args)
+    run_or_print(parser, args, run_missing, tables)
 
 
 if __name__ == "__main__":
