@@ -1,8 +1,10 @@
 """What every registered generator keeps to, whatever its method."""
 
+import functools
 import subprocess
 import sys
 from types import ModuleType, SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -82,11 +84,28 @@ def graph_of(unit, shape: str) -> Graph:
     return Graph.build(schema_for(unit), {"node": NodeTable(NODES)}, {"edge": table})
 
 
-def fit(generator, unit, shape="random", progress=no_progress):
+class Fitted(NamedTuple):
+    """A fit by the default parameters. ``progress``: (stage, done, total) of every step, in order."""
+
+    model: FittedModel
+    plan: PrivacyPlan
+    meter: Meter
+    progress: list[tuple[str, int, int]]
+
+
+@functools.cache
+def fitted(name: str, unit: Unit, shape: str) -> Fitted:
+    """Made once for all tests: what a fit leaves is not changed by looking at it, or by drawing from it."""
+    generator, progress = registry.get(name), []
     params, graph = generator.Params(), graph_of(unit, shape)
     plan = generator.plan(params, facts(generator, unit))
     meter = Meter(plan, MemoryRecorder())
-    return generator.fit(PrivateGraph(graph, meter), plan, params, progress), plan, meter
+    model = generator.fit(PrivateGraph(graph, meter), plan, params, lambda *step: progress.append(step))
+    return Fitted(model, plan, meter, progress)
+
+
+def fit(generator, unit, shape="random") -> Fitted:
+    return fitted(generator.name, unit, shape)
 
 
 def edges_of(graph: Graph) -> list[np.ndarray]:
@@ -127,7 +146,7 @@ def test_half_the_epsilon_never_plans_less_noise(generator, unit):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("generator", "unit"), CASES)
 def test_fit_is_metered_within_its_plan(generator, unit, shape):
-    _, plan, meter = fit(generator, unit, shape)
+    _, plan, meter, _ = fit(generator, unit, shape)
     require_metered(meter.transcript)
     assert not meter.closed
     guarantee = guarantee_of(plan, meter.transcript, 0 if plan.kind is GuaranteeKind.PURE else DELTA_ATTO)
@@ -136,7 +155,7 @@ def test_fit_is_metered_within_its_plan(generator, unit, shape):
 
 @pytest.mark.parametrize(("generator", "unit"), CASES)
 def test_the_plan_names_every_mechanism_that_a_fit_uses(generator, unit):
-    _, plan, meter = fit(generator, unit)
+    _, plan, meter, _ = fit(generator, unit)
 
     def named(events) -> set[str]:
         texts = [event.mechanism.replace("_", " ") for event in events if isinstance(event, Pure)]
@@ -148,7 +167,7 @@ def test_the_plan_names_every_mechanism_that_a_fit_uses(generator, unit):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("generator", "unit"), CASES)
 def test_sample_is_a_simple_graph_over_the_whole_universe(generator, unit, shape):
-    model, _, _ = fit(generator, unit, shape)
+    model = fit(generator, unit, shape).model
     assert isinstance(model, FittedModel)
     sampled = model.sample(public_generator(1), no_progress)
     assert sampled.schema == schema_for(unit)
@@ -162,7 +181,7 @@ def test_sample_is_a_simple_graph_over_the_whole_universe(generator, unit, shape
 @pytest.mark.parametrize(("generator", "unit"), CASES)
 def test_a_saved_model_samples_alone(generator, unit, tmp_path):
     """Neither the graph nor the meter is there any more; the same draw gives the same graph."""
-    model, _, meter = fit(generator, unit)
+    model, _, meter, _ = fit(generator, unit)
     metered = len(meter.transcript)
     model.save(tmp_path / "model")
     assert not [path for path in tmp_path.rglob("*") if path.suffix in {".pkl", ".pickle", ".pt"}]
@@ -179,15 +198,11 @@ def test_a_saved_model_samples_alone(generator, unit, tmp_path):
 def test_progress_does_not_depend_on_the_data(generator, unit):
     seen = []
     for shape in ("empty", "complete"):
-        events = []
-
-        def note(stage, done, total, events=events):
-            events.append((stage, done, total))
-
-        model, _, _ = fit(generator, unit, shape, progress=note)
-        model.sample(public_generator(1), note)
-        seen.append(events)
-    assert seen[0]
+        done = fit(generator, unit, shape)
+        drawing = []
+        done.model.sample(public_generator(1), lambda *step, drawing=drawing: drawing.append(step))
+        seen.append((done.progress, drawing))
+    assert seen[0][0]
     assert seen[0] == seen[1]
 
 

