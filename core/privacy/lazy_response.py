@@ -72,7 +72,7 @@ def beginning(edge_type: str, step: int | None) -> bytes:
     return name.ljust(_NAME_BYTES, b"\0") + (0 if step is None else step + 1).to_bytes(8, "little")
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def flipped(state, threshold, u, v):
     """True where the slot (u, v) is flipped: its word lies below ``threshold``. 0 <= u, v < 2^32."""
     word = (np.uint64(u) << _ENDS_BITS) | np.uint64(v)

@@ -40,12 +40,12 @@ def siphash(key: bytes, message: bytes) -> int:
     return int(_one(state, np.uint64(last)))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def _rotated(x, bits):
     return (x << bits) | (x >> (_SIXTY_FOUR - bits))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def _round(a, b, c, d):
     a += b
     c += d
@@ -60,7 +60,7 @@ def _round(a, b, c, d):
     return a, b, c, d
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def _word(a, b, c, d, word):
     d ^= word
     a, b, c, d = _round(a, b, c, d)
@@ -68,7 +68,7 @@ def _word(a, b, c, d, word):
     return a ^ word, b, c, d
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def finished(a, b, c, d, last):
     """The hash where ``last`` is the closing word: the bytes that are left, and the length modulo 256 on top.
 
@@ -81,7 +81,7 @@ def finished(a, b, c, d, last):
     return a ^ b ^ c ^ d
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def after_word(state, word, last):
     """The hash of what ``state`` has absorbed, then ``word``, then the closing word ``last``. All uint64."""
     a, b, c, d = _word(state[0], state[1], state[2], state[3], word)
