@@ -13,8 +13,8 @@ from torch import nn
 from torch.nn import functional
 
 from core.evaluation.learning.subgraphs import MAX_LABEL, Subgraphs
-from core.evaluation.learning.tensors import csr_tensor
 from core.learning.devices import one_thread, seeded
+from core.learning.sparse import Sparse
 from core.privacy.entropy import public_generator
 
 CHANNELS = 32
@@ -25,7 +25,7 @@ LEARNING_RATE = 2e-3
 FEWEST_ROWS = 10
 SHARE_BELOW = 0.4
 
-Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
+Batch = tuple[Sparse, torch.Tensor, torch.Tensor, torch.Tensor]
 
 
 class Dgcnn(nn.Module):
@@ -44,13 +44,13 @@ class Dgcnn(nn.Module):
         self.out = nn.Linear(128, 1)
 
     def forward(
-        self, step: torch.Tensor, labels: torch.Tensor, graph: torch.Tensor, place: torch.Tensor
+        self, step: Sparse, labels: torch.Tensor, graph: torch.Tensor, place: torch.Tensor
     ) -> torch.Tensor:
         """(graphs,) logits; ``place`` is the number of each graph's first row, ``graph`` each row's graph."""
-        found = [torch.tanh(torch.sparse.mm(step, self.start(labels)))]
+        found = [torch.tanh(step @ self.start(labels))]
         for layer in self.layers:
-            found.append(torch.tanh(torch.sparse.mm(step, layer(found[-1]))))
-        found.append(torch.tanh(torch.sparse.mm(step, self.last(found[-1]))))
+            found.append(torch.tanh(step @ layer(found[-1])))
+        found.append(torch.tanh(step @ self.last(found[-1])))
         kept = self._sort_pooled(torch.cat(found, dim=1), graph, place)
         hidden = functional.max_pool1d(functional.relu(self.across(kept.flatten(1).unsqueeze(1))), 2)
         hidden = functional.relu(self.along(hidden)).flatten(1)
@@ -83,7 +83,7 @@ def batches(graphs: Subgraphs, place: torch.device) -> list[Batch]:
         graph = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
         flat = (graphs.labels[low:high], graph, starts[:-1] - low)
         labels, graph_of, begin = (torch.from_numpy(column).to(place) for column in flat)
-        found.append((csr_tensor(step, place), labels, graph_of, begin))
+        found.append((Sparse(step, place), labels, graph_of, begin))
     return found
 
 

@@ -16,9 +16,10 @@ from torch import nn
 from torch.nn import functional
 
 from core.evaluation.attacks.negatives import uniform
-from core.evaluation.learning.tensors import csr_tensor, feature_tensor, propagation
+from core.evaluation.learning.tensors import feature_tensor, propagation
 from core.evaluation.view import UndirectedView
 from core.learning.devices import one_thread, seeded
+from core.learning.sparse import Sparse
 from core.privacy.entropy import public_generator
 
 HIDDEN = 128
@@ -54,12 +55,12 @@ class Encoder(nn.Module):
         nn.init.xavier_uniform_(self.second.weight)
         nn.init.zeros_(self.second.bias)
 
-    def forward(self, step: torch.Tensor, features: torch.Tensor | None) -> torch.Tensor:
+    def forward(self, step: Sparse, features: Sparse | torch.Tensor | None) -> torch.Tensor:
         """(n, out) from the (n, n) propagation and the (n, d) features."""
         projected = self.first if features is None else features @ self.first
-        hidden = functional.relu(torch.sparse.mm(step, projected) + self.shift)
+        hidden = functional.relu((step @ projected) + self.shift)
         hidden = functional.dropout(hidden, self.dropout, self.training)
-        return torch.sparse.mm(step, self.second(hidden))
+        return step @ self.second(hidden)
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class Autoencoder:
         given = None if self.features is None else self.features.values
         width = None if given is None else given.shape[1]
         with seeded(self.seed) as place:
-            step = csr_tensor(propagation(view), place)
+            step = Sparse(propagation(view), place)
             inputs = None if given is None else feature_tensor(given, place)
             model = Encoder(view.node_count, width, HIDDEN, EMBEDDING).to(place)
             optimiser = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
@@ -118,7 +119,7 @@ def trained_classifier(
     """
     given = None if features is None else features.values
     with seeded(seed) as place:
-        step = csr_tensor(propagation(view), place)
+        step = Sparse(propagation(view), place)
         inputs = None if given is None else feature_tensor(given, place)
         width = None if given is None else given.shape[1]
         classes = int(label.max()) + 1
@@ -145,11 +146,11 @@ class Classifier:
     """A trained GCN, its features and where it runs."""
 
     model: Encoder
-    features: torch.Tensor | None
+    features: Sparse | torch.Tensor | None
     place: torch.device
 
     def predict(self, view: UndirectedView) -> np.ndarray:
         """The class of every node, int64, when messages pass along the links of ``view``."""
         with one_thread(), torch.no_grad():
-            scores = self.model(csr_tensor(propagation(view), self.place), self.features)
+            scores = self.model(Sparse(propagation(view), self.place), self.features)
             return scores.argmax(dim=1).cpu().numpy()

@@ -11,9 +11,9 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from core.evaluation.learning.tensors import csr_tensor
 from core.evaluation.view import UndirectedView
 from core.learning.devices import seeded
+from core.learning.sparse import Sparse
 from core.privacy.entropy import public_generator
 
 LAYERS = 4
@@ -44,10 +44,10 @@ class Gin(nn.Module):
     def forward(self, batch: Batch) -> torch.Tensor:
         """(graphs, classes)."""
         hidden = functional.one_hot(batch.degrees, MAX_DEGREE + 1).float()
-        found = self.readouts[0](torch.sparse.mm(batch.pool, hidden))
+        found = self.readouts[0](batch.pool @ hidden)
         for layer, share, readout in zip(self.layers, self.shares, self.readouts[1:], strict=True):
-            hidden = layer((1 + share) * hidden + torch.sparse.mm(batch.adjacency, hidden))
-            pooled = readout(torch.sparse.mm(batch.pool, hidden))
+            hidden = layer((1 + share) * hidden + (batch.adjacency @ hidden))
+            pooled = readout(batch.pool @ hidden)
             found = found + functional.dropout(pooled, 0.5, self.training)
         return found
 
@@ -56,9 +56,9 @@ class Gin(nn.Module):
 class Batch:
     """Graphs laid end to end: block-diagonal adjacency, degrees of all nodes, (graphs, nodes) pooling."""
 
-    adjacency: torch.Tensor
+    adjacency: Sparse
     degrees: torch.Tensor
-    pool: torch.Tensor
+    pool: Sparse
 
     @classmethod
     def of(cls, graphs: Sequence[UndirectedView], place: torch.device) -> Batch:
@@ -68,7 +68,7 @@ class Batch:
         shape = (len(graphs), int(ends[-1]))
         pool = sp.csr_array((np.ones(shape[1]), np.arange(shape[1]), ends), shape=shape)
         degrees = np.minimum(np.concatenate([graph.degrees for graph in graphs]), MAX_DEGREE)
-        return cls(csr_tensor(adjacency, place), torch.from_numpy(degrees).to(place), csr_tensor(pool, place))
+        return cls(Sparse(adjacency, place), torch.from_numpy(degrees).to(place), Sparse(pool, place))
 
 
 def fitted_predictions(

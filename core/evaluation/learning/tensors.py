@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import scipy.sparse as sp
 import torch
 
 from core.evaluation.view import UndirectedView
+from core.learning.sparse import Sparse
 
 # Below this share of non-zeros a product with a sparse matrix is the cheaper one.
 SPARSE_BELOW = 0.1
-
-
-def csr_tensor(matrix: sp.csr_array, place: torch.device) -> torch.Tensor:
-    """The same matrix as a float32 CSR tensor on ``place``."""
-    with warnings.catch_warnings():  # torch calls its CSR layout a beta, once a process
-        warnings.simplefilter("ignore", UserWarning)
-        return torch.sparse_csr_tensor(
-            torch.from_numpy(matrix.indptr.astype(np.int64)),
-            torch.from_numpy(matrix.indices.astype(np.int64)),
-            torch.from_numpy(matrix.data.astype(np.float32)),
-            size=matrix.shape,
-            check_invariants=False,
-            device=place,
-        )
 
 
 def propagation(view: UndirectedView) -> sp.csr_array:
@@ -35,8 +20,8 @@ def propagation(view: UndirectedView) -> sp.csr_array:
     return sp.csr_array(sp.diags_array(scale) @ looped @ sp.diags_array(scale))
 
 
-def feature_tensor(features: np.ndarray, place: torch.device) -> torch.Tensor:
-    """(n, d) features as float32: CSR where few entries are non-zero, else dense."""
+def feature_tensor(features: np.ndarray, place: torch.device) -> Sparse | torch.Tensor:
+    """(n, d) features as float32: sparse where few entries are non-zero, else dense."""
     if np.count_nonzero(features) < SPARSE_BELOW * features.size:
-        return csr_tensor(sp.csr_array(features), place)
+        return Sparse(sp.csr_array(features), place)
     return torch.from_numpy(np.ascontiguousarray(features, dtype=np.float32)).to(place)

@@ -10,8 +10,9 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import scipy.sparse as sp
 import torch
+
+from core.learning.sparse import bag
 
 
 class Pattern:
@@ -96,38 +97,3 @@ class _Dots(torch.autograd.Function):
         values = torch.cat([gradients[0], torch.zeros(pattern.nodes, device=gradients[0].device)])
         (rows,) = ctx.saved_tensors
         return None, bag(rows, pattern.columns, pattern.starts, values.index_select(0, pattern.entries))
-
-
-class Fixed:
-    """A sparse matrix that does not change, such as node features, ready to be multiplied from the left."""
-
-    def __init__(self, matrix: sp.csr_array, place: torch.device) -> None:
-        self.forward, self.backward = (_arrays(each, place) for each in (matrix, sp.csr_array(matrix.T)))
-
-    def __matmul__(self, rows: torch.Tensor) -> torch.Tensor:
-        found: torch.Tensor = _Constant.apply(self, rows)
-        return found
-
-
-class _Constant(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, matrix: Fixed, rows: torch.Tensor) -> torch.Tensor:
-        ctx.matrix = matrix
-        return bag(rows, *matrix.forward)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[None, torch.Tensor]:
-        return None, bag(gradients[0].contiguous(), *ctx.matrix.backward)
-
-
-def bag(
-    rows: torch.Tensor, columns: torch.Tensor, starts: torch.Tensor, weights: torch.Tensor
-) -> torch.Tensor:
-    """The weighted sums of ``rows[columns[i]]`` for i in starts[r] .. starts[r + 1], one for every r."""
-    return torch.embedding_bag(rows, columns, starts, False, 0, False, weights, True)[0]
-
-
-def _arrays(matrix: sp.csr_array, place: torch.device) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    kept = ((matrix.indices, torch.int64), (matrix.indptr, torch.int64), (matrix.data, torch.float32))
-    columns, starts, weights = (torch.from_numpy(each).to(place, kind) for each, kind in kept)
-    return columns, starts, weights
