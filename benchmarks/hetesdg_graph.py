@@ -48,6 +48,9 @@ ROWS: dict[str, Row] = {
     "hetesdg, 8 clusters": Row("hetesdg", GRAPH | {"clusters": 8}),
     "hetesdg, equal split": Row("hetesdg", GRAPH | {"split": "equal"}),
     "hetesdg, bi-level split": Row("hetesdg", GRAPH | {"split": "bilevel"}),
+    "hetesdg, links by predictor": Row(
+        "hetesdg", GRAPH | {"learn": "link-sgd", "links": "predictor"}, delta=True
+    ),
     "hetesdg, variant paper": Row("hetesdg", GRAPH | {"variant": "paper"}, of_epsilon="claimed_epsilon"),
     "thepuff_perturb": Row("thepuff_perturb"),
 }

@@ -1,4 +1,4 @@
-"""Plain rows beside HeteSDG's: what degrees, noisy sums of features, and learners without a guarantee give.
+"""Plain rows beside HeteSDG's: what degrees, and learners without a guarantee give.
 
 A link scorer sees a graph and says how likely pairs of a relation are; a describer gives a row of numbers to
 every node of one type.
@@ -14,10 +14,8 @@ import scipy.sparse as sp
 from core.evaluation.tasks.representations import unit_features
 from core.evaluation.view import UndirectedView
 from core.generators._shared.degrees import degree_law, posterior_means
-from core.generators.hetesdg.inputs import leading
 from core.graphs.graph import Graph
-from core.privacy.dp_sgd import noise_multiplier
-from core.privacy.events import Event, GaussianEvent, Pure
+from core.privacy.events import Event, Pure
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.plan import Allotment, PrivacyPlan
 from core.privacy.private_graph import PrivateGraph
@@ -25,16 +23,14 @@ from core.privacy.units import Unit
 
 NANO = 1_000_000_000
 DELTA_ATTO = 10**13
-DIRECTIONS, DEGREE_PART = 4, 0.3
-"""Of a row that is summed under Gaussian noise: its coordinates, and the constant's share of its length."""
 
 Scorer = Callable[[str, np.ndarray, np.ndarray], np.ndarray]
 
 
-def opened(graph: Graph, relation: str, event: Event, delta_atto: int = 0) -> PrivateGraph:
+def opened(graph: Graph, relation: str, event: Event) -> PrivateGraph:
     """A session in which one relation may be read at the cost of one event."""
     allotments = (Allotment(relation, None, event, "a plain row"),)
-    plan = PrivacyPlan("plain", Unit.EDGE, None, 1, allotments, delta_atto=delta_atto)
+    plan = PrivacyPlan("plain", Unit.EDGE, None, 1, allotments)
     return PrivateGraph(graph, Meter(plan, MemoryRecorder()))
 
 
@@ -52,29 +48,6 @@ def degree_only(graph: Graph, epsilon: float, seed: int) -> Scorer:
 
     def score(relation: str, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         return noisy_degrees(graph, relation, epsilon)[target]
-
-    return score
-
-
-def gaussian_sums(graph: Graph, epsilon: float, seed: int) -> Scorer:
-    """Ranks pairs by the product of the source's row with the noisy sum of the target's neighbours' rows.
-
-    A row holds few leading directions of the public features and a constant, which counts neighbours; its
-    length is at most 1, so that a link moves one sum by 1. Gaussian noise at (epsilon, 1e-5).
-    """
-
-    def score(relation: str, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        kind = graph.schema.edge_type(relation)
-        place = leading(features_of_type(graph, kind.source))[:, :DIRECTIONS]
-        place = place / np.maximum(np.linalg.norm(place, axis=1, keepdims=True), 1e-9)
-        constant = np.full((len(place), 1), np.sqrt(DEGREE_PART))
-        rows = np.concatenate([np.sqrt(1 - DEGREE_PART) * place, constant], axis=1)
-        sigma = noise_multiplier(round(epsilon * NANO), DELTA_ATTO, 1, 1)
-        session = opened(graph, relation, GaussianEvent(sigma), DELTA_ATTO)
-        sums = session.aggregate(
-            rows, cells=[(relation, None)], side="target", noise_multiplier=sigma, purpose="sums of rows"
-        )
-        return np.einsum("ij,ij->i", rows[source], sums[target])
 
     return score
 

@@ -20,7 +20,6 @@ from benchmarks.hetesdg_plain import (
     degree_only,
     degree_product,
     exact_hops,
-    gaussian_sums,
     nothing,
 )
 from core.generators.base import PublicFacts, no_progress
@@ -57,7 +56,14 @@ ROWS: dict[str, Row] = {
     "hetesdg, always two hops": Row("hetesdg", EMBEDDING | TWO_HOPS, links=None),
     "hetesdg, link predictor": Row("hetesdg", EMBEDDING | SGD, delta=True, links=ONE_HOP),
     "hetesdg, predictor alone": Row(
-        "hetesdg", EMBEDDING | SGD | {"clusters": 1, "sgd_share": 0.9}, delta=True, links=ONE_HOP, nodes=None
+        "hetesdg",
+        EMBEDDING | SGD | {"clusters": 1, "sgd_share": 0.9},
+        delta=True,
+        links=ONE_HOP,
+        nodes=ONE_HOP,
+    ),
+    "hetesdg, gaussian sums": Row(
+        "hetesdg", EMBEDDING | {"mechanism": "gaussian-sums"}, delta=True, links=ONE_HOP
     ),
     "hetesdg, no debias": Row("hetesdg", EMBEDDING | TWO_HOPS | {"debias": False}, links=None),
     "hetesdg, bi-level split": Row("hetesdg", EMBEDDING | TWO_HOPS | {"split": "bilevel"}, links=None),
@@ -136,7 +142,6 @@ def protected_scores(graph: Graph, epsilon: float, seed: int) -> Scorer:
 
 LINK_SCORERS: dict[str, Callable[[Graph, float, int], Scorer]] = {
     "degree only": degree_only,
-    "gaussian sums": gaussian_sums,
     PROTECTED: protected_scores,
     **{label: model_scores(row) for label, row in ROWS.items() if row.links is not None},
 }

@@ -42,6 +42,17 @@ Loss = Callable[..., Any]
 
 
 @dataclass(frozen=True)
+class Gradient:
+    """In the place of a loss, its gradient in closed form: ``of(values, *example)``, by parameter's name.
+
+    ``values`` are the parameters of the moment. It is asked of one example at a time (by vmap), as a loss is:
+    what it computes decides what is learned, and nothing about privacy.
+    """
+
+    of: Callable[..., dict[str, Any]]
+
+
+@dataclass(frozen=True)
 class Sampled:
     """The edges that a step drew: ``cell`` counts into the session's cells, ``source`` and ``target`` are
     ends.
@@ -115,6 +126,8 @@ class DpSgdSession:
         self._block = max(1, min(MAX_CHUNK, BLOCK_VALUES // self._size))
         # Whole blocks: a row's place must not decide the shape in which it is reckoned.
         self._chunk = max(1, min(MAX_CHUNK, CHUNK_VALUES // self._size)) // self._block * self._block
+        # No larger than what a step is expected to draw, of which the divisor is a public figure.
+        self._chunk = min(self._chunk, math.ceil(max(1.0, self._divisor) / self._block) * self._block)
         self.remaining = training.steps
         self._edges: Sampled | None = None
 
@@ -127,7 +140,7 @@ class DpSgdSession:
             np.concatenate([cell.target for cell in cells]).astype(np.int64),
         )
 
-    def step(self, loss: Loss, examples: Examples, public: Sequence[Any] | None = None) -> None:
+    def step(self, loss: Loss | Gradient, examples: Examples, public: Sequence[Any] | None = None) -> None:
         """The parameters have moved by one noisy gradient; one of the planned steps is used up.
 
         ``public`` are examples that no edge of the cells went into, drawn from the schema or from what is
@@ -174,7 +187,7 @@ class DpSgdSession:
         kept = np.flatnonzero(rng.integers(0, _WORD, size=len(edges), dtype=np.uint64) < self._threshold)
         return Sampled(edges.cell[kept], edges.source[kept], edges.target[kept])
 
-    def _sum(self, loss: Loss, batch: Sequence[Any], count: int) -> torch.Tensor:
+    def _sum(self, loss: Loss | Gradient, batch: Sequence[Any], count: int) -> torch.Tensor:
         """The integer sum of the clipped gradients; int64 (parameters,)."""
         import torch
 
@@ -197,7 +210,7 @@ class DpSgdSession:
                 total += points[: filled - begin].sum(0).to(torch.int64)
         return total
 
-    def _per_example(self, loss: Loss, parts: int) -> Callable[..., dict[str, torch.Tensor]]:
+    def _per_example(self, loss: Loss | Gradient, parts: int) -> Callable[..., dict[str, torch.Tensor]]:
         from torch.func import functional_call, grad, vmap
 
         module = self._module
@@ -208,9 +221,11 @@ class DpSgdSession:
         }
 
         def one(values: dict[str, torch.Tensor], *example: torch.Tensor) -> torch.Tensor:
+            assert not isinstance(loss, Gradient)
             return loss(lambda *a, **k: functional_call(module, {**fixed, **values}, a, k), *example)
 
-        return vmap(grad(one), in_dims=(None, *([0] * parts)), randomness="different")
+        of = loss.of if isinstance(loss, Gradient) else grad(one)
+        return vmap(of, in_dims=(None, *([0] * parts)), randomness="different")
 
     def _on_grid(self, flat: torch.Tensor) -> torch.Tensor:
         """Every row on the integer grid, its L2 norm at most the radius; rows that cannot be are zero.

@@ -20,7 +20,7 @@ from core.privacy.events import Event, GaussianEvent, PoissonSampled, Pure, Repe
 from core.privacy.plan import ROWS, Allotment, PrivacyPlan, rows_of
 
 TABLES, NOISY_ROWS = "degrees and neighbour histograms", "protected rows"
-PREDICTOR = "link predictor"
+PREDICTOR, SUMS = "link predictor", "neighbour sums"
 SECOND_HOP_NANO_EPSILON = 2_000_000_000
 SEQUENCE_SHARE = 0.25
 """Of epsilon for each side's degree sequence, where split is measured."""
@@ -31,11 +31,14 @@ HOP_SHARE = 0.5
 @dataclass(frozen=True)
 class Granted:
     """What a plan grants: nano-epsilon by relation for its tables, the noise of protected rows by node type,
-    and the training that every relation pays for by itself."""
+    the training that every relation pays for by itself, and, by relation, the noise of each sum;
+    ``followed``: sums along meta-paths are granted too."""
 
     relations: Mapping[str, int]
     rows: Mapping[str, Fraction]
     training: DpSgd | None
+    sums: Mapping[str, Fraction]
+    followed: bool
 
 
 @dataclass(frozen=True)
@@ -52,13 +55,15 @@ def make_plan(method: str, params: HeteParams, public: PublicFacts) -> PrivacyPl
     """The plan of variant sound. Raises ``errors.NotAccepted`` where what is asked for does not fit."""
     if public.nano_epsilon < SMALLEST_STEP_NANO_EPSILON:
         raise errors.NotAccepted("epsilon is too small to be divided", field="epsilon")
-    paths_of(public.schema, public.edge_types, params.meta_paths, params.rows)
+    paths = paths_of(public.schema, public.edge_types, params.meta_paths, params.rows)
     events: list[tuple[Event, str]] = [(Pure(public.nano_epsilon, "laplace"), TABLES)]
     if params.learn == "link-sgd":
         events = _with_training(params, public)
     grants = [
         Allotment(name, None, event, purpose) for name in public.edge_types for event, purpose in events
     ]
+    if params.mechanism == "gaussian-sums":
+        grants = _sums(params, public, paths)
     kinds = protected_types(params, public)
     if kinds:
         if not public.delta_atto:
@@ -73,8 +78,26 @@ def make_plan(method: str, params: HeteParams, public: PublicFacts) -> PrivacyPl
         window=None,
         steps=public.schema.steps,
         allotments=tuple(grants),
-        delta_atto=public.delta_atto if kinds or params.learn == "link-sgd" else 0,
+        delta_atto=public.delta_atto if kinds or _approximate(params) else 0,
     )
+
+
+def _approximate(params: HeteParams) -> bool:
+    """Whether a relation's own reads need a delta."""
+    return params.learn == "link-sgd" or params.mechanism == "gaussian-sums"
+
+
+def _sums(params: HeteParams, public: PublicFacts, paths: tuple[tuple[str, str], ...]) -> list[Allotment]:
+    """A relation's sums, one and one more for each meta-path that ends with it, of one noise; together they
+    cost epsilon and delta at most."""
+    if not public.delta_atto:
+        raise errors.NotAccepted("mechanism=gaussian-sums needs a delta", field="delta")
+    grants = []
+    for name in public.edge_types:
+        back = sum(last == name for _, last in paths) if follows_back(params, public.nano_epsilon) else 0
+        multiplier = noise_multiplier(public.nano_epsilon, public.delta_atto, 1, 1 + back)
+        grants += [Allotment(name, None, GaussianEvent(multiplier), SUMS)] * (1 + back)
+    return grants
 
 
 def _with_training(params: HeteParams, public: PublicFacts) -> list[tuple[Event, str]]:
@@ -106,16 +129,20 @@ def granted(plan: PrivacyPlan) -> Granted:
     """What :func:`make_plan` put into a plan."""
     relations: dict[str, int] = {}
     rows: dict[str, Fraction] = {}
+    sums: dict[str, Fraction] = {}
     training = None
     for each in plan.allotments:
         match each.event:
             case Repeated(PoissonSampled(rate, GaussianEvent(sigma)), times):
                 training = DpSgd(rate, sigma, times)
-            case GaussianEvent(sigma):
+            case GaussianEvent(sigma) if each.edge_type.startswith(ROWS):
                 rows[each.edge_type.removeprefix(ROWS)] = Fraction(sigma)
+            case GaussianEvent(sigma):
+                sums[each.edge_type] = Fraction(sigma)
             case event:
                 relations[each.edge_type] = pure_nano_epsilon(event) or 0
-    return Granted(relations, rows, training)
+    reads = sum(each.purpose == SUMS for each in plan.allotments)
+    return Granted(relations, rows, training, sums, reads > len(sums))
 
 
 def follows_back(params: HeteParams, nano_epsilon: int) -> bool:

@@ -26,6 +26,7 @@ from core.generators.hetesdg.params import HeteParams
 from core.generators.hetesdg.sequences import ascending
 from core.generators.hetesdg.sides import Sides, paths_of, returning_side, sides_of
 from core.generators.hetesdg.split import histogram_share
+from core.generators.hetesdg.sums import read_sums
 from core.generators.hetesdg.tables import Table, expected
 from core.generators.hetesdg.vectors import SecondHop, vectors
 from core.privacy.events import NANO
@@ -55,11 +56,12 @@ def fit_sound(
     """The model of variant sound, at the plan's cost at most.
 
     Read are: protected rows, if asked for; of each relation its degree sequences and every counted node's
-    neighbours by cluster; along a meta-path the neighbours by part of the type in between; links by DP-SGD,
-    if asked for. All else follows from these answers, from public columns and from public facts.
+    neighbours by cluster; along a meta-path the neighbours by part of the type in between; or, instead of
+    both, sums of neighbours' rows; links by DP-SGD, if asked for. All else follows from these answers, from
+    public columns and from public facts.
     """
     grants = granted(plan)
-    names = tuple(grants.relations)
+    names = tuple(grants.relations or grants.sums)
     rows = {
         kind: graph.attributes(kind).noisy_rows(
             width=params.row_width, noise_multiplier=sigma, purpose=NOISY_ROWS
@@ -67,39 +69,58 @@ def fit_sound(
         for kind, sigma in grants.rows.items()
     }
     inputs = _inputs(graph, names, rows, params)
-    nano = next(iter(grants.relations.values()))
     paths = paths_of(graph.schema, names, params.meta_paths, params.rows)
-    paths = paths if follows_back(params, nano) else ()
-    cells: dict[CellKey, Columns] = {}
-    steps = len(names) + len(paths)
-    readings = {}
-    for done, name in enumerate(names):
-        progress("read", done, steps)
-        cell = graph.cell(name, None)
-        sides = sides_of(graph.schema, cell.shape.edge_type, params.rows)
-        ending = sum(last == name for _, last in paths)
-        known = inputs[sides.grouped]
-        parts, bound = _shares(cell, params, grants.relations[name], sides, ending, known)
-        readings[name] = Reading(name, sides, parts)
-        cells[name, None] = _tables(cell, sides, parts, known, bound)
-    hops = []
-    for done, path in enumerate(paths, start=len(names)):
-        progress("read", done, steps)
-        hops.append(_second_hop(graph, path, cells, readings, params))
-    progress("read", steps, steps)
-    counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
     found: dict[str, dict[str, np.ndarray]] = {}
-    if "embedding" in params.release:
-        first = {name: (each.sides, table_of(cells[name, None])) for name, each in readings.items()}
-        found["embedding"] = vectors(inputs, first, hops, params)
     if "features" in params.release:
         found["features"] = {kind: values.astype(np.float32) for kind, values in rows.items()}
+    if grants.sums:
+        paths = paths if grants.followed else ()
+        cells, told = read_sums(graph, grants.sums, inputs, paths, params, progress)
+    else:
+        nano = next(iter(grants.relations.values()))
+        paths = paths if follows_back(params, nano) else ()
+        cells, told = _read_tables(graph, grants.relations, inputs, paths, params, progress)
+    if "embedding" in params.release:
+        found["embedding"] = told
+    counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
     model = HeteModel(method, graph.schema, counts, params, cells, found)
     if grants.training is None:
         return model
     from core.generators.hetesdg.training import with_predictors
 
     return with_predictors(model, inputs, partial(graph.dp_sgd, grants.training), grants.training, progress)
+
+
+def _read_tables(
+    graph: PrivateGraph,
+    relations: Mapping[str, int],
+    inputs: Mapping[str, Inputs],
+    paths: tuple[tuple[str, str], ...],
+    params: HeteParams,
+    progress: Progress,
+) -> tuple[dict[CellKey, Columns], dict[str, np.ndarray]]:
+    """The columns of every relation, and every node type's vectors; those cost nothing more."""
+    cells: dict[CellKey, Columns] = {}
+    steps = len(relations) + len(paths)
+    readings = {}
+    for done, (name, nano) in enumerate(relations.items()):
+        progress("read", done, steps)
+        cell = graph.cell(name, None)
+        sides = sides_of(graph.schema, cell.shape.edge_type, params.rows)
+        ending = sum(last == name for _, last in paths)
+        known = inputs[sides.grouped]
+        parts, bound = _shares(cell, params, nano, sides, ending, known)
+        readings[name] = Reading(name, sides, parts)
+        cells[name, None] = _tables(cell, sides, parts, known, bound)
+    hops = []
+    for done, path in enumerate(paths, start=len(relations)):
+        progress("read", done, steps)
+        hops.append(_second_hop(graph, path, cells, readings, params))
+    progress("read", steps, steps)
+    if "embedding" not in params.release:
+        return cells, {}
+    first = {name: (each.sides, table_of(cells[name, None])) for name, each in readings.items()}
+    return cells, vectors(inputs, first, hops, params)
 
 
 def _inputs(

@@ -16,9 +16,11 @@ from core.generators.hetesdg.joining import joined, joined_within
 from core.generators.hetesdg.params import HeteParams
 from core.generators.hetesdg.profiles import drawn_profiles, held_to, with_degrees
 from core.generators.hetesdg.sides import Sides, sides_of
+from core.generators.hetesdg.sums import pair_products
 from core.generators.hetesdg.tables import Table, expected, mix, pair_scores
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.privacy.entropy import Generator as Rng
+from core.privacy.queries import Shape
 
 if TYPE_CHECKING:
     from core.generators._shared.percell import Columns
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 VECTORS, TOLD = "vectors.safetensors", "training.json"
 MAX_ROUNDS = 200
 """Draws of the published form, after which a relation has fewer links than the original."""
+EXCHANGES = 32
+"""Proposals of the chain for every link."""
 ENDS = ("latent-source", "latent-target")
 
 
@@ -35,7 +39,8 @@ class HeteModel(StoredCells):
 
     A cell's columns: ``histogram`` (n * k,), ``scale`` of its noise and ``groups`` k; ``label`` of the
     grouped nodes; ``grouped`` and ``counted``, the ends' degrees in ascending order, empty where they were
-    not read. ``found`` maps what is released besides the graph to float32 (n, d) by node type. ``latents``:
+    not read. With gaussian-sums: ``rows`` of the grouped nodes, ``sums`` of the counted ones, ``width`` of
+    both. ``found`` maps what is released besides the graph to float32 (n, d) by node type. ``latents``:
     of learned relations, the two ends' vectors whose products are logits; ``curves``: of their training.
     """
 
@@ -55,7 +60,7 @@ class HeteModel(StoredCells):
 
     def scores(self, edge_type: str, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         """How likely each pair is linked: larger is likelier, comparable within a relation. By the predictor
-        where one was trained, else by the tables.
+        where one was trained, else by the tables, or by the sums.
 
         float64, of the pairs' length. O(n + pairs). Post-processing.
         """
@@ -64,6 +69,8 @@ class HeteModel(StoredCells):
         source, target = np.asarray(source), np.asarray(target)
         if edge_type in self.latents:
             return _products(self.latents[edge_type], source, target, sides.undirected)
+        if "sums" in columns:
+            return pair_products(columns, sides, source, target)
         table = table_of(columns)
         rows = pair_scores(table, expected(table), mix(table))
         label = columns["label"]
@@ -87,6 +94,8 @@ class HeteModel(StoredCells):
             if "graph" in self.params.release:
                 published = self.params.variant == "paper"
                 edges[name] = self._likeliest(name, rng) if published else self._drawn(name, columns, rng)
+                if self.params.links == "predictor" and not published:
+                    edges[name] = self._exchanged(name, edges[name], rng)
         progress("sample", len(self.cells), len(self.cells))
         return Graph.build(self.schema, {name: NodeTable(size) for name, size in self.nodes.items()}, edges)
 
@@ -109,6 +118,25 @@ class HeteModel(StoredCells):
         loops = sides.grouped != sides.counted
         a, b = joined(columns["grouped"], label, stubs, size, loops, rng)
         return EdgeTable(a, b) if sides.grouped_side == "source" else EdgeTable(b, a)
+
+    def _exchanged(self, name: str, table: EdgeTable, rng: Rng) -> EdgeTable:
+        """As many links at the same degrees, whose ends a Metropolis chain exchanged by the predictor's odds.
+
+        O(EXCHANGES * links).
+        """
+        from core.generators.anchored.chain import rewired
+
+        declared = self.schema.edge_type(name)
+        shape = Shape(declared, self.nodes[declared.source], self.nodes[declared.target])
+        left, right = self.latents[name]
+        if shape.undirected:  # both ways to name a pair count
+            left, right = np.concatenate([left, right], axis=1), np.concatenate([right, left], axis=1)
+        ends = table.source.astype(np.int64), table.target.astype(np.int64)
+        if shape.undirected:
+            ends = np.minimum(*ends), np.maximum(*ends)
+        keys = ends[0] * shape.target_count + ends[1]
+        keys = rewired(keys, {}, shape, EXCHANGES * len(keys), rng, score=(left, right))
+        return EdgeTable(*np.divmod(keys, max(shape.target_count, 1)))
 
     def _likeliest(self, name: str, rng: Rng) -> EdgeTable:
         """As many links as the original has: uniform pairs, each kept with its predicted probability."""

@@ -13,7 +13,7 @@ and on its two nodes' rows, which follow from what was paid for. Unit: one edge.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,12 +23,13 @@ from torch.nn.functional import embedding, softplus
 
 from core.generators.hetesdg.attention import standardised
 from core.generators.hetesdg.inputs import Inputs
+from core.generators.hetesdg.pair_gradient import pair_gradient
 from core.generators.hetesdg.params import HeteParams
 from core.generators.hetesdg.sides import Sides
 from core.generators.hetesdg.tables import Table, expected
 from core.learning.devices import seeded
 from core.privacy.dp_sgd import DpSgd
-from core.privacy.gradients import DpSgdSession, Sampled
+from core.privacy.gradients import DpSgdSession, Gradient, Sampled
 
 HIDDEN, LATENT = 8, 8
 RATE = 0.02
@@ -55,16 +56,15 @@ class Encoder(nn.Module):
     def __init__(self, width: int) -> None:
         super().__init__()
         self.first = nn.Linear(width, HIDDEN)
-        self.mean = nn.Linear(HIDDEN, LATENT)
-        self.spread = nn.Linear(HIDDEN, LATENT)
+        self.second = nn.Linear(HIDDEN, 2 * LATENT)
 
-    def forward(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        hidden = torch.relu(self.first(rows))
-        return self.mean(hidden), self.spread(hidden).clamp(-6.0, 2.0)
+    def means(self, rows: torch.Tensor) -> torch.Tensor:
+        """(n, width) to (n, LATENT)."""
+        return self.second(torch.relu(self.first(rows)))[:, :LATENT]
 
 
 class Predictor(nn.Module):
-    """Both ends' encoders and the form between them; its call is the loss of one pair."""
+    """Both ends' encoders, and the form between them. ``weights``: of the KL term and of L_C."""
 
     def __init__(self, source: int, target: int, divergence: float, semantic: float) -> None:
         super().__init__()
@@ -73,21 +73,18 @@ class Predictor(nn.Module):
         self.offset = nn.Parameter(torch.zeros(()))
         self.weights = divergence, semantic
 
-    def forward(
-        self, u: torch.Tensor, v: torch.Tensor, near_u: torch.Tensor, near_v: torch.Tensor, sign: torch.Tensor
-    ) -> torch.Tensor:
-        """``u``, ``v``: rows of the two nodes; ``near_u``, ``near_v``: rows of their mean neighbours, of the
-        other end's sort; ``sign`` is 1 for a link and -1 for an absent pair."""
-        means, spreads = zip(self.source(u), self.target(v), strict=True)
-        latent = [m + s.exp() * torch.randn_like(m) for m, s in zip(means, spreads, strict=True)]
-        logit = latent[0] @ self.form @ latent[1] + self.offset
-        divergence = sum(
-            0.5 * (m.square() + (2 * s).exp() - 2 * s - 1).sum() for m, s in zip(means, spreads, strict=True)
-        )
-        nearby = (self.target(near_u)[0], self.source(near_v)[0])
-        semantic = sum(0.5 * (a - b).square().sum() for a, b in zip(nearby, means, strict=True))
-        own, other = self.weights
-        return softplus(-sign * logit) + own * divergence + other * semantic
+    def gradient(
+        self,
+        values: Mapping[str, torch.Tensor],
+        of_source: torch.Tensor,
+        of_target: torch.Tensor,
+        sign: torch.Tensor,
+    ) -> dict[str, torch.Tensor]:
+        """The gradient of one pair's loss at the parameters ``values``. ``of_source`` (2, width): the rows of
+        the source and of the target's mean neighbour; ``of_target``: of the target and of the source's mean
+        neighbour; ``sign``: 1 for a link, -1 for an absent pair."""
+        noise = torch.randn(2, LATENT, device=of_source.device)
+        return pair_gradient(values, (of_source, of_target), sign, noise, self.weights)
 
 
 def rows_of_ends(
@@ -146,16 +143,19 @@ def learned(
         average = [torch.zeros_like(each) for each in module.parameters()]
         curve = []
 
-        def rows(i: torch.Tensor, j: torch.Tensor) -> tuple[torch.Tensor, ...]:
-            return embedding(i, u), embedding(j, v), embedding(i, near_u), embedding(j, near_v)
-
-        def loss(call: Callable[..., torch.Tensor], i: torch.Tensor, j: torch.Tensor, sign: torch.Tensor):
-            return call(*rows(i, j), sign)
+        def gradient(
+            values: Mapping[str, torch.Tensor], i: torch.Tensor, j: torch.Tensor, sign: torch.Tensor
+        ) -> dict[str, torch.Tensor]:
+            of_source = torch.stack([embedding(i, u), embedding(j, near_v)])
+            of_target = torch.stack([embedding(j, v), embedding(i, near_u)])
+            return module.gradient(values, of_source, of_target, sign)
 
         kept = max(1, training.steps // AVERAGED)
         for done in range(training.steps):
             absent = [torch.randint(len(each), (params.negatives,), device=place) for each in (u, v)]
-            session.step(loss, _links, [*absent, torch.full((params.negatives,), -1.0, device=place)])
+            session.step(
+                Gradient(gradient), _links, [*absent, torch.full((params.negatives,), -1.0, device=place)]
+            )
             if done >= training.steps - kept:
                 with torch.no_grad():
                     for total, each in zip(average, module.parameters(), strict=True):
@@ -165,8 +165,8 @@ def learned(
         with torch.no_grad():
             for total, each in zip(average, module.parameters(), strict=True):
                 each.copy_(total)
-            source = module.source(u)[0] @ module.form
-            target = module.target(v)[0]
+            source = module.source.means(u) @ module.form
+            target = module.target.means(v)
         return Latents(source.cpu().numpy(), target.cpu().numpy(), tuple(curve))
 
 
@@ -183,5 +183,6 @@ def _absent(module: Predictor, u: torch.Tensor, v: torch.Tensor, pairs: int = 25
     """The mean cross entropy of uniform pairs as absent ones: public rows and paid-for parameters."""
     with torch.no_grad():
         i, j = (torch.randint(len(each), (pairs,), device=each.device) for each in (u, v))
-        logit = ((module.source(u[i])[0] @ module.form) * module.target(v[j])[0]).sum(1) + module.offset
+        ends = module.source.means(u[i]) @ module.form, module.target.means(v[j])
+        logit = (ends[0] * ends[1]).sum(1) + module.offset
         return float(softplus(logit).mean())

@@ -53,6 +53,13 @@ def vectors(
         between = attended[hop.path[0]]
         centre = np.stack([_mean(between[hop.part == p]) for p in range(hop.table.noisy.shape[1])])
         blocks[_end(hop, first)].append(_block(hop.table, centre, params.heads))
+    return beside(inputs, blocks, params)
+
+
+def beside(
+    inputs: Mapping[str, Inputs], blocks: Mapping[str, Sequence[Block]], params: HeteParams
+) -> dict[str, np.ndarray]:
+    """Every node type's coordinates with its blocks beside them, weighed; float32 (n, d)."""
     return {
         kind: np.concatenate([known.place, *_weighed(blocks[kind], params)], axis=1).astype(np.float32)
         for kind, known in inputs.items()

@@ -151,7 +151,7 @@ def test_scorers_rank_what_they_know():
 
 def test_noisy_sums_of_rows_rank_links():
     graph = planted(3_000)
-    cell = hetesdg_tables.Cell("-", LINKS, "-", "gaussian sums", 50.0, 0)
+    cell = hetesdg_tables.Cell("-", LINKS, "-", "hetesdg, gaussian sums", 50.0, 0)
     found = hetesdg_tables.link_figures(graph, "left-right", Split.LEAKY, cell)
     assert found["low"] > 70
     nothing = hetesdg_tables.link_figures(graph, "left-right", Split.LEAKY, cell._replace(epsilon=0.02))

