@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from core.evaluation.view import UndirectedView
 from core.generators.base import FittedModel, PublicFacts, no_progress
 from core.generators.registry import get
 from core.graphs.graph import EdgeTable, Graph
+from core.graphs.schema import Collection, CollectionGraph, GraphSchema
 from core.privacy.entropy import noise_generator
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.private_graph import PrivateGraph
@@ -34,13 +35,14 @@ class Row:
     """A method and its parameters; ``delta`` where the plan needs one.
 
     ``unsafe``: a build that no parameter asks for, whose networks see the original where the noisy graph
-    belongs. The decoder stays under DP-SGD.
+    belongs. The decoder stays under DP-SGD. ``together``: all graphs are one collection, in one release.
     """
 
     method: str
     parameters: dict[str, Any] = field(default_factory=dict)
     delta: bool = False
     unsafe: bool = False
+    together: bool = False
 
 
 SGD = {"learn": "link-sgd"}
@@ -48,6 +50,7 @@ ALONE = SGD | {"frame": False, "frame_share": 0.1}
 PAPERS_DECODER = ALONE | {"hat_share": 0.3, "inputs": "networks", "decoder": "mlp"}
 ROWS: dict[str, Row] = {
     "dpggan": Row("dpggan", delta=True),
+    "dpggan, one collection": Row("dpggan", delta=True, together=True),
     "dpggan, statistics": Row("dpggan", {"learn": "off"}),
     "dpggan, noisy graph": Row("dpggan", {"learn": "evidence"}),
     "dpggan, learned": Row("dpggan", SGD, delta=True),
@@ -79,7 +82,8 @@ def fitted(row: Row, graph: Graph, epsilon: float) -> FittedModel:
     extra = {"claimed_epsilon": epsilon} if row.parameters.get("variant") == "paper" else {}
     params = generator.Params.model_validate(row.parameters | extra)
     delta = DELTA_ATTO if row.delta else 0
-    facts = PublicFacts(graph.schema, Unit.EDGE, None, round((epsilon or 1) * 1e9), delta, ("edge",))
+    names = tuple(relation.name for relation in graph.schema.edge_types)
+    facts = PublicFacts(graph.schema, Unit.EDGE, None, round((epsilon or 1) * 1e9), delta, names)
     plan = generator.plan(params, facts)
     with reading(graph) if row.unsafe else nullcontext():
         return generator.fit(PrivateGraph(graph, Meter(plan, MemoryRecorder())), plan, params, no_progress)
@@ -109,6 +113,18 @@ def release(label: str, graph: Graph, epsilon: float) -> tuple[Graph, float, flo
     done = time.process_time()
     synthetic = model.sample(noise_generator(), no_progress)
     return synthetic, done - started, time.process_time() - done
+
+
+def release_together(label: str, graphs: Sequence[Graph], epsilon: float) -> list[Graph]:
+    """One release of a collection of all ``graphs``, taken apart again."""
+    sizes = [graph.nodes["node"].count for graph in graphs]
+    members = tuple(CollectionGraph(id=str(i), nodes=size) for i, size in enumerate(sizes))
+    schema = GraphSchema(collection=Collection(graphs=members))
+    names = [member.type_name for member in members]
+    tables = {name: graph.edges["edge"] for name, graph in zip(names, graphs, strict=True)}
+    model = fitted(ROWS[label], Graph.build(schema, {}, tables), epsilon)
+    drawn = model.sample(noise_generator(), no_progress)
+    return [static_graph(size, drawn.edges[name]) for name, size in zip(names, sizes, strict=True)]
 
 
 def view(graph: Graph) -> UndirectedView:

@@ -16,6 +16,13 @@ def read(path: Path) -> list[Line]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
+def add(path: Path, line: Line) -> None:
+    """The line stands at the end of the file, and is printed."""
+    with path.open("a") as file:
+        file.write(json.dumps(line) + "\n")
+    print(json.dumps(line), flush=True)
+
+
 def parser_of(description: str | None) -> argparse.ArgumentParser:
     """With the arguments that every such program takes: RESULTS, ``--data`` and ``--table``."""
     parser = argparse.ArgumentParser(

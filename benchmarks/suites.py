@@ -83,7 +83,7 @@ def measure(original: Graph, synthetic: Graph, spec: EvaluationSpec) -> list[flo
     lap()
     suites.compare(original, synthetic, spec.suite, no_progress)
     lap()
-    shadows = shadow_releases(synthetic, spec)
+    shadows = [(each.held, each.released) for each in shadow_releases(synthetic, spec)]
     lap()
     run_attacks(original, synthetic, spec.suite, no_progress, shadows=shadows)
     lap()

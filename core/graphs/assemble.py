@@ -14,7 +14,7 @@ from core.graphs.formats._base import Batch, RawGraph, columnar
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.relations import EdgeCollector, EdgeRows, broken_functional, broken_once, pair_keys
 from core.graphs.rows import drain
-from core.graphs.schema import EdgeType, GraphSchema
+from core.graphs.schema import GRAPH_ID, EdgeType, GraphSchema
 from core.graphs.universe import NodeCollector, indices
 from core.graphs.uploads import IngestLimits
 
@@ -166,14 +166,16 @@ def _reject_duplicates(
     """A second reading says where an id is listed again."""
     findings = Findings(sources.nodes_file, limits.max_findings)
     first: dict[tuple[str, str], int] = {}
-    several = len(collector.listed) > 1
+    column = collector.kinds.column
+    several = len(collector.listed) > 1 or column == GRAPH_ID
+    names = dict(zip(collector.kinds.values.to_pylist(), collector.listed, strict=True))
     for batch in sources.open().nodes or ():
         for part in batch.carefully():
             ids = part.table["id"].cast(pa.string()).to_pylist()
-            types = part.table["type"].cast(pa.string()).to_pylist() if several else None
+            types = part.table[column].cast(pa.string()).to_pylist() if several else None
             only = next(iter(collector.listed))
             for row, each in enumerate(ids):
-                name = types[row] if types else only
+                name = names.get(types[row], "") if types else only
                 if each not in duplicates.get(name, ()):
                     continue
                 line = int(part.lines[row])

@@ -33,7 +33,8 @@ def to_networkx(graph: Graph, *, step_name: str = "step") -> nx.Graph:
     """The graph in NetworkX, every node and attribute included.
 
     Nodes are named as in :func:`node_keys`; with several node types they carry ``type`` and ``node_id``.
-    Edges carry ``step`` where the relation is temporal and ``type`` where there are several edge types.
+    Edges carry ``step`` where the relation is temporal, ``type`` where there are several edge types, and
+    ``weight`` where the graph has weights.
     Directed when any relation is directed or joins two node types (the orientation then says which end is
     which); a multigraph when a pair may occur more than once. O(n + m) Python objects.
     """
@@ -76,12 +77,17 @@ def _edge_data(
     sources, targets = keys[edge_type.source], keys[edge_type.target]
     ends = zip(table.source.tolist(), table.target.tolist(), strict=True)
     if table.step is None:
-        return [(sources[s], targets[t], dict(several)) for s, t in ends]
-    steps = table.step.tolist()
-    return [
-        (sources[s], targets[t], {step_name: step, **several})
-        for (s, t), step in zip(ends, steps, strict=True)
-    ]
+        found = [(sources[s], targets[t], dict(several)) for s, t in ends]
+    else:
+        steps = table.step.tolist()
+        found = [
+            (sources[s], targets[t], {step_name: step, **several})
+            for (s, t), step in zip(ends, steps, strict=True)
+        ]
+    if edge_type.name in graph.weights:
+        for (_, _, data), weight in zip(found, graph.weights[edge_type.name].tolist(), strict=True):
+            data["weight"] = weight
+    return found
 
 
 def from_networkx(made: nx.Graph, schema: GraphSchema, *, step_name: str = "step") -> Graph:

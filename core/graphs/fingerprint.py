@@ -1,8 +1,9 @@
 """A keyed fingerprint of content: the backstop that finds the same edges uploaded again.
 
-It covers which pairs of ids are joined, nothing else: row order, the order of the node list, format, names of
-types, direction, time grid and isolated nodes do not change it, so that another reading of the same
-population's data is recognised. The key makes it worthless for guessing content from outside.
+It covers which pairs of ids are joined (of a collection, in which graph), nothing else: row order, the order
+of the node list, format, names of types, direction, time grid and isolated nodes do not change it, so that
+another reading of the same population's data is recognised. The key makes it worthless for guessing content
+from outside.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ def fingerprint(graph: Graph, key: bytes) -> str:
     if not MIN_KEY_BYTES <= len(key) <= MAX_KEY_BYTES:
         raise ValueError(f"the fingerprint key must have {MIN_KEY_BYTES} to {MAX_KEY_BYTES} bytes")
     joined = _joined_nodes(graph)
-    ids = {name: graph.nodes[name].id_array().filter(pa.array(mask)) for name, mask in joined.items()}
+    names = _names(graph)
+    ids = {name: names[name].filter(pa.array(mask)) for name, mask in joined.items()}
     vocabulary = pl.concat([pl.Series(each, dtype=pl.String) for each in ids.values()]).unique().sort()
     sorted_ids = vocabulary.to_arrow().cast(pa.large_string())
     ranks = {}
@@ -43,6 +45,15 @@ def fingerprint(graph: Graph, key: bytes) -> str:
         digest.update("".join(sorted_ids[start : start + (1 << 20)].to_pylist()).encode())
     digest.update(_pairs(graph, ranks).astype("<u8", copy=False).data)
     return digest.hexdigest()
+
+
+def _names(graph: Graph) -> dict[str, pa.Array]:
+    """The ids of each type; in a collection with the graph's before them, as graphs number nodes alike."""
+    ids = {name: table.id_array() for name, table in graph.nodes.items()}
+    owners = graph.schema.graph_ids()
+    return {
+        n: pc.binary_join_element_wise(owners[n], each, "/") if owners else each for n, each in ids.items()
+    }
 
 
 def _joined_nodes(graph: Graph) -> dict[str, np.ndarray]:

@@ -8,7 +8,7 @@ no self-loops, sorted by (step, source, target). :meth:`Graph.build` makes any c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -18,16 +18,25 @@ from core.graphs.canonical import canonical_edges, canonical_nodes
 from core.graphs.schema import GraphSchema
 from core.graphs.tables import Cell, EdgeTable, NodeTable
 
-__all__ = ["Cell", "EdgeTable", "Graph", "NodeTable"]
+__all__ = ["PRESENT_FROM", "Cell", "EdgeTable", "Graph", "NodeTable"]
+
+
+PRESENT_FROM = 0.5
+"""Where weights are published, an edge counts as one from here on for what is measured of the graph."""
 
 
 @dataclass(frozen=True)
 class Graph:
-    """An immutable graph that satisfies its schema."""
+    """An immutable graph that satisfies its schema.
+
+    ``weights``: one float32 in (0, 1] for each edge of a relation, in the edges' order, where a method
+    publishes them; of no graph that was uploaded. They are no part of what :meth:`equals` compares.
+    """
 
     schema: GraphSchema
     nodes: Mapping[str, NodeTable]
     edges: Mapping[str, EdgeTable]
+    weights: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @classmethod
     def build(
@@ -50,6 +59,22 @@ class Graph:
         if unknown:
             raise ValueError(f"edges of undeclared types: {sorted(unknown)}")
         return cls(schema, MappingProxyType(nodes), MappingProxyType(tables))
+
+    def weighted(self, weights: Mapping[str, np.ndarray]) -> Graph:
+        """The same graph with weights. Raises ValueError where a relation has another number of edges."""
+        for name, values in weights.items():
+            if values.shape != (self.edges[name].count,) or values.dtype != np.float32:
+                raise ValueError(f"weights of {name!r} are no float32 for each of its edges")
+        return replace(self, weights=MappingProxyType(dict(weights)))
+
+    def present(self) -> Graph:
+        """The graph without weights: its edges, of a relation with weights those from PRESENT_FROM on."""
+        edges = dict(self.edges)
+        for name, values in self.weights.items():
+            table, kept = edges[name], values >= PRESENT_FROM
+            step = None if table.step is None else table.step[kept]
+            edges[name] = EdgeTable(table.source[kept], table.target[kept], step)
+        return replace(self, edges=MappingProxyType(edges), weights={})
 
     def equals(self, other: Graph) -> bool:
         """True when schema, nodes (ids, attributes, their order) and edges are the same; O(n + m)."""

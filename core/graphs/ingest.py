@@ -11,16 +11,15 @@ from pathlib import Path
 from typing import get_args
 
 import numpy as np
-from pydantic import ValidationError
 
 from core.errors import InvalidInput
 from core.graphs import formats
 from core.graphs.assemble import Assembled, Sources, assemble_batches
 from core.graphs.findings import reject
 from core.graphs.fingerprint import fingerprint
-from core.graphs.formats._base import Format, Options, Part, RawGraph, ReadLimits, ReadRequest, columnar
+from core.graphs.formats._base import Format, Options, Part, RawGraph, ReadRequest, columnar
 from core.graphs.proposal import SchemaProposal, propose
-from core.graphs.schema import GraphSchema
+from core.graphs.schema import GRAPH_ID, GraphSchema
 from core.graphs.store import write_graph
 from core.graphs.uploads import IngestLimits, IngestReport, Progress, UploadedFile
 
@@ -56,6 +55,9 @@ def canonicalise(
     tell: Progress = progress or (lambda stage, done, total: None)
     opened = _opened(files)
     proposal = None
+    if schema is not None and schema.collection is not None and "nodes" not in opened["edges"][0].parts:
+        form = files["edges"].format
+        reject("edges", f"a {form} file holds one graph; upload a collection as csv, tsv or parquet")
     if schema is None:
         proposal = propose(lambda: _read(files, opened, None, limits), limits)
         schema = proposal.schema
@@ -101,14 +103,7 @@ def _opened(files: Mapping[str, UploadedFile]) -> dict[str, tuple[Format, Option
         if part not in chosen.parts:
             message = f"the format {file.format!r} does not hold a list of {part}; take csv, tsv or parquet"
             raise InvalidInput(message, field=f"files.{part}.format")
-        try:
-            options = chosen.OptionsModel.model_validate(dict(file.options))
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(each) for each in first["loc"])
-            field = f"files.{part}.options.{where}"
-            raise InvalidInput(f"option {where!r}: {first['msg']}", field=field) from error
-        opened[part] = (chosen, options)
+        opened[part] = (chosen, formats.options_of(chosen, file.options, f"files.{part}.options"))
     if "nodes" in files and opened["edges"][0].carries_nodes:
         reject("nodes", f"a {files['edges'].format} file lists its nodes itself; leave the part nodes out")
     return opened
@@ -147,9 +142,7 @@ def _read(
 def _request(
     part: str, path: Path, options: Options, schema: GraphSchema | None, limits: IngestLimits
 ) -> ReadRequest:
-    bounds = ReadLimits(
-        limits.max_file_bytes, limits.max_document_bytes, limits.max_line_bytes, limits.chunk_bytes
-    )
+    bounds = limits.reading()
     if part == "nodes":
         wanted, required = _node_columns(schema)
         return ReadRequest(
@@ -158,8 +151,10 @@ def _request(
     if schema is None:
         columns = ("source", "target", "time", "type")
         return ReadRequest(path, "edges", options, columns, columns[:2], limits=bounds)
-    needed = [("time", schema.temporal), ("type", len(schema.edge_types) > 1)]
-    wanted = ("source", "target", *(name for name, present in needed if present))
+    several = schema.collection is None and len(schema.edge_types) > 1
+    graph = (GRAPH_ID,) if schema.collection is not None else ()
+    needed = [("time", schema.temporal), ("type", several)]
+    wanted = (*graph, "source", "target", *(name for name, present in needed if present))
     return ReadRequest(
         path,
         "edges",
@@ -175,6 +170,9 @@ def _request(
 def _node_columns(schema: GraphSchema | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if schema is None:
         return ("id", "type"), ("id",)
+    if schema.collection is not None:
+        columns = (GRAPH_ID, "id", *(attribute.name for attribute in schema.collection.attributes))
+        return columns, columns
     several = len(schema.node_types) > 1
     names = list(dict.fromkeys(a.name for t in schema.node_types for a in t.attributes))
     required = ("id", *(["type"] if several else []), *names)

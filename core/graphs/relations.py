@@ -13,7 +13,7 @@ from core.graphs.columns import codes_of, integers_of
 from core.graphs.findings import shown
 from core.graphs.formats._base import END_TYPES
 from core.graphs.graph import EdgeTable
-from core.graphs.rows import Fault, Resolved, type_codes
+from core.graphs.rows import Fault, Kinds, Resolved, type_codes
 from core.graphs.schema import EdgeType, GraphSchema
 from core.graphs.universe import NodeIndex
 
@@ -49,13 +49,15 @@ class EdgeCollector:
 
     def __init__(self, schema: GraphSchema, universe: Mapping[str, NodeIndex], mend_time: str) -> None:
         self.schema, self.universe, self.mend_time = schema, universe, mend_time
-        self.names = pa.array([edge_type.name for edge_type in schema.edge_types], type=pa.string())
+        self.kinds = Kinds.of(schema, "edge")
         self.parts: dict[str, list[tuple[np.ndarray, ...]]] = {t.name: [] for t in schema.edge_types}
 
     def resolve(self, table: pa.Table) -> Resolved[list[EdgeRows]]:
         """The rows by edge type, with the faults of the rows."""
         faults: list[Fault] = []
-        codes = type_codes(table, self.names, "edge", faults)
+        codes = type_codes(table, self.kinds, faults)
+        if self.schema.collection is not None:
+            return Resolved(self._by_graph(table, codes, faults), table.num_rows, faults)
         found: dict[tuple[str, str], np.ndarray] = {}
         times = integers_of(table["time"]) if "time" in table.column_names else None
         content = []
@@ -68,6 +70,21 @@ class EdgeCollector:
             time = self._times(edge_type, times, rows, faults)
             content.append(EdgeRows(edge_type, rows, source, target, time))
         return Resolved(content, table.num_rows, faults)
+
+    def _by_graph(self, table: pa.Table, codes: np.ndarray, faults: list[Fault]) -> list[EdgeRows]:
+        """The rows of each graph. Each row is looked up in its own graph alone: O(rows log rows) in all."""
+        order = np.argsort(codes, kind="stable")
+        ends = table.select(list(ENDS)).take(pa.array(order))
+        bounds = np.searchsorted(codes[order], np.arange(len(self.schema.edge_types) + 1))
+        content = []
+        for edge_type, low, high in zip(self.schema.edge_types, bounds[:-1], bounds[1:], strict=True):
+            if low < high:
+                rows, own = order[low:high], ends.slice(low, high - low)
+                index = self.universe[edge_type.source]
+                source, target = index.lookup_ends([own[end] for end in ENDS])
+                self._require_declared(edge_type, rows, source, target, faults)
+                content.append(EdgeRows(edge_type, rows, source, target, None))
+        return content
 
     def _look_up(
         self, edge_type: EdgeType, table: pa.Table, found: dict[tuple[str, str], np.ndarray]
@@ -104,11 +121,21 @@ class EdgeCollector:
                 target_types = np.where(flipped, kept, target_types)
             source = np.where(source_types == wanted_source, source, -1)
             target = np.where(target_types == wanted_target, target, -1)
+        self._require_declared(edge_type, rows, source, target, faults)
+        return source, target
+
+    def _require_declared(
+        self,
+        edge_type: EdgeType,
+        rows: np.ndarray,
+        source: np.ndarray,
+        target: np.ndarray,
+        faults: list[Fault],
+    ) -> None:
         for end, name, positions in zip(ENDS, edge_type_ends(edge_type), (source, target), strict=True):
             missing = rows[positions < 0]
             if len(missing):
                 faults.append(Fault(missing, end, partial(self.universe[name].explain, end)))
-        return source, target
 
     def _end_types(self, table: pa.Table, column: str) -> np.ndarray:
         return codes_of(table[column], pa.array(list(self.universe), type=pa.string()))

@@ -16,6 +16,7 @@ import pyarrow as pa
 from core.graphs.columns import codes_of
 from core.graphs.findings import Findings, shown
 from core.graphs.formats._base import Batch, Careful
+from core.graphs.schema import GRAPH_ID, GraphSchema
 
 T = TypeVar("T")
 
@@ -98,23 +99,48 @@ def note(part: Careful, faults: list[Fault], findings: Findings) -> None:
         findings.add(line, column, message)
 
 
-def type_codes(table: pa.Table, names: pa.Array, thing: str, faults: list[Fault]) -> np.ndarray:
-    """The position in ``names`` of each row's type; int64, -1 with a fault where it is none of them.
+@dataclass(frozen=True)
+class Kinds:
+    """What tells the type of a row: the ``column``, and its ``values`` in the order of the schema's types.
 
-    Without a type column every row is of the only type there is. ``thing``: "node" or "edge", for messages.
+    ``thing``: "node", or "edge" or "link", for messages.
     """
-    if "type" not in table.column_names:
+
+    thing: str
+    column: str
+    values: pa.Array
+
+    @classmethod
+    def of(cls, schema: GraphSchema, thing: str) -> Kinds:
+        """By the name of the type; in a collection by the id of the graph."""
+        if schema.collection is not None:
+            return cls(thing, GRAPH_ID, pa.array([g.id for g in schema.collection.graphs], type=pa.string()))
+        types = schema.node_types if thing == "node" else schema.edge_types
+        return cls(thing, "type", pa.array([each.name for each in types], type=pa.string()))
+
+    def unknown(self, value: object) -> str:
+        """What is wrong with a value that is none of them, and how to mend it."""
+        if self.column == GRAPH_ID:
+            return f"the graph {shown(value)} is not declared; add it to the collection's graphs or mend it"
+        known = ", ".join(self.values.to_pylist())
+        return f"the {self.thing} type {shown(value)} is not declared; use {known}"
+
+
+def type_codes(table: pa.Table, kinds: Kinds, faults: list[Fault]) -> np.ndarray:
+    """The position of each row's type in the schema; int64, -1 with a fault where it is undeclared.
+
+    Without a column for it every row is of the only type there is.
+    """
+    if kinds.column not in table.column_names:
         codes = np.zeros(table.num_rows, dtype=np.int64)
-        if len(names) > 1 and table.num_rows:
+        if len(kinds.values) > 1 and table.num_rows:
             codes -= 1
             every = np.arange(len(codes))
-            faults.append(Fault(every, "type", lambda _: f"the {thing} has no type; give it one"))
+            message = f"the {kinds.thing} has no {kinds.column}; give it one"
+            faults.append(Fault(every, kinds.column, lambda _: message))
         return codes
-    codes = codes_of(table["type"], names)
+    codes = codes_of(table[kinds.column], kinds.values)
     rows = np.flatnonzero(codes < 0)
     if len(rows):
-        known = ", ".join(names.to_pylist())
-        faults.append(
-            Fault(rows, "type", lambda v: f"the {thing} type {shown(v)} is not declared; use {known}")
-        )
+        faults.append(Fault(rows, kinds.column, kinds.unknown))
     return codes

@@ -7,10 +7,18 @@ No NumPy here: the api validates schemas without loading data.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,62}$")]
 
@@ -18,7 +26,9 @@ MAX_NODES = 200_000_000
 MAX_STEPS = 100_000
 MAX_EDGE_BOUND = 2**62
 MAX_TIME = 2**62  # differences of times then fit 64 bits
+MAX_TYPES = 4096  # node types, and edge types; the service's own limit is a setting
 RESERVED_ATTRIBUTES = frozenset({"id", "type", "node_id"})  # columns of a node list
+GRAPH_ID = "graph_id"  # the column that says which graph of a collection a row is of
 
 
 class _Frozen(BaseModel):
@@ -149,13 +159,101 @@ class TimeGrid(_Frozen):
         return step if 0 <= step < self.count else None
 
 
-class GraphSchema(_Frozen):
-    """The declared, public shape of a graph."""
+class CollectionGraph(_Frozen):
+    """One graph of a collection, by its id in the column ``graph_id``.
 
-    node_types: Annotated[tuple[NodeType, ...], Field(min_length=1, max_length=256)] = (NodeType(),)
-    edge_types: Annotated[tuple[EdgeType, ...], Field(min_length=1, max_length=256)] = (EdgeType(),)
+    ``nodes`` declares nodes 0..nodes-1; ``None`` says that a node list is uploaded. ``label`` is the graph's
+    class, known to everyone: it is copied into releases.
+    """
+
+    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,57}$")]
+    nodes: Annotated[int, Field(ge=1, le=MAX_NODES)] | None = None
+    label: Annotated[str, Field(min_length=1, max_length=128)] | None = None
+
+    @property
+    def type_name(self) -> str:
+        """The name of the graph's node type, and of its relation."""
+        return f"graph-{self.id}"
+
+
+class Collection(_Frozen):
+    """Many graphs as one dataset: each is a node type of its own, with one relation inside.
+
+    Which graphs there are and how many nodes each has is public by declaration, never counted from the
+    edges. An edge lies in one graph, so that under unit ``edge`` each may spend all of a release's epsilon.
+    """
+
+    graphs: Annotated[tuple[CollectionGraph, ...], Field(min_length=1, max_length=MAX_TYPES)]
+    directed: bool = False
+    attributes: tuple[Attribute, ...] = ()
+
+    @model_validator(mode="after")
+    def _alike(self) -> Self:
+        ids = [graph.id for graph in self.graphs]
+        if len(set(ids)) != len(ids):
+            raise ValueError("graph ids must be unique")
+        for what, declared in (
+            ("nodes", [graph.nodes is not None for graph in self.graphs]),
+            ("label", [graph.label is not None for graph in self.graphs]),
+        ):
+            if any(declared) and not all(declared):
+                raise ValueError(f"declare {what} for every graph of the collection, or for none")
+        if GRAPH_ID in [attribute.name for attribute in self.attributes]:
+            raise ValueError(f"no attribute may be named {GRAPH_ID}: that column names the graph")
+        return self
+
+    def released(self, edge_types: Container[str]) -> Collection:
+        """What a release of these relations declares: their graphs, with the public attributes."""
+        return Collection(
+            graphs=tuple(graph for graph in self.graphs if graph.type_name in edge_types),
+            directed=self.directed,
+            attributes=tuple(a for a in self.attributes if a.protection is Protection.PUBLIC),
+        )
+
+    def node_types(self) -> tuple[NodeType, ...]:
+        """One for each graph, in the declared order."""
+        return tuple(
+            NodeType(name=g.type_name, count=g.nodes, attributes=self.attributes) for g in self.graphs
+        )
+
+    def edge_types(self) -> tuple[EdgeType, ...]:
+        """One for each graph, in the declared order."""
+        return tuple(
+            EdgeType(name=g.type_name, source=g.type_name, target=g.type_name, directed=self.directed)
+            for g in self.graphs
+        )
+
+
+class GraphSchema(_Frozen):
+    """The declared, public shape of a graph, or of a collection of graphs.
+
+    A ``collection`` stands in the place of ``node_types``, ``edge_types`` and ``time``: both tuples then hold
+    what it says, one entry for each graph, and are left out when the schema is written.
+    """
+
+    node_types: Annotated[tuple[NodeType, ...], Field(min_length=1, max_length=MAX_TYPES)] = (NodeType(),)
+    edge_types: Annotated[tuple[EdgeType, ...], Field(min_length=1, max_length=MAX_TYPES)] = (EdgeType(),)
     time: TimeGrid | None = None
     node_ids: NodeIds = NodeIds.PSEUDONYMOUS
+    collection: Collection | None = None
+
+    @model_validator(mode="after")
+    def _collected(self) -> Self:
+        if self.collection is None:
+            return self
+        for name in ("node_types", "edge_types", "time"):
+            if name in self.model_fields_set and getattr(self, name) is not None:
+                raise ValueError(f"a collection of graphs declares no {name}; leave {name} out")
+        object.__setattr__(self, "node_types", self.collection.node_types())
+        object.__setattr__(self, "edge_types", self.collection.edge_types())
+        return self
+
+    @model_serializer(mode="wrap")
+    def _compact(self, write: SerializerFunctionWrapHandler):  # unannotated: it keeps its JSON Schema
+        written: dict[str, Any] = write(self)
+        for name in ("node_types", "edge_types", "time") if self.collection else ("collection",):
+            written.pop(name, None)
+        return written
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -184,6 +282,10 @@ class GraphSchema(_Frozen):
     def steps(self) -> int:
         """Number of snapshots; 1 for a static graph."""
         return self.time.count if self.time else 1
+
+    def graph_ids(self) -> dict[str, str]:
+        """The id of the graph that a node type or relation stands for; empty without a collection."""
+        return {graph.type_name: graph.id for graph in self.collection.graphs} if self.collection else {}
 
     def node_type(self, name: str) -> NodeType:
         """The node type of that name; KeyError when undeclared."""

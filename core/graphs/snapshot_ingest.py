@@ -9,13 +9,11 @@ from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
-from pydantic import ValidationError
 
-from core.errors import InvalidInput
 from core.graphs import formats
 from core.graphs.assemble import Sources, assemble_edges
 from core.graphs.findings import reject
-from core.graphs.formats._base import Batch, Careful, RawGraph, ReadLimits, ReadRequest
+from core.graphs.formats._base import Batch, Careful, RawGraph, ReadRequest
 from core.graphs.graph import Graph, NodeTable
 from core.graphs.schema import GraphSchema
 from core.graphs.store import write_edges
@@ -60,12 +58,7 @@ def _read(
     chosen = formats.get(file.format)
     if chosen.carries_nodes:
         reject(FILE, f"a {file.format} file lists nodes, but a stream's are fixed; send csv, tsv or parquet")
-    try:
-        options = chosen.OptionsModel.model_validate(dict(file.options))
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(each) for each in first["loc"])
-        raise InvalidInput(f"option {where!r}: {first['msg']}", field=f"options.{where}") from error
+    options = formats.options_of(chosen, file.options)
     assert schema.time is not None
     start, size = schema.time.start, file.path.stat().st_size
     several = ("type",) if len(schema.edge_types) > 1 else ()
@@ -76,9 +69,7 @@ def _read(
         wanted=("source", "target", "type", "time") if several else ("source", "target", "time", "type"),
         required=("source", "target", *several),
         integer_ids=all(table.ids is None for table in nodes.values()),
-        limits=ReadLimits(
-            limits.max_file_bytes, limits.max_document_bytes, limits.max_line_bytes, limits.chunk_bytes
-        ),
+        limits=limits.reading(),
     )
 
     def opened() -> RawGraph:

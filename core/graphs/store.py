@@ -66,7 +66,7 @@ def _slices(count: int) -> Iterator[slice]:
 
 def _write_nodes(graph: Graph, path: Path, compression: str) -> None:
     columns, notes = _attribute_columns(graph)
-    fields = [pa.field("type", pa.dictionary(pa.int8(), pa.string())), pa.field("id", pa.large_string())]
+    fields = [pa.field("type", pa.dictionary(pa.int16(), pa.string())), pa.field("id", pa.large_string())]
     fields += [pa.field(name, kind) for name, kind in columns.items()]
     schema = pa.schema(fields, metadata={_KEY: json.dumps(notes)})
     type_names = pa.array(list(graph.nodes), type=pa.string())
@@ -89,7 +89,7 @@ def _ids(table: NodeTable, rows: slice) -> pa.Array:
 
 
 def _constant(code: int, size: int, names: pa.Array) -> pa.Array:
-    return pa.DictionaryArray.from_arrays(pa.array(np.full(size, code, dtype=np.int8)), names)
+    return pa.DictionaryArray.from_arrays(pa.array(np.full(size, code, dtype=np.int16)), names)
 
 
 def _attribute_columns(graph: Graph) -> tuple[dict[str, pa.DataType], dict[str, Any]]:

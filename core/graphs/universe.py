@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from core.graphs.columns import as_text, codes_of, integers_of, numbers_of, vectors_of
 from core.graphs.findings import shown
 from core.graphs.graph import NodeTable
-from core.graphs.rows import Fault, Resolved, type_codes
+from core.graphs.rows import Fault, Kinds, Resolved, type_codes
 from core.graphs.schema import Attribute, AttributeKind, GraphSchema, NodeType
 from core.graphs.uploads import VECTOR_SEPARATOR, IngestLimits
 
@@ -73,7 +73,7 @@ class NodeCollector:
 
     def __init__(self, schema: GraphSchema, limits: IngestLimits) -> None:
         self.schema, self.limits = schema, limits
-        self.names = pa.array([node_type.name for node_type in schema.node_types], type=pa.string())
+        self.kinds = Kinds.of(schema, "node")
         self.listed = {node_type.name: _Listed() for node_type in schema.node_types}
         self.widths: dict[tuple[str, str], int] = {}
 
@@ -82,7 +82,7 @@ class NodeCollector:
         faults: list[Fault] = []
         ids = as_text(table["id"])
         self._check_ids(ids, faults)
-        codes = type_codes(table, self.names, "node", faults)
+        codes = type_codes(table, self.kinds, faults)
         content = {}
         for code, node_type in enumerate(self.schema.node_types):
             rows = np.flatnonzero(codes == code)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from core.graphs.findings import MAX_FINDINGS
+from core.graphs.formats._base import ReadLimits
 from core.graphs.schema import MAX_NODES, GraphSchema
 
 Progress = Callable[[str, int, int], None]
@@ -38,6 +39,10 @@ class IngestLimits:
     max_vector_width: int = 65_536
     max_findings: int = MAX_FINDINGS
     chunk_bytes: int = 64 << 20
+
+    def reading(self) -> ReadLimits:
+        """Those of them that a reader of one file keeps to."""
+        return ReadLimits(self.max_file_bytes, self.max_document_bytes, self.max_line_bytes, self.chunk_bytes)
 
 
 @dataclass(frozen=True)

@@ -2,28 +2,46 @@
 
 from __future__ import annotations
 
+import numpy as np
 from pydantic import ValidationError
 
 from core.errors import GraphveilError
+from core.evaluation.attacks.named import DefenceShadow
 from core.evaluation.metric import Suite
 from core.generators import registry
-from core.generators.base import PublicFacts, no_progress
+from core.generators.base import (
+    FittedModel,
+    LinkHidingGenerator,
+    LinkHidingModel,
+    Progress,
+    PublicFacts,
+    no_progress,
+)
 from core.graphs.graph import Graph
+from core.graphs.sensitive import SensitiveLinks
 from core.privacy.entropy import public_generator
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.private_graph import PrivateGraph
+from core.publishing.release import with_weights
 from core.publishing.spec import EvaluationSpec
 from core.publishing.tick import fitted
+from core.publishing.write import weights_of
 
 SHADOWS = {Suite.QUICK: 0, Suite.STANDARD: 1, Suite.FULL: 3}
+OF_DEFENCES = 1
+"""A defence is learned from hundreds of links that it hides, all of them in one shadow."""
+PARTS = 100
 
 
-def shadow_releases(published: Graph, spec: EvaluationSpec) -> list[tuple[Graph, Graph]]:
-    """Pairs (original, published) that an attacker can make: each publishes the release again by its method.
+def shadow_releases(
+    published: Graph, spec: EvaluationSpec, progress: Progress = no_progress
+) -> list[DefenceShadow]:
+    """Graphs that an attacker can make: the release published again by its method, and what was hidden there.
 
-    The original is not read: the release stands for it, and its meter is charged to nobody. Empty where the
-    method does not take its own output, for instance because a declared fact of the original is not one of
-    the release. Time: a fit each.
+    The original is not read: the release stands for it, and its meter is charged to nobody. A method that
+    hides links draws some of its own. Empty where the method does not take its own output, for instance
+    because a declared fact of the original is not one of the release, and for more links than
+    ``spec.shadow_links``. Time: a fit each; progress counts hundredths of all under the stage ``shadow``.
     """
     facts = PublicFacts(
         published.schema,
@@ -34,15 +52,59 @@ def shadow_releases(published: Graph, spec: EvaluationSpec) -> list[tuple[Graph,
         spec.edge_types,
         tick=None if spec.tick is None else spec.tick.step,
     )
-    shadows = []
+    shadows: list[DefenceShadow] = []
+    tell = _Hundredths(progress)
     try:
         generator = registry.get(spec.method)
+        count = wanted(generator, published, spec)
         params = generator.Params.model_validate(spec.params)
         plan = generator.plan(params, facts)
-        for seed in range(SHADOWS[spec.suite]):
+        for number in range(count):
             session = PrivateGraph(published, Meter(plan, MemoryRecorder()))
-            model, _ = fitted(generator, session, plan, params, spec.tick, None, no_progress)
-            shadows.append((published, model.sample(public_generator(seed), no_progress)))
+            model, _ = fitted(generator, session, plan, params, spec.tick, None, tell.of(number, count))
+            hidden = model.hidden if isinstance(model, LinkHidingModel) else SensitiveLinks({})
+            shadows.append(DefenceShadow(published, _drawn(model, number), hidden))
     except (GraphveilError, ValidationError):
-        return []
+        shadows = []
+    tell.finish()
     return shadows
+
+
+def _drawn(model: FittedModel, seed: int) -> Graph:
+    """One sample as it is measured: of weights the links that they make."""
+    sampled = model.sample(public_generator(seed), no_progress)
+    same = {name: np.arange(table.count) for name, table in sampled.nodes.items()}
+    return with_weights(sampled, same, weights_of(model)).present()
+
+
+def wanted(generator: object, published: Graph, spec: EvaluationSpec) -> int:
+    """How many shadows the suite, the method, the settings and the release's size allow."""
+    if sum(table.count for table in published.edges.values()) > spec.shadow_links:
+        return 0
+    most = OF_DEFENCES if isinstance(generator, LinkHidingGenerator) else SHADOWS[spec.suite]
+    return min(most, SHADOWS[spec.suite], spec.shadows)
+
+
+class _Hundredths:
+    """Progress over several fits, each of which tells its own stages: never backwards."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress, self._done = progress, 0
+        progress("shadow", 0, PARTS)
+
+    def of(self, number: int, fits: int) -> Progress:
+        """The progress of one of ``fits``."""
+
+        def told(stage: str, done: int, total: int) -> None:
+            self._reached(PARTS * (number * max(total, 1) + done) // (fits * max(total, 1)))
+
+        return told
+
+    def finish(self) -> None:
+        """Every fit is done."""
+        self._reached(PARTS)
+
+    def _reached(self, done: int) -> None:
+        if done > self._done:
+            self._done = min(done, PARTS)
+            self._progress("shadow", self._done, PARTS)

@@ -25,6 +25,14 @@ def check_terms(unit: Unit, window: int | None, filter: Filter, delta_atto: int,
 
 def check_schema(schema: GraphSchema, unit: Unit, window: int | None, settings: Settings) -> None:
     """The schema fits the unit, the window and the limits; InvalidInput naming the field otherwise."""
+    if len(schema.edge_types) > settings.max_edge_types:
+        what = "relations" if schema.collection is None else "graphs"
+        raise InvalidInput(
+            f"the schema has {len(schema.edge_types)} {what}; at most {settings.max_edge_types} are taken",
+            field="graph_schema.edge_types"
+            if schema.collection is None
+            else "graph_schema.collection.graphs",
+        )
     declared = sum(node_type.count or 0 for node_type in schema.node_types)
     if declared > settings.max_nodes:
         raise InvalidInput(

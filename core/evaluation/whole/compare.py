@@ -36,12 +36,14 @@ def compare_whole(
     """Both graphs seen whole, as the fields of a report's ``WholeComparison``; None where nothing is new.
 
     A step's whole graph holds its timed edges and all untimed ones, over all node types, public relations
-    included; relations that either graph lacks are left out of both. None for one relation without time.
+    included; relations that either graph lacks are left out of both. None for one relation without time, and
+    for a collection: its graphs are apart, and their means say all.
     ``rows`` are the rows already found relation by relation: where the only relation *is* the whole graph
     they are taken over, and nothing is measured twice. Progress counts steps under the stage ``whole``.
     """
     relations = [t for t in original.schema.edge_types if t.name in synthetic.edges]
-    if not relations or (len(relations) == 1 and not original.schema.temporal):
+    single = len(relations) == 1 and not original.schema.temporal
+    if not relations or single or original.schema.collection is not None:
         return None
     steps = _steps(original.schema, relations, suite)
     layout = Layout.of(original)

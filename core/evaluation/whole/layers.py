@@ -46,8 +46,8 @@ class Layout:
         """Pairs of global indices by the types of their ends, as indices within the types. O(m log types)."""
         kinds = len(self.names)
         own = [np.searchsorted(self.starts[1:], ends, side="right") for ends in (source, target)]
-        # At most 64 types: a key of 16 bits sorts in linear time.
-        code = (own[0] * kinds + own[1]).astype(np.int16)
+        # A key of 16 bits sorts in linear time.
+        code = (own[0] * kinds + own[1]).astype(np.int16 if kinds * kinds <= 2**15 else np.int64)
         order = np.argsort(code, kind="stable")
         present, first = np.unique(code[order], return_index=True)
         bounds = np.append(first, len(code))

@@ -65,14 +65,15 @@ def fitted_degrees(
     rng: Rng,
     evidence: Evidence | None = None,
     mean: float | None = None,
+    shapes: np.ndarray | None = None,
 ) -> np.ndarray:
     """A degree for every node, float64 (n,), whole numbers in 0..n-1; ties of rank fall at random.
 
-    ``noisy``: the query ``degrees`` (L1 sensitivity 2) at ``nano_epsilon``; ``mean``: see
+    ``noisy``: the query ``degrees`` (L1 sensitivity 2) at ``nano_epsilon``; ``mean``, ``shapes``: see
     :func:`degree_law`. With next to no noise they come back as they are. O(n log n + n * grid), memory O(n).
     """
     scale, nodes = 2e9 / nano_epsilon, len(noisy)
-    law = degree_law(noisy, scale, mean)
+    law = degree_law(noisy, scale, mean, shapes)
     means = posterior_means(noisy, scale, law, evidence)
     order = np.lexsort((rng.random(nodes), means))
     degrees = np.empty(nodes)
@@ -82,10 +83,13 @@ def fitted_degrees(
     return np.clip(np.rint(np.clip(degrees, noisy - reach, noisy + reach)), 0, max(nodes - 1, 0))
 
 
-def degree_law(noisy: np.ndarray, scale: float, mean: float | None = None) -> DegreeLaw:
+def degree_law(
+    noisy: np.ndarray, scale: float, mean: float | None = None, shapes: np.ndarray | None = None
+) -> DegreeLaw:
     """The law of degrees that explains ``noisy`` under discrete Laplace noise of ``scale``.
 
-    ``mean``: a better guess of the mean degree than the noisy degrees give, if one was paid for. Starts from
+    ``mean``: a better guess of the mean degree than the noisy degrees give, if one was paid for; ``shapes``
+    (laws,): how likely :func:`reference`'s laws are to begin with, if other graphs tell. Starts from
     :func:`reference`, to which it stays close where the noise is wide beside the degrees' own spread (as if
     so many nodes more had been seen that follow it), and leaves it by a few rounds of
     expectation-maximisation, each smoothed relative to it: deconvolution by itself gathers the mass in
@@ -93,14 +97,9 @@ def degree_law(noisy: np.ndarray, scale: float, mean: float | None = None) -> De
     O(rounds * distinct noisy values * grid). After Silverman, Jones, Wilson, Nychka, "A smoothed EM
     approach", JRSS B 52 (1990).
     """
-    nodes = len(noisy)
-    grid = _grid(min(int(noisy.max(initial=0)), nodes - 1))
-    values, counts = _histogram(noisy)
-    # Likelihoods relative to the nearest grid point, so that none vanishes altogether.
-    far = np.abs(values[:, None] - grid[None, :])
-    kernel = np.exp((far.min(axis=1, keepdims=True) - far) / scale)
+    grid, kernel, counts = _kernel(noisy, scale)
     mean = max(float(noisy.mean()) if mean is None else mean, SMALLEST_MEAN)
-    start = reference(grid, kernel, counts, mean)
+    start = reference(grid, kernel, counts, mean, shapes)
     spread = max(float(noisy.var()) - 2 * scale**2, mean)
     weight, blur = PRIOR * scale**2 / spread, 0.5 * min(1.0, (scale / 2) ** 4)
     mass = start
@@ -112,12 +111,47 @@ def degree_law(noisy: np.ndarray, scale: float, mean: float | None = None) -> De
     return DegreeLaw(grid, mass)
 
 
-def reference(grid: np.ndarray, kernel: np.ndarray, counts: np.ndarray, mean: float) -> np.ndarray:
+def shape_fits(noisy: np.ndarray, scale: float, mean: float) -> np.ndarray:
+    """The log likelihood of ``noisy`` under each of :func:`reference`'s laws; (laws,)."""
+    grid, kernel, counts = _kernel(noisy, scale)
+    return _fits(_laws(grid, max(mean, SMALLEST_MEAN)), kernel, counts)
+
+
+def _kernel(noisy: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The grid, the likelihood of each distinct noisy value at its points, and how often it was seen."""
+    grid = _grid(min(int(noisy.max(initial=0)), len(noisy) - 1))
+    values, counts = _histogram(noisy)
+    # Likelihoods relative to the nearest grid point, so that none vanishes altogether.
+    far = np.abs(values[:, None] - grid[None, :])
+    return grid, np.exp((far.min(axis=1, keepdims=True) - far) / scale), counts
+
+
+def reference(
+    grid: np.ndarray,
+    kernel: np.ndarray,
+    counts: np.ndarray,
+    mean: float,
+    shapes: np.ndarray | None = None,
+) -> np.ndarray:
     """The average of negative binomial laws of that ``mean`` over ``grid``, by their likelihood; (g,), sum 1.
 
     They differ in their shape, from very unequal degrees to a Poisson law's, and in whether every node has an
-    edge. ``kernel`` (v, g): the likelihood of each noisy value, ``counts`` (v,) how often it was seen.
+    edge. ``kernel`` (v, g): the likelihood of each noisy value, ``counts`` (v,) how often it was seen;
+    ``shapes``: weights of the laws, alike unless given.
     """
+    each = _laws(grid, mean)
+    fit = _fits(each, kernel, counts)
+    weights = np.exp(fit - fit.max()) * (1.0 if shapes is None else shapes)
+    found = weights @ each
+    return np.asarray(found / found.sum())
+
+
+def _fits(laws: np.ndarray, kernel: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    return np.asarray((np.log(np.maximum(kernel @ laws.T, FLOOR)) * counts[:, None]).sum(axis=0))
+
+
+def _laws(grid: np.ndarray, mean: float) -> np.ndarray:
+    """(laws, g)."""
     last = np.floor(_bounds(grid)[1])
     laws = []
     for least in (0, 1):
@@ -126,10 +160,7 @@ def reference(grid: np.ndarray, kernel: np.ndarray, counts: np.ndarray, mean: fl
             below = np.where(last >= least, betainc(shape, last - least + 1, shape / (shape + above)), 0.0)
             below[-1] = 1
             laws.append(np.diff(below, prepend=0))
-    each = np.maximum(np.array(laws), SMALLEST_MASS)
-    fit = (np.log(np.maximum(kernel @ each.T, FLOOR)) * counts[:, None]).sum(axis=0)
-    found = np.exp(fit - fit.max()) @ each
-    return np.asarray(found / found.sum())
+    return np.maximum(np.array(laws), SMALLEST_MASS)
 
 
 def posterior_means(

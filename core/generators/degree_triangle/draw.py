@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +12,7 @@ from core.generators._shared.counts import integers, noisy_count
 from core.generators._shared.degrees import fitted_degrees, scaled_to
 from core.generators._shared.matching import matched, one_block
 from core.generators._shared.plan import divide
+from core.generators._shared.pooling import Hint, NoisyGraph
 from core.generators._shared.products import degree_covariance, product_aim
 from core.generators._shared.rewiring import Targets, proposals_for, rewired
 from core.privacy.entropy import Generator as Rng
@@ -33,21 +35,55 @@ def fit(
     the standard deviation of its noise, or () where it is not paid for. ``rng`` makes choices that are
     independent of the graph.
     """
+    return columns(read(cell, nano_epsilon, params), nodes, params, rng)
+
+
+@dataclass(frozen=True)
+class Paid:
+    """The noisy answers about one cell, and the nano-epsilon of each."""
+
+    budget: Mapping[str, int]
+    edges: int
+    degrees: np.ndarray
+    triangles: int | None
+    products: int | None
+
+    def noisy_graph(self) -> NoisyGraph:
+        """What the other graphs of a collection may learn from."""
+        scales = NANO / self.budget["count"], 2 * NANO / self.budget["degree"]
+        return NoisyGraph(self.edges, self.degrees, *scales)
+
+
+def read(cell: PrivateCell, nano_epsilon: int, params: DegreeTriangleParams) -> Paid:
+    """What a cell is asked, at ``nano_epsilon`` in all."""
     budget = shares(params, nano_epsilon)
     edges = noisy_count(cell, budget["count"])
     noisy = cell.laplace("degrees", nano_epsilon=budget["degree"], purpose="degrees")
-    mean = 2 * edges / max(nodes, 1)
-    degrees = scaled_to(fitted_degrees(noisy, budget["degree"], rng, mean=mean), 2 * edges)
-    triangles = None
+    triangles = products = None
     if "triangle" in budget:
         triangles = cell.triangle_count(nano_epsilon=budget["triangle"], purpose="triangles")
-    covariance = np.empty(0)
     if "product" in budget:
-        total = cell.degree_product_sum(
+        products = cell.degree_product_sum(
             noisy_degrees=noisy, nano_epsilon=budget["product"], purpose="degree products over edges"
         )
-        covariance = degree_covariance(total, edges, noisy, budget["degree"], budget["product"])
-    aim = triangle_aim(triangles, budget.get("triangle", 1), degrees, params.transitivity)
+    return Paid(budget, edges, noisy, triangles, products)
+
+
+def columns(
+    paid: Paid, nodes: int, params: DegreeTriangleParams, rng: Rng, hint: Hint | None = None
+) -> Mapping[str, np.ndarray]:
+    """The columns of :func:`fit`. ``hint``: what the other graphs of a collection say of this one."""
+    budget, edges = paid.budget, paid.edges if hint is None else hint.edges
+    shapes = None if hint is None else hint.shapes
+    mean = 2 * edges / max(nodes, 1)
+    degrees = fitted_degrees(paid.degrees, budget["degree"], rng, mean=mean, shapes=shapes)
+    degrees = scaled_to(degrees, 2 * edges)
+    covariance = np.empty(0)
+    if paid.products is not None:
+        covariance = degree_covariance(
+            paid.products, edges, paid.degrees, budget["degree"], budget["product"]
+        )
+    aim = triangle_aim(paid.triangles, budget.get("triangle", 1), degrees, params.transitivity)
     return {"degrees": degrees, "triangles": np.array([aim]), "covariance": covariance}
 
 

@@ -18,7 +18,10 @@ depend on its weights, so one paid step tells all that many would, and fitting i
 the paper's, with a noisy step for each look. A graph begins with the paid degrees; edges exchange ends by a
 Metropolis walk under the learned score and the noisy graph's evidence, and are rewired to the paid triangles.
 Degrees are exact throughout. With ``frame=false`` pairs are drawn by score alone, to the paid number.
-Several undirected relations, each inside its own node type, are a collection of graphs.
+Several undirected relations, each inside its own node type, are many graphs in one release. In a dataset that
+declares a collection they learn from one another (``pooled``): how many edges a node has, and which laws
+degrees follow, are fitted over the noisy answers of all graphs first. That is free: each graph has paid for
+its own answers, and an edge moves those of one graph alone.
 
 Variant ``paper`` is Algorithm 1: gradients clipped by node, encoder and discriminator on the raw graph.
 Guarantee ``none``; the paper's claim is printed with our sensitivity of it. Filled in: see the notes of a

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ import numpy as np
 
 from core.generators._shared.counts import noisy_count
 from core.generators._shared.flipping import balanced_about
+from core.generators._shared.pooling import Hint, hints
 from core.generators.anchored.evidence import flips_column
 from core.generators.base import Progress
 from core.generators.degree_triangle import draw as degree_triangle
@@ -40,9 +42,10 @@ def fit_sound(
     """
     grants, rng = granted(plan), noise_generator()
     cells: dict[CellKey, Columns] = {}
+    frames = _frames(graph, grants, params, rng) if params.frame else {}
     for done, key in enumerate(grants.frame):
         progress("read", done, len(grants.frame))
-        cells[key] = _read(graph, key, grants, params, rng)
+        cells[key] = _read(graph, key, grants, frames.get(key), rng)
     progress("read", len(grants.frame), len(grants.frame))
     counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
     model = LinkModel(method, graph.schema, counts, params, cells)
@@ -53,18 +56,39 @@ def fit_sound(
     return learned(model, partial(graph.dp_sgd, grants.training), grants.training, rng, progress, checkpoint)
 
 
+def _frames(
+    graph: PrivateGraph, grants: Granted, params: LinkParams, rng: Rng
+) -> dict[CellKey, Mapping[str, np.ndarray]]:
+    """Degrees and triangles of every relation. In a collection each graph learns from all of them: their
+    relations hold disjoint edges, and what is shared are answers that each has paid for."""
+    paid, own = {}, {}
+    for (name, step), nano_epsilon in grants.frame.items():
+        cell = graph.cell(name, step)
+        key, small = (name, step), cell.shape.source_count < params.product_nodes
+        own[key] = params.model_copy(update={"product_share": 0.0}) if small else params
+        paid[key] = degree_triangle.read(cell, nano_epsilon, own[key])
+    said: Sequence[Hint | None] = [None] * len(paid)
+    if graph.schema.collection is not None and params.pooled:
+        said = hints([each.noisy_graph() for each in paid.values()])
+    return {
+        key: degree_triangle.columns(each, len(each.degrees), own[key], rng, hint)
+        for (key, each), hint in zip(paid.items(), said, strict=True)
+    }
+
+
 def _read(
-    graph: PrivateGraph, key: CellKey, grants: Granted, params: LinkParams, rng: Rng
+    graph: PrivateGraph,
+    key: CellKey,
+    grants: Granted,
+    frame: Mapping[str, np.ndarray] | None,
+    rng: Rng,
 ) -> dict[str, np.ndarray]:
     """The columns of one relation: the frame or the number of edges, and the noisy graph."""
     name, step = key
     cell = graph.cell(name, step)
-    nodes = cell.shape.source_count
     columns: dict[str, np.ndarray] = {}
-    if params.frame:
-        if nodes < params.product_nodes:
-            params = params.model_copy(update={"product_share": 0.0})
-        columns |= degree_triangle.fit(cell, nodes, grants.frame[key], params, rng)
+    if frame is not None:
+        columns |= frame
         edges = round(float(columns["degrees"].sum()) / 2)
     else:
         edges = noisy_count(cell, grants.frame[key])

@@ -18,14 +18,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import torch
 from torch import nn
-from torch.func import functional_call, grad, vmap
+from torch.func import vmap
 from torch.nn.functional import embedding
 
 from core.generators.dpggan.backbone import Backbone
 from core.generators.dpggan.networks import Decoder
 from core.generators.dpggan.union import Union, partition
 from core.privacy.dp_sgd import DpSgd
-from core.privacy.gradients import DpSgdSession, Sampled
+from core.privacy.gradients import DpSgdSession, Gradient, Sampled
 
 MLP_RATE = 0.03
 FIT_RATE = 0.05
@@ -118,10 +118,10 @@ def fitted(
     total = float(edges.sum())
     information = max(total / len(told_sum), 1.0)
     prior = 1 + deviation**2 / information
-    optimiser = torch.optim.Adam([*module.parameters(), offsets], lr=FIT_RATE)
+    optimiser = torch.optim.Adam([*module.parameters(), offsets], lr=FIT_RATE, fused=True)
     curve = []
     for done in range(steps):
-        free, _ = partition(union, rows @ module.matrix(), rows, offsets)
+        free = partition(union, rows @ module.matrix(), rows, offsets)
         known = (module.triangle * told_sum).sum() + (offsets * edges).sum()
         loss = (free - known + prior / 2 * module.triangle.square().sum()) / total
         optimiser.zero_grad(set_to_none=True)
@@ -163,7 +163,7 @@ def trained(
     decoder, place = backbone.decoder, backbone.mean.device
     priors = torch.from_numpy(union.priors()).float().to(place)
     expected = float(training.rate) * sum(union.edges)
-    optimiser = _WithFree(decoder.parameters(), lr=MLP_RATE)
+    optimiser = _WithFree(decoder.parameters(), lr=MLP_RATE, fused=True)
     session = open_session(module=decoder, optimiser=optimiser, clip=clip, divisor=max(expected, 1.0))
     examples = _ends(union)
     curve, ratio = [], 1.0
@@ -173,16 +173,17 @@ def trained(
         if done % COMPARE_EVERY == 0:
             ratio = _shortened(decoder, latent, union, clip / scale)
         rows = decoder.rows(latent)
-        free, _ = partition(union, rows, rows, priors + decoder.offset)
+        free = partition(union, rows, rows, priors + decoder.offset)
         loss = free / sum(union.edges)
         gradients = torch.autograd.grad(loss * ratio * scale, list(decoder.parameters()))
         optimiser.free = gradients
         curve.append(float(loss.detach()))
 
-        def loss_of_edge(call, u, v, z=latent, s=scale):
-            return -s * call(embedding(u, z), embedding(v, z))
+        def gradient_of_edge(values, u, v, z=latent, s=scale):
+            found = Decoder.gradient(values, embedding(u, z), embedding(v, z))
+            return {name: -s * each for name, each in found.items()}
 
-        session.step(loss_of_edge, examples)
+        session.step(Gradient(gradient_of_edge), examples)
         tick(done + 1)
     return curve
 
@@ -193,12 +194,9 @@ def _shortened(decoder: Decoder, latent: torch.Tensor, union: Union, clip: float
         return 1.0
     _, u, v = union.sampled(COMPARED, latent.device)
     values = {name: each.detach() for name, each in decoder.named_parameters()}
-
-    def one(values, left, right):
-        return functional_call(decoder, values, (left, right))
-
-    found = vmap(grad(one), in_dims=(None, 0, 0))(values, latent[u], latent[v])
-    length = sum(each.reshape(len(u), -1).square().sum(1) for each in found.values()).sqrt()
+    found = vmap(decoder.gradient, in_dims=(None, 0, 0))(values, latent[u], latent[v])
+    flat = torch.cat([each.reshape(len(u), -1) for each in found.values()], dim=1)
+    length = flat.norm(dim=1)
     return float((clip / length.clamp(min=clip)).mean())
 
 

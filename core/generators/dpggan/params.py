@@ -70,6 +70,13 @@ class LinkParams(PaperParams, DegreeTriangleParams):
             "edges is all that the learned scores are joined with."
         ),
     )
+    pooled: bool = Field(
+        default=True,
+        description=(
+            "In a collection, graphs learn from one another how many edges a node has and how degrees "
+            "spread: from noisy values that are paid for, at no cost."
+        ),
+    )
     inputs: Literal["spectral", "networks", "random"] = Field(
         default="spectral",
         description=(

@@ -72,27 +72,21 @@ class Union:
         return graph, start + first, start + second
 
 
-def partition(
-    union: Union, left: torch.Tensor, right: torch.Tensor, offsets: torch.Tensor
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """The sum of softplus(left_u . right_v + offset) over pairs u < v of each graph, and its gradient's mass.
+def partition(union: Union, left: torch.Tensor, right: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
+    """The sum of softplus(left_u . right_v + offset) over pairs u < v of each graph, with gradient.
 
-    The first, a scalar, carries gradient; the second (graphs,) is the expected number of edges of each. All
-    pairs where there are few of them, which makes it exact; ``left`` and ``right`` must then be such that the
-    logits are symmetric. O(pairs * columns), memory of the largest graph's square.
+    All pairs where there are few of them, which makes it exact; ``left`` and ``right`` must then be such that
+    the logits are symmetric. O(pairs * columns), memory of the largest graph's square.
     """
     place = left.device
     if not union.exact:
         graph, u, v = union.sampled(SAMPLED_PAIRS, place)
         logit = (left[u] * right[v]).sum(-1) + offsets[graph]
-        scale = float(union.pairs.sum()) / SAMPLED_PAIRS
-        mass = torch.zeros(len(union.sizes), device=place).index_add(0, graph, torch.sigmoid(logit.detach()))
-        return torch.nn.functional.softplus(logit).sum() * scale, mass * scale
-    total, masses = torch.zeros((), device=place), []
+        every = torch.nn.functional.softplus(logit)
+        return every.sum() * (float(union.pairs.sum()) / SAMPLED_PAIRS)
+    total = torch.zeros((), device=place)
     for number, (first, last) in enumerate(zip(union.offsets[:-1], union.offsets[1:], strict=True)):
         logit = left[first:last] @ right[first:last].T + offsets[number]
         every = torch.nn.functional.softplus(logit)
         total = total + (every.sum() - every.diagonal().sum()) / 2
-        chance = torch.sigmoid(logit.detach())
-        masses.append((chance.sum() - chance.diagonal().sum()) / 2)
-    return total, torch.stack(masses)
+    return total

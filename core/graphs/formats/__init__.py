@@ -13,10 +13,12 @@ import pkgutil
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import cast
+from typing import Any, cast
 
-from core.errors import UnknownFormat
-from core.graphs.formats._base import Format
+from pydantic import ValidationError
+
+from core.errors import InvalidInput, UnknownFormat
+from core.graphs.formats._base import Format, Options
 
 _ASKED = (
     "name",
@@ -63,3 +65,13 @@ def get(name: str) -> Format:
     if found is None:
         raise UnknownFormat(f"no format is named {name!r}; there are {', '.join(names())}", field="format")
     return found
+
+
+def options_of(chosen: Format, given: Mapping[str, Any], field: str = "options") -> Options:
+    """The format's options as its model takes them. InvalidInput, which names the option below ``field``."""
+    try:
+        return chosen.OptionsModel.model_validate(dict(given))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(each) for each in first["loc"])
+        raise InvalidInput(f"option {where!r}: {first['msg']}", field=f"{field}.{where}") from error

@@ -15,8 +15,8 @@ from typing import IO, TYPE_CHECKING, Literal, Protocol, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from core.graphs.findings import reject
-from core.graphs.schema import GraphSchema
+from core.graphs.findings import reject, shown
+from core.graphs.schema import GRAPH_ID, GraphSchema
 
 if TYPE_CHECKING:
     import numpy as np
@@ -94,6 +94,13 @@ class ReadRequest:
         """True when a column of that name must not be in the file."""
         lenient = self.any_columns or self.options.extra_columns == "ignore"
         return name not in self.wanted and not lenient
+
+    def unknown_column(self, name: str) -> str:
+        """What is wrong with a column that is refused, and how to mend it."""
+        if name == GRAPH_ID:
+            return f"the column {GRAPH_ID} is for collections; declare a schema with the collection's graphs"
+        mend = "declare it, remove it, or set extra_columns to ignore"
+        return f"the column {shown(name)} is not in the schema; {mend}"
 
 
 @dataclass(frozen=True)

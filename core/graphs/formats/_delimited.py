@@ -18,6 +18,7 @@ import pyarrow.csv as pacsv
 from core.graphs.findings import reject, shown
 from core.graphs.formats._base import Batch, Careful, DelimitedOptions, RawGraph, ReadRequest
 from core.graphs.formats._lines import COMMENTS, chunks, line_problem, quotes, record_of
+from core.graphs.schema import GRAPH_ID
 
 _COMMENT_LINE = re.compile(rb"(?m)^[#%][^\n]*\n?")
 _RECORD_LINE = re.compile(rb"(?m)^[^\r\n#%]")
@@ -116,9 +117,7 @@ def _layout(request: ReadRequest, record: list[str], line: int) -> tuple[_Layout
         if name in request.wanted or request.any_columns:
             fields[name] = number
         elif request.refuses_column(name):
-            message = f"the column {shown(name)} is not in the schema; declare it, remove it, "
-            message += "or set extra_columns to ignore"
-            reject(request.file, message, line=line, column=number)
+            reject(request.file, request.unknown_column(name), line=line, column=number)
     for name in request.required:
         if name not in fields:
             message = f"the column {name!r} is missing; add it, or name the fields by the option columns"
@@ -185,8 +184,9 @@ def _integer_columns(request: ReadRequest) -> frozenset[str]:
 def _kind(request: ReadRequest, name: str, integers: frozenset[str]) -> pa.DataType:
     if name in integers:
         return pa.int64()
-    # Few types repeat often. Ids are plain: building dictionaries of them costs more than it saves.
-    return pa.dictionary(pa.int32(), pa.string()) if name == "type" else pa.string()
+    # Few types (graphs of a collection) repeat often. Ids are plain: building dictionaries of them costs more
+    # than it saves.
+    return pa.dictionary(pa.int32(), pa.string()) if name in ("type", GRAPH_ID) else pa.string()
 
 
 def _empty(request: ReadRequest, layout: _Layout) -> pa.Table:

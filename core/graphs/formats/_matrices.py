@@ -42,11 +42,22 @@ def _batches(matrix: sp.sparray | sp.spmatrix, request: ReadRequest) -> Iterator
 
 
 def matrix_of(graph: Graph) -> sp.csr_array:
-    """The adjacency of the only relation, int8; NotAccepted when the schema says more than a matrix."""
+    """The adjacency of the only relation, int8, or its weights, float32; NotAccepted when the schema says
+    more than a matrix."""
+    import scipy.sparse as sp
+
     reason = refuses(graph.schema)
     if reason:
         raise NotAccepted(reason, field="format")
-    return graph.cell(graph.schema.edge_types[0].name, None).adjacency
+    relation = graph.schema.edge_types[0]
+    weights, cell = graph.weights.get(relation.name), graph.cell(relation.name, None)
+    if weights is None:
+        return cell.adjacency
+    shape = (cell.source_count, cell.target_count)
+    forward = sp.coo_array((weights, (cell.source, cell.target)), shape=shape)
+    if relation.homogeneous and not relation.directed:
+        return (forward + sp.coo_array((weights, (cell.target, cell.source)), shape=shape)).tocsr()
+    return forward.tocsr()
 
 
 def refuses(schema: GraphSchema) -> str | None:

@@ -10,14 +10,19 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from core.graphs.graph import Graph
-from core.graphs.schema import GraphSchema
+from core.graphs.schema import GRAPH_ID, GraphSchema
 
 ROWS = 1 << 20
 
 
 def edge_fields(schema: GraphSchema) -> list[pa.Field]:
-    """``source``, ``target``, then ``time`` and ``type`` where the schema needs them."""
+    """``source``, ``target``, then ``time`` and ``type`` where the schema needs them.
+
+    In a collection ``graph_id``, ``source`` and ``target``: what an upload of it has.
+    """
     fields = [pa.field("source", pa.string()), pa.field("target", pa.string())]
+    if schema.collection is not None:
+        return [pa.field(GRAPH_ID, pa.string()), *fields]
     if schema.temporal:
         fields.append(pa.field("time", pa.int64()))
     if len(schema.edge_types) > 1:
@@ -26,13 +31,17 @@ def edge_fields(schema: GraphSchema) -> list[pa.Field]:
 
 
 def edge_tables(graph: Graph) -> Iterator[pa.Table]:
-    """The edges by the names of their ends, in canonical order, a bounded number of rows each.
+    """The edges by the names of their ends, in canonical order, a bounded number of rows each; then their
+    ``weight``, null in a relation without, where the graph has weights.
 
     At least one table comes, so that a graph without edges still says its columns.
     """
     fields = pa.schema(edge_fields(graph.schema))
+    if graph.weights:
+        fields = fields.append(pa.field("weight", pa.float32()))
     names = {name: table.id_array() for name, table in graph.nodes.items()}
     yield fields.empty_table()
+    graph_ids = graph.schema.graph_ids()
     for edge_type in graph.schema.edge_types:
         table = graph.edges[edge_type.name]
         for start in range(0, table.count, ROWS):
@@ -44,8 +53,14 @@ def edge_tables(graph: Graph) -> Iterator[pa.Table]:
                 step = table.step
                 none = pa.nulls(len(source), pa.int64())
                 columns.append(none if step is None else pa.array(step[rows].astype(np.int64)))
-            if len(graph.schema.edge_types) > 1:
+            if graph_ids:
+                columns.insert(0, pa.repeat(graph_ids[edge_type.name], len(source)))
+            elif len(graph.schema.edge_types) > 1:
                 columns.append(pa.repeat(edge_type.name, len(source)))
+            if graph.weights:
+                weights = graph.weights.get(edge_type.name)
+                none = pa.nulls(len(source), pa.float32())
+                columns.append(none if weights is None else pa.array(weights[rows]))
             yield pa.Table.from_arrays(columns, schema=fields)
 
 

@@ -38,7 +38,7 @@ def read(request: ReadRequest) -> RawGraph:
 
 
 def write(graph: Graph, path: Path) -> None:
-    """A pattern matrix, symmetric when the relation is; row i is node i in the order of the node table."""
+    """A pattern matrix, or one of weights; symmetric when the relation is. Row i is node i of the table."""
     import scipy.io
 
     matrix = _matrices.matrix_of(graph)
@@ -46,7 +46,7 @@ def write(graph: Graph, path: Path) -> None:
     undirected = edge_type.homogeneous and not edge_type.directed
     with path.open("wb") as file:
         symmetry = "symmetric" if undirected else "general"
-        scipy.io.mmwrite(file, matrix, field="pattern", symmetry=symmetry)
+        scipy.io.mmwrite(file, matrix, field="real" if graph.weights else "pattern", symmetry=symmetry)
 
 
 def refuses(schema: GraphSchema) -> str | None:

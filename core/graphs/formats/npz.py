@@ -51,7 +51,7 @@ def _check_indices(matrix: sp.sparray | sp.spmatrix) -> None:
 
 
 def write(graph: Graph, path: Path) -> None:
-    """A CSR matrix of ones, symmetric when the relation is; row i is node i of the node table."""
+    """A CSR matrix of ones or weights; symmetric when the relation is. Row i is node i of the node table."""
     import scipy.sparse as sp
 
     matrix = _matrices.matrix_of(graph)

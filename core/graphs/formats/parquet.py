@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from core.graphs.findings import reject, shown
 from core.graphs.formats._base import Batch, Options, Part, RawGraph, ReadRequest, columnar
-from core.graphs.schema import GraphSchema
+from core.graphs.schema import GRAPH_ID, GraphSchema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,8 +71,7 @@ def _columns(request: ReadRequest, schema: pa.Schema) -> list[str]:
             if problem:
                 reject(request.file, problem, column=number)
         elif request.refuses_column(column):
-            message = f"the column {shown(column)} is not in the schema; declare it, remove it, "
-            reject(request.file, message + "or set extra_columns to ignore", column=number)
+            reject(request.file, request.unknown_column(column), column=number)
     for column in request.required:
         if column not in names:
             reject(request.file, f"the column {column!r} is missing; add it")
@@ -84,7 +83,7 @@ def _kind_problem(column: str, kind: pa.DataType) -> str | None:
 
     value = kind.value_type if pa.types.is_dictionary(kind) else kind
     text = pa.types.is_string(value) or pa.types.is_large_string(value) or pa.types.is_string_view(value)
-    if column in ("source", "target", "id") and not (text or pa.types.is_integer(value)):
+    if column in ("source", "target", "id", GRAPH_ID) and not (text or pa.types.is_integer(value)):
         return f"the column {column!r} is {kind}; cast it to string or integer"
     if column == "time" and not pa.types.is_integer(value):
         return f"the column 'time' is {kind}; cast it to integers in one unit"

@@ -115,7 +115,8 @@ def test_a_collection_is_trained_together_or_apart(joint, decoder, tmp_path):
         pairs = random_pairs(size, 0.2)
         tables[f"of-{name}"] = EdgeTable(pairs[:, 0], pairs[:, 1])
     graph = Graph.build(schema, {name: NodeTable(size) for name, size in sizes.items()}, tables)
-    model = fit(dpggan.GENERATOR, graph, 3, joint=joint, decoder=decoder, **LEARNED)
+    # At a small epsilon the count's noise passes the bound below by chance, one time in some tens.
+    model = fit(dpggan.GENERATOR, graph, 30, joint=joint, decoder=decoder, **LEARNED)
     assert len(model.groups) == (1 if joint else 3)
     model.save(tmp_path)
     sampled = dpggan.GENERATOR.load(tmp_path).sample(public_generator(1), no_progress)
