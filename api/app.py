@@ -32,6 +32,7 @@ from api.routes import (
     quotas,
     releases,
     samples,
+    sensitive_links,
     streams,
     uploads,
     webhooks,
@@ -50,6 +51,7 @@ RESOURCES = (
     jobs,
     datasets,
     uploads,
+    sensitive_links,
     budgets,
     ledger,
     methods,
@@ -66,6 +68,9 @@ RESOURCES = (
     me,
     webhooks,
 )
+
+
+STREAMED = {("PUT", "content"), ("PUT", "sensitive-links"), ("POST", "snapshots")}
 
 
 def create_app(services: Settings | Services) -> FastAPI:
@@ -124,4 +129,4 @@ def create_app(services: Settings | Services) -> FastAPI:
 
 def _streams(scope: Scope) -> bool:
     """Whether the route reads its body as it comes and counts for itself."""
-    return (scope["method"], scope["path"].rsplit("/", 1)[-1]) in {("PUT", "content"), ("POST", "snapshots")}
+    return (scope["method"], scope["path"].rsplit("/", 1)[-1]) in STREAMED

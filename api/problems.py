@@ -92,6 +92,14 @@ TABLE: dict[type[Exception], Row] = {
         "conflict", "This is in conflict with what stands", 409, False, CALLER, shapes.ConflictProblem
     ),
     errors.DatasetNotReady: Row("dataset-not-ready", "The dataset is not ready", 409, True, CURATOR, _STATE),
+    errors.LinksNotNamed: Row(
+        "links-not-named",
+        "The links to hide have not been named",
+        409,
+        True,
+        CURATOR,
+        shapes.LinksNotNamedProblem,
+    ),
     errors.DirectUploadUnavailable: Row(
         "direct-upload-unavailable", "The storage takes no direct uploads", 409, False, CALLER
     ),

@@ -17,6 +17,7 @@ GraphveilError
 ├── NotFound                     or not visible to the caller
 ├── Conflict                     the object is in a state that does not allow this
 │   ├── DatasetNotReady
+│   ├── LinksNotNamed            the curators have not said which links a method is to hide
 │   ├── DirectUploadUnavailable  the storage takes bytes through the service only
 │   ├── JobNotFinished
 │   ├── JobFailed                the report of a job that has none
@@ -124,6 +125,10 @@ class Conflict(GraphveilError):
 
 
 class DatasetNotReady(Conflict):
+    pass
+
+
+class LinksNotNamed(Conflict):
     pass
 
 

@@ -21,6 +21,7 @@ _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford base 32: no i, l, o,
     PROPOSAL,
     WEBHOOK,
     DELIVERY,
+    LINKS,
 ) = (
     "ds",
     "dv",
@@ -35,6 +36,7 @@ _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford base 32: no i, l, o,
     "prop",
     "wh",
     "whd",
+    "sl",
 )
 
 

@@ -97,7 +97,22 @@ class Settings(BaseSettings):
     max_request_bytes: int = Field(default=2**20, ge=1, description="Largest JSON request.")
     max_nodes: int = Field(default=20_000_000, ge=1, description="Largest node universe of one graph.")
     max_edges: int = Field(default=200_000_000, ge=1, description="Most rows of one upload.")
+    max_edge_types: int = Field(
+        default=1_000, ge=1, le=4096, description="Most relations of one dataset, or graphs of a collection."
+    )
     max_steps: int = Field(default=10_000, ge=1, description="Most snapshots of a time grid.")
+    shadow_releases: int = Field(
+        default=3,
+        ge=0,
+        le=10,
+        description="Most times that a comparison publishes a release again, to see what attackers learn.",
+    )
+    shadow_links: int = Field(
+        default=2_000_000, ge=0, description="Links of the largest release that is published again."
+    )
+    max_sensitive_links_bytes: int = Field(
+        default=256 * 2**20, ge=1, description="Largest uploaded list of sensitive links."
+    )
     max_findings: int = Field(
         default=20, ge=1, le=100, description="Most findings that a rejected upload lists."
     )

@@ -12,6 +12,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from core.errors import AccountExposed, InvalidInput, LeaseLost, NotFound, PrivacyViolation, StorageError
 from core.failpoints import reach
+from core.generators import registry
+from core.generators.base import LinkHidingGenerator
 from core.jobs.models import JobReason
 from core.logging import get_logger
 from core.privacy.guarantee import Guarantee
@@ -20,6 +22,7 @@ from core.tracing import spans
 from core.workflows import bundles, publish, samples
 from core.workflows.bundles import ReleaseFile
 from core.workflows.ingest import fetch_graph
+from core.workflows.sensitive_checks import fetch_list
 from worker import ticks
 from worker.folders import private_folder, write_private
 from worker.process import WorkerProcess
@@ -113,11 +116,23 @@ class _Attempt:
             return True
         if work.release.get("tick") is None:
             fetch_graph(self._services, work.dataset_id, work.version_id, graph)
-            return True
+            return self._links_there(graph)
         ending = ticks.lay_out(self._services, work, self._folder, self._pulse, self._draining)
         if ending is not None and ending is not Ending.FINISHED:
             self._settle(ending)
         return ending is Ending.FINISHED
+
+    def _links_there(self, graph: Path) -> bool:
+        """The sensitive links that a method is to hide lie beside the graph; False where they are gone."""
+        work = self._work
+        if not isinstance(registry.get(work.release["method"]), LinkHidingGenerator):
+            return True
+        if fetch_list(self._services, work.dataset_id, work.version_id, graph):
+            return True
+        if not work.release.get("named_links"):
+            return True
+        publish.fail_job(self._services, work, JobReason.LINKS_NOT_NAMED)
+        return False
 
     def _opening(self) -> None:
         publish.record_opening(self._services, self._work)

@@ -177,11 +177,35 @@ def snapshot(folder: Path, channel: Channel) -> None:
     (folder / "result.json").write_text(json.dumps(result), encoding="utf-8")
 
 
+def links(folder: Path, channel: Channel) -> None:
+    """``folder/out`` holds the checked list of ``folder/upload``, whose graph is ``folder/graph``.
+
+    ``folder/result.json`` says how it went: ``{"report": {relation: links}}``, or findings and a message.
+    """
+    from core.graphs.ingest import IngestLimits, UploadedFile
+    from core.graphs.sensitive_ingest import write_checked
+
+    spec = json.loads((folder / "spec.json").read_bytes())
+    file = UploadedFile(folder / "upload", spec["format"], spec["options"])
+    limits = IngestLimits(**spec["limits"])
+    try:
+        out, graph = folder / "out", folder / "graph"
+        counts = write_checked(file, graph, out, limits, channel.progress, spec["list_id"])
+    except IngestRejected as error:
+        result = {"findings": error.members.get("findings", []), "message": error.message}
+    except InvalidInput as error:
+        result = {"findings": [], "message": error.message}
+    else:
+        result = {"report": counts}
+    (folder / "result.json").write_text(json.dumps(result), encoding="utf-8")
+
+
 KINDS: dict[str, Callable[[Path, Channel], None]] = {
     "release": release,
     "sample": sample,
     "ingest": ingest,
     "snapshot": snapshot,
+    "links": links,
     "evaluate": evaluate,
     "audit": audit,
 }

@@ -37,3 +37,9 @@ def evaluate(job_id: str) -> None:
 def audit(audit_id: str) -> None:
     """The audit was run, or was not free."""
     take(this_process(), Topic.AUDIT, audit_id, draining)
+
+
+@app.task(name=task_name(Topic.LINKS))
+def links(list_id: str) -> None:
+    """The list of sensitive links was checked, or was not free."""
+    take(this_process(), Topic.LINKS, list_id, draining)

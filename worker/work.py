@@ -13,6 +13,7 @@ from worker.audits import run_audit
 from worker.evaluations import run_evaluation
 from worker.ingests import run_ingest
 from worker.jobs import run_job
+from worker.links import run_check
 from worker.process import WorkerProcess
 
 Draining = Callable[[], bool]
@@ -24,6 +25,7 @@ RUNNERS: dict[Topic, Callable[[WorkerProcess, str, Draining], bool]] = {
     Topic.RUN: run_job,
     Topic.EVALUATE: run_evaluation,
     Topic.AUDIT: run_audit,
+    Topic.LINKS: run_check,
 }
 
 

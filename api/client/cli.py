@@ -20,6 +20,7 @@ from api.client import (
     cli_jobs,
     cli_keys,
     cli_samples,
+    cli_sensitive_links,
     cli_streams,
 )
 from api.client.console import Session
@@ -55,6 +56,7 @@ def connect(
 
 
 cli_datasets.install(app)
+cli_sensitive_links.install(app)
 cli_budget.install(app)
 cli_governance.install(app)
 cli_keys.install(app)

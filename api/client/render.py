@@ -49,6 +49,8 @@ def dataset(found: Dataset) -> None:
     """One dataset, with what to do next."""
     out.print(f"[bold]{escape(found.name)}[/bold]  {found.id}  {coloured(found.state)}", highlight=False)
     out.print(f"unit {_unit(found.unit, found.window)}, account {found.account_id}", highlight=False)
+    if found.exposed:
+        out.print("[red]Exposed: a release without a guarantee was published from its account.[/red]")
     if found.version:
         out.print(f"version {found.version.number}: {coloured(found.version.state)}", highlight=False)
     if found.proposed_schema:

@@ -50,6 +50,8 @@ def _charge(charge: dict[str, Any] | None) -> None:
     cost = charge.get("charged_epsilon") or "nothing"
     left = charge.get("remaining_epsilon")
     out.print(f"charged epsilon {cost} to {charge['account_id']}; {left} is left now", highlight=False)
+    if charge.get("exposed"):
+        out.print("[red]The account is exposed: no epsilon can be claimed for its datasets.[/red]")
 
 
 def _notices(word: str, notices: list[dict[str, Any]]) -> None:
@@ -103,7 +105,23 @@ def _curator(curator: dict[str, Any]) -> None:
         for name, shown in _titles(metrics, list(means["distances"])):
             made.add_row(shown, "", "", _number(means["distances"][name]))
         out.print(made)
+    _hidden(curator["attacks"].get("sensitive"))
     _attacks(curator["attacks"]["inference"])
+
+
+def _hidden(found: dict[str, Any] | None) -> None:
+    """What attackers find of the links that the release hides."""
+    run = [attack for attack in (found or {}).get("attacks", ()) if attack.get("not_run") is None]
+    if not run:
+        return
+    made = table(
+        "hidden links, max(AUC, 1 - AUC); worst first (curators only)", "", "on", "release", "AUC before"
+    )
+    for attack in run:
+        before = attack.get("before")
+        shown = (f"{attack['figure']:.3f}", "-" if before is None else f"{before['value']:.3f}")
+        made.add_row(escape(attack["title"]), escape(attack["edge_type"]), *shown)
+    out.print(made)
 
 
 def _attacks(attacks: list[dict[str, Any]]) -> None:

@@ -19,6 +19,7 @@ from api.client.governance import GovernanceCalls
 from api.client.keys import KeyCalls
 from api.client.ledger import LedgerCalls
 from api.client.samples import SampleCalls
+from api.client.sensitive_links import SensitiveLinkCalls
 from api.client.streams import StreamCalls
 from api.client.transport import Transport
 from api.client.webhooks import WebhookCalls
@@ -31,7 +32,7 @@ POLL_SECONDS = 2.0
 _SETTLED = frozenset({"ready", "rejected", "archived"})
 
 
-class Graphveil(AuditCalls, EventCalls, GovernanceCalls, LedgerCalls, SampleCalls):
+class Graphveil(AuditCalls, EventCalls, GovernanceCalls, LedgerCalls, SampleCalls, SensitiveLinkCalls):
     """A connection to one service as one API key.
 
     Every method may raise ProblemError, when the service refuses or fails, and TransportError. The calls

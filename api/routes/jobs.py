@@ -82,7 +82,7 @@ def submit(
     elif job.state == AWAITING_APPROVAL:
         view = job_queries.get_job(services, principal, job.id)  # which says until when
     else:
-        view = job_queries.new_job(principal, job)
+        view = job_queries.new_job(services, principal, job)
     return conditional.as_json(Job, view, status_code=202, headers=headers)
 
 

@@ -182,7 +182,7 @@ def _json(
 )
 def list_artifacts(services: ServicesDep, principal: PortalDep, job_id: str) -> Any:
     """Names, sizes and digests of the files that the caller may open."""
-    return {"items": release_queries.artifacts(services, principal, job_id)}
+    return release_queries.listed(services, principal, job_id)
 
 
 @router.get(

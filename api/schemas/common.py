@@ -13,6 +13,12 @@ Sum = Annotated[StrictStr | StrictInt | StrictFloat, Field(examples=["0.5"])]
 """An amount that a caller names: exact as a decimal string."""
 
 
+EXPOSED = (
+    "True once a release without a guarantee was published from the dataset's account: no epsilon can be "
+    "claimed for the dataset as a whole any more, whatever single releases promise."
+)
+
+
 def _said(value: str) -> str:
     if not value.strip():
         raise ValueError("say something")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.schemas.common import Answer
+from api.schemas.common import EXPOSED, Answer
 from api.schemas.policies import PolicyRules
 from core.storage.presigned import MAX_PARTS
 
@@ -50,6 +50,7 @@ class Dataset(Answer):
     protection_domain: str = Field(description="The population whose budget the dataset draws on.")
     account_id: str = Field(description="The budget account of that domain.")
     filter: str = Field(description="How charges add up: basic or renyi.")
+    exposed: bool = Field(default=False, description=EXPOSED)
     policy: PolicyRules = Field(description="What jobs may ask for.")
     policy_version: int
     public: bool = Field(description="True for a graph that is no secret, such as a benchmark.")

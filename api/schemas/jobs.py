@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import Field
 
 from api.schemas.budgets import Budget
-from api.schemas.common import Answer
+from api.schemas.common import EXPOSED, Answer
 
 AWAITING_APPROVAL = "awaiting_approval"
 TERMINAL = frozenset({"published", "failed", "cancelled", "rejected"})
@@ -70,6 +70,7 @@ class Job(Answer):
     unit: str
     window: int | None
     kind: str = Field(description="The guarantee of the plan: pure, approximate or none.")
+    exposed: bool = Field(default=False, description=EXPOSED)
     plan_digest: str = Field(description="SHA-256 of the privacy plan that was reserved.")
     state: str = Field(description=STATES)
     reason: str | None = Field(description="Why it ended so, from an enumerated list.")
@@ -166,6 +167,7 @@ class Artifact(Answer):
 
 class Artifacts(Answer):
     items: list[Artifact]
+    exposed: bool = Field(default=False, description=EXPOSED)
 
 
 class ReportPending(Answer):

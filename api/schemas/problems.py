@@ -89,6 +89,10 @@ class StateProblem(Problem):
     retry_after: int | None = Field(default=None, description="Seconds to wait before asking again.")
 
 
+class LinksNotNamedProblem(Problem):
+    dataset_id: str | None = Field(default=None, description="The dataset whose curators can mend it.")
+
+
 class IdenticalReleaseProblem(Problem):
     job_id: str | None = Field(default=None, description="The job with the same content.")
     state: str | None = Field(default=None, description="Its state: published, or still on its way.")

@@ -39,6 +39,15 @@ class VersionState(StrEnum):
     ERASED = "erased"
 
 
+class ListState(StrEnum):
+    """QUEUED -> CHECKING -> READY | REJECTED: an uploaded list of sensitive links."""
+
+    QUEUED = "queued"
+    CHECKING = "checking"
+    READY = "ready"
+    REJECTED = "rejected"
+
+
 class Dataset(CreatedAt, Base):
     """A sensitive graph under one privacy policy and one budget account."""
 
@@ -120,6 +129,29 @@ class DatasetPart(CreatedAt, Base):
     object_key: Mapped[str] = mapped_column(String(256))
     sha256: Mapped[str] = mapped_column(String(64))
     size_bytes: Mapped[int] = mapped_column(BigInteger)
+
+
+class SensitiveList(CreatedAt, Leased, Base):
+    """A list of sensitive links, checked against one version of its dataset; encrypted, the curators' only.
+
+    Of a version one list at most is READY, and one at most is newer than it: waiting, being checked or
+    rejected. ``object_key`` names the uploaded file until it is checked, then the checked list. Rows and
+    objects are deleted as soon as they are replaced. ``counts``: links by relation.
+    """
+
+    __tablename__ = "sensitive_lists"
+
+    id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    dataset_id: Mapped[str] = mapped_column(ForeignKey("datasets.id", ondelete="RESTRICT"), index=True)
+    version_id: Mapped[str] = mapped_column(ForeignKey("dataset_versions.id", ondelete="RESTRICT"))
+    state: Mapped[str] = mapped_column(String(16), default=ListState.QUEUED)
+    format: Mapped[str] = mapped_column(String(32))
+    options: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    object_key: Mapped[str | None] = mapped_column(String(256))
+    counts: Mapped[dict[str, int] | None] = mapped_column(JSONB(none_as_null=True), default=None)
+    message: Mapped[str | None] = mapped_column(String(512), default=None)
+    findings: Mapped[list[dict[str, Any]] | None] = mapped_column(JSONB(none_as_null=True), default=None)
+    finished_at: Mapped[datetime | None] = mapped_column(default=None)
 
 
 class DirectUpload(CreatedAt, Base):

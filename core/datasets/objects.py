@@ -34,6 +34,16 @@ def nodes_key(dataset_id: str, version_id: str, attempt: int) -> str:
     return f"{prefix(dataset_id)}/{version_id}/nodes-{attempt}"
 
 
+def links_upload_key(dataset_id: str, list_id: str) -> str:
+    """A list of sensitive links as it was uploaded."""
+    return f"{prefix(dataset_id)}/sensitive/{list_id}/upload"
+
+
+def links_key(dataset_id: str, list_id: str, attempt: int) -> str:
+    """The list that one attempt at checking it stored."""
+    return f"{prefix(dataset_id)}/sensitive/{list_id}/list-{attempt}"
+
+
 def snapshot_key(dataset_id: str, stream_id: str, step: int, number: int) -> str:
     """The canonical form of one snapshot of a live stream; ``number`` counts how often it was sent anew."""
     return f"{prefix(dataset_id)}/streams/{stream_id}/{step}-{number}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from core.graphs.graph import Graph
+    from core.graphs.sensitive import SensitiveLinks
     from core.privacy.entropy import Generator as Rng
     from core.privacy.guarantee import GuaranteeKind
     from core.privacy.plan import PrivacyPlan
@@ -184,6 +185,30 @@ class ClaimingGenerator(Generator, Protocol):
     def claim(self, params: Any, public: PublicFacts) -> Claimed | None:
         """What is claimed for these parameters; None where the guarantee is computed. Sees no data."""
         ...
+
+
+@runtime_checkable
+class LinkHidingGenerator(Generator, Protocol):
+    """A method that hides links which are named to it: the curators' list of sensitive links."""
+
+    hides_links: ClassVar[bool]
+
+
+@runtime_checkable
+class WeightedModel(FittedModel, Protocol):
+    """A fitted model that may publish its pairs with weights, all of them in every sample."""
+
+    def edge_weights(self) -> Mapping[str, tuple[np.ndarray, np.ndarray]]:
+        """By relation, sorted int64 keys ``low * nodes + high`` of the universe's indices, and a float32 in
+        (0, 1] each; empty where samples are plain graphs."""
+        ...
+
+
+@runtime_checkable
+class LinkHidingModel(FittedModel, Protocol):
+    """A fitted model that keeps the links it hid, for its curators' comparison: private, never released."""
+
+    hidden: SensitiveLinks
 
 
 @runtime_checkable

@@ -2,12 +2,16 @@
 
 A stored graph may hold ``sensitive.parquet`` beside its other files: the columns ``type``, ``source`` and
 ``target`` (indices into the node types), each row a link of a protected relation without time. The list is
-itself secret. It is read by a fit that has declared its access as unprotected, and by nothing else; neither
-its rows nor their number belong in a release, a report, a log or the text of an error.
+itself secret. It is read by a fit that has declared its access as unprotected, whose model keeps what it hid
+for its curators' comparison, and by nothing else; neither its rows nor their number belong in a release, the
+public report, a log or the text of an error. The file carries random bytes: the digests of a release's files
+stand in the ledger for good, and nobody may try out lists against them; and sizes stand beside them, so every
+file is as long as a power of two, PADDED_BYTES at least, which is that of all lists up to some 20 000 links.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +29,8 @@ from core.graphs.schema import EdgeType
 
 FILE = "sensitive.parquet"
 COLUMNS = pa.schema([("type", pa.string()), ("source", pa.int64()), ("target", pa.int64())])
+PADDED_BYTES = 2**18
+SALT_DIGITS, ROOM = 64, 16
 _FIELD = "sensitive"
 
 Pairs = tuple[np.ndarray, np.ndarray]
@@ -35,13 +41,15 @@ class SensitiveLinks:
     """(source, target) int64 of the sensitive links of each relation that has some: sorted, each once.
 
     Pairs of an undirected relation have ``source <= target``, as the graph's edges. Made by
-    :meth:`SensitiveLinks.of`. Its text shows no link.
+    :meth:`SensitiveLinks.of`. Its text shows no link. ``list_id`` names the list, None where a share
+    was drawn; it is random, and tells nothing of the links.
     """
 
     pairs: Mapping[str, Pairs] = field(repr=False)
+    list_id: str | None = None
 
     @classmethod
-    def of(cls, graph: Graph, pairs: Mapping[str, Pairs]) -> SensitiveLinks:
+    def of(cls, graph: Graph, pairs: Mapping[str, Pairs], list_id: str | None = None) -> SensitiveLinks:
         """The given pairs as links of ``graph``; repeats are merged, undirected ones turned. O(m log m).
 
         Raises InvalidInput, which names no pair, for a relation that is undeclared, public or timed, and for
@@ -58,7 +66,7 @@ class SensitiveLinks:
                 raise InvalidInput(f"a sensitive pair of {name!r} is not one of its links", field=_FIELD)
             if len(keys):
                 found[name] = (keys // columns, keys % columns)
-        return cls(MappingProxyType(found))
+        return cls(MappingProxyType(found), list_id)
 
     def of_relation(self, name: str) -> Pairs:
         """The sensitive links of one relation, none where it has none."""
@@ -82,15 +90,45 @@ def write_sensitive(links: SensitiveLinks, folder: Path) -> None:
         pa.table([pa.repeat(pa.scalar(name), len(source)), source, target], schema=COLUMNS)
         for name, (source, target) in links.pairs.items()
     ]
+    known = {} if links.list_id is None else {"list_id": links.list_id}
+    table = pa.concat_tables([COLUMNS.empty_table(), *tables])
     unfinished = folder / f"{FILE}.part"
-    pq.write_table(pa.concat_tables([COLUMNS.empty_table(), *tables]), unfinished, compression="zstd")
+    unfinished.write_bytes(_padded(table, known))
     unfinished.replace(folder / FILE)
+
+
+def _padded(table: pa.Table, known: dict[str, str]) -> bytes:
+    """The table as Parquet, with random hex digits in its metadata up to a length that says little."""
+
+    def written(digits: int) -> bytes:
+        padding = os.urandom(digits // 2 + 1).hex()[:digits]
+        sink = pa.BufferOutputStream()
+        with pq.ParquetWriter(sink, COLUMNS, compression="zstd") as writer:
+            writer.write_table(table)
+            writer.add_key_value_metadata({**known, "padding": padding})
+        return sink.getvalue().to_pybytes()
+
+    needed = len(written(SALT_DIGITS)) + ROOM
+    target = max(PADDED_BYTES, 1 << (needed - 1).bit_length())
+    digits = SALT_DIGITS + target - needed
+    # The length of a length is written too, which may take a byte more or less: looked at, and made up for.
+    digits += target - len(written(digits))
+    return written(digits)
 
 
 def read_sensitive(folder: Path, graph: Graph) -> SensitiveLinks | None:
     """The sensitive links of the stored graph, None where it has no list of them.
 
-    Raises InvalidInput where the file has other columns or an empty cell, and as :meth:`SensitiveLinks.of`.
+    Raises InvalidInput as :func:`stored_links` and :meth:`SensitiveLinks.of`.
+    """
+    stored = stored_links(folder)
+    return None if stored is None else SensitiveLinks.of(graph, stored.pairs, stored.list_id)
+
+
+def stored_links(folder: Path) -> SensitiveLinks | None:
+    """The links as the file has them, not checked against a graph; None where there is no file.
+
+    Raises InvalidInput where the file has other columns or an empty cell.
     """
     path = folder / FILE
     if not path.exists():
@@ -103,6 +141,8 @@ def read_sensitive(folder: Path, graph: Graph) -> SensitiveLinks | None:
         raise InvalidInput(
             "sensitive links have the columns type, source and target, and no empty cell", field=_FIELD
         )
+    known = pq.read_metadata(path).metadata or {}
+    table = table.replace_schema_metadata(None)
     try:
         table = table.cast(COLUMNS)
     except pa.ArrowInvalid:
@@ -110,7 +150,11 @@ def read_sensitive(folder: Path, graph: Graph) -> SensitiveLinks | None:
     types = table["type"].to_numpy()
     ends: list[Any] = [table[name].to_numpy() for name in ("source", "target")]
     named = {str(name): types == name for name in np.unique(types)} if len(types) else {}
-    return SensitiveLinks.of(graph, {name: (ends[0][at], ends[1][at]) for name, at in named.items()})
+    list_id = known.get(b"list_id")
+    return SensitiveLinks(
+        MappingProxyType({name: (ends[0][at], ends[1][at]) for name, at in named.items()}),
+        None if list_id is None else list_id.decode(),
+    )
 
 
 def _protected(graph: Graph, name: str) -> EdgeType:

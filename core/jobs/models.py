@@ -41,6 +41,7 @@ class JobReason(StrEnum):
     RESERVATION_EXPIRED = "reservation_expired"
     ACCOUNT_EXPOSED = "account_exposed"
     DATASET_ARCHIVED = "dataset_archived"
+    LINKS_NOT_NAMED = "links_not_named"
     CANCELLED_BY_CALLER = "cancelled_by_caller"
     REJECTED_BY_CURATOR = "rejected_by_curator"
 

@@ -9,6 +9,7 @@ from typing import cast as typed
 
 from sqlalchemy import (
     ARRAY,
+    ColumnElement,
     Integer,
     Select,
     String,
@@ -82,10 +83,13 @@ def by_key(session: Session, *, tenant: str, key: str) -> Job | None:
     return session.scalars(_BY_KEY, {"tenant": tenant, "key": key}).one_or_none()
 
 
-def seen(session: Session, job_id: str) -> tuple[Job, Evaluation | None, JobEvent | None] | None:
-    """The job, its evaluation and its newest stage, as far as there are any. One round trip."""
-    row = session.execute(_SEEN, {"job_id": job_id}).one_or_none()
-    return None if row is None else (row[0], row[1], row[2])
+def seen(
+    session: Session, job_id: str, beside: ColumnElement[bool]
+) -> tuple[Job, Evaluation | None, JobEvent | None, bool] | None:
+    """The job, its evaluation and its newest stage, as far as there are any, and ``beside``, a column of the
+    caller's about the job. One round trip."""
+    row = session.execute(_SEEN.add_columns(beside), {"job_id": job_id}).one_or_none()
+    return None if row is None else (row[0], row[1], row[2], bool(row[3]))
 
 
 def by_id(session: Session, job_id: str) -> Job | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sqlalchemy import ColumnElement
 from sqlalchemy.orm import Session
 
 from core.errors import InvalidTransition, NotFound
@@ -17,9 +18,12 @@ def get(session: Session, *, tenant: str, job_id: str) -> Job:
     return job
 
 
-def seen(session: Session, *, tenant: str, job_id: str) -> tuple[Job, Evaluation | None, JobEvent | None]:
-    """As :func:`get`, with the job's evaluation and its newest stage, as far as there are any."""
-    found = repository.seen(session, job_id)
+def seen(
+    session: Session, *, tenant: str, job_id: str, beside: ColumnElement[bool]
+) -> tuple[Job, Evaluation | None, JobEvent | None, bool]:
+    """As :func:`get`, with the job's evaluation and its newest stage, as far as there are any, and
+    ``beside``."""
+    found = repository.seen(session, job_id, beside)
     if found is None or found[0].tenant != tenant:
         raise NotFound("There is no such job.", id=job_id)
     return found

@@ -9,6 +9,7 @@ under this reservation):
 | child failed, killed, too large, too slow,  | yes    | forfeit                    | failed, reason      |
 |   broke its plan, wrote an invalid release  | no     | release                    | failed, reason      |
 | a stream's snapshot breaks its schema       | no     | release                    | invalid_snapshot    |
+| the links to hide were withdrawn meanwhile  | no     | release                    | links_not_named     |
 | cancelled by its caller, dataset archived   | yes    | forfeit                    | cancelled           |
 |                                             | no     | release                    | cancelled           |
 | lease lost, or drained by the operator      | yes    | give back, reserve anew    | queued              |

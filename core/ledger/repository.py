@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Select, and_, bindparam, func, or_, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from core.db.base import ROW_LOCK
 from core.errors import NotFound
@@ -130,6 +130,13 @@ def by_ids(session: Session, account_ids: Collection[str]) -> dict[str, BudgetAc
     """The accounts of these ids, by id."""
     query = select(BudgetAccount).where(BudgetAccount.id.in_(account_ids))
     return {account.id: account for account in session.scalars(query)}
+
+
+def exposed_account(account_id: InstrumentedAttribute[str]) -> ColumnElement[bool]:
+    """Whether the account that a row of another table names is exposed: a column for that row's query."""
+    return (
+        select(BudgetAccount.exposed_at.is_not(None)).where(BudgetAccount.id == account_id).scalar_subquery()
+    )
 
 
 def lock_account(session: Session, account_id: str) -> tuple[BudgetAccount, datetime]:

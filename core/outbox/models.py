@@ -18,6 +18,7 @@ class Topic(StrEnum):
     RUN = "run"
     EVALUATE = "evaluate"
     AUDIT = "audit"
+    LINKS = "links"
 
 
 class OutboxMessage(CreatedAt, Base):

@@ -2,8 +2,9 @@
 
 ``nodes.parquet``: ``id``, ``type`` and the public attributes. ``edges.parquet``: ``source`` and ``target``
 (node ids, within the relation's node types as ``schema.json`` declares them), ``type`` and ``step`` (null
-for a relation without time). Ids and types are plain strings. A method may add tables of vectors: ``id``,
-``type`` and ``vector``, of one length for all nodes of a type.
+for a relation without time), and ``weight`` where the method publishes weights (null in a relation without).
+Both have ``graph_id`` where the release is a collection of graphs. Ids and types are plain strings. A method
+may add tables of vectors: ``id``, ``type`` and ``vector``, of one length for all nodes of a type.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from core.errors import PrivacyViolation
-from core.graphs.graph import EdgeTable, Graph, NodeTable
-from core.graphs.schema import GraphSchema
+from core.graphs.graph import PRESENT_FROM, EdgeTable, Graph, NodeTable
+from core.graphs.schema import GRAPH_ID, GraphSchema
 
 CHUNK_ROWS = 1 << 20
+WEIGHT = "weight"
 MEDIA_TYPES = {".parquet": "application/vnd.apache.parquet", ".json": "application/json"}
 EDGE_COLUMNS = pa.schema(
     [("source", pa.string()), ("target", pa.string()), ("type", pa.string()), ("step", pa.int32())]
@@ -39,7 +41,11 @@ def write_tables(graph: Graph, folder: Path, *, first_step: int = 0) -> None:
     pq.write_table(
         _node_table(graph), folder / "nodes.parquet", compression="zstd", row_group_size=CHUNK_ROWS
     )
-    with pq.ParquetWriter(folder / "edges.parquet", EDGE_COLUMNS, compression="zstd") as writer:
+    owners = graph.schema.graph_ids()
+    fields = EDGE_COLUMNS.append(pa.field(GRAPH_ID, pa.string())) if owners else EDGE_COLUMNS
+    if graph.weights:
+        fields = fields.append(pa.field(WEIGHT, pa.float32()))
+    with pq.ParquetWriter(folder / "edges.parquet", fields, compression="zstd") as writer:
         for edge_type in graph.schema.edge_types:
             ids = [graph.nodes[end].id_array() for end in (edge_type.source, edge_type.target)]
             table = graph.edges[edge_type.name]
@@ -53,9 +59,16 @@ def write_tables(graph: Graph, folder: Path, *, first_step: int = 0) -> None:
                     pa.nulls(size, pa.int32())
                     if table.step is None
                     else pa.array(table.step[rows] + np.int32(first_step), pa.int32()),
+                    *([pa.repeat(owners[edge_type.name], size)] if owners else []),
+                    *([_weights(graph, edge_type.name, rows)] if graph.weights else []),
                 ]
-                writer.write_table(pa.Table.from_arrays(columns, schema=EDGE_COLUMNS))
+                writer.write_table(pa.Table.from_arrays(columns, schema=fields))
     (folder / "schema.json").write_text(graph.schema.model_dump_json(indent=2) + "\n", encoding="utf-8")
+
+
+def _weights(graph: Graph, relation: str, rows: slice) -> pa.Array:
+    weights = graph.weights.get(relation)
+    return pa.nulls(rows.stop - rows.start, pa.float32()) if weights is None else pa.array(weights[rows])
 
 
 def write_vectors(
@@ -85,9 +98,11 @@ def _node_table(graph: Graph) -> pa.Table:
     forms: dict[str, set[str]] = {}
     for (_, name), column in arrays.items():
         forms.setdefault(name, set()).add(str(column.type))
-    parts = []
+    parts, owners = [], graph.schema.graph_ids()
     for kind, table in graph.nodes.items():
         columns = {"id": table.id_array(), "type": pa.repeat(pa.scalar(kind), table.count)}
+        if kind in owners:
+            columns[GRAPH_ID] = pa.repeat(owners[kind], table.count)
         for name in table.attributes:
             shown = name if len(forms[name]) == 1 else f"{kind}.{name}"
             columns[shown] = arrays[kind, name]
@@ -133,7 +148,7 @@ def read_alignment(path: Path) -> dict[str, np.ndarray]:
 def read_aligned(release: Path, alignment: Path, *, first_step: int = 0) -> Graph:
     """The released graph with every node back at its original's index; ids and attributes left out.
 
-    ``first_step`` as it was written.
+    Of a relation with weights the edges from PRESENT_FROM on. ``first_step`` as it was written.
     """
     schema = GraphSchema.model_validate_json((release / "schema.json").read_bytes())
     named = pq.read_table(release / "nodes.parquet", columns=["id", "type"])
@@ -145,6 +160,9 @@ def read_aligned(release: Path, alignment: Path, *, first_step: int = 0) -> Grap
     edges = {}
     for edge_type in schema.edge_types:
         rows = pq.read_table(release / "edges.parquet", filters=[("type", "=", edge_type.name)])
+        if WEIGHT in rows.column_names:
+            faint = pc.fill_null(pc.less(rows[WEIGHT], pa.scalar(PRESENT_FROM, pa.float32())), False)
+            rows = rows.filter(pc.invert(faint))
         ends = []
         for column, kind in (("source", edge_type.source), ("target", edge_type.target)):
             index = pc.index_in(rows[column], value_set=ids[kind])

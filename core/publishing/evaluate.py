@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from core.evaluation import suite
+from core.evaluation.attacks.named import DefenceShadow, attacked_links
 from core.evaluation.attacks.run import run_attacks
 from core.evaluation.tasks.run import run_tasks
 from core.generators.base import Progress
 from core.graphs.graph import Graph, NodeTable
 from core.graphs.schema import GraphSchema
+from core.graphs.sensitive import stored_links
 from core.graphs.store import read_graph
 from core.publishing import bundle
 from core.publishing.shadows import shadow_releases
 from core.publishing.spec import EvaluationSpec
 from core.reports.build import curator_part
 from core.reports.model import PublicPart
+from core.reports.training import training_part
 
 
 def run_evaluation(
@@ -39,14 +44,38 @@ def run_evaluation(
     original = restricted(read_graph(graph_folder), synthetic.schema)
     progress("load", 2, 2)
     comparison = suite.compare(original, synthetic, spec.suite, progress)
-    progress("shadow", 0, 1)
-    shadows = shadow_releases(synthetic, spec)
-    progress("shadow", 1, 1)
-    attacks = run_attacks(original, synthetic, spec.suite, progress, shadows=shadows)
+    shadows = shadow_releases(synthetic, spec, progress)
+    pairs = [(each.held, each.released) for each in shadows]
+    attacks = run_attacks(original, synthetic, spec.suite, progress, shadows=pairs)
+    attacks["sensitive"] = sensitive_part(original, synthetic, release_folder, spec, progress, shadows)
     tasks = run_tasks(original, synthetic, spec.suite, progress)
     part = curator_part(public, comparison, attacks, tasks, reduced_from=spec.reduced_from)
     out.mkdir(parents=True, exist_ok=True)
     bundle.write_json(out / "curator.json", part.model_dump(mode="json"))
+
+
+def sensitive_part(
+    original: Graph,
+    synthetic: Graph,
+    release_folder: Path,
+    spec: EvaluationSpec,
+    progress: Progress,
+    shadows: Sequence[DefenceShadow],
+) -> dict[str, Any] | None:
+    """What attackers find of the links that the release hid, and how that was learned; None of other methods.
+
+    ``private/model`` of the release holds the links, as indices into the original.
+    """
+    model = release_folder / "private" / "model"
+    hidden = stored_links(model)
+    if hidden is None:
+        return None
+    found = attacked_links(original, synthetic, hidden, spec.suite, progress, shadows)
+    told = json.loads((model / "training.json").read_bytes())
+    if not told["named"] or not (told["curves"] or told["notes"]):
+        return found  # what there is to tell stands in the public part
+    part = training_part(told["curves"], tuple(told["notes"]), None)
+    return found | {"training": part.model_dump(mode="json")}
 
 
 def restricted(graph: Graph, schema: GraphSchema) -> Graph:

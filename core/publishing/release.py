@@ -22,6 +22,7 @@ from core.graphs import formats
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.pseudonyms import Permuter, pseudonymise
 from core.graphs.schema import GraphSchema, NodeIds, Protection
+from core.graphs.sensitive import FILE as SENSITIVE
 from core.graphs.sensitive import read_sensitive
 from core.graphs.store import read_graph, read_schema
 from core.privacy.entropy import noise_generator, public_generator
@@ -31,7 +32,7 @@ from core.privacy.plan import PrivacyPlan
 from core.privacy.private_graph import PrivateGraph
 from core.publishing.spec import ReleaseSpec
 from core.publishing.tick import fitted, kept_order, save_state
-from core.publishing.write import Facts, claim_of, training_of, vectors_of, write_bundle
+from core.publishing.write import Facts, claim_of, training_of, vectors_of, weights_of, write_bundle
 
 if TYPE_CHECKING:
     import numpy as np
@@ -79,6 +80,8 @@ def publish(
 ) -> None:
     """As :func:`run_release`, with the generator given."""
     agreed = agree(generator, read_schema(graph_folder), spec)
+    if spec.named_links and not (graph_folder / SENSITIVE).exists():
+        raise InvalidInput("the list of sensitive links is missing", field="named_links")
     recorder.opening()
     progress("load", 0, 1)
     graph = read_graph(graph_folder)
@@ -93,6 +96,7 @@ def publish(
     sampled = model.sample(rng, progress)
     order = kept_order(previous)
     released, permutations = dress(sampled, graph, agreed.released, spec.edge_types, rng, order)
+    released = with_weights(released, permutations, weights_of(model))
     facts = Facts(
         generator=generator,
         spec=spec,
@@ -111,6 +115,32 @@ def publish(
         save_state(state, private_folder)
 
     write_bundle(released, permutations, facts, out, progress, keep)
+
+
+def with_weights(
+    released: Graph,
+    permutations: Mapping[str, np.ndarray],
+    weights: Mapping[str, tuple[np.ndarray, np.ndarray]],
+) -> Graph:
+    """The dressed graph with the model's weights, each at its edge; the graph itself where there are none.
+
+    Raises PrivacyViolation for an edge without a weight. O(m log m).
+    """
+    import numpy as np
+
+    found = {}
+    for name, (keys, values) in weights.items():
+        table, kind = released.edges[name], released.schema.edge_type(name).source
+        ends = [permutations[kind][each].astype(np.int64) for each in (table.source, table.target)]
+        own = np.minimum(*ends) * released.nodes[kind].count + np.maximum(*ends)
+        place = np.searchsorted(keys, own)
+        if not len(own):
+            found[name] = np.empty(0, dtype=np.float32)
+        elif place.max() >= len(keys) or not (keys[place] == own).all():
+            raise PrivacyViolation("an edge of the sample has no weight")
+        else:
+            found[name] = values[place].astype(np.float32)
+    return released.weighted(found) if found else released
 
 
 def agree(generator: Generator, schema: GraphSchema, spec: ReleaseSpec) -> Agreed:
@@ -173,8 +203,10 @@ def released_schema(schema: GraphSchema, edge_types: Sequence[str]) -> GraphSche
     """What the release declares: the asked and the public relations, and the public attributes.
 
     ``functional``, ``once`` and ``edge_bound`` are facts about the original that a synthetic relation need
-    not keep.
+    not keep. Of a collection the asked graphs are released, and the others are left out.
     """
+    if schema.collection is not None:
+        return GraphSchema(collection=schema.collection.released(set(edge_types)), node_ids=schema.node_ids)
     kept = tuple(
         t if t.public else t.model_copy(update={"functional": False, "once": False, "edge_bound": None})
         for t in schema.edge_types

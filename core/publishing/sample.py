@@ -21,9 +21,9 @@ from core.privacy.guarantee import guarantee_of
 from core.privacy.meter import TranscriptEntry
 from core.privacy.plan import PrivacyPlan
 from core.publishing import bundle
-from core.publishing.release import dress, public_facts, released_schema
+from core.publishing.release import dress, public_facts, released_schema, with_weights
 from core.publishing.spec import ReleaseSpec
-from core.publishing.write import Facts, claim_of, training_of, vectors_of, write_bundle
+from core.publishing.write import Facts, claim_of, training_of, vectors_of, weights_of, write_bundle
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,6 +56,7 @@ def draw(generator: Generator, source: Path, spec: ReleaseSpec, out: Path, progr
     rng = noise_generator() if spec.seed is None else public_generator(spec.seed)
     sampled = model.sample(rng, progress)
     graph, permutations = dress(sampled, copied, released, spec.edge_types, rng)
+    graph = with_weights(graph, permutations, weights_of(model))
     params = generator.Params.model_validate(spec.params)
     facts = Facts(
         generator,

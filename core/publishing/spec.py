@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from core.evaluation.metric import Suite
-from core.graphs.schema import MAX_STEPS, Derived, Name
+from core.graphs.schema import MAX_STEPS, MAX_TYPES, Derived, Name
 from core.privacy.units import Unit
 
 ATTO = 10**18
@@ -44,7 +44,7 @@ class ReleaseSpec(BaseModel):
     window: Annotated[int, Field(ge=1, le=MAX_STEPS)] | None = None
     nano_epsilon: Annotated[int, Field(ge=1, le=_MAX_INT)]
     delta_atto: Annotated[int, Field(ge=0, lt=ATTO)] = 0
-    edge_types: Annotated[tuple[Name, ...], Field(min_length=1, max_length=256)]
+    edge_types: Annotated[tuple[Name, ...], Field(min_length=1, max_length=MAX_TYPES)]
     plan: dict[str, Any]
     formats: Annotated[tuple[str, ...], Field(max_length=16)] = ()
     seed: Annotated[int, Field(ge=0, le=_MAX_INT)] | None = Field(
@@ -55,6 +55,9 @@ class ReleaseSpec(BaseModel):
     sample_of: Annotated[str, Field(min_length=1, max_length=64)] | None = Field(
         default=None,
         description="The job whose fitted model is drawn from again; None for a model of its own.",
+    )
+    named_links: bool = Field(
+        default=False, description="The curators' list of sensitive links must be there; none is drawn."
     )
     derived: Annotated[tuple[Derived, ...], Field(max_length=2)] = Field(
         default=(), description="What of the public schema and universe was read off the data."
@@ -83,8 +86,14 @@ class EvaluationSpec(BaseModel):
     window: Annotated[int, Field(ge=1, le=MAX_STEPS)] | None = None
     nano_epsilon: Annotated[int, Field(ge=1, le=_MAX_INT)]
     delta_atto: Annotated[int, Field(ge=0, lt=ATTO)] = 0
-    edge_types: Annotated[tuple[Name, ...], Field(min_length=1, max_length=256)]
+    edge_types: Annotated[tuple[Name, ...], Field(min_length=1, max_length=MAX_TYPES)]
     tick: Tick | None = None
+    shadows: Annotated[int, Field(ge=0, le=10)] = Field(
+        default=3, description="Most further releases that an attacker is supposed to make."
+    )
+    shadow_links: Annotated[int, Field(ge=0)] = Field(
+        default=2_000_000, description="Links of the largest release of which any are made."
+    )
     reduced_from: Suite | None = Field(
         default=None, description="The suite that was asked for, where it was too much; None: this one."
     )

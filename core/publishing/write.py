@@ -18,6 +18,7 @@ from core.generators.base import (
     PublicFacts,
     Training,
     VectorModel,
+    WeightedModel,
 )
 from core.graphs import formats
 from core.graphs.graph import Graph
@@ -28,8 +29,8 @@ from core.privacy.plan import PrivacyPlan
 from core.publishing import bundle
 from core.publishing.spec import ReleaseSpec
 from core.reports.build import Origin, public_part
-from core.reports.model import Claim, TrainingPart
-from core.reports.training import training_part
+from core.reports.model import Claim
+from core.reports.training import TrainingPart, training_part
 
 if TYPE_CHECKING:
     import numpy as np
@@ -66,6 +67,11 @@ def vectors_of(model: FittedModel) -> Mapping[str, Mapping[str, np.ndarray]]:
     return model.vectors() if isinstance(model, VectorModel) else {}
 
 
+def weights_of(model: FittedModel) -> Mapping[str, tuple[np.ndarray, np.ndarray]]:
+    """The weights that the model publishes beside its pairs, by relation; often none."""
+    return model.edge_weights() if isinstance(model, WeightedModel) else {}
+
+
 def write_bundle(
     released: Graph,
     permutations: Mapping[str, np.ndarray],
@@ -98,7 +104,7 @@ def write_bundle(
         transcript=facts.transcript,
         schema=facts.schema,
         parameters=dict(facts.parameters) | {"edge_types": list(spec.edge_types)},
-        statistics=public_statistics(released),
+        statistics=public_statistics(released.present()),
         origin=_origin(facts.generator, spec),
         derived=spec.derived,
         claim=_claim(facts.claim),
@@ -132,7 +138,9 @@ def _claim(claimed: Claimed | None) -> Claim | None:
 
 
 def _training(told: Training | None) -> TrainingPart | None:
-    return None if told is None else training_part(told.curves, told.notes, told.collapsed)
+    if told is None or not (told.curves or told.notes):
+        return None
+    return training_part(told.curves, told.notes, told.collapsed)
 
 
 def _origin(generator: Generator, spec: ReleaseSpec) -> Origin:

@@ -45,3 +45,10 @@ class Notice(ReportModel):
     text: str
     edge_type: str | None = Field(default=None, description="The relation it is about; null for all.")
     metric: str | None = Field(default=None, description="The metric it is about; null for all.")
+
+
+EXPOSED = (
+    "A release without a guarantee was published from this budget account. From then on no epsilon can be "
+    "claimed for the dataset as a whole: what a single release promises holds for whoever has seen that one "
+    "alone."
+)

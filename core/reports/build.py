@@ -35,12 +35,13 @@ from core.reports.model import (
     PublicPart,
     PurposeSummary,
     Report,
-    TrainingPart,
     TranscriptSummary,
 )
 from core.reports.notices import caveats, warnings
 from core.reports.scoring import curator_scores, public_scores
+from core.reports.sensitive import found_out
 from core.reports.statistics import PublicStatistics
+from core.reports.training import TrainingPart
 from core.version import package_version
 
 MAX_PURPOSES = 64
@@ -230,7 +231,10 @@ def curator_part(
         attacks=attacked,
         tasks=done,
         scores=curator_scores(public.guarantee, compared, attacked, done),
-        warnings=warnings(public.guarantee, compared, attacked, reduced_from),
+        warnings=(
+            *found_out(attacked.sensitive),
+            *warnings(public.guarantee, compared, attacked, reduced_from),
+        ),
     )
 
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from core.graphs.schema import MAX_TYPES
 from core.reports.base import Count, ReportModel, Share, SuiteName
 from core.reports.statistics import Drawing, MetricInfo, MetricName
 
@@ -80,7 +81,7 @@ class WholeComparison(ReportModel):
     sequences: dict[MetricName, float | None] = Field(
         description="One number per pair of graphs over all snapshots (THEPUFF's six and their repairs)."
     )
-    node_types: Annotated[tuple[NodeTypeComparison, ...], Field(max_length=256)]
+    node_types: Annotated[tuple[NodeTypeComparison, ...], Field(max_length=MAX_TYPES)]
     meta_paths: Annotated[tuple[MetaPathShares, ...], Field(max_length=4096)]
 
 
@@ -90,7 +91,7 @@ class Comparison(ReportModel):
     suite: SuiteName
     steps_evaluated: Count
     metrics: dict[MetricName, MetricInfo] = Field(description="What every metric named here means.")
-    edge_types: Annotated[tuple[EdgeTypeComparison, ...], Field(max_length=256)]
+    edge_types: Annotated[tuple[EdgeTypeComparison, ...], Field(max_length=MAX_TYPES)]
     overall: ComparedRow | None = Field(description="Mean over relations; null when none was synthesised.")
     whole: WholeComparison | None = Field(default=None, description="Null for one relation without time.")
     drawing: Drawing | None = Field(default=None, description="The original, where it is small.")

@@ -9,6 +9,7 @@ from pydantic import Field
 from core.reports.base import Count, Notice, ReportModel, Share, SuiteName
 from core.reports.comparison import Comparison
 from core.reports.scores import Scores
+from core.reports.training import TrainingPart
 
 
 class DegreeSignature(ReportModel):
@@ -59,11 +60,46 @@ class Attack(ReportModel):
     not_run: str | None = Field(default=None, description="Why, where it was not run.")
 
 
+class SensitiveAttack(ReportModel):
+    """One attack on the links that the release hides, among as many pairs without a link."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+    title: str
+    knowledge: str = Field(description="What the attacker knows and does.")
+    edge_type: str
+    positives: Count = Field(description="Hidden links that were asked for.")
+    negatives: Count
+    auc: Interval | None = Field(description="On the release; null: not run.")
+    advantage: Share | None = Field(description="|2 AUC - 1|.")
+    figure: Share | None = Field(description="max(AUC, 1 - AUC): what the attack finds, either way round.")
+    before: Interval | None = Field(
+        description="AUC on the original with the hidden links merely left out; null: not run."
+    )
+    not_run: str | None = Field(default=None, description="Why, where it was not run.")
+
+
+class SensitiveAttacks(ReportModel):
+    """What attackers find of the links that a defence hid: the curators' list, or a drawn share."""
+
+    list_id: str | None = Field(description="The list of sensitive links; null where a share was drawn.")
+    hidden: dict[str, Count] = Field(description="Links that were hidden, by relation.")
+    figure: Share | None = Field(description="The largest figure of all attacks; null where none was run.")
+    attacks: Annotated[tuple[SensitiveAttack, ...], Field(max_length=4096)] = Field(
+        description="The worst first, those that were not run last."
+    )
+    training: TrainingPart | None = Field(
+        default=None, description="How the defence was learned; of a list, told to its curators only."
+    )
+
+
 class Attacks(ReportModel):
     """Attacks on the release, judged by someone who knows the original."""
 
     degree_signature: DegreeSignature
     inference: Annotated[tuple[Attack, ...], Field(max_length=4096)] = ()
+    sensitive: SensitiveAttacks | None = Field(
+        default=None, description="Of a method that hides links; null for any other."
+    )
 
 
 class Task(ReportModel):

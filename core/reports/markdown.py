@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from core.reports.base import EXPOSED
 from core.reports.markdown_evidence import curator_sections
-from core.reports.model import GuaranteePart, Provenance, PublicPart, Report, TrainingPart, TranscriptSummary
+from core.reports.model import GuaranteePart, Provenance, PublicPart, Report, TranscriptSummary
 from core.reports.reproduction import again, command
 from core.reports.scores import Score, Scores
 from core.reports.statistics import MetricInfo, PublicStatistics
 from core.reports.text import escape, fenced, items, number, table
+from core.reports.training import TrainingPart
 
 CURATOR_BANNER = (
     "> **Curator edition: confidential.** The comparison, the attacks, the tasks and the curators' scores "
@@ -136,7 +138,8 @@ def _charge(public: PublicPart) -> list[str]:
     ]
     if charge.charged_at is not None:
         rows.append(("Charged at", charge.charged_at))
-    return ["## What it cost", "", *table(("", ""), rows)]
+    lines = ["## What it cost", "", *table(("", ""), rows)]
+    return [*lines, EXPOSED, ""] if charge.exposed else lines
 
 
 def _transcript(transcript: TranscriptSummary) -> list[str]:

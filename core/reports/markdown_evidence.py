@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from core.reports.comparison import ComparedRow, Comparison, WholeComparison
 from core.reports.evidence import Attack, Attacks, AttackScore, CuratorPart, DegreeSignature, Interval, Task
+from core.reports.sensitive import section
 from core.reports.statistics import MetricInfo
 from core.reports.text import escape, items, number, table
 
@@ -14,7 +15,8 @@ def curator_sections(part: CuratorPart) -> list[str]:
     if part.warnings:
         rows = [(n.code, n.edge_type or "all", n.metric or "all", n.text) for n in part.warnings]
         lines += ["## Warnings for curators", "", *table(("Code", "Relation", "Metric", "Meaning"), rows)]
-    return lines + _comparison(part.comparison) + _attacks(part.attacks) + _tasks(part.tasks)
+    hidden = section(part.attacks.sensitive)
+    return lines + _comparison(part.comparison) + hidden + _attacks(part.attacks) + _tasks(part.tasks)
 
 
 def _comparison(found: Comparison) -> list[str]:

@@ -15,6 +15,7 @@ from core.reports.base import Count, DecimalString, Notice, ReportModel, Sha256
 from core.reports.evidence import CuratorPart
 from core.reports.scores import Scores
 from core.reports.statistics import PublicStatistics
+from core.reports.training import TrainingPart
 
 SCHEMA_VERSION: Literal["2.0"] = "2.0"
 
@@ -83,6 +84,11 @@ class Charge(ReportModel):
     remaining: dict[str, int] = Field(description="The account's balance after the charge, same dimensions.")
     charged_epsilon: DecimalString | None = None
     remaining_epsilon: DecimalString | None = None
+    exposed: bool = Field(
+        default=False,
+        description="True once a release without a guarantee was published from the account: no epsilon can "
+        "be claimed for the dataset as a whole any more.",
+    )
     charged_at: str | None = Field(default=None, description="RFC 3339, UTC.")
 
 
@@ -119,24 +125,6 @@ class Provenance(ReportModel):
     seed: int | None = None
     artifacts: Annotated[tuple[Artifact, ...], Field(max_length=64)]
     libraries: dict[str, str] = Field(description="Installed versions of what computed the release.")
-
-
-class Curve(ReportModel):
-    """One quantity over the training, in order; at most 1,000 points, evenly taken."""
-
-    name: Annotated[str, Field(max_length=100)]
-    steps: Annotated[tuple[Count, ...], Field(max_length=1_000)] = Field(description="Number of each point.")
-    values: Annotated[tuple[float, ...], Field(max_length=1_000)]
-
-
-class TrainingPart(ReportModel):
-    """How a learned model was trained: from what was paid for, or of a release without a guarantee."""
-
-    curves: Annotated[tuple[Curve, ...], Field(max_length=32)]
-    notes: Annotated[tuple[str, ...], Field(max_length=32)] = ()
-    collapsed: bool | None = Field(
-        default=None, description="Whether the generated data are degenerate; null where nothing says so."
-    )
 
 
 class PublicPart(ReportModel):

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from core.graphs.schema import MAX_TYPES
 from core.reports.base import Count, ReportModel, Share
 
 MetricName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
@@ -85,5 +86,5 @@ class PublicStatistics(ReportModel):
     steps: Count | None = Field(description="Snapshots of the time grid; null for a static graph.")
     steps_evaluated: Count = Field(description="Snapshots read; evenly spaced where the grid is longer.")
     metrics: dict[MetricName, MetricInfo] = Field(description="What every metric named here means.")
-    edge_types: Annotated[tuple[EdgeTypeStatistics, ...], Field(max_length=256)]
+    edge_types: Annotated[tuple[EdgeTypeStatistics, ...], Field(max_length=MAX_TYPES)]
     drawing: Drawing | None = Field(default=None, description="Where the graph is small enough to draw.")

@@ -4,13 +4,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Annotated
 
-from core.reports.base import evenly
-from core.reports.model import Curve, TrainingPart
+from pydantic import Field
+
+from core.reports.base import Count, ReportModel, evenly
 
 MAX_POINTS = 1_000
 MAX_CURVES = 32
 MAX_NAME = 100
+
+
+class Curve(ReportModel):
+    """One quantity over the training, in order; at most 1,000 points, evenly taken."""
+
+    name: Annotated[str, Field(max_length=100)]
+    steps: Annotated[tuple[Count, ...], Field(max_length=1_000)] = Field(description="Number of each point.")
+    values: Annotated[tuple[float, ...], Field(max_length=1_000)]
+
+
+class TrainingPart(ReportModel):
+    """How a learned model was trained: from what was paid for, or of a release without a guarantee."""
+
+    curves: Annotated[tuple[Curve, ...], Field(max_length=32)]
+    notes: Annotated[tuple[str, ...], Field(max_length=32)] = ()
+    collapsed: bool | None = Field(
+        default=None, description="Whether the generated data are degenerate; null where nothing says so."
+    )
 
 
 def training_part(

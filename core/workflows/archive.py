@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from core.datasets import objects, service, vault
+from core.datasets import sensitive_repository as sensitive_lists
 from core.datasets.models import Dataset, DatasetState
 from core.identity.models import Role
 from core.identity.service import Principal, require
@@ -29,6 +30,7 @@ def archive_dataset(services: Services, principal: Principal, dataset_id: str) -
         if dataset.state != DatasetState.ARCHIVED:
             service.archive(session, dataset)
             vault.destroy_key(session, dataset.id)
+            sensitive_lists.delete(session, sensitive_lists.of_dataset(session, dataset.id))
             for stream in streams.open_of_dataset(session, dataset.id):
                 stream_service.close(session, stream)
             cancel_jobs_of(session, services.settings, dataset.id, actor=principal.key_id)

@@ -75,6 +75,7 @@ class DatasetView:
     unit: str
     window: int | None
     filter: str
+    exposed: bool
     policy: Policy
     policy_version: int
     public: bool
@@ -213,6 +214,7 @@ def _view(
         unit=account.unit,
         window=account.window,
         filter=account.filter,
+        exposed=account.exposed_at is not None,
         policy=policy_of(dataset),
         policy_version=dataset.policy_version,
         public=dataset.public,

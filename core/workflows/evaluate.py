@@ -30,6 +30,8 @@ CURATOR_REPORT = "curator.json"
 NEEDED = frozenset(
     {"nodes.parquet", "edges.parquet", "schema.json", "public.json", "private/alignment.parquet"}
 )
+HIDDEN = frozenset({"private/model/sensitive.parquet", "private/model/training.json"})
+"""What a method that hides links keeps of them; a further sample of its model has them from there."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,8 @@ def begin_evaluation(services: Services, job_id: str, worker: str) -> Evaluation
         if job.state != JobState.PUBLISHED:
             raise InvalidInput("only a published release is evaluated")
         row.stage, row.done, row.total = None, 0, 0
-        spec = evaluation_spec(job.spec)
+        limits = {"shadows": settings.shadow_releases, "shadow_links": settings.shadow_links}
+        spec = evaluation_spec(job.spec).model_copy(update=limits)
         return EvaluationWork(job_id, row.attempt, worker, job.dataset_id, job.version_id, spec)
 
 
@@ -107,7 +110,10 @@ def fetch_evaluation(services: Services, work: EvaluationWork, *, graph: Path, r
         tick_work.fetch_tick_graph(services, work.dataset_id, work.version_id, work.job_id, graph)
     with services.db.transaction() as session:
         key = vault.content_key(session, work.dataset_id, services.settings.master_key)
-        files = [a for a in repository.artifacts(session, work.job_id) if a.name in NEEDED]
+        files = [a for a in repository.artifacts(session, work.job_id) if a.name in NEEDED | HIDDEN]
+        source = session.get_one(Job, work.job_id).sample_of
+        model = [] if source is None else repository.artifacts(session, source)
+        files += [file for file in model if file.name in HIDDEN]
     fetch_files(services, files, key, release)
 
 

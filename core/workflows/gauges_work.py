@@ -51,6 +51,7 @@ _HEARD = text("""
         UNION ALL SELECT leased_by, lease_expires_at FROM evaluations WHERE state = 'running'
         UNION ALL SELECT leased_by, lease_expires_at FROM audits WHERE state = 'running'
         UNION ALL SELECT leased_by, lease_expires_at FROM dataset_versions WHERE state = 'validating'
+        UNION ALL SELECT leased_by, lease_expires_at FROM sensitive_lists WHERE state = 'checking'
     ) AS h
     WHERE h.leased_by IS NOT NULL GROUP BY 1
 """)

@@ -17,6 +17,7 @@ from core.jobs import service as jobs
 from core.jobs.models import Evaluation, Job, JobEvent, JobState
 from core.ledger import repository as budgets
 from core.ledger.amounts import format_delta, format_epsilon
+from core.privacy.plan import GuaranteeKind
 from core.workflows import paging, ticks
 from core.workflows.cancel import BudgetOutcome, budget_outcome
 from core.workflows.context import Services
@@ -41,6 +42,9 @@ RUN_TIMES = (
     (6 * 3_600, "under 6 hours"),
 )
 """How long a job ran, coarsely: the exact time can depend on the data."""
+
+
+_EXPOSED = budgets.exposed_account(Job.account_id)
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,7 @@ class JobView:
 
     ``stream_id`` and ``step``: which snapshot of which live stream it publishes; None for any other job.
     ``sample_of``: the job whose model it draws from again. ``budget``: what stopping it does to the budget.
+    ``exposed``: whether its account is now, by this release or another.
     ``approval_until``: when a job that waits for a second person fails, its reservation having run out.
     """
 
@@ -99,6 +104,7 @@ class JobView:
     unit: str
     window: int | None
     kind: str
+    exposed: bool
     plan_digest: str
     state: str
     reason: str | None
@@ -146,13 +152,21 @@ def get_job(services: Services, principal: Principal, job_id: str) -> JobView:
     """The tenant's job; NotFound otherwise."""
     require(principal, Role.REQUESTER, Role.CURATOR)
     with services.db.transaction() as session:
-        job, evaluation, last = jobs.seen(session, tenant=principal.tenant, job_id=job_id)
-        return _view(principal, job, evaluation, last, _expiries(session, [job]).get(job.reservation_id))
+        job, evaluation, last, exposed = jobs.seen(
+            session, tenant=principal.tenant, job_id=job_id, beside=_EXPOSED
+        )
+        until = _expiries(session, [job]).get(job.reservation_id)
+        return _view(principal, job, evaluation, last, until, exposed=exposed)
 
 
-def new_job(principal: Principal, job: Job) -> JobView:
-    """The queued job as its maker may see it, of which nothing but its making is known yet."""
-    return _view(principal, job, None, None)
+def new_job(services: Services, principal: Principal, job: Job) -> JobView:
+    """The queued job as its maker may see it, of which nothing but its making is known yet.
+
+    An exposed account takes no job but one without a guarantee: only of those it is looked up.
+    """
+    if job.spec["kind"] == GuaranteeKind.NONE:
+        return get_job(services, principal, job.id)
+    return _view(principal, job, None, None, exposed=False)
 
 
 def list_jobs(
@@ -209,12 +223,20 @@ def methods() -> list[MethodView]:
 
 
 def views(session: Session, principal: Principal, rows: Sequence[Job]) -> list[JobView]:
-    """The jobs as this caller may see them. Three queries at most, however many jobs."""
+    """The jobs as this caller may see them. Four queries at most, however many jobs."""
     ids = [job.id for job in rows]
+    accounts = budgets.by_ids(session, {job.account_id for job in rows})
     evaluations, last = repository.evaluations(session, ids), repository.last_events(session, ids)
     until = _expiries(session, rows)
     return [
-        _view(principal, job, evaluations.get(job.id), last.get(job.id), until.get(job.reservation_id))
+        _view(
+            principal,
+            job,
+            evaluations.get(job.id),
+            last.get(job.id),
+            until.get(job.reservation_id),
+            exposed=accounts[job.account_id].exposed_at is not None,
+        )
         for job in rows
     ]
 
@@ -231,6 +253,8 @@ def _view(
     evaluation: Evaluation | None,
     last: JobEvent | None,
     approval_until: datetime | None = None,
+    *,
+    exposed: bool,
 ) -> JobView:
     exact = Role.CURATOR in principal.roles
     release = job.spec["release"]
@@ -253,6 +277,7 @@ def _view(
         unit=release["unit"],
         window=release["window"],
         kind=job.spec["kind"],
+        exposed=exposed,
         plan_digest=job.plan_digest,
         state=job.state,
         reason=job.reason,

@@ -24,10 +24,10 @@ from core.datasets.models import Dataset, DatasetState, DatasetVersion
 from core.errors import DatasetNotReady, InvalidInput, NotAccepted, NotFound, UnitMismatch
 from core.evaluation.metric import Suite
 from core.generators import registry
-from core.generators.base import Generator, PublicFacts
+from core.generators.base import Generator, LinkHidingGenerator, PublicFacts
 from core.generators.choice import AUTO, Choice, choose
 from core.graphs import formats
-from core.graphs.schema import GraphSchema
+from core.graphs.schema import MAX_TYPES, GraphSchema
 from core.identity.service import Principal
 from core.ledger import service as ledger
 from core.ledger.amounts import delta_cost, epsilon_cost
@@ -37,6 +37,7 @@ from core.privacy.plan import Cost, GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 from core.workflows.policies import Slug, check_quotas, check_request, needs_approval, policy_of
 from core.workflows.quotas import quota_name
+from core.workflows.sensitive_links import require_named
 
 Amount = StrictStr | StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=False)]
 
@@ -68,7 +69,7 @@ class JobRequest(BaseModel):
     parameters: Annotated[dict[str, Any], AfterValidator(plain)] = Field(
         default_factory=dict, description="As the method's JSON Schema says."
     )
-    edge_types: Annotated[list[str], Field(min_length=1, max_length=256)] | None = Field(
+    edge_types: Annotated[list[str], Field(min_length=1, max_length=MAX_TYPES)] | None = Field(
         default=None, description="Relations to synthesise; by default every protected one."
     )
     formats: Annotated[list[str], Field(max_length=16)] = Field(default_factory=lambda: [ALWAYS_WRITTEN])
@@ -117,6 +118,7 @@ class Prepared:
     cost: Cost
     amounts: dict[str, int]
     needs_approval: bool
+    named_links: bool = False
 
 
 def prepare(session: Session, principal: Principal, request: JobRequest) -> Prepared:
@@ -124,7 +126,7 @@ def prepare(session: Session, principal: Principal, request: JobRequest) -> Prep
 
     The dataset stays share-locked: it cannot be archived before the caller's transaction ends. Raises
     NotFound, DatasetNotReady, UnknownMethod, UnknownFormat, InvalidInput with its dotted ``field``,
-    KindNotAllowed, PolicyRefused and UnitMismatch.
+    KindNotAllowed, PolicyRefused, UnitMismatch and LinksNotNamed.
     """
     dataset, version, account = ready_dataset(session, principal, request.dataset_id)
     schema = GraphSchema.model_validate(version.graph_schema or dataset.graph_schema)
@@ -161,6 +163,10 @@ def prepare(session: Session, principal: Principal, request: JobRequest) -> Prep
         team=principal.team,
         project=request.project,
     )
+    # Of a public graph a share of the links may be drawn and hidden, for evaluation; of no other.
+    named_links = isinstance(generator, LinkHidingGenerator) and not dataset.public
+    if named_links:
+        require_named(session, dataset, version)
     unbounded = cost.kind is GuaranteeKind.NONE
     # What no epsilon measures takes nothing from the budget: it exposes the account instead, at publication.
     amounts = {} if unbounded else plan.spend(account.filter, tuple(account.orders or ()))
@@ -179,6 +185,7 @@ def prepare(session: Session, principal: Principal, request: JobRequest) -> Prep
         cost,
         amounts,
         needs_approval(dataset, cost.kind, nano_epsilon),
+        named_links,
     )
 
 

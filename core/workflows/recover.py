@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from core.audits import repository as audits
 from core.datasets import repository as datasets
+from core.datasets import sensitive_repository as sensitive_lists
 from core.jobs import repository
 from core.jobs.models import JobState
 from core.jobs.states import LEASED
@@ -23,6 +24,7 @@ from core.workflows import direct_uploads, ingest, publish, settle
 from core.workflows.audits import hand_back_audit
 from core.workflows.context import Services
 from core.workflows.evaluate import hand_back_evaluation
+from core.workflows.sensitive_checks import recover_checks
 from core.workflows.snapshots import recover_snapshots as recover_stored_snapshots
 from core.workflows.sweeps import each
 
@@ -158,6 +160,7 @@ def ring_again(services: Services) -> int:
             Topic.EVALUATE: repository.pending_evaluations(session, limit),
             Topic.INGEST: datasets.queued_ingests(session, limit),
             Topic.AUDIT: audits.queued_ids(session, limit),
+            Topic.LINKS: sensitive_lists.waiting(session, limit),
         }
         for topic, ids in waiting.items():
             for subject_id in unheard(session, topic, ids, older_than_seconds=horizon):
@@ -183,6 +186,7 @@ DUTIES: dict[str, Callable[[Services], int]] = {
     "recover_snapshots": recover_snapshots,
     "recover_lost_evaluations": recover_lost_evaluations,
     "recover_lost_audits": recover_lost_audits,
+    "recover_lost_checks": recover_checks,
     "delete_unclaimed_staging": delete_unclaimed_staging,
     "ring_again": ring_again,
     "purge_messages": purge_messages,

@@ -17,6 +17,7 @@ from core.jobs import repository, states
 from core.jobs import service as jobs
 from core.jobs.models import Artifact, ArtifactRole, Job, JobState
 from core.jobs.states import EvaluationState
+from core.ledger import repository as budgets
 from core.ledger import service as ledger
 from core.ledger.amounts import format_epsilon
 from core.ledger.models import EntryKind, Filter, LedgerEntry
@@ -47,13 +48,28 @@ class Edition:
     released_on: date
 
 
+@dataclass(frozen=True)
+class Files:
+    """The files of a release that a caller may open, and whether its account is exposed."""
+
+    items: list[Artifact]
+    exposed: bool
+
+
 def artifacts(services: Services, principal: Principal, job_id: str) -> list[Artifact]:
+    """The files of :func:`listed`."""
+    return listed(services, principal, job_id).items
+
+
+def listed(services: Services, principal: Principal, job_id: str) -> Files:
     """The files of a published job that the caller may open, by name; private ones are listed to nobody."""
     require(principal, Role.REQUESTER, Role.CURATOR)
     with services.db.transaction() as session:
         job = published(session, services, principal, job_id)
         allowed = _allowed(session, principal, job)
-        return [a for a in repository.artifacts(session, job.id) if a.role in allowed]
+        items = [a for a in repository.artifacts(session, job.id) if a.role in allowed]
+        account = budgets.by_ids(session, [job.account_id])[job.account_id]
+        return Files(items, account.exposed_at is not None)
 
 
 def open_artifact(
@@ -199,6 +215,7 @@ def _charge(session: Session, job: Job, *, exact: bool) -> Charge:
         remaining={"epsilon": left.nano_epsilon, "delta": left.delta_atto},
         charged_epsilon=format_epsilon(_charged(job)) if bounded else None,
         remaining_epsilon=format_epsilon(left.nano_epsilon),
+        exposed=statement.exposed,
         charged_at=entry.created_at.isoformat() if exact else None,
     )
 

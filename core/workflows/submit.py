@@ -176,6 +176,7 @@ def _new_job(
         "formats": list(prepared.formats),
         "seed": request.seed,
         "derived": list(prepared.version.derived),
+        "named_links": prepared.named_links,
     }
     return Job(
         id=job_id,

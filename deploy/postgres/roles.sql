@@ -80,6 +80,7 @@ BEGIN
             ('graphveil_app', 'dataset_keys', 'SELECT, INSERT, DELETE'),
             ('graphveil_app', 'content_fingerprints', 'SELECT, INSERT'),
             ('graphveil_app', 'dataset_versions', 'SELECT, INSERT, UPDATE, DELETE'),
+            ('graphveil_app', 'sensitive_lists', 'SELECT, INSERT, UPDATE, DELETE'),
             ('graphveil_app', 'direct_uploads', 'SELECT, INSERT, DELETE'),
             ('graphveil_app', 'dataset_parts', 'SELECT, INSERT, UPDATE, DELETE'),
             ('graphveil_app', 'jobs', 'SELECT, INSERT, UPDATE'),

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import func, select, text
 
 from core.audits.models import Audit, AuditState
-from core.datasets.models import Dataset, DatasetVersion, VersionState
+from core.datasets.models import Dataset, DatasetVersion, ListState, SensitiveList, VersionState
 from core.identity.models import Role
 from core.identity.service import Principal
 from core.jobs.models import Evaluation, Job, JobState
@@ -43,9 +43,13 @@ MODELS: dict[Topic, tuple[type[Any], frozenset[str]]] = {
         frozenset({VersionState.READY, VersionState.REJECTED, VersionState.PROPOSED, VersionState.ERASED}),
     ),
     Topic.AUDIT: (Audit, frozenset({AuditState.DONE, AuditState.FAILED})),
+    Topic.LINKS: (SensitiveList, frozenset({ListState.READY, ListState.REJECTED})),
 }
 LEASES = (
-    *((table, "lease_expires_at") for table in ("jobs", "evaluations", "audits", "dataset_versions")),
+    *(
+        (table, "lease_expires_at")
+        for table in ("jobs", "evaluations", "audits", "dataset_versions", "sensitive_lists")
+    ),
     ("dataset_versions", "upload_expires_at"),
 )
 

@@ -31,6 +31,9 @@ SHADOW_PAIRS = 5_000
 ROUNDS, DEPTH, LEARNING_RATE = 100, 3, 0.1
 
 
+TURNED = "Knows of the defence, and takes what scores lowest for links."
+
+
 @dataclass(frozen=True)
 class Inverted:
     """``of`` with its scores turned round: what it takes for the least likely links come first."""
@@ -47,7 +50,7 @@ class Inverted:
 
     @property
     def knowledge(self) -> str:
-        return f"{self.of.knowledge} Knows of the defence, and takes what scores lowest for links."
+        return f"{self.of.knowledge} {TURNED}"
 
     @property
     def suite(self) -> Suite:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from core.generators._shared.pairs import pack
 from core.generators._shared.ticks import Ticks
 from core.generators.base import Parameters, Progress, Training
 from core.graphs.graph import Graph, NodeTable
-from core.graphs.sensitive import drawn_share
+from core.graphs.sensitive import SensitiveLinks, drawn_share, stored_links, write_sensitive
 from core.privacy.entropy import Generator as Rng
 from core.privacy.entropy import noise_generator
 
@@ -29,20 +30,42 @@ FORWARD, BACKWARD = 1, 2
 """Bits of a pair's directions: from its lower node to its higher one, and back; 0 where it was added."""
 
 TRAINING = "training.json"
+WEIGHTED = "weighted"
 
 
 @dataclass(frozen=True)
 class AlteredModel(StoredCells):
-    """Cells have the columns ``key`` (int64), ``weight`` (float32) and ``direction`` (uint8)."""
+    """Cells have the columns ``key`` (int64), ``weight`` (float32) and ``direction`` (uint8).
+
+    ``hidden``: the links that were taken for sensitive, for the curators' comparison; a sample needs none.
+    ``named``: they are a list of the curators', so that no figure computed from them may be published.
+    """
 
     told: Training = field(default_factory=Training)
+    hidden: SensitiveLinks = field(default_factory=lambda: SensitiveLinks({}), repr=False, compare=False)
+    named: bool = False
 
     def training(self) -> Training:
-        """How the weights were learned; empty of a method that learns nothing."""
-        return self.told
+        """What may be published of how the weights were learned: nothing where links were named.
+
+        Losses and AUCs are functions of the list; an AUC is a fraction whose denominator tells its length.
+        """
+        return Training() if self.named else self.told
+
+    def edge_weights(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """Keys and weights of every relation where they are what is published; else nothing."""
+        if not self._weighted:
+            return {}
+        return {name: (columns["key"], columns["weight"]) for (name, _), columns in self.cells.items()}
+
+    @property
+    def _weighted(self) -> bool:
+        return getattr(self.params, "release", None) == WEIGHTED
 
     def sample(self, rng: Rng, progress: Progress) -> Graph:
         """One graph: every pair is a link with its weight for probability, by itself; ids are left out.
+
+        Where weights are published, every pair.
 
         The same ``rng`` state gives the same graph. Weights of one give the same links in every sample.
         """
@@ -55,7 +78,7 @@ class AlteredModel(StoredCells):
         return Graph.build(self.schema, {name: NodeTable(size) for name, size in self.nodes.items()}, edges)
 
     def _keys(self, name: str, columns: Columns, nodes: int, rng: Rng) -> np.ndarray:
-        kept = rng.random(len(columns["key"])) < columns["weight"]
+        kept = (rng.random(len(columns["key"])) < columns["weight"]) | self._weighted
         keys, direction = columns["key"][kept], columns["direction"][kept]
         if not self.schema.edge_type(name).directed:
             return keys
@@ -68,8 +91,13 @@ class AlteredModel(StoredCells):
     def save(self, folder: Path) -> None:
         """``folder`` holds the model; :func:`load_altered` gives back an equal one."""
         super().save(folder)
-        text = {"curves": {k: list(v) for k, v in self.told.curves.items()}, "notes": list(self.told.notes)}
+        text = {
+            "curves": {k: list(v) for k, v in self.told.curves.items()},
+            "notes": list(self.told.notes),
+            "named": self.named,
+        }
         (folder / TRAINING).write_text(json.dumps(text, allow_nan=False) + "\n", encoding="utf-8")
+        write_sensitive(self.hidden, folder)
 
 
 def load_altered(folder: Path, method: str, params: type[Parameters]) -> AlteredModel:
@@ -77,7 +105,11 @@ def load_altered(folder: Path, method: str, params: type[Parameters]) -> Altered
     stored = load_stored(folder, method, params)
     text = json.loads((folder / TRAINING).read_text(encoding="utf-8"))
     told = Training({k: tuple(v) for k, v in text["curves"].items()}, tuple(text["notes"]))
-    return AlteredModel(method, stored.schema, stored.nodes, stored.params, stored.cells, told)
+    hidden = stored_links(folder)
+    if hidden is None:
+        raise ValueError("a stored defence does not say what it hid")
+    parts = (stored.schema, stored.nodes, stored.params, stored.cells, told, hidden, bool(text["named"]))
+    return AlteredModel(method, *parts)
 
 
 def fit_altered(
@@ -89,6 +121,7 @@ def fit_altered(
     names = [each.name for each in taken]
     rng = noise_generator()
     sensitive = graph.sensitive_links()
+    named = sensitive is not None
     if sensitive is None:
         sensitive = drawn_share(raw, names, params.sensitive_share, rng)
     ticks = Ticks(progress, "alter")
@@ -108,7 +141,13 @@ def fit_altered(
         trainings[name] = found.training
     ticks.finish()
     counts = {kind: table.count for kind, table in raw.nodes.items()}
-    return AlteredModel(method.name, raw.schema, counts, params, cells, merged(trainings))
+    told, hidden = merged(trainings), hidden_of(sensitive, names)
+    return AlteredModel(method.name, raw.schema, counts, params, cells, told, hidden, named)
+
+
+def hidden_of(sensitive: SensitiveLinks, names: Sequence[str]) -> SensitiveLinks:
+    """The sensitive links of the relations that a defence takes: what it hid."""
+    return SensitiveLinks({k: v for k, v in sensitive.pairs.items() if k in names}, sensitive.list_id)
 
 
 def taken_apart(

@@ -1,8 +1,9 @@
 """The frame of defences: methods that publish an altered graph so that named links are hard to infer.
 
 They read the raw graph, so the guarantee is ``none``. The sensitive links come from the curator's list; where
-there is none, a share of every relation's links is drawn at random and treated as such, for evaluation. The
-sensitive links are taken out first, in both directions, and no method puts one back.
+there is none, a share of every relation's links is drawn at random and treated as such, for evaluation (the
+service lets that happen on datasets marked public only). The sensitive links are taken out first, in both
+directions, and no method puts one back.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ class DefenceParams(Parameters):
         gt=0,
         lt=1,
         description=(
-            "Share of each relation's links that is drawn at random and taken for sensitive, where the "
-            "dataset names no sensitive links; for evaluation."
+            "Share of each relation's links that is drawn at random and taken for sensitive, for evaluation: "
+            "on datasets marked public whose curators have named none."
         ),
     )
 
@@ -98,6 +99,7 @@ class Defence(ABC):
     accepts = GraphKinds(static=True, heterogeneous=True, attributed=True, directed=True)
     units = frozenset({Unit.EDGE})
     kinds = frozenset({GuaranteeKind.NONE})
+    hides_links: ClassVar[bool] = True
 
     @abstractmethod
     def altered(self, visible: Visible, params: Any, rng: Rng, progress: Progress) -> Altered:

@@ -78,7 +78,7 @@ def altered(
 ) -> Altered:
     """The weights as they are published, those of 0 left out."""
     weights = found.weights.cpu().numpy()
-    if params.rounding == "threshold":
+    if params.rounding == "threshold" and params.release == "graph":
         weights = (weights >= 0.5).astype(np.float32)
     kept = weights > 0
     return Altered(keys[kept], weights[kept], Training(curves, notes))

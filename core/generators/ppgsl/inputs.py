@@ -7,10 +7,10 @@ import pyarrow as pa
 import scipy.sparse as sp
 import torch
 
-from core.generators.ppgsl.sparse import Fixed
 from core.generators.ppgsl.surrogate import Features, Identity
 from core.graphs.graph import NodeTable
 from core.graphs.schema import AttributeKind, NodeType, Protection
+from core.learning.sparse import Sparse
 
 FEWEST_COLUMNS = 16
 """Fewer columns say less of a node than its links do: a row learned for each node serves better."""
@@ -42,7 +42,7 @@ def features_of(kind: NodeType, table: NodeTable, place: torch.device) -> tuple[
     joined = sp.csr_array(sp.hstack(blocks, format="csr"))
     if joined.nnz > SPARSE_BELOW * joined.shape[0] * joined.shape[1]:
         return torch.from_numpy(joined.toarray()).to(place, torch.float32), joined.shape[1]
-    return Fixed(joined, place), joined.shape[1]
+    return Sparse(joined, place), joined.shape[1]
 
 
 def _standardised(column: np.ndarray | pa.Array) -> np.ndarray:

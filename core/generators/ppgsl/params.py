@@ -103,3 +103,10 @@ class PpgslParams(DefenceParams):
             "in the paper: with its weight for probability, which several samples give away."
         ),
     )
+    release: Literal["graph", "weighted"] = Field(
+        default="graph",
+        description=(
+            "graph: pairs are published or not, as `rounding` says. weighted: every pair with a weight above "
+            "0, and the weight beside it in the column `weight`; `rounding` is then not looked at."
+        ),
+    )

@@ -63,7 +63,10 @@ CONTEXT: dict[str, Any] = {
 }
 CONFORMS_TO = "http://mlcommons.org/croissant/1.0"
 RAI_CONFORMS_TO = "http://mlcommons.org/croissant/RAI/1.0"
-TYPES = {"string": "sc:Text", "int32": "sc:Integer"}
+TYPES = {"string": "sc:Text", "int32": "sc:Integer", "float32": "sc:Float"}
+WEIGHT_COLUMN = {
+    "weight": ("float32", "Weight of the pair, above 0 and at most 1; null in a relation without.")
+}
 
 
 def croissant(public: PublicPart, context: Context) -> dict[str, Any]:
@@ -105,7 +108,8 @@ def croissant(public: PublicPart, context: Context) -> dict[str, Any]:
     if NODES in files:
         found["recordSet"].append(_records("nodes", NODES, NODE_COLUMNS, ("type", "id")))
     if {NODES, EDGES} <= files:
-        edges = _records("edges", EDGES, EDGE_COLUMNS)
+        weighted = public.parameters.get("release") == "weighted"
+        edges = _records("edges", EDGES, EDGE_COLUMNS | (WEIGHT_COLUMN if weighted else {}))
         for field in edges["field"][:2]:
             field["references"] = {"field": {"@id": "nodes/id"}}
         found["recordSet"].append(edges)

@@ -9,8 +9,8 @@ from core.reports.comparison import Comparison, EdgeTypeComparison, MetaPathShar
 from core.reports.evidence import Attack, CuratorPart, Task
 from core.reports.html import charts
 from core.reports.html.charts import Dot, Figure
-from core.reports.model import TrainingPart
 from core.reports.statistics import Drawing, EdgeTypeStatistics, MetricInfo, PublicStatistics
+from core.reports.training import TrainingPart
 
 # Metrics that are drawn over time, where a relation has them.
 OVER_TIME = ("edges", "largest_component", "transitivity")

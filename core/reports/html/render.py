@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from markupsafe import Markup
 
-from core.reports.base import Notice
+from core.reports.base import EXPOSED, Notice
 from core.reports.comparison import EdgeTypeComparison
 from core.reports.evidence import CuratorPart
 from core.reports.html import charts, figures, numbers, wording
 from core.reports.html.charts import Figure
 from core.reports.model import PublicPart, Report
 from core.reports.scores import Score
+from core.reports.sensitive import said_of
 from core.reports.statistics import EdgeTypeStatistics, MetricInfo
 
 if TYPE_CHECKING:
@@ -132,6 +133,7 @@ def _page(public: PublicPart, curator: CuratorPart | None, evaluation: Evaluatio
         "gauge": _gauge(public),
         "assurance": wording.ASSURANCE.get(public.guarantee.assurance, ""),
         "severe": severe,
+        "exposed": EXPOSED,
         "caveats": [*severe, *(notice for notice in public.caveats if notice not in severe)],
         "warnings": _grouped(curator.warnings) if curator is not None else [],
         "scores": _scores(public, curator),
@@ -141,6 +143,11 @@ def _page(public: PublicPart, curator: CuratorPart | None, evaluation: Evaluatio
         "drawings": figures.drawing_figures(public.statistics, comparison),
         "attack_figure": figures.attack_figure(curator.attacks.inference) if curator else None,
         "attacks": curator.attacks.inference[:MAX_ATTACKS] if curator else (),
+        "sensitive": curator.attacks.sensitive if curator else None,
+        "said_of": said_of,
+        "sensitive_figures": figures.training_figures(curator.attacks.sensitive.training)
+        if curator and curator.attacks.sensitive
+        else [],
         "task_figure": figures.task_figure(curator.tasks) if curator else None,
         "training_figures": figures.training_figures(public.training),
         "transcript": public.transcript.by_purpose[:MAX_TRANSCRIPT_ROWS],

@@ -23,6 +23,9 @@ EVERY_ROUTE = [
     ("POST", "/datasets/{dataset}/uploads"),
     ("POST", "/datasets/{dataset}/uploads/up_1/complete"),
     ("DELETE", "/datasets/{dataset}/uploads"),
+    ("PUT", "/datasets/{dataset}/sensitive-links"),
+    ("GET", "/datasets/{dataset}/sensitive-links"),
+    ("DELETE", "/datasets/{dataset}/sensitive-links"),
     ("DELETE", "/datasets/{dataset}"),
     ("GET", "/datasets/{dataset}/budget"),
     ("POST", "/datasets/{dataset}/budget/unblock"),
@@ -125,6 +128,11 @@ def test_a_revoked_key_opens_nothing(http: TestClient, tenant: Tenant):
         (Role.REQUESTER, "POST", "/datasets", REGISTER),
         (Role.REQUESTER, "PUT", "/datasets/ds_1/content", None),
         (Role.REQUESTER, "PUT", "/datasets/ds_1/schema", SCHEMA),
+        *(
+            (role, method, "/datasets/ds_1/sensitive-links", None)
+            for role in (Role.REQUESTER, Role.AUDITOR, Role.OPERATOR)
+            for method in ("PUT", "GET", "DELETE")
+        ),
         (Role.REQUESTER, "DELETE", "/datasets/ds_1", None),
         (Role.REQUESTER, "GET", "/datasets/ds_1/ledger", None),
         (Role.REQUESTER, "GET", "/datasets/ds_1/ledger/verify", None),

@@ -69,7 +69,7 @@ def test_a_list_costs_a_few_statements_however_long_it_is_and_reads_no_plans(
         job = queued_job(services, principal, dataset.id, f"k{number}")
         register_dataset(services, principal, NewDataset(name=f"d{number}", unit="edge", epsilon="1"))
     listed = statements(services, lambda: job_queries.list_jobs(services, principal))
-    assert len(listed) == 3
+    assert len(listed) == 4
     shown = statements(services, lambda: job_queries.get_job(services, principal, job.id))
     assert not any("jobs.plan," in statement for statement in (*listed, *shown))
     assert len(statements(services, lambda: dataset_queries.list_datasets(services, principal))) == 4

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import ppgsl_tables
 from benchmarks.ppgsl_data import again, case, random_graph
-from benchmarks.ppgsl_tables import ROWS, Cell, by_cell, released, run_missing, tables
+from benchmarks.ppgsl_tables import ROWS, Cell, by_cell, cells, released, run_missing, tables
 from benchmarks.results_file import read
 from core.evaluation.attacks.pairs import are_linked
 
@@ -45,6 +45,20 @@ def test_nothing_sensitive_is_given_out(label):
     assert published.edge_count > 0
     shadow = again(published, given, 1)
     assert shadow.whole.edge_count == published.edge_count
+
+
+def test_a_guarantee_for_all_links_is_given_all_links():
+    given = case(GRAPH, 2, left=False)
+    row = ROWS["edgerand, all links"]
+    assert row.whole
+    published, _ = released(given, row, 30)
+    assert are_linked(published, *ends(given, given.sensitive)).all()
+
+
+def test_one_draw_of_the_links_comes_after_the_other():
+    asked = Namespace(set=["cora"], only=["dice", "ppne"], value=[0.1], seeds=2, left=False)
+    found = [(cell.seed, cell.label) for cell in cells(asked, ROWS)]
+    assert found == [(0, "dice"), (0, "ppne"), (1, "dice"), (1, "ppne")]
 
 
 def test_a_call_makes_the_missing_cells_only(tmp_path, monkeypatch):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,7 +16,7 @@ from core.generators._shared.defence import Altered, Defence, Visible
 from core.generators.base import PublicFacts, no_progress
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import Attribute, AttributeKind, EdgeType, GraphSchema, NodeType, Protection
-from core.graphs.sensitive import SensitiveLinks, write_sensitive
+from core.graphs.sensitive import SensitiveLinks, stored_links, write_sensitive
 from core.graphs.store import write_graph
 from core.privacy.entropy import public_generator
 from core.privacy.meter import MemoryRecorder, Meter
@@ -155,8 +157,13 @@ def test_neither_a_release_nor_a_log_holds_the_list(name, tmp_path, capfd, caplo
     assert released
     hidden = {(f"n{a}", f"n{b}") for a, b in zip(u[:317].tolist(), v[:317].tolist(), strict=True)}
     assert not released & (hidden | {pair[::-1] for pair in hidden})
-    names = {path.name for path in out.rglob("*")}
-    assert "sensitive.parquet" not in names
+    (kept,) = out.rglob("sensitive*")  # for the curators' comparison; private, as the model around it
+    assert kept == out / "private" / "model" / "sensitive.parquet"
+    found = stored_links(kept.parent)
+    assert found is not None
+    assert [ends.tolist() for ends in found.of_relation("edge")] == [u[:317].tolist(), v[:317].tolist()]
+    public = json.loads((out / "release" / "public.json").read_bytes())
+    assert public["training"] is None  # losses and AUCs are functions of the list
     assert capfd.readouterr() == ("", "")
     assert not caplog.records
 

@@ -12,8 +12,16 @@ from core.generators._shared.plan import unprotected_plan
 from core.generators.base import PublicFacts
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
-from core.graphs.sensitive import FILE, SensitiveLinks, drawn_share, read_sensitive, write_sensitive
+from core.graphs.sensitive import (
+    FILE,
+    PADDED_BYTES,
+    SensitiveLinks,
+    drawn_share,
+    read_sensitive,
+    write_sensitive,
+)
 from core.graphs.store import read_graph, write_graph
+from core.privacy.entropy import public_generator
 from core.privacy.events import Pure
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.plan import Allotment, PrivacyPlan
@@ -162,3 +170,27 @@ def test_a_session_that_may_not_read_the_graph_may_not_read_the_list():
         session.unprotected("a test")
     with pytest.raises(UnmeteredFit):
         session.sensitive_links()
+
+
+def test_neither_the_length_nor_the_digest_of_a_file_tells_of_the_list(tmp_path):
+    count = 60_000
+    schema = GraphSchema(node_types=(NodeType(count=count),))
+    ring = np.arange(count - 1)
+    chain = Graph.build(schema, {}, {"edge": EdgeTable(ring, ring + 1)})
+    sizes, digests = [], []
+    for number, links in enumerate((0, 0, 1, 200, 5_000, 20_000, 59_999)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        chosen = public_generator(number).permutation(ring)[:links]
+        known = SensitiveLinks.of(chain, {"edge": (chosen, chosen + 1)}, f"sl_{number}" if number else None)
+        write_sensitive(known, folder)
+        found = read_sensitive(folder, chain)
+        assert found is not None
+        assert len(found.of_relation("edge")[0]) == links
+        assert found.list_id == known.list_id
+        content = (folder / FILE).read_bytes()
+        sizes.append(len(content))
+        digests.append(content)
+    assert sizes[:6] == [PADDED_BYTES] * 6
+    assert sizes[6] in (PADDED_BYTES, 2 * PADDED_BYTES, 4 * PADDED_BYTES)
+    assert digests[0] != digests[1]

@@ -11,10 +11,16 @@ from worker.tasks import task_name
 
 @pytest.mark.parametrize(
     ("topic", "queue"),
-    [(Topic.RUN, WORK), (Topic.INGEST, WORK), (Topic.EVALUATE, CHECKS), (Topic.AUDIT, CHECKS)],
+    [
+        (Topic.RUN, WORK),
+        (Topic.INGEST, WORK),
+        (Topic.LINKS, WORK),
+        (Topic.EVALUATE, CHECKS),
+        (Topic.AUDIT, CHECKS),
+    ],
 )
 def test_every_topic_has_its_queue(topic: Topic, queue: str):
-    assert set(Topic) == {Topic.RUN, Topic.INGEST, Topic.EVALUATE, Topic.AUDIT}
+    assert set(Topic) == {Topic.RUN, Topic.INGEST, Topic.LINKS, Topic.EVALUATE, Topic.AUDIT}
     assert app.amqp.router.route({}, task_name(topic))["queue"].name == queue
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-import scipy.sparse as sp
 import torch
 from torch.nn import functional
 
@@ -16,7 +15,7 @@ from core.generators.ppgsl import GENERATOR, fit, learner, search
 from core.generators.ppgsl.adam import Adam
 from core.generators.ppgsl.inputs import features_of
 from core.generators.ppgsl.params import FULL_NODES, PpgslParams, Target
-from core.generators.ppgsl.sparse import Fixed, Pattern
+from core.generators.ppgsl.sparse import Pattern
 from core.generators.ppgsl.surrogate import EMBEDDING, HIDDEN, Surrogate
 from core.graphs.graph import NodeTable
 from core.graphs.schema import Attribute, AttributeKind, GraphSchema, NodeType, Protection
@@ -80,17 +79,6 @@ def test_inner_products_of_pairs_and_their_gradient():
     wanted.backward(upstream)
     assert torch.allclose(found, wanted, atol=1e-6)
     assert torch.allclose(ours.grad, plain.grad, atol=1e-6)
-
-
-def test_fixed_features_and_their_gradient():
-    rng = np.random.default_rng(1)
-    matrix = sp.random_array((5, 7), density=0.4, format="csr", rng=rng).astype(np.float32)
-    weights, upstream = torch.randn(7, 3, requires_grad=True), torch.randn(5, 3)
-    found = Fixed(matrix, CPU) @ weights
-    found.backward(upstream)
-    dense = torch.from_numpy(matrix.toarray())
-    assert torch.allclose(found, dense @ weights, atol=1e-6)
-    assert torch.allclose(weights.grad, dense.T @ upstream, atol=1e-6)
 
 
 @pytest.mark.parametrize("encoder", ["gcn", "sage"])

@@ -1,0 +1,81 @@
+"""Commands about sensitive links."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from api.client.cli_datasets import DatasetId
+from api.client.console import (
+    ENDED_BADLY,
+    answered_in_json,
+    notes,
+    options_of,
+    out,
+    service,
+    show_findings,
+)
+from api.schemas.sensitive_links import SensitiveLinks
+
+
+def put_sensitive_links(
+    context: typer.Context,
+    dataset_id: DatasetId,
+    path: Annotated[Path, typer.Argument(help="The list.", exists=True, dir_okay=False)],
+    format: Annotated[str | None, typer.Option(help="Taken from the file's name when left out.")] = None,
+    option: Annotated[list[str] | None, typer.Option(help="name=value, as the format documents.")] = None,
+    wait: Annotated[bool, typer.Option(help="Wait until the list is checked.")] = True,
+) -> None:
+    """Name the links that are sensitive; a list that was there is replaced."""
+    with service(context) as graphveil:
+        found = graphveil.put_sensitive_links(dataset_id, path, format=format, options=options_of(option))
+        if wait:
+            with notes.status("checking"):
+                found = graphveil.wait_sensitive_links(dataset_id)
+    if not answered_in_json(context, found):
+        _show(found)
+    if found.upload is not None and found.upload.state == "rejected":
+        show_findings(found.upload.findings)
+        raise typer.Exit(ENDED_BADLY)
+
+
+def sensitive_links(context: typer.Context, dataset_id: DatasetId) -> None:
+    """Count the sensitive links."""
+    with service(context) as graphveil:
+        found = graphveil.sensitive_links(dataset_id)
+    if not answered_in_json(context, found):
+        _show(found)
+
+
+def delete_sensitive_links(
+    context: typer.Context,
+    dataset_id: DatasetId,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Withdraw the list of sensitive links."""
+    if not yes:
+        typer.confirm(f"Withdraw the sensitive links of {dataset_id}?", abort=True, err=True)
+    with service(context) as graphveil:
+        graphveil.delete_sensitive_links(dataset_id)
+    notes.print(f"No list of sensitive links of {dataset_id} is kept.", highlight=False)
+
+
+def install(app: typer.Typer) -> None:
+    """The commands are the app's."""
+    for command in (put_sensitive_links, sensitive_links, delete_sensitive_links):
+        app.command()(command)
+
+
+def _show(found: SensitiveLinks) -> None:
+    if found.in_use is None:
+        out.print("No list of sensitive links is in use for the current version.")
+    else:
+        out.print(f"{found.in_use.count} sensitive links of version {found.in_use.version}.", highlight=False)
+        for name, count in found.in_use.links.items():
+            out.print(f"  {name}: {count}", highlight=False)
+    if found.upload is not None:
+        out.print(f"The newest upload is {found.upload.state}.", highlight=False)
+        if found.upload.message:
+            out.print(found.upload.message, highlight=False, markup=False)

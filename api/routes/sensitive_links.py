@@ -1,0 +1,88 @@
+"""Which links of a dataset are sensitive: named, counted and withdrawn by its curators, shown to nobody."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Request
+
+from api import openapi, streaming
+from api.deps import CuratorDep, ServicesDep, format_options
+from api.schemas.sensitive_links import EXAMPLES, SensitiveLinks
+from core import errors
+from core.workflows.sensitive_links import delete_lists, get_lists, receive_list
+
+router = APIRouter(prefix="/datasets/{dataset_id}", tags=["datasets"])
+
+_NAMED = frozenset({"format"})
+
+
+@router.put(
+    "/sensitive-links",
+    status_code=202,
+    response_model=SensitiveLinks,
+    summary="Name the sensitive links",
+    responses={
+        202: {"content": {"application/json": {"examples": EXAMPLES}}},
+        **openapi.refusals(errors.NotFound, errors.DatasetNotReady, errors.NotAccepted),
+    },
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "description": "The list's bytes, as they are; gzip is recognised.",
+            "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+        }
+    },
+)
+async def put_sensitive_links(
+    services: ServicesDep,
+    principal: CuratorDep,
+    request: Request,
+    dataset_id: str,
+    format: Annotated[Literal["csv", "tsv", "parquet"], Query(description="Of the list.")] = "csv",
+) -> Any:
+    """The list is stored, encrypted, and is checked against the current version of the dataset.
+
+    Rows name links as the upload of the edges did: `source`, `target`, and `type` where there are several
+    relations. Every row must be a link. The list before it stays in use until this one is ready, and takes
+    its place for jobs that no worker has begun. Any further query parameter is an option of the format.
+    """
+    length = request.headers.get("content-length", "")
+    options = format_options(request, _NAMED)
+    return await streaming.feed(
+        request,
+        lambda chunks: receive_list(
+            services,
+            principal,
+            dataset_id,
+            format=format,
+            options=options,
+            chunks=chunks,
+            length=int(length) if length.isdigit() else None,
+        ),
+    )
+
+
+@router.get(
+    "/sensitive-links",
+    response_model=SensitiveLinks,
+    summary="Count the sensitive links",
+    responses={
+        200: {"content": {"application/json": {"examples": EXAMPLES}}},
+        **openapi.refusals(errors.NotFound),
+    },
+)
+def get_sensitive_links(services: ServicesDep, principal: CuratorDep, dataset_id: str) -> Any:
+    """How many there are of each relation, and what became of the newest upload. The links are not shown."""
+    return get_lists(services, principal, dataset_id)
+
+
+@router.delete(
+    "/sensitive-links",
+    status_code=204,
+    summary="Withdraw the sensitive links",
+    responses=openapi.refusals(errors.NotFound),
+)
+def delete_sensitive_links(services: ServicesDep, principal: CuratorDep, dataset_id: str) -> None:
+    """No list is kept. Jobs that no worker has begun and that need one then fail. Safe to repeat."""
+    delete_lists(services, principal, dataset_id)

@@ -1,0 +1,66 @@
+"""The only SQL on the lists of sensitive links. Loads and saves; decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from core.datasets.models import ListState, SensitiveList
+from core.db.base import ROW_LOCK
+
+
+def of_version(session: Session, version_id: str, *states: ListState) -> Sequence[SensitiveList]:
+    """The version's lists in any of the states, or all of them where none is named; newest first."""
+    query = select(SensitiveList).where(SensitiveList.version_id == version_id)
+    if states:
+        query = query.where(SensitiveList.state.in_(states))
+    return session.scalars(query.order_by(SensitiveList.id.desc())).all()
+
+
+def of_dataset(session: Session, dataset_id: str) -> Sequence[SensitiveList]:
+    """Every list of the dataset, newest first."""
+    query = select(SensitiveList).where(SensitiveList.dataset_id == dataset_id)
+    return session.scalars(query.order_by(SensitiveList.id.desc())).all()
+
+
+def in_use(session: Session, version_id: str) -> SensitiveList | None:
+    """The list that a job on the version would hide; None where none is ready."""
+    return next(iter(of_version(session, version_id, ListState.READY)), None)
+
+
+def delete(session: Session, rows: Sequence[SensitiveList]) -> list[str]:
+    """The rows are gone; the keys of the objects that nothing names any more."""
+    keys = [row.object_key for row in rows if row.object_key is not None]
+    for row in rows:
+        session.delete(row)
+    session.flush()
+    return keys
+
+
+def waiting(session: Session, limit: int) -> Sequence[str]:
+    """Lists that wait for a worker, oldest first."""
+    query = select(SensitiveList.id).where(SensitiveList.state == ListState.QUEUED)
+    return session.scalars(query.order_by(SensitiveList.id).limit(limit)).all()
+
+
+def lost(session: Session, limit: int) -> Sequence[str]:
+    """Lists whose check lost its worker, by PostgreSQL's clock."""
+    query = (
+        select(SensitiveList.id)
+        .where(SensitiveList.state == ListState.CHECKING, SensitiveList.lease_expires_at < func.now())
+        .order_by(SensitiveList.lease_expires_at)
+    )
+    return session.scalars(query.limit(limit)).all()
+
+
+def locked_lost(session: Session, list_id: str) -> SensitiveList | None:
+    """The list, locked, if its check has lost its worker; None otherwise."""
+    query = select(SensitiveList).where(
+        SensitiveList.id == list_id,
+        SensitiveList.state == ListState.CHECKING,
+        SensitiveList.lease_expires_at < func.now(),
+    )
+    found = session.scalars(query.with_for_update(**ROW_LOCK).execution_options(populate_existing=True))
+    return found.one_or_none()

@@ -1,0 +1,89 @@
+"""What a report says of attacks on the links that a defence hid. Curators only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from core.reports.base import Notice
+from core.reports.evidence import Interval, SensitiveAttack, SensitiveAttacks
+from core.reports.text import items, number, table
+
+NOTABLE = 0.55
+"""A figure whose interval lies above it is more than chance among so many attackers."""
+
+_KINDS: Mapping[bool, str] = MappingProxyType(
+    {
+        True: "No guarantee stands behind these figures: they are what these attackers found.",
+        False: "The links were drawn at random, for evaluation: nobody named them.",
+    }
+)
+
+
+def said_of(found: SensitiveAttacks) -> str:
+    """What was attacked, in a sentence."""
+    hidden = ", ".join(f"{count:,} of {name}" for name, count in found.hidden.items()) or "none"
+    worst = "no attack was run"
+    if found.figure is not None:
+        worst = f"the best of all attackers gets {found.figure:.3f} (0.5 is guessing)"
+    return f"Links that the release hides: {hidden}; {worst}. {_KINDS[found.list_id is not None]}"
+
+
+def found_out(found: SensitiveAttacks | None) -> Iterator[Notice]:
+    """Warnings where hidden links are found all the same, and where there was none to hide."""
+    if found is None:
+        return
+    if not found.hidden:
+        yield Notice(
+            code="nothing_hidden",
+            text="The list of sensitive links has none of the relations that the method takes: no link was "
+            "hidden, and the release is the original altered for nothing.",
+        )
+    by_relation: dict[str, list[str]] = {}
+    for attack in found.attacks:
+        if attack.auc is not None and max(attack.auc.low, 1 - attack.auc.high) > NOTABLE:
+            by_relation.setdefault(attack.edge_type, []).append(f"{attack.title} ({attack.figure:.3f})")
+    for relation, titles in by_relation.items():
+        yield Notice(
+            code="sensitive_links_found",
+            text="Beyond doubt, these attackers tell hidden links from pairs without one: "
+            f"{', '.join(titles)}. The figure is max(AUC, 1 - AUC).",
+            edge_type=relation,
+        )
+
+
+def section(found: SensitiveAttacks | None) -> list[str]:
+    """The Markdown of it; nothing for a method that hides no links."""
+    if found is None:
+        return []
+    run = [attack for attack in found.attacks if attack.not_run is None]
+    lines = ["## Attacks on the hidden links (curators only)", "", said_of(found), ""]
+    lines += table(
+        ("Attack", "On", "Hidden / other pairs", "max(AUC, 1 - AUC)", "AUC", "Advantage", "AUC before"),
+        (_row(attack) for attack in run),
+    )
+    if run:
+        lines += ["The worst first. In brackets: 95 % confidence intervals. Before: the same attack on the "]
+        lines[-1] += "original with the hidden links merely left out. What attackers know:"
+        lines += ["", *items(dict.fromkeys(f"{attack.title}: {attack.knowledge}" for attack in run))]
+    missing = [f"{each.title} on {each.edge_type}: {each.not_run}" for each in found.attacks if each.not_run]
+    lines += ["Not run:", "", *items(missing)] if missing else []
+    if found.training is not None and found.training.notes:
+        lines += ["How the defence was learned:", "", *items(found.training.notes)]
+    return lines
+
+
+def _row(attack: SensitiveAttack) -> tuple[object, ...]:
+    return (
+        attack.title,
+        attack.edge_type,
+        f"{attack.positives} / {attack.negatives}",
+        number(attack.figure),
+        _interval(attack.auc),
+        number(attack.advantage),
+        _interval(attack.before),
+    )
+
+
+def _interval(found: Interval | None) -> str:
+    return "–" if found is None else f"{found.value:.3f} ({found.low:.3f} to {found.high:.3f})"
