@@ -119,10 +119,13 @@ def timed_submit(scene: Scene, seconds: list[float]) -> None:
     seconds.append(time.monotonic() - began)
 
 
-def published(scene: Scene) -> int:
-    """How many jobs have been published."""
+def ended(scene: Scene) -> tuple[int, int]:
+    """How many jobs have been published, and how many ended otherwise."""
+    counted = """SELECT count(*) FILTER (WHERE state = 'published'),
+        count(*) FILTER (WHERE state IN ('failed', 'cancelled', 'rejected')) FROM jobs"""
     with scene.world.services.db.transaction() as session:
-        return int(session.execute(text("SELECT count(*) FROM jobs WHERE state = 'published'")).scalar_one())
+        done, failed = session.execute(text(counted)).one()
+    return int(done), int(failed)
 
 
 def told(name: str, seconds: list[float]) -> str:
@@ -151,20 +154,19 @@ def drain(scene: Scene, asked: argparse.Namespace) -> bool:
         timed_submit(scene, filling)
     samples, reader = Samples(), Reader(scene)
     reader.start()
-    before, began, ends = published(scene), time.monotonic(), time.monotonic() + asked.seconds
+    (before, failed), began = ended(scene), time.monotonic()
+    ends = began + asked.seconds
     every = max(1, (asked.jobs - asked.later) // max(1, asked.later))
     done = before
-    while done < asked.jobs and time.monotonic() < ends:
+    while done + failed < asked.jobs and time.monotonic() < ends:
         samples.take(scene.stack)
         while len(posting) < asked.later and len(posting) * every < done:
             timed_submit(scene, posting)
         time.sleep(SAMPLE_SECONDS)
-        done = published(scene)
+        done, failed = ended(scene)
     reader.stop()
     minutes = (time.monotonic() - began) / 60
-    states = scene.states()
-    failed = [job_id for job_id, state in states.items() if state in ("failed", "cancelled", "rejected")]
-    print(f"{done} of {asked.jobs} jobs published, {len(failed)} failed, on {asked.workers} workers")
+    print(f"{done} of {asked.jobs} jobs published, {failed} failed, on {asked.workers} workers")
     print(f"{done - before} of them within {minutes:.1f} min: {(done - before) / minutes:.1f} a minute")
     print("\n| request | answers | p50 ms | p99 ms | longest ms |\n|---|---:|---:|---:|---:|")
     print(told("`POST /jobs`, filling the queue", filling))
@@ -178,7 +180,7 @@ def drain(scene: Scene, asked: argparse.Namespace) -> bool:
         flaws.append("jobs or charges are missing")
     print("\n".join(flaws) or "every promise holds", counts)
     print(scene.stack.command("-m", "api.ledger", "verify"))
-    unfinished = len(scene.open_jobs) - done - len(failed)
+    unfinished = len(scene.open_jobs) - done - failed
     print(f"{unfinished} left" if unfinished else "the queue is empty")
     return not flaws and not failed and (not unfinished or time.monotonic() >= ends)
 

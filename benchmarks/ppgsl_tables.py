@@ -18,16 +18,15 @@ method draws is the operating system's.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from benchmarks.ppgsl_data import FOLDERS, Case, again, case, load
-from benchmarks.results_file import parser_of, read, run_or_print
+from benchmarks.results_file import Line, add, parser_of, read, run_or_print
 from core.evaluation.attacks import heuristics, scoring
 from core.evaluation.attacks.knowing import Informed, Shadow, privacy_figure
 from core.evaluation.attacks.learned import scorers
@@ -61,26 +60,34 @@ COLUMNS = {
 
 
 class Row(NamedTuple):
-    """A method, and the settings that trade privacy for utility. ``epsilon``: they are epsilons."""
+    """A method, and the settings that trade privacy for utility. ``epsilon``: they are epsilons.
+
+    A method that knows no list of sensitive links gets the graph without them, as in the paper; ``whole``: it
+    gets all links, the sensitive ones among them, and its guarantee covers them like any other.
+    """
 
     method: str
     knob: str
     values: tuple[float, ...]
     params: dict[str, Any] = {}  # noqa: RUF012
     epsilon: bool = False
+    whole: bool = False
 
 
 ROWS = {
     ORIGINAL: Row(ORIGINAL, "", (0,)),
-    "ppgsl": Row("ppgsl", "alpha", (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.5, 1.0)),
-    "ppgsl, k = 0": Row("ppgsl", "alpha", (0.05, 0.1, 0.25, 0.5), {"additions": 0.0}),
-    "random_rewire": Row("random_rewire", "share", (0.1, 0.3, 0.5, 0.7, 0.9)),
+    "ppgsl": Row("ppgsl", "alpha", (0.15, 0.25, 0.4, 0.7)),
+    "ppgsl, k = 0": Row("ppgsl", "alpha", (0.05, 0.25), {"additions": 0.0}),
+    "random_rewire": Row("random_rewire", "share", (0.3, 0.5, 0.7, 0.9)),
     "dice": Row("dice", "share", (0.1, 0.3, 0.5, 0.7)),
     "rwlp": Row("rwlp", "length", (1, 2, 5, 10)),
     "ppne": Row("ppne", "share", (0.1, 0.2, 0.4, 0.6)),
     "privgraph": Row("privgraph", "epsilon", (1, 4, 8), {}, True),
-    "edgerand": Row("edgerand", "epsilon", (4, 8, 10), {}, True),
-    "lapgraph": Row("lapgraph", "epsilon", (4, 8, 10), {}, True),
+    "dcsbm": Row("dcsbm", "epsilon", (1, 4, 8), {}, True),
+    "edgerand": Row("edgerand", "epsilon", (6, 8, 10), {}, True),
+    "lapgraph": Row("lapgraph", "epsilon", (6, 8, 10), {}, True),
+    "dcsbm, all links": Row("dcsbm", "epsilon", (4,), {}, True, True),
+    "edgerand, all links": Row("edgerand", "epsilon", (6, 8), {}, True, True),
 }
 
 
@@ -103,7 +110,7 @@ def released(given: Case, row: Row, value: float) -> tuple[UndirectedView, float
     nano = int(value * NANO) if row.epsilon else NANO
     delta = 0 if method.kinds <= {GuaranteeKind.PURE, GuaranteeKind.NONE} else DELTA_ATTO
     graph = given.given
-    if row.epsilon:  # a method that knows no sensitive links gets the graph without them
+    if row.epsilon and not row.whole:
         view = given.visible
         graph = Graph.build(graph.schema, graph.nodes, {"edge": EdgeTable(view.u, view.v)})
     plan = method.plan(params, PublicFacts(graph.schema, Unit.EDGE, None, nano, delta, ("edge",)))
@@ -118,27 +125,33 @@ def auc(scores: np.ndarray, targets: LinkTargets) -> float:
     return 100 * float(scoring.score(scores, targets.label)["auc"]["value"])
 
 
-def figures(given: Case, row: Row, value: float, thorough: bool) -> dict[str, Any]:
-    """All figures of one release, in percent."""
-    published, spent = released(given, row, value)
+def judged(given: Case, published: UndirectedView) -> dict[str, Any]:
+    """What one attacker finds in a release, and what is left to learn, in percent."""
     seed, features = given.seed, given.features
     rows = published.once(Autoencoder(seed, features))
     secret, tested = given.targets(given.sensitive), given.targets(given.tested)
-    visible = given.visible
-    common = np.intersect1d(_keys(published), _keys(visible)).size
-    found: dict[str, Any] = {
+    common = heuristics.proximity(published, secret.source, secret.target, "common")
+    return {
         "attack": auc(cosine(rows, secret.source, secret.target), secret),
-        "common_neighbours": auc(
-            heuristics.proximity(published, secret.source, secret.target, "common"), secret
-        ),
+        "common_neighbours": auc(common, secret),
         "links": auc(cosine(rows, tested.source, tested.target), tested),
         "nodes": 100 * classified(given, published),
+    }
+
+
+def figures(given: Case, row: Row, value: float, thorough: bool) -> dict[str, Any]:
+    """All figures of one release, in percent."""
+    published, spent = released(given, row, value)
+    visible = given.visible
+    same = np.intersect1d(_keys(published), _keys(visible)).size
+    found = judged(given, published) | {
         "published": published.edge_count,
-        "deleted": visible.edge_count - common,
-        "added": published.edge_count - common,
+        "deleted": visible.edge_count - same,
+        "added": published.edge_count - same,
         "cpu_s": spent,
     }
     if thorough:
+        seed, features, secret = given.seed, given.features, given.targets(given.sensitive)
         attackers: list[LinkScorer] = [
             each for each in heuristics.SCORERS if isinstance(each, heuristics.Proximity)
         ]
@@ -175,37 +188,34 @@ def _keys(view: UndirectedView) -> np.ndarray:
     return view.u * view.node_count + view.v
 
 
-def cells(asked: argparse.Namespace) -> Iterator[Cell]:
-    """Every cell that was asked for."""
+def cells(asked: argparse.Namespace, rows: Mapping[str, Row]) -> Iterator[Cell]:
+    """Every cell that was asked for, one draw of the links after the other."""
     for name in asked.set or FOLDERS:
-        for label in asked.only or ROWS:
-            for value in asked.value or ROWS[label].values:
-                for seed in range(asked.seeds):
+        for seed in range(asked.seeds):
+            for label in asked.only or rows:
+                for value in asked.value or rows[label].values:
                     yield Cell(name, "left" if asked.left else "held", label, value, seed)
 
 
-def by_cell(rows: list[dict[str, Any]]) -> dict[Cell, dict[str, Any]]:
+def by_cell(lines: list[Line]) -> dict[Cell, Line]:
     """The cells that are there, the last of each."""
-    return {Cell(*(row[name] for name in Cell._fields)): row for row in rows}
+    return {Cell(*(line[name] for name in Cell._fields)): line for line in lines if "label" in line}
 
 
-def run_missing(asked: argparse.Namespace) -> None:
+def run_missing(asked: argparse.Namespace, rows: Mapping[str, Row] = ROWS) -> None:
     """Every asked cell has a line; with ``--attacks all`` one that has all attacks."""
     graphs: dict[str, Graph] = {}
     there, thorough = by_cell(read(asked.results)), asked.attacks == "all"
-    for cell in cells(asked):
+    for cell in cells(asked, rows):
         if cell in there and ("attacks" in there[cell] or not thorough):
             continue
         if cell.set not in graphs:
             graphs[cell.set] = load(cell.set, asked.data)
         given = case(graphs[cell.set], cell.seed, cell.setting == "left")
-        row = cell._asdict() | figures(given, ROWS[cell.label], cell.value, thorough)
-        with asked.results.open("a") as file:
-            file.write(json.dumps(row) + "\n")
-        print(json.dumps(row), flush=True)
+        add(asked.results, cell._asdict() | figures(given, rows[cell.label], cell.value, thorough))
 
 
-def tables(lines: list[dict[str, Any]]) -> Iterator[str]:
+def tables(lines: list[Line], known: Mapping[str, Row] = ROWS) -> Iterator[str]:
     """Markdown, a table for each graph and setting: means over seeds, and their standard deviation."""
     grouped: dict[tuple[str, str], dict[tuple[str, float], list[dict]]] = defaultdict(
         lambda: defaultdict(list)
@@ -217,10 +227,10 @@ def tables(lines: list[dict[str, Any]]) -> Iterator[str]:
         yield f"| row | setting | seeds | {' | '.join(COLUMNS.values())} |"
         yield "|---" * (3 + len(COLUMNS)) + "|"
         for (label, value), each in sorted(
-            rows.items(), key=lambda item: (list(ROWS).index(item[0][0]), item[0][1])
+            rows.items(), key=lambda item: (list(known).index(item[0][0]), item[0][1])
         ):
             shown = [_shown(each, key) for key in COLUMNS]
-            knob = ROWS[label].knob
+            knob = known[label].knob
             at = f"{knob} {value:g}" if knob else ""
             yield f"| {label} | {at} | {len(each)} | {' | '.join(shown)} |"
 
