@@ -74,9 +74,9 @@ def _text(name: str, length: int, *, nullable: bool = False, primary_key: bool =
     return sa.Column(name, sa.String(length), nullable=nullable, primary_key=primary_key)
 
 
-def _reference(name: str, target: str, *, restrict: bool = False, **options: bool) -> sa.Column:
+def _reference(name: str, target: str, *, restrict: bool = False, primary_key: bool = False) -> sa.Column:
     key = sa.ForeignKey(f"{target}.id", ondelete="RESTRICT" if restrict else None)
-    return sa.Column(name, sa.String(64), key, nullable=False, **options)
+    return sa.Column(name, sa.String(64), key, nullable=False, primary_key=primary_key)
 
 
 def _json(name: str, *, nullable: bool = False) -> sa.Column:
@@ -178,22 +178,6 @@ def _dataset_content() -> None:
         _created_at(),
     )
     op.create_table(
-        "sensitive_lists",
-        _text("id", 64, primary_key=True),
-        _reference("dataset_id", "datasets", restrict=True, index=True),
-        _reference("version_id", "dataset_versions", restrict=True),
-        _text("state", 16),
-        _text("format", 32),
-        _json("options"),
-        _text("object_key", 256, nullable=True),
-        _json("counts", nullable=True),
-        _text("message", 512, nullable=True),
-        _json("findings", nullable=True),
-        _time("finished_at"),
-        _created_at(),
-        *_leased(),
-    )
-    op.create_table(
         "direct_uploads",
         _text("token", 64, primary_key=True),
         _text("dataset_id", 64),
@@ -212,7 +196,13 @@ def _jobs() -> None:
         "jobs",
         _text("id", 64, primary_key=True),
         _text("tenant", 64),
-        _reference("dataset_id", "datasets", restrict=True, index=True),
+        sa.Column(
+            "dataset_id",
+            sa.String(64),
+            sa.ForeignKey("datasets.id", ondelete="RESTRICT"),
+            nullable=False,
+            index=True,
+        ),
         _reference("version_id", "dataset_versions", restrict=True),
         _reference("account_id", "budget_accounts", restrict=True),
         _text("reservation_id", 64),
@@ -313,7 +303,13 @@ def _streams() -> None:
         "streams",
         _text("id", 64, primary_key=True),
         _text("tenant", 64),
-        _reference("dataset_id", "datasets", restrict=True, index=True),
+        sa.Column(
+            "dataset_id",
+            sa.String(64),
+            sa.ForeignKey("datasets.id", ondelete="RESTRICT"),
+            nullable=False,
+            index=True,
+        ),
         _reference("version_id", "dataset_versions", restrict=True),
         _reference("account_id", "budget_accounts", restrict=True),
         _text("method", 64),

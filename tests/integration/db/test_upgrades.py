@@ -3,58 +3,88 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from alembic import command
 from alembic.script import ScriptDirectory
-from sqlalchemy import text
+from sqlalchemy import inspect, text
 
 from core.db import migrate
 from core.db.session import Database
 from core.ledger import service as ledger
 from core.ledger.models import BudgetAccount
+from core.settings import Settings
 from tests.support.ledger import charge, give_back, open_account, reserve
 from tests.support.postgres import PostgresCluster
+from tests.support.world import open_world
 
 SCRIPTS = ScriptDirectory.from_config(migrate.configuration("postgresql://nowhere"))
+REVISION = "alembic_version"
 REVISIONS = [script.revision for script in SCRIPTS.walk_revisions("base", "heads")][::-1]
 
 
-def a_ledger(database: Database) -> dict[str, object]:
-    """Two accounts with a charge, a release and an open reservation; what is to be found again."""
+def a_ledger(settings: Settings) -> None:
+    """Two accounts with a charge, a release and an open reservation."""
+    database = Database(settings.database_url, pool_size=1)
     for domain in ("patients", "staff"):
         account = open_account(database, domain=domain)
         charge(database, reserve(database, account, {"epsilon": 100}))
         give_back(database, reserve(database, account, {"epsilon": 50}))
         reserve(database, account, {"epsilon": 25})
-    return seen(database)
+    database.dispose()
 
 
-def seen(database: Database) -> dict[str, object]:
-    """Every entry's hash and every balance, and that all of it holds together."""
+def a_service(settings: Settings) -> None:
+    """A published job, one that waits, a stream with a published step, an empty dataset, an audit."""
+    world = open_world(settings)
+    for piece in (world.job(), world.tick()):
+        assert world.work(piece)
+    world.job()
+    world.empty_dataset()
+    world.audit()
+    world.close()
+
+
+Rows = dict[str, list[dict[str, Any]]]
+
+
+def rows_of(url: str) -> Rows:
+    """Every row of every table, in an order of its own."""
+    database = Database(url, pool_size=1)
     with database.transaction() as session:
-        accounts = session.query(BudgetAccount).order_by(BudgetAccount.id).all()
+        accounts = session.query(BudgetAccount).all()
         assert all(ledger.verify(session, account.id).intact for account in accounts)
-        return {
-            "entries": session.execute(
-                text("SELECT account_id, sequence, encode(hash, 'hex') FROM ledger_entries ORDER BY 1, 2")
-            ).all(),
-            "balances": session.execute(
-                text("SELECT account_id, dimension, charged, reserved FROM budget_balances ORDER BY 1, 2")
-            ).all(),
-            "holds": session.execute(text("SELECT reservation_id FROM budget_holds ORDER BY 1")).all(),
+        tables = [name for name in inspect(session.connection()).get_table_names() if name != REVISION]
+        rows = {
+            name: session.scalars(text(f"SELECT to_jsonb(t) FROM {name} t ORDER BY to_jsonb(t)::text")).all()
+            for name in tables
         }
+    database.dispose()
+    return rows
 
 
-# What stands in a database of each revision before the newest; a revision without an entry fails the test.
-FILLED: dict[str, Callable[[Database], dict[str, object]]] = {"0000": a_ledger}
+def kept(before: list[dict[str, Any]], after: list[dict[str, Any]]) -> bool:
+    """Whether each row of ``before`` is there with every value it had; columns may have been added."""
+    found = [{name: row.get(name) for name in before[0]} for row in after] if before else []
+    return len(before) == len(after) and all(row in found for row in before)
+
+
+# What stands in a database of each revision before the newest, and the tables that it must fill.
+FILLED: dict[str, tuple[Callable[[Settings], None], frozenset[str]]] = {
+    "0000": (a_ledger, frozenset({"budget_accounts", "budget_balances", "budget_holds", "ledger_entries"})),
+    "0001": (
+        a_service,
+        frozenset({"datasets", "dataset_versions", "jobs", "job_events", "artifacts", "streams", "audits"}),
+    ),
+}
 
 
 @pytest.fixture
-def empty(postgres_cluster: PostgresCluster) -> Iterator[str]:
-    """The address of a database without a table."""
+def empty(settings: Settings, postgres_cluster: PostgresCluster) -> Iterator[Settings]:
+    """Settings that lead to a database without a table."""
     name = postgres_cluster.create(template="template0")
-    yield postgres_cluster.address(name)
+    yield settings.model_copy(update={"database_url": postgres_cluster.address(name)})
     postgres_cluster.drop(name)
 
 
@@ -64,21 +94,22 @@ def test_there_is_one_line_of_revisions():
 
 
 @pytest.mark.parametrize("revision", REVISIONS[:-1])
-def test_an_earlier_database_comes_to_the_newest_schema_with_all_it_holds(empty: str, revision: str):
-    migrate.upgrade(empty, revision)
-    database = Database(empty, pool_size=1)
-    before = FILLED[revision](database)
-    assert before["entries"]
-    migrate.upgrade(empty)
-    assert seen(database) == before
-    with database.transaction() as session:
-        assert session.scalar(text("SELECT version_num FROM alembic_version")) == REVISIONS[-1]
-    database.dispose()
+def test_an_earlier_database_comes_to_the_newest_schema_with_all_it_holds(empty: Settings, revision: str):
+    fill, filled = FILLED[revision]
+    migrate.upgrade(empty.database_url, revision)
+    fill(empty)
+    before = rows_of(empty.database_url)
+    assert {name for name, rows in before.items() if rows} >= filled
+    migrate.upgrade(empty.database_url)
+    after = rows_of(empty.database_url)
+    assert [name for name, rows in before.items() if not kept(rows, after[name])] == []
+    with Database(empty.database_url).engine.connect() as connection:
+        assert connection.scalar(text(f"SELECT version_num FROM {REVISION}")) == REVISIONS[-1]
 
 
 @pytest.mark.parametrize("revision", ["base", *REVISIONS[:-1]])
-def test_there_is_no_way_back(empty: str, revision: str):
-    migrate.upgrade(empty)
+def test_there_is_no_way_back(empty: Settings, revision: str):
+    migrate.upgrade(empty.database_url)
     with pytest.raises(RuntimeError, match="taken back"):
-        command.downgrade(migrate.configuration(empty), revision)
-    migrate.upgrade(empty)
+        command.downgrade(migrate.configuration(empty.database_url), revision)
+    migrate.upgrade(empty.database_url)
