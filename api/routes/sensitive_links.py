@@ -44,8 +44,9 @@ async def put_sensitive_links(
     """The list is stored, encrypted, and is checked against the current version of the dataset.
 
     Rows name links as the upload of the edges did: `source`, `target`, and `type` where there are several
-    relations. Every row must be a link. The list before it stays in use until this one is ready, and takes
-    its place for jobs that no worker has begun. Any further query parameter is an option of the format.
+    relations; in a collection `graph_id` first. Every row must be a link. The list before it stays in use
+    until this one is ready, which then takes its place for jobs that no worker has begun. Any further query
+    parameter is an option of the format.
     """
     length = request.headers.get("content-length", "")
     options = format_options(request, _NAMED)

@@ -109,11 +109,14 @@ def _padded(table: pa.Table, known: dict[str, str]) -> bytes:
         return sink.getvalue().to_pybytes()
 
     needed = len(written(SALT_DIGITS)) + ROOM
-    target = max(PADDED_BYTES, 1 << (needed - 1).bit_length())
-    digits = SALT_DIGITS + target - needed
-    # The length of a length is written too, which may take a byte more or less: looked at, and made up for.
-    digits += target - len(written(digits))
-    return written(digits)
+    size = max(PADDED_BYTES, 1 << (needed - 1).bit_length())
+    while True:
+        digits = SALT_DIGITS + size - needed
+        # The length of a length is written too, which may take a byte more or less: that is made up for.
+        content = written(digits + size - len(written(digits)))
+        if len(content) == size:
+            return content
+        size *= 2  # one digit made the file two bytes longer: it has no padding of this length
 
 
 def read_sensitive(folder: Path, graph: Graph) -> SensitiveLinks | None:

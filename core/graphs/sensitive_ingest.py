@@ -32,10 +32,9 @@ def checked_list(
     """The uploaded links as indices into ``graph``; repeats are merged. Its nodes' own names are expected.
 
     Columns: source, target, then type where there are several relations; in a collection graph_id, source and
-    target. A row that names no link of a
-    protected relation without time is a finding: nothing is dropped or mended. Without a row no link is
-    sensitive. Raises :class:`core.errors.IngestRejected` with findings, UnknownFormat, InvalidInput for
-    options. O(r log m) time for r rows.
+    target. A row that names no link of a protected relation without time is a finding: nothing is dropped or
+    mended. Without a row no link is sensitive. Raises :class:`core.errors.IngestRejected` with findings,
+    UnknownFormat, InvalidInput for options. O(r log m) time for r rows.
     """
     reader = _Reader(graph)
     size, counted = file.path.stat().st_size, 0

@@ -20,7 +20,7 @@ from core.datasets import repository as datasets
 from core.datasets import sensitive_repository as lists
 from core.datasets.models import ListState, SensitiveList
 from core.db import leases
-from core.errors import InvalidInput, LeaseLost, NotFound
+from core.errors import InvalidInput, LeaseLost, NotFound, StorageError
 from core.graphs.uploads import IngestLimits
 from core.logging import get_logger
 from core.outbox import service as outbox
@@ -124,11 +124,10 @@ def reject_check(
     services: Services, work: CheckWork, findings: Sequence[Mapping[str, Any]], message: str
 ) -> None:
     """The list is rejected; curators see why. Its bytes are deleted; the list in use stays. LeaseLost."""
+    kept = [dict(finding) for finding in findings[: services.settings.max_findings]]
     with _held(services, work) as (session, row):
-        row.state, row.object_key, row.message = ListState.REJECTED, None, message[:512]
-        row.findings = [dict(finding) for finding in findings[: services.settings.max_findings]]
-        _close(session, row)
-    discard(services, [work.object_key])
+        keys = _rejected(session, row, kept, message)
+    discard(services, keys)
     log.info("sensitive_links_rejected", dataset_id=work.dataset_id)
 
 
@@ -148,7 +147,6 @@ def recover_checks(services: Services) -> int:
         lost = lists.lost(session, settings.sweep_limit)
 
     def recover(list_id: str) -> None:
-        keys: list[str] = []
         with services.db.transaction() as session:
             row = lists.locked_lost(session, list_id)
             if row is None:
@@ -156,23 +154,34 @@ def recover_checks(services: Services) -> int:
             if row.attempt < settings.max_attempts:
                 _queue_again(session, row)
                 return
-            keys = [row.object_key] if row.object_key is not None else []
-            row.state, row.object_key, row.message = ListState.REJECTED, None, GAVE_UP
-            _close(session, row)
+            keys = _rejected(session, row, [], GAVE_UP)
         discard(services, keys)
 
     return each(lost, recover, subject=str)
 
 
 def fetch_list(services: Services, dataset_id: str, version_id: str, graph_folder: Path) -> bool:
-    """The version's list in use lies beside its graph; False where there is none. NotFound once erased."""
+    """The version's list in use lies beside its graph; False where there is none. NotFound once erased.
+
+    A list that is replaced or withdrawn while it is fetched is taken for what has come in its place.
+    """
+    object_key = _in_use(services, version_id)
+    while object_key is not None:
+        try:
+            _unsealed(services, dataset_id, object_key, graph_folder / CHECKED)
+            return True
+        except StorageError:
+            (graph_folder / CHECKED).unlink(missing_ok=True)
+            before, object_key = object_key, _in_use(services, version_id)
+            if object_key == before:
+                raise
+    return False
+
+
+def _in_use(services: Services, version_id: str) -> str | None:
     with services.db.transaction() as session:
         row = lists.in_use(session, version_id)
-        object_key = None if row is None else row.object_key
-    if object_key is None:
-        return False
-    _unsealed(services, dataset_id, object_key, graph_folder / CHECKED)
-    return True
+        return None if row is None else row.object_key
 
 
 def _unsealed(services: Services, dataset_id: str, object_key: str, path: Path) -> None:
@@ -205,6 +214,17 @@ def _delete_unless_named(services: Services, work: CheckWork, key: str) -> None:
         named = row is not None and row.object_key == key
     if not named:
         discard(services, [key])
+
+
+def _rejected(
+    session: Session, row: SensitiveList, findings: list[dict[str, Any]], message: str
+) -> list[str]:
+    """The list is rejected; the key of the object that nothing names any more."""
+    keys = [] if row.object_key is None else [row.object_key]
+    row.state, row.object_key = ListState.REJECTED, None
+    row.findings, row.message = findings, message[:512]
+    _close(session, row)
+    return keys
 
 
 def _close(session: Session, row: SensitiveList) -> None:

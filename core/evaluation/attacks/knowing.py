@@ -16,7 +16,6 @@ import numpy as np
 from core.evaluation.attacks.heuristics import proximity
 from core.evaluation.attacks.negatives import uniform
 from core.evaluation.attacks.pairs import Pairs, contains, pair_keys
-from core.evaluation.attacks.targets import LinkScorer
 from core.evaluation.learning.limits import unlearnable
 from core.evaluation.metric import Suite
 from core.evaluation.view import UndirectedView
@@ -32,41 +31,6 @@ ROUNDS, DEPTH, LEARNING_RATE = 100, 3, 0.1
 
 
 TURNED = "Knows of the defence, and takes what scores lowest for links."
-
-
-@dataclass(frozen=True)
-class Inverted:
-    """``of`` with its scores turned round: what it takes for the least likely links come first."""
-
-    of: LinkScorer
-
-    @property
-    def name(self) -> str:
-        return f"{self.of.name}_inverted"
-
-    @property
-    def title(self) -> str:
-        return f"{self.of.title}, inverted"
-
-    @property
-    def knowledge(self) -> str:
-        return f"{self.of.knowledge} {TURNED}"
-
-    @property
-    def suite(self) -> Suite:
-        return self.of.suite
-
-    @property
-    def max_targets(self) -> int:
-        return self.of.max_targets
-
-    def applies(self, view: UndirectedView) -> str | None:
-        return self.of.applies(view)
-
-    def score(
-        self, published: UndirectedView, source: np.ndarray, target: np.ndarray, seed: int
-    ) -> np.ndarray:
-        return -self.of.score(published, source, target, seed)
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ import numpy as np
 from core.evaluation.attacks import heuristics, scoring
 from core.evaluation.attacks.knowing import TURNED, Informed, Shadow, privacy_figure
 from core.evaluation.attacks.pairs import Pairs
-from core.evaluation.attacks.projection import protected_relations, static_view
+from core.evaluation.attacks.projection import MOST_OF_COLLECTION, static_view
 from core.evaluation.attacks.targets import LinkScorer, LinkTargets, draw_targets
 from core.evaluation.metric import Suite
 from core.evaluation.view import UndirectedView
@@ -52,12 +52,13 @@ def attacked_links(
 ) -> dict[str, Any]:
     """The fields of the report's SensitiveAttacks; curators only. Worst attack first, those not run last.
 
-    Nodes of both graphs are aligned by index. ``before``: the same attack on the original with the hidden
-    links taken out, had that been published. Progress counts attacks x relations under the stage
-    ``sensitive``. Time: as of the other attacks of the suite; in the full one five models and the informed
-    attacker's, each of them for the release and for the original.
+    Nodes of both graphs are aligned by index. Links of relations that were not released are not counted.
+    ``before``: the same attack on the original with the hidden links taken out, had that been published.
+    Progress counts attacks x relations under the stage ``sensitive``. Time: as of the other attacks of the
+    suite; in the full one five models and the informed attacker's, each of them for the release and for the
+    original.
     """
-    relations = [each for each in protected_relations(original, synthetic) if each.homogeneous]
+    relations = _relations(original, synthetic, hidden)
     attackers = {each.name: _attackers(original, each, suite, shadows) for each in relations}
     done, steps = 0, sum(len(each) for each in attackers.values())
     progress("sensitive", 0, steps)
@@ -73,10 +74,25 @@ def attacked_links(
     run = [row["auc"]["value"] for row in rows if row["auc"] is not None]
     return {
         "list_id": hidden.list_id,
-        "hidden": {name: len(source) for name, (source, _) in hidden.pairs.items()},
+        "hidden": {
+            name: len(source) for name, (source, _) in hidden.pairs.items() if name in synthetic.edges
+        },
         "figure": privacy_figure(run) if run else None,
         "attacks": rows,
     }
+
+
+def _relations(original: Graph, synthetic: Graph, hidden: SensitiveLinks) -> list[EdgeType]:
+    """The released relations that defences take; of a collection those that hide most, then the largest."""
+    found = [
+        each
+        for each in original.schema.edge_types
+        if each.name in synthetic.edges and each.homogeneous and not each.public
+    ]
+    if original.schema.collection is None:
+        return found
+    found.sort(key=lambda t: (-len(hidden.of_relation(t.name)[0]), -original.nodes[t.source].count))
+    return found[:MOST_OF_COLLECTION]
 
 
 def _attackers(

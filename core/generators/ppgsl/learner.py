@@ -59,7 +59,7 @@ def learn(
     good. One weight a pair keeps the matrix symmetric (Eq. 6): both halves would move alike. The surrogate
     starts from fresh weights every ``interval`` steps. O(steps * (pairs + non-zeros of the features)).
     """
-    if not len(start) or not problem.sensitive.shape[1]:  # nothing to change, or nothing to hide
+    if not len(start):  # no pair to weigh; an empty list takes every step, or its time would tell of it
         tick(steps)
         return Learned(start, [0.0] * steps, [0.0] * steps)
     raw = start.clone().requires_grad_(True)

@@ -92,11 +92,11 @@ def _later(tick: Callable[[int], None], before: int, done: int) -> None:
 
 def measured(problem: Problem, params: PpgslParams, weights: torch.Tensor, want: Asked) -> float:
     """AUC of an attacker trained from fresh weights on one rounding; 1/2 where nothing is asked."""
-    if not len(want.pairs) or not len(want.none):
-        return 0.5
     rounded = (weights >= 0.5).float() if params.rounding == "threshold" else torch.bernoulli(weights)
     model = Surrogate(problem.inputs, params).to(weights.device)
     train(model, problem.pattern, rounded, problem.features, params.surrogate_steps)
+    if not len(want.pairs) or not len(want.none):
+        return 0.5
     with torch.no_grad():
         rows = model.embed(model.smoothed(problem.pattern, rounded), problem.features @ model.first)
         yes, no = (

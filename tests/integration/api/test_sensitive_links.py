@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 
 from core.datasets.models import SensitiveList
-from core.errors import IngestRejected
+from core.errors import DatasetNotReady, IngestRejected, LeaseLost
+from core.graphs.sensitive import SensitiveLinks, write_sensitive
 from core.graphs.sensitive_ingest import write_checked
 from core.graphs.uploads import UploadedFile
 from core.identity.models import Role
+from core.identity.service import Principal
 from core.jobs.models import Artifact, ArtifactRole
 from core.outbox.models import Topic
+from core.storage.store import ObjectStore
 from core.workflows import recover
 from core.workflows import sensitive_checks as checks
 from core.workflows.context import Services
+from core.workflows.sensitive_links import SensitiveLinksView, receive_list
 from core.workflows.upload import discard
 from tests.integration.api.conftest import EDGES, Tenant
 from worker.process import WorkerProcess
@@ -192,6 +196,70 @@ def test_a_dataset_without_a_ready_version_takes_no_list(keeper: Tenant):
     assert told(keeper, dataset_id)["in_use"] is None
 
 
+def while_it_arrives(tenant: Tenant, dataset_id: str, step: Callable[[], Any]) -> SensitiveLinksView:
+    """A list is received, and ``step`` comes between two of its pieces."""
+
+    def chunks() -> Iterator[bytes]:
+        yield LIST.encode()
+        step()
+        yield b"3,22\n"
+
+    curator = Principal(tenant.name, "key_1", "k", frozenset({Role.CURATOR}))
+    return receive_list(
+        tenant.services, curator, dataset_id, format="csv", options={}, chunks=chunks(), length=None
+    )
+
+
+def test_nothing_is_kept_of_a_list_whose_dataset_is_archived_while_it_arrives(keeper: Tenant, own: str):
+    with pytest.raises(DatasetNotReady):
+        while_it_arrives(keeper, own, lambda: keeper.call("DELETE", f"/datasets/{own}").raise_for_status())
+    assert objects(keeper, own) == []
+
+
+def test_a_list_is_checked_against_the_version_that_is_current_once_it_has_arrived(keeper: Tenant, own: str):
+    def renewed() -> None:
+        keeper.work(Topic.INGEST, keeper.upload(own, EDGES + "3,22\n0,30\n").json()["id"])
+
+    found = while_it_arrives(keeper, own, renewed).upload
+    assert found is not None
+    assert found.version == 2
+    keeper.work(Topic.LINKS, found.id)
+    assert told(keeper, own)["in_use"]["count"] == 4
+
+
+@pytest.mark.parametrize("again", [True, False], ids=["replaced", "withdrawn"])
+def test_a_check_whose_list_is_gone_changes_nothing_and_leaves_nothing(
+    keeper: Tenant, dataset_id: str, again: bool
+):
+    work = checks.begin_check(keeper.services, put(keeper, dataset_id).json()["upload"]["id"], "worker-1")
+    assert work is not None
+    folder = keeper.services.settings.work_folder / secrets.token_hex(8)
+    (folder / checks.OUT).mkdir(parents=True, mode=0o700)
+    checks.lay_out(keeper.services, work, folder)
+    write_sensitive(SensitiveLinks({}, work.list_id), folder / checks.OUT)
+    if again:
+        put(keeper, dataset_id, OTHER)
+    else:
+        keeper.call("DELETE", address(dataset_id))
+    for step in (
+        lambda: checks.heartbeat_check(keeper.services, work),
+        lambda: checks.finish_check(keeper.services, work, folder, {"mail": 3}),
+        lambda: checks.reject_check(keeper.services, work, [], "wrong"),
+        lambda: checks.fail_check(keeper.services, work),
+    ):
+        with pytest.raises(LeaseLost):
+            step()
+    assert told(keeper, dataset_id)["in_use"] is None
+    assert len(objects(keeper, dataset_id)) == again
+
+
+def test_a_dataset_whose_relations_all_carry_time_takes_no_list(keeper: Tenant):
+    dataset_id = keeper.streamable()
+    answer = put(keeper, dataset_id, "source,target\n")
+    assert (answer.status_code, answer.json()["type"]) == (422, "/problems/not-accepted")
+    assert objects(keeper, dataset_id) == []
+
+
 def test_a_worker_that_died_is_followed_by_another(keeper: Tenant, dataset_id: str):
     list_id = put(keeper, dataset_id).json()["upload"]["id"]
     with keeper.services.db.transaction() as session:
@@ -253,6 +321,46 @@ def test_a_job_that_waits_hides_the_newest_list(keeper: Tenant, dataset_id: str)
     assert hidden(keeper, dataset_id, job_id) == (newest, {"mail": [(3, 22)]})
     named(keeper, dataset_id)  # the release keeps the list that it hid
     assert hidden(keeper, dataset_id, job_id) == (newest, {"mail": [(3, 22)]})
+
+
+def while_fetched(
+    tenant: Tenant, job_id: str, monkeypatch: pytest.MonkeyPatch, step: Callable[[], Any]
+) -> Any:
+    """The job after a worker took it up, where ``step`` came between its look at the list and the bytes."""
+    read = ObjectStore.get
+
+    def get(store: ObjectStore, key: str) -> Iterator[bytes]:
+        if "/list-" in key:
+            monkeypatch.setattr(ObjectStore, "get", read)
+            step()
+        return read(store, key)
+
+    monkeypatch.setattr(ObjectStore, "get", get)
+    tenant.work(Topic.RUN, job_id)
+    return tenant.call("GET", f"/jobs/{job_id}").json()
+
+
+def test_a_list_that_is_replaced_while_a_worker_fetches_it_costs_no_attempt(
+    keeper: Tenant, dataset_id: str, monkeypatch: pytest.MonkeyPatch
+):
+    named(keeper, dataset_id)
+    job_id = keeper.submit(dataset_id, method="random_rewire", suite="quick").json()["id"]
+    job = while_fetched(keeper, job_id, monkeypatch, lambda: named(keeper, dataset_id, OTHER))
+    assert (job["state"], job["attempt"]) == ("published", 1)
+    assert hidden(keeper, dataset_id, job_id)[1] == {"mail": [(3, 22)]}
+
+
+@pytest.mark.parametrize(("public", "state"), [(False, "failed"), (True, "published")])
+def test_a_list_that_is_withdrawn_while_a_worker_fetches_it_is_as_if_it_had_gone_before(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, public: bool, state: str
+):
+    dataset_id = tenant.ready(policy=NONE_ALLOWED, public=public)
+    named(tenant, dataset_id)
+    job_id = tenant.submit(dataset_id, method="random_rewire", suite="quick").json()["id"]
+    job = while_fetched(
+        tenant, job_id, monkeypatch, lambda: tenant.call("DELETE", address(dataset_id)).raise_for_status()
+    )
+    assert (job["state"], job["reason"]) == (state, None if public else "links_not_named")
 
 
 def test_a_job_that_waits_for_links_that_were_withdrawn_fails_and_costs_nothing(tenant: Tenant):

@@ -7,7 +7,7 @@ import pytest
 
 from core.evaluation.attacks import scoring
 from core.evaluation.attacks.heuristics import Proximity
-from core.evaluation.attacks.knowing import Informed, Inverted, Shadow, privacy_figure, shadow_pairs
+from core.evaluation.attacks.knowing import Informed, Shadow, privacy_figure, shadow_pairs
 from core.evaluation.attacks.targets import LinkTargets, draw_targets
 from core.evaluation.learning.gcn import Features
 from core.evaluation.metric import Suite
@@ -37,16 +37,6 @@ def auc(scorer, published: UndirectedView, targets: LinkTargets) -> float:
     scores = scorer.score(published, targets.source, targets.target, 3)
     assert scores.dtype == np.float64
     return scoring.score(scores, targets.label)["auc"]["value"]
-
-
-def test_turning_scores_round_turns_the_area_round():
-    shadow, targets = defended(1)
-    inverted = Inverted(COMMON)
-    assert auc(inverted, shadow.released, targets) == pytest.approx(1 - auc(COMMON, shadow.released, targets))
-    assert (inverted.name, inverted.suite) == ("common_inverted", Suite.QUICK)
-    assert inverted.max_targets == COMMON.max_targets
-    assert "lowest" in inverted.knowledge
-    assert inverted.applies(shadow.released) is None
 
 
 def test_who_has_seen_the_defence_finds_what_it_hides():

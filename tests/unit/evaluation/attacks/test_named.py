@@ -7,6 +7,7 @@ import pytest
 
 from core.evaluation.attacks import learned
 from core.evaluation.attacks.named import FEWEST_HIDDEN, DefenceShadow, attacked_links
+from core.evaluation.attacks.projection import MOST_OF_COLLECTION
 from core.evaluation.metric import Suite
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
@@ -128,3 +129,32 @@ def test_too_few_hidden_links_say_little_and_none_say_nothing():
         assert found.figure is None
         assert all(attack.not_run and attack.auc is None for attack in found.attacks)
     assert attacked(original, Suite.QUICK, few, original).list_id == "sl_1"
+
+
+def test_of_a_collection_the_graphs_that_hide_most_are_attacked():
+    most, size = MOST_OF_COLLECTION, 12
+    graphs = [{"id": str(i), "nodes": 4 * size if i < most else size} for i in range(most + 4)]
+    schema = GraphSchema.model_validate({"collection": {"graphs": graphs}})
+    u, v = (ends[::2] for ends in np.triu_indices(size, 1))
+    original = Graph.build(schema, {}, {each.name: EdgeTable(u, v) for each in schema.edge_types})
+    small, last = f"graph-{most + 1}", f"graph-{most + 3}"
+    hidden = SensitiveLinks.of(original, {small: (u[:9], v[:9]), last: (u[:6], v[:6])})
+    found = attacked(original, Suite.QUICK, hidden, original)
+    assert {attack.edge_type for attack in found.attacks if attack.not_run is None} == {small, last}
+    assert len({attack.edge_type for attack in found.attacks}) == most
+    assert found.figure is not None
+
+
+def test_links_of_a_relation_that_is_not_released_are_not_among_the_hidden():
+    relations = (EdgeType(name="mail"), EdgeType(name="calls"))
+    u, v = np.triu_indices(9, 1)
+    graphs = [
+        Graph.build(
+            GraphSchema(node_types=(NodeType(count=9),), edge_types=known),
+            {},
+            {each.name: EdgeTable(u, v) for each in known},
+        )
+        for known in (relations, relations[:1])
+    ]
+    hidden = SensitiveLinks.of(graphs[0], dict.fromkeys(("mail", "calls"), (u[:7], v[:7])))
+    assert attacked(graphs[1], Suite.QUICK, hidden, graphs[0]).hidden == {"mail": 7}

@@ -167,6 +167,17 @@ def test_the_surrogate_starts_anew_under_sitp_only(monkeypatch, protocol, traine
     assert len(made) == trained
 
 
+def test_an_empty_list_takes_every_step_and_changes_nothing(monkeypatch):
+    """Else the time that a job takes would tell that nothing was named."""
+    steps = []
+    monkeypatch.setattr(fit, "_tick", lambda *step: steps.append(step[-1]))
+    given = visible(slice(0))
+    assert not len(given.sensitive)
+    found = learned(given)
+    assert steps == list(range(1, QUICK.steps + 1))
+    assert np.array_equal(found.keys, given.links)
+
+
 def test_threshold_rounding_is_settled_at_fit_and_bernoulli_is_not():
     assert set(learned(visible(), rounding="threshold", alpha=0.1).weights) == {1.0}
     drawn = learned(visible(), rounding="bernoulli", alpha=0.1).weights
