@@ -15,11 +15,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from api import problems, traces
 from api.limits import Standing
 from api.metrics import METHODS, HttpMetrics
+from api.streaming import announced_bytes
 from core import errors, ids
 
 REQUEST_ID = "X-Request-ID"
 _ACCEPTED_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
-_LENGTH = re.compile(r"[0-9]{1,18}")
 _DISCONNECTED_STATUS = 499  # the log's word for a caller who left before the answer
 
 log = structlog.get_logger(component="api.access")
@@ -136,9 +136,9 @@ class BodyLimit:
         await self.app(scope, _replay(body, receive), send)
 
     async def _whole(self, headers: Headers, receive: Receive, limit: int) -> bytes:
-        declared = headers.get("content-length", "0")
+        announced = announced_bytes(headers)
         body = None
-        if not _LENGTH.fullmatch(declared) or int(declared) <= limit:
+        if announced is None or announced <= limit:
             try:
                 async with asyncio.timeout(self.seconds):
                     body = await _read(receive, limit)

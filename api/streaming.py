@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TypeVar
 
 from anyio import CapacityLimiter, from_thread, to_thread
+from starlette.datastructures import Headers
 from starlette.requests import Request
 
 Result = TypeVar("Result")
 
 HOP_BYTES = 2**20  # gathered before each hop into the thread, so that small network reads stay cheap
+_LENGTH = re.compile(r"[0-9]{1,18}")
 MAX_UPLOADS = 8  # at a time in one process; further ones wait, so that other routes keep their threads
 
 
@@ -27,6 +30,12 @@ async def feed(request: Request, consume: Callable[[Iterator[bytes]], Result]) -
             yield piece
 
     return await to_thread.run_sync(lambda: consume(chunks()), limiter=request.app.state.upload_slots)
+
+
+def announced_bytes(headers: Headers) -> int | None:
+    """The length that the caller announced; None where there is none, or no number that a file can have."""
+    length = headers.get("content-length", "")
+    return int(length) if _LENGTH.fullmatch(length) else None
 
 
 def upload_slots() -> CapacityLimiter:

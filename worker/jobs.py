@@ -10,7 +10,15 @@ from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from core.errors import AccountExposed, InvalidInput, LeaseLost, NotFound, PrivacyViolation, StorageError
+from core.errors import (
+    AccountExposed,
+    InvalidInput,
+    LeaseLost,
+    NotFound,
+    PrivacyViolation,
+    StorageError,
+    UnknownMethod,
+)
 from core.failpoints import reach
 from core.generators import registry
 from core.generators.base import LinkHidingGenerator
@@ -125,7 +133,11 @@ class _Attempt:
     def _links_there(self, graph: Path) -> bool:
         """The sensitive links that a method is to hide lie beside the graph; False where they are gone."""
         work = self._work
-        if not isinstance(registry.get(work.release["method"]), LinkHidingGenerator):
+        try:
+            method = registry.get(work.release["method"])
+        except UnknownMethod:
+            return True  # of another version of the service: the child refuses it, and the job ends
+        if not isinstance(method, LinkHidingGenerator):
             return True
         if fetch_list(self._services, work.dataset_id, work.version_id, graph):
             return True

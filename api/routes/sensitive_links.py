@@ -48,7 +48,6 @@ async def put_sensitive_links(
     until this one is ready, which then takes its place for jobs that no worker has begun. Any further query
     parameter is an option of the format.
     """
-    length = request.headers.get("content-length", "")
     options = format_options(request, _NAMED)
     return await streaming.feed(
         request,
@@ -59,7 +58,7 @@ async def put_sensitive_links(
             format=format,
             options=options,
             chunks=chunks,
-            length=int(length) if length.isdigit() else None,
+            length=streaming.announced_bytes(request.headers),
         ),
     )
 

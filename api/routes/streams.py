@@ -222,7 +222,6 @@ async def push(
     Rows have `source,target[,type][,time]`; all must lie in the step. Steps come in order; the same step with
     the same bytes is answered with what stands. Any further query parameter is an option of the format.
     """
-    length = request.headers.get("content-length", "")
     options = format_options(request, _NAMED)
     found, replayed = await streaming.feed(
         request,
@@ -235,7 +234,7 @@ async def push(
             format=format,
             options=options,
             chunks=chunks,
-            length=int(length) if length.isdigit() else None,
+            length=streaming.announced_bytes(request.headers),
         ),
     )
     response.headers["Location"] = f"{request.url.path.rstrip('/')}/{found.step}"

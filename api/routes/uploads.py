@@ -69,7 +69,6 @@ async def put_content(
     Any further query parameter is an option of the format, such as `delimiter=;`. One that is repeated is a
     list, such as `columns=source&columns=target`. Sending a part again replaces it.
     """
-    length = request.headers.get("content-length", "")
     options = format_options(request, _NAMED)
     return await streaming.feed(
         request,
@@ -81,7 +80,7 @@ async def put_content(
             format=format,
             options=options,
             chunks=chunks,
-            length=int(length) if length.isdigit() else None,
+            length=streaming.announced_bytes(request.headers),
         ),
     )
 

@@ -140,7 +140,8 @@ def _batch(
             position, line = end, line + part.count(b"\n")
 
     table = _columns(request, options, layout, body)
-    return Batch(table, carefully, done, parts if len(body) > 2 * _PART_BYTES else None)
+    divides = 0 < body.find(b"\n", _PART_BYTES) + 1 < len(body)  # one long line is no parts but itself
+    return Batch(table, carefully, done, parts if divides else None)
 
 
 def _columns(

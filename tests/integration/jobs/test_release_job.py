@@ -10,6 +10,7 @@ import pytest
 from core.errors import JobNotFinished, NotFound
 from core.identity.models import Role
 from core.identity.service import Principal
+from core.jobs.models import Job
 from core.ledger import service as ledger
 from core.outbox.models import Topic
 from core.workflows import bundles, job_queries
@@ -35,6 +36,20 @@ def test_a_transcript_that_cannot_be_checked_costs_the_job_its_budget(
     row = job_row(services, job.id)
     assert (row.state, row.reason) == ("failed", "privacy_violation")
     assert spent(services, job) == ("1", "0")
+
+
+def test_a_job_of_a_method_that_this_worker_lacks_fails_and_costs_nothing(
+    services: Services, principal: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = queued_job(services, principal, ready_dataset(services, principal).id)
+    with services.db.transaction() as session:
+        row = session.get_one(Job, job.id)
+        row.spec = row.spec | {"release": row.spec["release"] | {"method": "of_next_year"}}
+    process = open_process(services.settings)
+    for _ in range(services.settings.max_attempts):
+        take(process, Topic.RUN, job.id, never)
+    assert job_row(services, job.id).state == "failed"
+    assert spent(services, job) == ("0", "0")
 
 
 def test_a_job_is_published_charged_once_evaluated_and_served(

@@ -168,6 +168,12 @@ def test_broken_files_are_refused(bench: Bench, content: bytes | str, line: int 
     assert says in findings[0]["message"]
 
 
+def test_a_line_longer_than_what_is_read_slowly_at_a_time_is_named(bench: Bench) -> None:
+    limits = IngestLimits(max_line_bytes=2**12)
+    findings = bench.findings("source,target\na,b\n" + "a," + "b" * 2**22, LISTED, "id\na\nb\n", limits)
+    assert (findings[0]["line"], "exceeds" in findings[0]["message"]) == (3, True)
+
+
 def test_header_is_declared_not_guessed(bench: Bench) -> None:
     nodes = "id\nsource\ntarget\na\n"
     graph, _ = bench.ingest("source,target\na,source\n", LISTED, nodes, header="false")
