@@ -121,6 +121,8 @@ class Kinds:
     def unknown(self, value: object) -> str:
         """What is wrong with a value that is none of them, and how to mend it."""
         if self.column == GRAPH_ID:
+            if value is None or value == "":
+                return "the graph_id is empty; name one of the collection's graphs or remove the line"
             return f"the graph {shown(value)} is not declared; add it to the collection's graphs or mend it"
         known = ", ".join(self.values.to_pylist())
         return f"the {self.thing} type {shown(value)} is not declared; use {known}"

@@ -181,6 +181,8 @@ class Collection(_Frozen):
 
     Which graphs there are and how many nodes each has is public by declaration, never counted from the
     edges. An edge lies in one graph, so that under unit ``edge`` each may spend all of a release's epsilon.
+    What that protects is one edge of one graph: a tie that is listed in k graphs (ego networks of one
+    population, one network at k times) is k edges, and is protected at k times epsilon.
     """
 
     graphs: Annotated[tuple[CollectionGraph, ...], Field(min_length=1, max_length=MAX_TYPES)]

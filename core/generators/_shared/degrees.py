@@ -73,14 +73,16 @@ def fitted_degrees(
     :func:`degree_law`. With next to no noise they come back as they are. O(n log n + n * grid), memory O(n).
     """
     scale, nodes = 2e9 / nano_epsilon, len(noisy)
+    if not nodes:
+        return np.empty(0)
     law = degree_law(noisy, scale, mean, shapes)
     means = posterior_means(noisy, scale, law, evidence)
     order = np.lexsort((rng.random(nodes), means))
     degrees = np.empty(nodes)
     degrees[order] = law.quantiles(nodes)
     # Noise goes farther than this with probability e^-3 for any of the nodes together.
-    reach = scale * (math.log(max(nodes, 1)) + 3)
-    return np.clip(np.rint(np.clip(degrees, noisy - reach, noisy + reach)), 0, max(nodes - 1, 0))
+    reach = scale * (math.log(nodes) + 3)
+    return np.clip(np.rint(np.clip(degrees, noisy - reach, noisy + reach)), 0, nodes - 1)
 
 
 def degree_law(

@@ -161,8 +161,33 @@ def test_faults_name_line_and_column(tmp_path: Path):
         (3, 1, "the graph '9' is not declared; add it to the collection's graphs or mend it"),
         (4, 2, f"the source '3' is no integer in 0..2, the declared nodes of 'graph-7'{mend}"),
         (5, 3, f"the target '9' is no integer in 0..3, the declared nodes of 'graph-x-1'{mend}"),
-        (6, 1, "the graph '' is not declared; add it to the collection's graphs or mend it"),
+        (6, 1, "the graph_id is empty; name one of the collection's graphs or remove the line"),
     ]
+
+
+def test_a_row_of_no_graph_is_told_in_tables_too(tmp_path: Path):
+    table = pa.table({"graph_id": pa.array(["7", None]), "source": [0, 1], "target": [1, 2]})
+    pq.write_table(table, tmp_path / "p")
+    (found,) = findings(tmp_path, (tmp_path / "p").read_bytes(), form="parquet")
+    assert found == (2, 1, "the graph_id is empty; name one of the collection's graphs or remove the line")
+
+
+def test_a_node_of_no_graph_and_a_graph_of_no_node_are_refused(tmp_path: Path):
+    edges = "graph_id,source,target\n7,ann,bob\n"
+    (found,) = findings(tmp_path, edges, LISTED, "graph_id,id\n7,ann\n7,bob\n,eve\nx-1,joe\n")
+    assert found[:2] == (4, 1)
+    assert "the graph_id is empty" in found[2]
+    (found,) = findings(tmp_path, edges, LISTED, "graph_id,id\n7,ann\n7,bob\n")
+    assert found == (None, None, "no node of type 'graph-x-1' is listed; list it or declare a count")
+
+
+def test_ids_of_graphs_are_texts_that_look_like_numbers(tmp_path: Path):
+    """Where nodes are counted, ends are read as integers; 01 is still another graph than 1."""
+    schema = GraphSchema.model_validate(
+        {"collection": {"graphs": [{"id": "01", "nodes": 3}, {"id": "1", "nodes": 3}]}}
+    )
+    graph, _ = ingest(tmp_path, "graph_id,source,target\n01,0,1\n1,1,2\n", schema)
+    assert pairs(graph) == {"graph-01": [(0, 1)], "graph-1": [(1, 2)]}
 
 
 def test_a_node_of_another_graph_is_unknown(tmp_path: Path):

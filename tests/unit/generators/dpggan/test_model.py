@@ -208,14 +208,19 @@ def test_algorithm_1_moves_the_decoder_by_noised_gradients_of_nodes(monkeypatch)
 
 @pytest.mark.parametrize("method", ["gvae", "ggan"])
 def test_backbones_repeat_the_graph_that_they_were_trained_on(method, tmp_path):
-    model = fit(registry.get(method), GRAPH, 1, epochs=300)
-    model.save(tmp_path)
-    sampled = registry.get(method).load(tmp_path).sample(public_generator(1), no_progress)
+    """Fits differ: one of ggan's in twenty shares no more than .22, three of them together do not."""
     true = {tuple(row) for row in rows_of(GRAPH).tolist()}
-    shared = sum(tuple(row) in true for row in rows_of(sampled).tolist()) / len(true)
-    assert sampled.edges["edge"].count == len(true)
-    assert shared > 0.22  # by chance .15
-    assert ("discriminator" in model.training().curves) == (method == "ggan")
+    shared = []
+    for number in range(3):
+        model = fit(registry.get(method), GRAPH, 1, epochs=300)
+        model.save(tmp_path / str(number))
+        again = registry.get(method).load(tmp_path / str(number))
+        for seed in range(10):
+            sampled = again.sample(public_generator(seed), no_progress)
+            shared.append(sum(tuple(row) in true for row in rows_of(sampled).tolist()) / len(true))
+            assert sampled.edges["edge"].count == len(true)
+        assert ("discriminator" in model.training().curves) == (method == "ggan")
+    assert np.mean(shared) > 0.22  # by chance .15, give or take .01
 
 
 def test_dpgvae_has_no_discriminator():
