@@ -3,6 +3,7 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+WORKERS ?= 2
 
 .PHONY: help demo up secrets check-deploy licences test test-slow lint format bench clean
 
@@ -46,10 +47,10 @@ licences: $(READY)
 	@$(BIN)/python -m deploy.licences
 
 test: lint
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 test-slow: $(READY)
-	$(BIN)/python -m pytest -n 2 -m slow
+	$(BIN)/python -m pytest -n $(WORKERS) -m slow
 
 lint: $(READY)
 	$(BIN)/ruff check .

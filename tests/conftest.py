@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +30,7 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("suite")
 
 NOISE, LOOKS = ("tests/audit", "tests/contract", "tests/unit/generators", "tests/unit/privacy"), 3
+LONG = ("tests/property/test_ledger_machine.py", "tests/audit", "tests/fault", "tests/integration/test_")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -36,11 +38,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     A figure that is out of bounds three times in a row is a bug. Errors and time-outs fail at once, and so
     does every test of services, where a failure now and then is a race.
+
+    Long files come first, those that compute in turn with those that wait: the last ones to end are short.
     """
     again = pytest.mark.flaky(reruns=LOOKS - 1, only_rerun=["AssertionError"])
     for item in items:
         if item.path.relative_to(config.rootpath).as_posix().startswith(NOISE):
             item.add_marker(again)
+    turns = _turns({item.path: item.path.relative_to(config.rootpath).as_posix() for item in items})
+    items.sort(key=lambda item: turns[item.path])
+
+
+def _turns(files: dict[Path, str]) -> dict[Path, tuple[int, int]]:
+    """The place of each file: the first of every long folder, then the second ones, at last the others."""
+    counted: Counter[str] = Counter()
+    turns = {}
+    for path, name in sorted(files.items()):
+        folder = next((long for long in LONG if name.startswith(long)), None)
+        turns[path] = (len(files), 0) if folder is None else (counted[folder], LONG.index(folder))
+        counted.update(() if folder is None else (folder,))
+    return turns
 
 
 @pytest.fixture(scope="session")

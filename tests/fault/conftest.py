@@ -81,10 +81,10 @@ def submitted(
 
 @pytest.fixture
 def processes(fault_settings: Settings, tmp_path: Path) -> Iterator[Processes]:
-    """Starts worker processes whose leases run out within seconds."""
-    hasty = fault_settings.model_copy(
-        update={"lease_seconds": 1.5, "heartbeat_seconds": 0.3, "sample_seconds": 0.1}
+    """Starts worker processes that look after their work often; a busy machine takes no lease from them."""
+    watchful = fault_settings.model_copy(
+        update={"lease_seconds": 30.0, "heartbeat_seconds": 0.3, "sample_seconds": 0.1}
     )
-    started = Processes(hasty, tmp_path)
+    started = Processes(watchful, tmp_path)
     yield started
     started.stop()

@@ -13,11 +13,10 @@ from core.jobs.models import Job
 from core.outbox.models import Topic
 from core.workflows.context import Services
 from core.workflows.samples import SampleRequest, submit_sample
-from tests.support.faults import Processes, assert_sound, endings, lease_over, mostly_slow, until
+from tests.support.faults import Processes, assert_sound, endings, lapse, mostly_slow
+from tests.support.inline import taken
 from tests.support.releases import job_row, queued_job, spent, stored_keys
-from worker.process import WorkerProcess
 from worker.reaper import reap_once
-from worker.work import take
 
 # where the worker dies, and whether a second attempt is needed
 POINTS = [
@@ -33,12 +32,10 @@ ALWAYS = {"after_child", "before_charge_commit", "while_copying"}
 
 
 @pytest.fixture(scope="module")
-def published(
-    fault_services: Services, caller: Principal, rescuer: WorkerProcess, shared_dataset: Dataset
-) -> Job:
+def published(fault_services: Services, caller: Principal, shared_dataset: Dataset) -> Job:
     """A published job whose model every test of the module draws from."""
     job = queued_job(fault_services, caller, shared_dataset.id, "source")
-    assert take(rescuer, Topic.RUN, job.id, lambda: False)
+    assert taken(fault_services.settings, Topic.RUN, job.id)
     return job_row(fault_services, job.id)
 
 
@@ -59,7 +56,6 @@ def test_a_killed_sample_is_drawn_by_another_and_charged_nothing(
     sampled: Callable[[str], Job],
     processes: Processes,
     fault_services: Services,
-    rescuer: WorkerProcess,
 ) -> None:
     job = sampled(point)
     before = spent(fault_services, job)
@@ -67,13 +63,13 @@ def test_a_killed_sample_is_drawn_by_another_and_charged_nothing(
     assert victim.wait(timeout=60) == -signal.SIGKILL, processes.output()
     assert_sound(fault_services, job.id)
 
-    until(lambda: lease_over(fault_services, job.id), seconds=10, what="the end of the lease")
+    lapse(fault_services)
     reap_once(fault_services)
     row = job_row(fault_services, job.id)
     assert (row.state, row.reservation_id) == ("queued" if again else "published", job.reservation_id)
     assert stored_keys(fault_services, f"staging/{job.id}") == []
     if again:
-        assert take(rescuer, Topic.RUN, job.id, lambda: False)
+        assert taken(fault_services.settings, Topic.RUN, job.id)
 
     row = job_row(fault_services, job.id)
     assert (row.state, row.attempt, row.first_read_at) == ("published", 2 if again else 1, None)
@@ -90,7 +86,7 @@ def test_a_sample_whose_workers_all_die_fails_and_nothing_was_spent(
     for _ in range(3):
         victim = processes.start("worker.once", "run", job.id, failpoints="after_child")
         assert victim.wait(timeout=60) == -signal.SIGKILL, processes.output()
-        until(lambda: lease_over(fault_services, job.id), seconds=10, what="the end of the lease")
+        lapse(fault_services)
         reap_once(fault_services)
     row = job_row(fault_services, job.id)
     assert (row.state, row.reason) == ("failed", "worker_lost")

@@ -15,7 +15,7 @@ from core.ledger import service as ledger
 from core.streams.models import Stream
 from core.workflows import recover, snapshots
 from core.workflows.context import Services
-from tests.support.faults import Processes, assert_sound, children_of, endings, lease_over, mostly_slow, until
+from tests.support.faults import Processes, assert_sound, children_of, endings, lapse, mostly_slow, until
 from tests.support.releases import job_row, stored_keys, violations
 from tests.support.streams import open_stream, publish, rows, seen, send, stream_dataset
 from worker.reaper import reap_once
@@ -87,7 +87,7 @@ def test_a_worker_killed_in_a_tick_leaves_a_stream_that_goes_on(
     if job_row(fault_services, view.job_id).state != "published":
         assert not publish(fault_services, following.job_id)  # it waits, whatever became of the one before
 
-    until(lambda: lease_over(fault_services, view.job_id), seconds=20, what="the end of the lease")
+    lapse(fault_services)
     reap_once(fault_services)
     assert job_row(fault_services, view.job_id).state == ("queued" if again else "published")
     if again:
@@ -110,9 +110,7 @@ def test_a_killed_child_costs_its_tick_and_the_stream_goes_on(
 ) -> None:
     step = next_step(fault_services, stream)
     view, _ = send(fault_services, caller, stream, step)
-    worker = processes.start(
-        "worker.once", "run", view.job_id, failpoints="after_open:pause=1", lease_seconds=60
-    )
+    worker = processes.start("worker.once", "run", view.job_id, failpoints="after_open:pause=1")
     until(
         lambda: job_row(fault_services, view.job_id).first_read_at is not None,
         seconds=120,

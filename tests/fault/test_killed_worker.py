@@ -11,11 +11,10 @@ import pytest
 from core.jobs.models import Job
 from core.outbox.models import Topic
 from core.workflows.context import Services
-from tests.support.faults import Processes, assert_sound, endings, lease_over, mostly_slow, until
+from tests.support.faults import Processes, assert_sound, endings, lapse, mostly_slow
+from tests.support.inline import taken
 from tests.support.releases import job_row, spent, stored_keys
-from worker.process import WorkerProcess
 from worker.reaper import reap_once
-from worker.work import take
 
 KEPT = ["reserve", "charge"]
 ANEW = ["reserve", "release", "reserve", "charge"]
@@ -43,7 +42,6 @@ def test_a_worker_killed_anywhere_leaves_a_job_that_ends_well(
     submitted: Callable[[], Job],
     processes: Processes,
     fault_services: Services,
-    rescuer: WorkerProcess,
 ) -> None:
     job = submitted()
     charged_before, _ = spent(fault_services, job)
@@ -51,14 +49,14 @@ def test_a_worker_killed_anywhere_leaves_a_job_that_ends_well(
     assert victim.wait(timeout=60) == -signal.SIGKILL, processes.output()
     assert_sound(fault_services, job.id)
 
-    until(lambda: lease_over(fault_services, job.id), seconds=10, what="the end of the lease")
+    lapse(fault_services)
     reap_once(fault_services)
     row = job_row(fault_services, job.id)
     assert row.state == ("queued" if again else "published")
     assert stored_keys(fault_services, f"staging/{job.id}") == []
     assert_sound(fault_services, job.id)
     if again:
-        assert take(rescuer, Topic.RUN, job.id, lambda: False)
+        assert taken(fault_services.settings, Topic.RUN, job.id)
 
     row = job_row(fault_services, job.id)
     assert (row.state, row.attempt) == ("published", 2 if again else 1)
@@ -77,7 +75,7 @@ def test_a_job_whose_workers_all_die_fails_and_its_budget_returns(
     for _ in range(3):
         victim = processes.start("worker.once", "run", job.id, failpoints="after_claim")
         assert victim.wait(timeout=60) == -signal.SIGKILL, processes.output()
-        until(lambda: lease_over(fault_services, job.id), seconds=10, what="the end of the lease")
+        lapse(fault_services)
         reap_once(fault_services)
     row = job_row(fault_services, job.id)
     assert (row.state, row.reason, row.attempt) == ("failed", "worker_lost", 3)

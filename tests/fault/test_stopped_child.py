@@ -18,6 +18,7 @@ from core.outbox.models import Topic
 from core.workflows.cancel import cancel_job
 from core.workflows.context import Services
 from tests.support.faults import Processes, alive, assert_sound, children_of, endings, lease_over, until
+from tests.support.inline import taken
 from tests.support.releases import job_row, spent, stored_keys
 from worker.process import WorkerProcess
 from worker.reaper import reap_once
@@ -42,9 +43,7 @@ def held_at(
 ) -> tuple[Job, subprocess.Popen[bytes], int]:
     """A job, its worker and its child, which waits at the point; None: which was only just started."""
     job = submitted()
-    worker = processes.start(
-        "worker.once", "run", job.id, failpoints=f"{point or 'after_open'}:pause=1", lease_seconds=30
-    )
+    worker = processes.start("worker.once", "run", job.id, failpoints=f"{point or 'after_open'}:pause=1")
     child = child_of(worker)
     if point is not None:
         until(lambda: has_opened(services, job.id), what="the opening of the graph")
@@ -95,11 +94,11 @@ def test_a_cancelled_job_pays_once_it_opened_the_graph(
 
 
 def test_a_drained_worker_hands_the_job_back_and_the_retry_reserves_anew(
-    submitted: Callable[[], Job], processes: Processes, fault_services: Services, rescuer: WorkerProcess
+    submitted: Callable[[], Job], processes: Processes, fault_services: Services
 ) -> None:
     job = submitted()
     worker = processes.start(
-        "worker.once", "run", job.id, failpoints="after_read:pause=0.5", lease_seconds=30, grace_seconds=0.05
+        "worker.once", "run", job.id, failpoints="after_read:pause=0.5", grace_seconds=0.05
     )
     until(lambda: has_opened(fault_services, job.id), what="the opening of the graph")
     worker.terminate()
@@ -107,21 +106,23 @@ def test_a_drained_worker_hands_the_job_back_and_the_retry_reserves_anew(
     row = job_row(fault_services, job.id)
     assert (row.state, row.reason, row.first_read_at) == ("queued", None, None)
     assert endings(fault_services, job.id) == ["reserve", "release", "reserve"]
-    assert take(rescuer, Topic.RUN, job.id, lambda: False)
+    assert taken(fault_services.settings, Topic.RUN, job.id)
     assert job_row(fault_services, job.id).state == "published"
     assert_sound(fault_services, job.id)
 
 
 def test_a_paused_worker_that_wakes_after_its_lease_changes_nothing(
-    submitted: Callable[[], Job], processes: Processes, fault_services: Services, rescuer: WorkerProcess
+    submitted: Callable[[], Job], processes: Processes, fault_services: Services
 ) -> None:
     job = submitted()
-    worker = processes.start("worker.once", "run", job.id, failpoints="after_staging:pause=1")
+    worker = processes.start(
+        "worker.once", "run", job.id, failpoints="after_staging:pause=1", lease_seconds=1.5
+    )
     until(lambda: stored_keys(fault_services, f"staging/{job.id}"), what="the staging")
     os.kill(worker.pid, signal.SIGSTOP)
     until(lambda: lease_over(fault_services, job.id), seconds=10, what="the end of the lease")
     reap_once(fault_services)
-    assert take(rescuer, Topic.RUN, job.id, lambda: False)
+    assert taken(fault_services.settings, Topic.RUN, job.id)
     before = (job_row(fault_services, job.id), endings(fault_services, job.id))
     assert before[0].state == "published"
 

@@ -1,8 +1,8 @@
 """The ledger on PostgreSQL against its model, over random lives of an account and its quotas.
 
-Every refusal of the model is a refusal of the ledger, and the other way round; after each life every
-invariant holds, the account's chain verifies, and the statement of an earlier moment is the one that was made
-then; after all lives every chain verifies.
+Every refusal of the model is a refusal of the ledger, and the other way round; after each life the statement
+of an earlier moment is the one that was made then. After all lives every invariant holds in every account,
+and every chain verifies: nobody writes to an account whose life is over.
 """
 
 from __future__ import annotations
@@ -275,7 +275,6 @@ class LedgerMachine(RuleBasedStateMachine):
         try:
             for name in self.ids:
                 self._told(name)
-            assert self.call(service.verify, self.ids[DOMAIN]).violations == ()
             moment, then = self.told[len(self.told) // 2]
             again = self.call(service.statement, then.account_id, as_of=moment)
             assert replace(again, as_of=None) == then
@@ -285,8 +284,8 @@ class LedgerMachine(RuleBasedStateMachine):
 
 @pytest.mark.timeout(1_500)  # a minute or two where nothing else runs
 @pytest.mark.parametrize("shape", EXAMPLES)
-def test_the_ledger_is_its_model(module_database: Database, shape: str) -> None:
-    machine = type("Machine", (LedgerMachine,), {"database": module_database, "shape": shape})
+def test_the_ledger_is_its_model(database: Database, shape: str) -> None:
+    machine = type("Machine", (LedgerMachine,), {"database": database, "shape": shape})
     run_state_machine_as_test(
         machine,
         settings=settings(
@@ -296,6 +295,6 @@ def test_the_ledger_is_its_model(module_database: Database, shape: str) -> None:
             suppress_health_check=[HealthCheck.too_slow],
         ),
     )
-    # The quotas' chains too, once for all lives.
+    # Once for all lives, where one at a time would cost a quarter of the whole.
     for each in INVARIANTS:
-        assert call(module_database, each.check) == []
+        assert call(database, each.check) == []

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
+from unittest import mock
 
 from fastapi.testclient import TestClient
 from sqlalchemy import func, select
@@ -74,7 +75,12 @@ def wired(world: World, wire: Wire) -> Iterator[Wired]:
     services.db.bell = world.services.db.bell  # it rings beside the wire, at moments of its own
     headers = {"Authorization": f"Bearer {token}"}
     app = create_app(services)
-    with shelf() as store, TestClient(app, raise_server_exceptions=False, headers=headers) as http:
+    with (
+        shelf() as store,
+        # Storage that fails once is asked again at once: the pause is for storage that is gone for a while.
+        mock.patch("worker.jobs.COPY_PAUSE_SECONDS", 0.0),
+        TestClient(app, raise_server_exceptions=False, headers=headers) as http,
+    ):
         yield Wired(world, wire, store, settings, services, http)
     services.close()
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from pydantic import SecretStr
+from sqlalchemy import text
 
 from core.jobs import repository
 from core.ledger import service as ledger
@@ -23,6 +24,13 @@ from core.workflows.context import Services
 from tests.support.releases import job_row, stored_keys, violations
 
 ROOT = Path(__file__).resolve().parents[2]
+LEASES = (
+    *(
+        (table, "lease_expires_at")
+        for table in ("jobs", "evaluations", "audits", "dataset_versions", "sensitive_lists")
+    ),
+    ("dataset_versions", "upload_expires_at"),
+)
 
 
 def mostly_slow(cases: Iterable[Any], always: Collection[str]) -> list[Any]:
@@ -105,6 +113,14 @@ def lease_over(services: Services, job_id: str) -> bool:
     with services.db.transaction() as session:
         job = repository.by_id(session, job_id)
         return job is not None and not repository.lease_live(session, job)
+
+
+def lapse(services: Services) -> None:
+    """Time goes by: every lease that is held has run out."""
+    with services.db.transaction() as session:
+        for table, column in LEASES:
+            past = f"{column} = now() - interval '1 second'"
+            session.execute(text(f"UPDATE {table} SET {past} WHERE {column} > now()"))
 
 
 def endings(services: Services, job_id: str) -> list[str]:

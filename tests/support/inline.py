@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from threading import RLock
 from unittest import mock
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -25,6 +26,9 @@ from worker.work import take
 
 Sabotage = Callable[[str], None]
 """Called with the kind of a child before its work; what it raises is the child's failure."""
+
+_IN_PLACE = RLock()
+"""Held while workers call the stand-in: of two threads, one that left later would leave it there for good."""
 
 
 class _Channel:
@@ -56,7 +60,7 @@ def taken(settings: Settings, topic: Topic, subject_id: str, sabotage: Sabotage 
 
 @contextmanager
 def children_inline(sabotage: Sabotage | None = None) -> Iterator[None]:
-    """Every child's work is done in this process, on the thread of its worker."""
+    """Every child's work is done in this process, on the thread of its worker; one such context at a time."""
 
     def supervise(kind: str, folder: Path, settings: Settings, pulse: Pulse, orders: Orders) -> Ending:
         try:
@@ -75,7 +79,7 @@ def children_inline(sabotage: Sabotage | None = None) -> Iterator[None]:
             return Ending.FAILED
         return Ending.FINISHED
 
-    with ExitStack() as patches:
+    with _IN_PLACE, ExitStack() as patches:
         for module in ("jobs", "ticks", "evaluations", "ingests", "audits"):
             patches.enter_context(mock.patch(f"worker.{module}.supervise", supervise))
         yield

@@ -40,11 +40,11 @@ class PostgresCluster:
         return url.render_as_string(hide_password=False)
 
     def create(self, template: str = TEMPLATE) -> str:
-        """A fresh database, a copy of ``template``; returns its name. About 40 ms."""
+        """A fresh database, a copy of ``template``; returns its name. About 30 ms."""
         name = f"test_{uuid.uuid4().hex[:16]}"
-        self._run(
-            sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(template))
-        )
+        # Files are copied as they are: block by block through the log, the default, takes twice as long.
+        statement = sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY")
+        self._run(statement.format(sql.Identifier(name), sql.Identifier(template)))
         return name
 
     def drop(self, name: str) -> None:

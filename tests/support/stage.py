@@ -20,7 +20,6 @@ from core.settings import Settings
 from core.workflows.context import Services
 from tests.integration.api.conftest import SCHEMA, Tenant, week
 from tests.integration.api.test_unblock import block
-from tests.support.inline import children_inline
 from worker.process import WorkerProcess
 
 # Operations become tests when they are collected, before any server runs; no connection is opened for that.
@@ -41,19 +40,11 @@ EVERYONE = tuple(Role)
 Members = dict[str, Any]
 
 
-class _Tenant(Tenant):
-    """A tenant whose worker does its children's work in this process: seconds faster."""
-
-    def work(self, topic: Topic, subject_id: str) -> None:
-        with children_inline():
-            super().work(topic, subject_id)
-
-
 class Stage:
     """Objects that last, and makers of those that an operation uses up. Two persons hold every role each."""
 
     def __init__(self, http: TestClient, services: Services, process: WorkerProcess) -> None:
-        self.tenant = _Tenant(http, services, process)
+        self.tenant = Tenant(http, services, process)
         self.first, self.second = self._key("curator-a"), self._key("curator-b")
         self.dataset_id = self.tenant.ready(epsilon="900")
         self.job_id = self._published()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from sqlalchemy import func, select, text
+from sqlalchemy import func, select
 
 from core.audits.models import Audit, AuditState
 from core.datasets.models import Dataset, DatasetVersion, ListState, SensitiveList, VersionState
@@ -27,7 +27,7 @@ from core.workflows.context import Services, open_services
 from core.workflows.invariants.run import check, promises
 from core.workflows.register import NewDataset, register_dataset
 from core.workflows.upload import receive_part
-from tests.support.faults import assert_sound, endings
+from tests.support.faults import assert_sound, endings, lapse
 from tests.support.inline import Sabotage, taken
 from tests.support.releases import SCHEMA, job_row, queued_job, ready_dataset, ring_edges
 from tests.support.streams import open_stream, seen, send, stream_dataset
@@ -45,13 +45,6 @@ MODELS: dict[Topic, tuple[type[Any], frozenset[str]]] = {
     Topic.AUDIT: (Audit, frozenset({AuditState.DONE, AuditState.FAILED})),
     Topic.LINKS: (SensitiveList, frozenset({ListState.READY, ListState.REJECTED})),
 }
-LEASES = (
-    *(
-        (table, "lease_expires_at")
-        for table in ("jobs", "evaluations", "audits", "dataset_versions", "sensitive_lists")
-    ),
-    ("dataset_versions", "upload_expires_at"),
-)
 
 
 @dataclass(frozen=True)
@@ -120,10 +113,7 @@ class World:
 
     def lapse(self) -> None:
         """Time goes by: every lease that is held has run out."""
-        with self.services.db.transaction() as session:
-            for table, column in LEASES:
-                past = f"{column} = now() - interval '1 second'"
-                session.execute(text(f"UPDATE {table} SET {past} WHERE {column} > now()"))
+        lapse(self.services)
 
     def finish(self, piece: Piece, sabotage: Sabotage | None = None) -> str:
         """The state in which the piece ends, once leases run out, the reaper comes, and workers try again."""

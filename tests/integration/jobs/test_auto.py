@@ -19,9 +19,8 @@ from core.workflows import job_queries, release_queries
 from core.workflows.context import Services
 from core.workflows.prepare import node_counts
 from core.workflows.submit import JobRequest, plan_job, submit_job
+from tests.support.inline import taken
 from tests.support.releases import job_row, queued_job, ready_dataset
-from worker.process import open_process
-from worker.work import take
 
 
 def test_the_choice_is_planned_charged_and_reported(services: Services, principal: Principal) -> None:
@@ -43,7 +42,7 @@ def test_the_choice_is_planned_charged_and_reported(services: Services, principa
     again, replayed = submit_job(services, principal, request, "k1")
     assert (again.id, replayed) == (job.id, True)
 
-    assert take(open_process(services.settings), Topic.RUN, job.id, lambda: False)
+    assert taken(services.settings, Topic.RUN, job.id)
     assert job_row(services, job.id).state == "published"
     found = release_queries.edition(services, principal, job.id).report
     assert found.public.provenance.chosen_because == reason

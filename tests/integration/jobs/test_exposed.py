@@ -6,9 +6,8 @@ from core.identity.service import Principal
 from core.ledger import service as ledger
 from core.outbox.models import Topic
 from core.workflows.context import Services
+from tests.support.inline import taken
 from tests.support.releases import job_row, queued_job, ready_dataset, spent, stored_keys, violations
-from worker.process import open_process
-from worker.work import take
 
 
 def test_a_claim_that_was_voided_meanwhile_is_not_published(services: Services, principal: Principal) -> None:
@@ -23,7 +22,7 @@ def test_a_claim_that_was_voided_meanwhile_is_not_published(services: Services, 
             actor="worker",
             reason="unprotected release",
         )
-    take(open_process(services.settings), Topic.RUN, job.id, lambda: False)
+    assert taken(services.settings, Topic.RUN, job.id)
     row = job_row(services, job.id)
     assert (row.state, row.reason) == ("failed", "account_exposed")
     assert spent(services, row) == ("1", "0")  # it had read: the reservation is spent

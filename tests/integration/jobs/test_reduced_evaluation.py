@@ -12,6 +12,7 @@ from core.identity.service import Principal
 from core.outbox.models import Topic
 from core.workflows import job_queries
 from core.workflows.context import Services
+from tests.support.inline import taken
 from tests.support.releases import queued_job, ready_dataset
 from worker import evaluations
 from worker.process import open_process
@@ -40,8 +41,8 @@ def test_a_suite_that_is_too_much_leaves_the_quick_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     job = queued_job(services, principal, ready_dataset(services, principal).id, suite=suite)
+    assert taken(services.settings, Topic.RUN, job.id)
     process = open_process(services.settings)
-    assert take(process, Topic.RUN, job.id, lambda: False)
     seen: list[str] = []
 
     def watched(kind: str, folder: Path, *rest: Any) -> Ending:
