@@ -85,3 +85,14 @@ def test_a_call_makes_the_missing_cells_only(tmp_path, monkeypatch):
     title, *rows = tables(found)
     assert title.strip() == "**cora**, test links held"
     assert len(rows) == 2 + len(ROWS["dice"].values)
+
+
+def test_every_attacker_of_a_thorough_row_is_shown():
+    place = {"set": "cora", "setting": "held", "label": "dice", "value": 0.5}
+    rows = [{"attacks": {"seal": 80.0, "informed": 60.0 + seed}, "figure": 80.0} for seed in (0, 2)]
+    lines = [place | {"seed": seed} | row for seed, row in enumerate(rows)]
+    *_, shown = ppgsl_tables.attackers([*lines, place | {"seed": 2}])
+    cells = [each.strip() for each in shown.strip("|").split("|")]
+    assert cells[:4] == ["cora", "dice", "share 0.5", "2"]
+    assert cells[4:] == ["", "", "", "", "", "", "", "80.0 ± 0.0", "", "61.0 ± 1.4", "", "80.0 ± 0.0"]
+    assert not list(ppgsl_tables.attackers([place | {"seed": 2}]))
