@@ -6,10 +6,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from core.graphs.schema import MAX_TYPES
 from core.reports.base import Count, Notice, ReportModel, Share, SuiteName
 from core.reports.comparison import Comparison
 from core.reports.scores import Scores
 from core.reports.training import TrainingPart
+
+MAX_ROWS = 32 * MAX_TYPES
+"""More than every attack, and every task, on each relation of the largest schema."""
 
 
 class DegreeSignature(ReportModel):
@@ -84,7 +88,7 @@ class SensitiveAttacks(ReportModel):
     list_id: str | None = Field(description="The list of sensitive links; null where a share was drawn.")
     hidden: dict[str, Count] = Field(description="Links that were hidden, by relation.")
     figure: Share | None = Field(description="The largest figure of all attacks; null where none was run.")
-    attacks: Annotated[tuple[SensitiveAttack, ...], Field(max_length=4096)] = Field(
+    attacks: Annotated[tuple[SensitiveAttack, ...], Field(max_length=MAX_ROWS)] = Field(
         description="The worst first, those that were not run last."
     )
     training: TrainingPart | None = Field(
@@ -96,7 +100,7 @@ class Attacks(ReportModel):
     """Attacks on the release, judged by someone who knows the original."""
 
     degree_signature: DegreeSignature
-    inference: Annotated[tuple[Attack, ...], Field(max_length=4096)] = ()
+    inference: Annotated[tuple[Attack, ...], Field(max_length=MAX_ROWS)] = ()
     sensitive: SensitiveAttacks | None = Field(
         default=None, description="Of a method that hides links; null for any other."
     )
@@ -123,6 +127,6 @@ class CuratorPart(ReportModel):
     suite: SuiteName
     comparison: Comparison
     attacks: Attacks
-    tasks: Annotated[tuple[Task, ...], Field(max_length=1024)] = ()
+    tasks: Annotated[tuple[Task, ...], Field(max_length=MAX_ROWS)] = ()
     scores: Scores
-    warnings: Annotated[tuple[Notice, ...], Field(max_length=4096)] = ()
+    warnings: Annotated[tuple[Notice, ...], Field(max_length=MAX_ROWS)] = ()

@@ -46,7 +46,8 @@ class DelimitedOptions(Options):
 
     header: Literal["auto", "true", "false"] = Field(
         default="auto",
-        description="auto: the first record is a header exactly when it names all required columns.",
+        description="auto: the first record is a header when it names source and target; of a node list, all "
+        "required columns.",
     )
     delimiter: str = Field(default=",", min_length=1, max_length=1, pattern=r'^[^"\r\n#%]$')
     columns: tuple[str, ...] | None = Field(

@@ -91,7 +91,8 @@ def _layout(request: ReadRequest, record: list[str], line: int) -> tuple[_Layout
     options = request.options
     assert isinstance(options, DelimitedOptions)
     cleaned = [name.strip() for name in record]
-    header = set(request.required) <= set(cleaned) if options.header == "auto" else options.header == "true"
+    telling = {"source", "target"} if request.part == "edges" else set(request.required)
+    header = telling <= set(cleaned) if options.header == "auto" else options.header == "true"
     if options.columns is not None:
         names = list(options.columns)
     elif header:

@@ -217,8 +217,9 @@ def test_other_shapes_are_refused(tmp_path: Path, edges: str, schema: Any, form:
     assert message in found[0][2]
 
 
-def test_the_column_must_be_there(tmp_path: Path):
-    found = findings(tmp_path, "source,target\n0,1\n", header="true")
+@pytest.mark.parametrize("header", ["true", "auto"])
+def test_the_column_must_be_there(tmp_path: Path, header: str):
+    found = findings(tmp_path, "source,target\n0,1\n", header=header)
     assert "the column 'graph_id' is missing" in found[0][2]
 
 

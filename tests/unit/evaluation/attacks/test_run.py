@@ -10,7 +10,7 @@ from core.evaluation.attacks.run import link_attacks, measured, run_attacks
 from core.evaluation.attacks.targets import draw_targets
 from core.evaluation.metric import Suite
 from core.graphs.graph import EdgeTable, Graph, NodeTable
-from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.graphs.schema import MAX_TYPES, EdgeType, GraphSchema, NodeType, TimeGrid
 from core.reports.evidence import Attacks
 from tests.support.attacked_graphs import (
     bipartite_view,
@@ -189,3 +189,9 @@ def test_targets_stay_within_each_attacks_limit(original, other, monkeypatch):
 def test_all_views_are_over_the_same_nodes(original):
     relation = original.schema.edge_types[0]
     assert run.static_view(original, relation).node_count == view_of(N, clustered()).node_count
+
+
+def test_a_report_holds_the_attacks_on_as_many_relations_as_a_schema_may_have(original):
+    found = run_attacks(original, original, Suite.STANDARD, quiet)
+    assert [row["name"] for row in found["inference"]] == STANDARD
+    Attacks.model_validate(found | {"inference": found["inference"] * MAX_TYPES})
