@@ -3,8 +3,10 @@
 # and the digests of both. The folder appears whole or not at all.
 #
 # Where the database is, libpq is told (PGHOST, PGPORT, PGUSER, PGPASSFILE or PGPASSWORD, PGDATABASE), by a role that
-# reads every table. The heads are made by GRAPHVEIL_EXPORT, by default the auditor of this installation, under the
-# service's own settings. The object storage has its own backup: it holds what is sealed, and the heads once more.
+# reads every table. Who dumps is GRAPHVEIL_PG_DUMP, by default the pg_dump in the PATH; who makes the heads is
+# GRAPHVEIL_EXPORT, by default the auditor of this installation, under the service's own settings. With Compose,
+# compose.sh beside this file names both. The object storage has its own backup: it holds what is sealed, and the heads
+# once more.
 set -eu
 umask 077
 
@@ -20,7 +22,7 @@ trap 'exit 1' HUP INT TERM
 
 # Heads first: whatever is spent meanwhile, the dump knows at least what they say.
 ${GRAPHVEIL_EXPORT:-python -m worker.auditor --export} > "$partial/heads.json"
-pg_dump --format=custom --no-owner --no-privileges --file="$partial/database.dump"
+${GRAPHVEIL_PG_DUMP:-pg_dump} --format=custom --no-owner --no-privileges > "$partial/database.dump"
 (cd "$partial" && sha256sum database.dump heads.json > SHA256SUMS)
 mv "$partial" "$target"
 echo "$target"

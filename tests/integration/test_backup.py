@@ -182,3 +182,23 @@ def test_a_dump_that_fails_leaves_no_backup(services: Services, tmp_path: Path) 
     done = run("backup.sh", tmp_path / "backups", given)
     assert done.returncode != 0
     assert list((tmp_path / "backups").iterdir()) == []
+
+
+def test_the_programs_may_be_somebody_elses(services: Services, empty: str, tmp_path: Path) -> None:
+    """As in a container: none is in the PATH, and none sees the scripts' files but as its input."""
+    binaries = Path(postgres_wheel().__file__).parent / "pginstall18" / "bin"
+    programs = {
+        f"GRAPHVEIL_{name.upper()}": f"env --chdir=/ {binaries / name}"
+        for name in ("pg_dump", "psql", "pg_restore")
+    }
+
+    def elsewhere(address: str | None) -> dict[str, str]:
+        given = environment(services, address) | programs
+        return given | {"PATH": given["PATH"].replace(f"{binaries}{os.pathsep}", "")}
+
+    done = run("backup.sh", tmp_path / "backups", elsewhere(None))
+    assert done.returncode == 0, done.stderr
+    backup = Path(os.path.relpath(done.stdout.strip(), ROOT))
+    done = run("restore.sh", backup, elsewhere(empty))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert counted(empty) == counted(services.settings.database_url)

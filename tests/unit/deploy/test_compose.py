@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import stat
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
 from api.routes.problems import PAGES
 from core.settings import Settings
 from core.version import package_version, version_of
 from deploy.local.processes import COMMANDS
+from tests.support.deployed import COMPOSE, OURS, PODS, ROOT, SERVICES, names
 
-ROOT = Path(__file__).resolve().parents[3]
-COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
-SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
-OURS = [name for name, service in SERVICES.items() if service["image"].startswith("graphveil-")]
 each = pytest.mark.parametrize("name", SERVICES)
-
-
-def names(entries: list[Any]) -> set[str]:
-    """The files under /run/secrets that a service's list of secrets gives it."""
-    return {entry if isinstance(entry, str) else entry["target"] for entry in entries}
 
 
 @each
@@ -53,7 +45,8 @@ def test_only_what_callers_need_is_published_and_on_loopback_by_default(name: st
 
 def test_workers_have_no_way_out():
     assert COMPOSE["networks"]["inside"] == {"internal": True}
-    assert {n for n, s in SERVICES.items() if "outside" in s["networks"]} == {"api", "webhooks", "grafana"}
+    reaching = {name for name, service in SERVICES.items() if "outside" in service.get("networks", [])}
+    assert reaching == {"api", "webhooks", "grafana"}
 
 
 def test_every_process_of_the_local_stack_runs_here_with_the_same_command():
@@ -169,3 +162,69 @@ def test_the_database_is_healthy_only_once_it_listens_for_others():
     """The server that runs the first scripts has a socket and no address: what is ready then is not yet."""
     probe = SERVICES["postgres"]["healthcheck"]["test"]
     assert probe[probe.index("--host") + 1] == "127.0.0.1"
+
+
+def test_redis_starts_as_its_own_user() -> None:
+    """As root its image walks the data folder at each start, parts of which only their owner may enter."""
+    assert SERVICES["redis"]["user"] == "valkey"
+    assert "cap_add" not in SERVICES["redis"]
+
+
+def test_what_asks_nobody_for_a_password_listens_inside_the_storages_container_only() -> None:
+    command = SERVICES["storage"]["command"]
+    assert {"-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-s3.ip.bind=0.0.0.0"} <= set(command)
+    assert SERVICES["bucket"]["network_mode"] == "service:storage"
+    assert [n for n, s in SERVICES.items() if "network_mode" in s] == ["bucket"]
+
+
+@pytest.mark.parametrize(("there", "ended"), [("graphveil\tsize:0", 0), ("graphveil2\tsize:0", 1), ("", 1)])
+def test_the_bucket_is_made_or_its_maker_fails(tmp_path: Path, there: str, ended: int) -> None:
+    """The storage's shell ends with 0 whatever became of its commands."""
+    shell = tmp_path / "weed"
+    shell.write_text(f"#!/bin/sh\ngrep -q list && printf '>   {there}\\n'\nexit 0\n")
+    shell.chmod(0o755)
+    service = SERVICES["bucket"]
+    command = [*service["entrypoint"], *(word.replace("$$", "$") for word in service["command"])]
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    assert subprocess.run(command, env={"PATH": path}, check=False).returncode == ended
+
+
+def test_both_kinds_of_workers_are_held_alike() -> None:
+    """They differ in what they run on, and in nothing else."""
+    own = {"image", "build", "profiles", "deploy"}
+    plain, gpu = (
+        {key: value for key, value in SERVICES[name].items() if key not in own}
+        for name in ("worker", "worker-gpu")
+    )
+    assert gpu | {"volumes": [each.replace("work-gpu", "work") for each in gpu["volumes"]]} == plain
+
+
+def test_a_child_is_stopped_before_its_container_is_killed() -> None:
+    worker = SERVICES["worker"]
+    set_by = dict(re.findall(r"\$\{(\w+):-([^}]+)\}", " ".join(map(str, worker["environment"].values()))))
+    limit = re.fullmatch(r"\$\{GRAPHVEIL_WORKER_MEMORY:-(\d+)g\}", worker["mem_limit"])
+    assert limit is not None
+    assert int(set_by["GRAPHVEIL_JOB_MEMORY_BYTES"]) + 2 * 2**30 <= int(limit[1]) * 2**30
+    assert float(set_by["GRAPHVEIL_GRACE_SECONDS"]) + 30 <= float(
+        worker["stop_grace_period"].removesuffix("s")
+    )
+    of_a_pod = {each["name"] for each in PODS["worker"]["spec"]["containers"][0]["env"]}
+    assert of_a_pod <= set(worker["environment"])
+
+
+def test_dashboards_are_shown_to_nobody_outside_and_fetch_nothing() -> None:
+    given = SERVICES["grafana"]["environment"]
+    for off in ("ANALYTICS_REPORTING_ENABLED", "ANALYTICS_CHECK_FOR_UPDATES", "NEWS_NEWS_FEED_ENABLED",
+                "ANALYTICS_CHECK_FOR_PLUGIN_UPDATES", "SNAPSHOTS_EXTERNAL_ENABLED"):  # fmt: skip
+        assert given[f"GF_{off}"] == "false"
+    assert given["GF_PLUGINS_PREINSTALL_DISABLED"] == "true"
+
+
+def test_backups_reach_the_database_through_services_that_there_are() -> None:
+    folder = ROOT / "deploy" / "backup"
+    script = (folder / "compose.sh").read_text()
+    commands = dict(re.findall(r'^export (GRAPHVEIL_\w+)="(.*)"$', script, re.MULTILINE))
+    scripts = "".join((folder / f"{name}.sh").read_text() for name in ("backup", "restore"))
+    assert set(commands) == set(re.findall(r"\$\{(GRAPHVEIL_\w+):-", scripts)) - {"GRAPHVEIL_ROLES"}
+    for command in commands.values():
+        assert set(command.split()) & set(SERVICES), command

@@ -3,42 +3,23 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
+from api import readiness
 from core.jobs.models import JobState
 from core.settings import Settings
+from deploy.kubernetes import rules
 from deploy.local.processes import COMMANDS
+from tests.support.deployed import KUBERNETES, PODS, ROOT, of_kind
 
-FOLDER = Path(__file__).resolve().parents[3] / "deploy" / "kubernetes"
 SETTINGS = {f"GRAPHVEIL_{field.upper()}" for field in Settings.model_fields} | {"GRAPHVEIL_SECRETS_FOLDER"}
-
-
-def documents() -> Iterator[tuple[Path, dict[str, Any]]]:
-    for path in sorted(FOLDER.rglob("*.yaml")):
-        for document in yaml.safe_load_all(path.read_text()):
-            yield path, document
-
-
-ALL = [document for _, document in documents()]
-PODS = {
-    document["metadata"]["name"]: document["spec"]["template"]
-    for document in ALL
-    if document["kind"] in ("Deployment", "Job")
-}
 each = pytest.mark.parametrize("name", PODS)
 
 
-def of_kind(kind: str) -> list[dict[str, Any]]:
-    return [document for document in ALL if document["kind"] == kind]
-
-
 def test_every_file_is_named_by_a_kustomization_of_its_folder():
-    for path in sorted(FOLDER.rglob("kustomization.yaml")):
+    for path in sorted(KUBERNETES.rglob("kustomization.yaml")):
         stated = yaml.safe_load(path.read_text())
         own = {other.name for other in path.parent.glob("*.yaml")} - {"kustomization.yaml"}
         assert own == {name for name in stated["resources"] if name.endswith(".yaml")}
@@ -89,6 +70,8 @@ def test_every_process_of_the_local_stack_has_a_deployment():
 def test_a_worker_is_given_the_time_that_its_child_has_and_more():
     (configuration,) = of_kind("ConfigMap")
     grace = int(configuration["data"]["GRAPHVEIL_GRACE_SECONDS"])
+    # A job that is cut off counts against its account: the longest is given its time.
+    assert grace >= Settings.model_fields["job_wall_seconds"].default
     for name in ("worker", "worker-gpu"):
         assert PODS[name]["spec"]["terminationGracePeriodSeconds"] >= grace + 30
         (container,) = PODS[name]["spec"]["containers"]
@@ -131,13 +114,56 @@ def test_workers_scale_on_the_states_of_work_that_is_not_done():
 
 
 def test_scraped_jobs_are_called_what_the_rules_call_them():
-    (monitor,) = of_kind("ServiceMonitor")
-    (relabeling,) = monitor["spec"]["endpoints"][0]["relabelings"]
-    services = [
-        service["metadata"]["labels"]["app.kubernetes.io/name"]
-        for service in of_kind("Service")
-        if "graphveil/metrics" in service["metadata"]["labels"]
-    ]
-    named = {relabeling["replacement"].replace("$1", name) for name in services}
-    prometheus = yaml.safe_load((FOLDER.parent / "prometheus" / "prometheus.yml").read_text())
-    assert named == {job["job_name"] for job in prometheus["scrape_configs"]} - {"prometheus"}
+    named = {}
+    for monitor in of_kind("ServiceMonitor"):
+        wanted = monitor["spec"]["selector"]["matchLabels"]
+        (service,) = [
+            found for found in of_kind("Service") if wanted.items() <= found["metadata"]["labels"].items()
+        ]
+        (endpoint,) = monitor["spec"]["endpoints"]
+        assert endpoint["port"] in {port["name"] for port in service["spec"]["ports"]}
+        given = {each["targetLabel"]: each for each in endpoint["relabelings"] if "targetLabel" in each}
+        named[given["job"]["replacement"]] = endpoint["relabelings"]
+    prometheus = yaml.safe_load((ROOT / "deploy" / "prometheus" / "prometheus.yml").read_text())
+    assert set(named) == {job["job_name"] for job in prometheus["scrape_configs"]} - {"prometheus"}
+
+
+def test_a_new_exporter_goes_on_with_the_series_of_the_last():
+    """Its counts are those of rows: told under a pod's name, they would begin anew at each roll-out."""
+    monitors = {found["metadata"]["name"]: found for found in of_kind("ServiceMonitor")}
+    relabelings = monitors["graphveil-exporter"]["spec"]["endpoints"][0]["relabelings"]
+    assert {"targetLabel": "instance", "replacement": "exporter"} in relabelings
+    assert {"action": "labeldrop", "regex": "pod"} in relabelings
+    (exporter,) = [found for found in of_kind("Deployment") if found["metadata"]["name"] == "exporter"]
+    assert exporter["spec"]["replicas"] == 1
+    assert exporter["spec"]["strategy"] == {"type": "Recreate"}
+
+
+def test_the_operator_follows_the_rules_of_prometheus():
+    assert rules.FILE.read_text() == rules.manifest(), "run python -m deploy.kubernetes.rules"
+    (manifest,) = of_kind("PrometheusRule")
+    groups = [group["name"] for group in manifest["spec"]["groups"]]
+    assert len(groups) == len(set(groups))
+
+
+def test_who_scales_a_deployment_is_the_only_one_to_say_how_many():
+    """A number in the manifest would end all pods but so many whenever it is applied."""
+    component = KUBERNETES / "components" / "autoscaling" / "kustomization.yaml"
+    (patch,) = yaml.safe_load(component.read_text())["patches"]
+    (scaled,) = of_kind("ScaledObject")
+    name = scaled["spec"]["scaleTargetRef"]["name"]
+    assert patch["target"] == {"kind": "Deployment", "name": f"^{name}$"}
+    assert yaml.safe_load(patch["patch"]) == [{"op": "remove", "path": "/spec/replicas"}]
+
+
+def test_an_api_that_waits_for_others_is_not_killed():
+    (container,) = PODS["api"]["spec"]["containers"]
+    assert container["startupProbe"]["httpGet"]["path"] == "/healthz"
+    assert container["livenessProbe"]["httpGet"]["path"] == "/healthz"
+    assert container["readinessProbe"]["httpGet"]["path"] == "/readyz"
+    assert container["readinessProbe"]["timeoutSeconds"] > readiness.TIMEOUT_SECONDS
+
+
+def test_the_migrations_can_be_applied_before_everything_else():
+    (job,) = of_kind("Job")
+    assert job["metadata"]["labels"]["app.kubernetes.io/name"] == "migrations"

@@ -1,0 +1,75 @@
+"""The query by which a cluster scales its workers: on the real schema, with the rights of who asks it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+import yaml
+from psycopg.types.json import Jsonb
+from sqlalchemy import make_url
+
+from core.identity.service import Principal
+from core.jobs.models import JobState
+from core.settings import Settings
+from core.workflows.context import Services, open_services
+from tests.support.postgres import PostgresCluster
+from tests.support.releases import queued_job, ready_dataset
+
+DEPLOY = Path(__file__).resolve().parents[3] / "deploy"
+
+
+@pytest.fixture
+def services(postgres_cluster: PostgresCluster, tmp_path: Path) -> Iterator[Services]:
+    name = postgres_cluster.create()
+    opened = open_services(
+        Settings(
+            database_url=postgres_cluster.address(name),
+            storage_url=(tmp_path / "objects").as_uri(),
+            master_key="11" * 32,
+            fingerprint_key="22" * 32,
+            work_folder=tmp_path / "work",
+        )
+    )
+    yield opened
+    opened.close()
+    postgres_cluster.drop(name)
+
+
+def asked(services: Services) -> int:
+    """How many pods the trigger's query asks for."""
+    documents = yaml.safe_load_all(
+        (DEPLOY / "kubernetes" / "components" / "autoscaling" / "worker.yaml").read_text()
+    )
+    (scaled,) = [each for each in documents if each["kind"] == "ScaledObject"]
+    (trigger,) = scaled["spec"]["triggers"]
+    address = make_url(services.settings.database_url).set(drivername="postgresql")
+    with psycopg.connect(address.render_as_string(hide_password=False)) as owner:
+        owner.execute((DEPLOY / "postgres" / "roles.sql").read_bytes())
+    with psycopg.connect(
+        address.set(username="graphveil_auditor").render_as_string(hide_password=False)
+    ) as auditor:
+        row = auditor.execute(trigger["metadata"]["query"]).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def test_each_job_asks_for_a_pod_and_a_stream_for_one(services: Services, principal: Principal) -> None:
+    assert asked(services) == 0
+    dataset = ready_dataset(services, principal)
+    jobs = [queued_job(services, principal, dataset.id, key=f"k{number}").id for number in range(4)]
+    assert asked(services) == 4
+    address = make_url(services.settings.database_url).set(drivername="postgresql")
+    with psycopg.connect(address.render_as_string(hide_password=False)) as owner:
+        for step, job_id in enumerate(jobs[:3]):
+            owner.execute(
+                "UPDATE jobs SET spec = jsonb_set(spec, '{release,tick}', %s) WHERE id = %s",
+                (Jsonb({"stream_id": "stream_a", "step": step}), job_id),
+            )
+    assert asked(services) == 2
+    with psycopg.connect(address.render_as_string(hide_password=False)) as owner:
+        owner.execute("UPDATE jobs SET state = %s WHERE id = %s", (JobState.RUNNING, jobs[0]))
+        owner.execute("UPDATE jobs SET state = %s WHERE id = %s", (JobState.AWAITING_APPROVAL, jobs[3]))
+    assert asked(services) == 1
