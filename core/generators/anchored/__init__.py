@@ -29,14 +29,16 @@ fewer true edges; at 8 evidence alone was better. On DBLP, where nothing is rele
 from, they cost degrees and gained nothing.
 
 What is read, at which sensitivity to one edge of one cell: the number of edges, 1; each side's degrees, 1 in
-L1; the degrees of an undirected cell, 2; every pair once, by a coin. Under unit pair a directed relation
+L1; the degrees of an undirected cell, 2; of a cell that is fitted otherwise one side's degrees, 1, and how
+many nodes of the other have which degree, 2; every pair once, by a coin. Under unit pair a directed relation
 inside one type may link a pair both ways, and all of it doubles. Each pass for directions, under unit event:
 one edge adds a row of length at most 1 to one row of sums, under Gaussian noise. Proof: the reads follow one
 another on one cell, so their costs add up to the cell's epsilon (directions: pure and Gaussian costs add at
 every Renyi order, and are converted once); an edge lies in one cell, and every cell that a pass reads pays
 for it; all else is post-processing, chain lengths included, which are a constant times the noisy number of
 edges. Guarantee: pure epsilon; (epsilon, delta) with directions. Units edge and event: cells hold disjoint
-edges, so each has all of epsilon; w-event: a part for each step of a window; pair: a part for each cell.
+edges, so each has all of epsilon; w-event: a part for each step of a window, and one for relations without
+time; pair: a part for each cell.
 
 Declared facts are kept: a pair that occurs once over time is drawn once, a source of a functional relation
 has one target.

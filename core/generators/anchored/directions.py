@@ -65,6 +65,8 @@ def _layers(
             source, other = np.divmod(Relation(shape, params).draw(columns, rng), shape.target_count)
             sides = shape.source_count, shape.target_count
             layer = sp.csr_matrix((np.ones(len(source)), (source, other)), shape=sides)
+            if shape.undirected:
+                layer = layer + layer.T
             layers.append(layer if shape.edge_type.source == target else layer.T)
     if sum(layer.shape[1] for layer in layers) <= MOST_COLUMNS:
         return [layer.toarray() for layer in layers]

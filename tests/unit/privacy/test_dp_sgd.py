@@ -172,9 +172,9 @@ def test_the_sum_of_clipped_gradients_is_what_moves_the_parameters(silent):
     every = DpSgd(1, Fraction(2), 2)
     opened, module, _, _ = session(every)
     opened.step(rise, ends(0.5))
-    assert module.weight.tolist() == pytest.approx([0.5, 0.5, 0.5, 0, 0, 0], abs=1e-5)
+    assert module.weight.tolist() == pytest.approx([0.5, 0.5, 0.5, 0, 0, 0], abs=1e-4)
     opened.step(rise, ends(100.0), public=(torch.eye(6)[[5, 5]] * 0.25,))
-    assert module.weight.tolist() == pytest.approx([1.5, 1.5, 1.5, 0, 0, 0.5], abs=1e-5)
+    assert module.weight.tolist() == pytest.approx([1.5, 1.5, 1.5, 0, 0, 0.5], abs=2e-4)
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), 1e300])
@@ -183,13 +183,13 @@ def test_a_gradient_that_cannot_be_clipped_counts_as_none(silent, bad):
 
     def examples(edges):
         rows = torch.eye(6)[torch.from_numpy(edges.source)].double()
-        rows[0, 0] = bad
+        rows[torch.from_numpy(edges.source == 0), 0] = bad
         return (rows.float() if bad != 1e300 else rows.clamp(max=3e38).float(),)
 
     opened.step(rise, examples)
     first, *others = module.weight.tolist()
-    assert first == pytest.approx(0.0 if bad != 1e300 else 1.0, abs=1e-5)
-    assert others == pytest.approx([1, 1, 0, 0, 0], abs=1e-5)
+    assert first == pytest.approx(0.0 if bad != 1e300 else 1.0, abs=1e-4)
+    assert others == pytest.approx([1, 1, 0, 0, 0], abs=1e-4)
 
 
 def test_no_gradient_is_longer_than_the_radius():
@@ -199,9 +199,25 @@ def test_no_gradient_is_longer_than_the_radius():
     points = opened._on_grid(rows)
     assert torch.equal(points, points.round())
     norms = points.to(torch.int64).square().sum(1)
-    assert (norms <= opened._radius**2).all()
+    assert opened._longest == opened._radius - gradients.SLACK
+    assert (norms <= opened._longest**2).all()
     long = rows.norm(dim=1) > 1
-    assert (norms[long] >= (opened._radius - 6) ** 2).all()
+    assert (norms[long] >= (opened._longest - 6) ** 2).all()
+
+
+def test_the_drawn_edges_stand_in_a_secret_order():
+    """Put in at a uniform place, an edge moves one other row; in declared order, all rows behind it."""
+    opened, _, _, _ = session(DpSgd(1, Fraction(2), 200))
+    first = set()
+
+    def examples(edges):
+        assert sorted(edges.source.tolist()) == [0, 1, 2]
+        first.add(int(edges.source[0]))
+        return ends()(edges)
+
+    for _ in range(200):
+        opened.step(rise, examples)
+    assert first == {0, 1, 2}
 
 
 def test_the_grid_is_that_of_plain_integers():
@@ -216,9 +232,9 @@ def test_the_grid_is_that_of_plain_integers():
     expected = np.zeros(700, np.int64)
     for row in rows.numpy().astype(np.float64):
         if np.isfinite(row).all():
-            scale = opened._radius / max(np.sqrt(np.sum(row**2)), 1.0)
+            scale = opened._longest / max(np.sqrt(np.sum(row**2)), 1.0)
             points = np.trunc(row * scale).astype(np.int64)
-            expected += points * (np.sum(points**2) <= opened._radius**2)
+            expected += points * (np.sum(points**2) <= opened._longest**2)
     found = opened._sum(rise, (rows,), 300).numpy()
     assert found.dtype == np.int64
     assert np.abs(found + expected).max() <= 2  # the two norms may differ in their last bit

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
+from dp_accounting.pld.common import DifferentialPrivacyParameters
 
 from core import errors
 from core.generators.anchored import GENERATOR, AnchoredParams, directions, grants
@@ -94,6 +96,18 @@ def test_the_plan_pays_for_directions_out_of_the_cell():
     assert cost.delta_atto == DELTA
 
 
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+def test_another_accountant_finds_no_more(epsilon):
+    """Privacy loss distributions of a cell's own events: closer than Renyi orders, and never above them."""
+    found = granted(GENERATOR.plan(SPECTRAL, facts(schema_of(SEES), epsilon)))["sees"]
+    assert found.directions is not None
+    grid = {"value_discretization_interval": 1e-3}
+    rest = DifferentialPrivacyParameters(found.nano_epsilon / NANO, 0.0)
+    passes = pld.from_gaussian_mechanism(float(found.directions), **grid).self_compose(4)
+    loss = passes.compose(pld.from_privacy_parameters(rest, **grid))
+    assert 0.5 * epsilon < loss.get_epsilon_for_delta(DELTA / 1e18) <= epsilon
+
+
 def test_without_them_a_plan_is_pure_whatever_the_delta():
     plan = GENERATOR.plan(AnchoredParams(), facts(schema_of(SEES, HAS)))
     assert all(isinstance(each.event, Pure) for each in plan.allotments)
@@ -184,3 +198,18 @@ def test_layers_with_many_classes_are_put_down_to_few_numbers():
     (layer,) = directions._layers(private, "film", model.cells, AnchoredParams(), rng)
     assert layer.shape == (40, 8)
     assert len(np.unique(layer.round(9), axis=0)) == 4
+
+
+def test_a_layer_inside_the_targets_type_is_seen_from_both_ends():
+    sizes = {"user": 30, "film": 12}
+    alike = EdgeType(name="alike", source="film", target="film")
+    schema = schema_of(SEES, alike, sizes=sizes)
+    tables = {"alike": EdgeTable(np.arange(6), np.arange(6) + 6)}
+    graph = Graph.build(schema, {name: NodeTable(size) for name, size in sizes.items()}, tables)
+    params = AnchoredParams(evidence="none")
+    plan = GENERATOR.plan(params, facts(schema, 60.0))
+    private = PrivateGraph(graph, Meter(plan, MemoryRecorder()))
+    model = GENERATOR.fit(private, plan, params, no_progress)
+    (layer,) = directions._layers(private, "film", model.cells, params, np.random.default_rng(0))
+    assert (layer == layer.T).all()
+    assert layer.sum(axis=1).tolist() == [1] * 12

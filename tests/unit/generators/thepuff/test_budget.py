@@ -3,6 +3,8 @@
 from fractions import Fraction
 
 import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
+from dp_accounting.pld.common import DifferentialPrivacyParameters
 
 from core import errors
 from core.generators.base import PublicFacts
@@ -27,6 +29,23 @@ SCHEMA = GraphSchema(
 def planned(epsilon: float, delta: int = DELTA, names=("sees", "knows"), **params):
     facts = PublicFacts(SCHEMA, Unit.EVENT, None, int(epsilon * NANO), delta, names)
     return make_plan("thepuff", ThepuffParams(**params), facts)
+
+
+@pytest.mark.parametrize("bias", ["paid", "hat"])
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+def test_another_accountant_finds_no_more(epsilon, bias):
+    """Privacy loss distributions of a cell's own events: closer than Renyi orders, and never above them."""
+    found = granted(planned(epsilon, bias=bias, names=("sees",)))
+    assert found.training is not None
+    grid = {"value_discretization_interval": 1e-3}
+    loss = pld.from_gaussian_mechanism(
+        float(found.training.noise_multiplier), sampling_prob=float(found.training.rate), **grid
+    ).self_compose(found.training.steps)
+    for nano in (found.flips["sees", 0], found.degrees["sees", 0]):
+        loss = loss.compose(
+            pld.from_privacy_parameters(DifferentialPrivacyParameters(nano / NANO, 0.0), **grid)
+        )
+    assert 0.5 * epsilon < loss.get_epsilon_for_delta(DELTA / 1e18) <= epsilon
 
 
 @pytest.mark.parametrize("bias", ["paid", "hat"])

@@ -1,0 +1,44 @@
+"""Typed graphs of odd shapes are released under every unit, by models that can be kept."""
+
+import pytest
+
+from core.generators.anchored import GENERATOR, AnchoredParams
+from core.generators.base import PublicFacts, no_progress
+from core.privacy.entropy import public_generator
+from core.privacy.guarantee import guarantee_of
+from core.privacy.meter import MemoryRecorder, Meter
+from core.privacy.private_graph import PrivateGraph
+from core.privacy.units import Unit
+from tests.support.odd_shapes import SHAPES, graph_of, require_facts
+
+NANO, DELTA = 10**9, 10**13
+OPTIONS = [
+    (Unit.EDGE, {"evidence": "materialised", "degree_share": 0.5}),
+    (Unit.EDGE, {"evidence": "none", "deconvolve": False}),
+    (Unit.EVENT, {"evidence": "materialised", "degree_share": 0.5}),
+    (Unit.EVENT, {"evidence": "lazy", "degree_share": 0.5, "spectral": True}),
+    (Unit.W_EVENT, {"evidence": "lazy", "degree_share": 0.5}),
+    (Unit.PAIR, {}),
+]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("unit", "options"), OPTIONS, ids=str)
+def test_every_relation_is_released_whatever_its_shape(unit, options, shape, tmp_path):
+    graph = graph_of(*SHAPES[shape], unit.temporal)
+    params = AnchoredParams(**options)
+    names = tuple(each.name for each in graph.schema.edge_types)
+    window, delta = (2 if unit is Unit.W_EVENT else None), (DELTA if options.get("spectral") else 0)
+    for epsilon in (NANO // 10, 30 * NANO):
+        plan = GENERATOR.plan(params, PublicFacts(graph.schema, unit, window, epsilon, delta, names))
+        meter = Meter(plan, MemoryRecorder())
+        model = GENERATOR.fit(PrivateGraph(graph, meter), plan, params, no_progress)
+        assert guarantee_of(plan, meter.transcript, delta).nano_epsilon <= epsilon
+        model.save(tmp_path / str(epsilon))
+        again = GENERATOR.load(tmp_path / str(epsilon))
+        one, other = (each.sample(public_generator(3), no_progress) for each in (model, again))
+        assert one.equals(other)
+        assert {name: table.count for name, table in one.nodes.items()} == {
+            name: table.count for name, table in graph.nodes.items()
+        }
+        require_facts(one)
