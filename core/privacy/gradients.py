@@ -81,9 +81,9 @@ class DpSgdSession:
 
     Sensitivity: each edge's gradient is scaled to the clipping norm C, then cut towards zero onto a grid of
     C / R: an integer vector of L2 norm below R by some slack, checked in integers; what is not finite or
-    still too long becomes zero. One edge more changes the integer sum by one such vector, where it was sampled.
-    The integers of a chunk are whole float64 numbers (:meth:`_on_grid`), the sum over chunks is int64.
-    Unit: one edge of one of the cells.
+    still too long becomes zero. One edge more changes the integer sum by one such vector, where it was
+    sampled. The integers of a chunk are whole float64 numbers (:meth:`_on_grid`), the sum over chunks is
+    int64. Unit: one edge of one of the cells.
     Proof: a step releases sum + discrete Gaussian noise of scale sigma R (rounded up), the edges sampled
     by independent coins of probability q (rounded down). At an integer order a the divergence of the mixture
     from the unsampled law is a sum of C(a, k) (1-q)^(a-k) q^k E[(ratio)^k] with positive terms, and
