@@ -29,7 +29,7 @@ BATCH = 1_000
 MAX_DOCUMENT_BYTES = 256 * 2**20
 
 # The account now, beside what was signed: the entry that stood last then, by its number.
-_NOW = text("""
+_KNOWN = text("""
     SELECT w.account_id, a.tenant, a.last_sequence, a.capacity_nano_epsilon, a.capacity_delta_atto,
         encode(e.hash, 'hex')
     FROM unnest(CAST(:ids AS text[]), CAST(:sequences AS bigint[])) AS w (account_id, sequence)
@@ -65,15 +65,42 @@ def export_due(services: Services) -> bool:
     """Whether the newest document is older than the settings allow, by PostgreSQL's clock. Needs a key."""
     if not services.settings.head_signing_key.get_secret_value():
         return False
+    taken = _taken_at(services)
+    if taken is None:
+        return True
+    with services.db.transaction() as session:
+        return _now(session) - taken >= timedelta(seconds=services.settings.heads_every_seconds)
+
+
+def overdue(services: Services, session: Session) -> Iterator[Finding]:
+    """One, where accounts have gone unsigned for twice as long as the settings say. Needs a key.
+
+    A newest document that cannot be opened has no time: :func:`compare` tells of it.
+    """
+    if not services.settings.head_signing_key.get_secret_value():
+        return
+    try:
+        first = session.execute(select(func.min(BudgetAccount.created_at))).scalar_one()
+        since = _taken_at(services) or first
+    except InvalidInput:
+        return
+    if since is not None and _now(session) - since > 2 * timedelta(
+        seconds=services.settings.heads_every_seconds
+    ):
+        yield Finding("", FOLDER, f"no signed heads were exported since {since.isoformat()}")
+
+
+def _taken_at(services: Services) -> datetime | None:
     key = newest(services.store)
     if key is None:
-        return True
+        return None
     heads = signed_heads.opened(read(services.store, key), trusted_keys(services.settings))
-    with services.db.transaction() as session:
-        now = session.execute(select(func.now())).scalar_one()
-    return now - datetime.fromisoformat(heads.taken_at) >= timedelta(
-        seconds=services.settings.heads_every_seconds
-    )
+    return datetime.fromisoformat(heads.taken_at)
+
+
+def _now(session: Session) -> datetime:
+    now: datetime = session.execute(select(func.now())).scalar_one()
+    return now.astimezone(UTC)
 
 
 def export(services: Services) -> tuple[str, bytes]:
@@ -93,7 +120,7 @@ def export(services: Services) -> tuple[str, bytes]:
             if next(lost(session, signed_heads.opened(document, trusted_keys(settings))), None) is not None:
                 raise Conflict("the ledger has lost entries that were signed; it is not exported")
             previous = Previous(before, hashlib.sha256(document).hexdigest())
-        now = session.execute(select(func.now())).scalar_one().astimezone(UTC)
+        now = _now(session)
         document = signed_heads.signed(signing, now.isoformat(), _heads(session), previous)
     for key in (f"{FOLDER}/{now:%Y-%m-%d}.json", f"{FOLDER}/{now:%Y-%m-%dT%H%M%S.%f}Z.json"):
         if (before is None or key > before) and store.put_new(key, document):
@@ -114,7 +141,7 @@ def lost(session: Session, heads: Heads) -> Iterator[Finding]:
             "ids": [head.account_id for head in part],
             "sequences": [head.sequence for head in part],
         }
-        now = {row[0]: row for row in session.execute(_NOW, parameters)}
+        now = {row[0]: row for row in session.execute(_KNOWN, parameters)}
         for head in part:
             _, tenant, sequence, nano_epsilon, delta_atto, digest = now[head.account_id]
             if tenant is None:

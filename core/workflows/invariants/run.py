@@ -15,6 +15,7 @@ from core.workflows.context import Services
 from core.workflows.invariants.accounts import AccountsStay, ExposureLasts
 from core.workflows.invariants.base import Found, Promise
 from core.workflows.invariants.costs import CostsArePlanned, CostsAreRecorded, UnitsAgree
+from core.workflows.invariants.exported import HeadsAreExported
 from core.workflows.invariants.guards import GuardsStand
 from core.workflows.invariants.keys import KeysMakeOne
 from core.workflows.invariants.ledger import ledger_promises
@@ -56,6 +57,7 @@ def promises(services: Services) -> tuple[Promise, ...]:
         AccountsStay(),
         GuardsStand(),
         RestoredWhole(services),
+        HeadsAreExported(services),
     )
 
 

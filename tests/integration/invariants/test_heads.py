@@ -17,6 +17,7 @@ from core.settings import Settings
 from core.workflows import heads
 from core.workflows.context import Services, open_services
 from core.workflows.invariants.base import Found
+from core.workflows.invariants.exported import HeadsAreExported
 from core.workflows.invariants.restored import RestoredWhole
 from core.workflows.invariants.run import check
 from core.workflows.verify import verify_all
@@ -47,6 +48,12 @@ def accounts(signing: Services) -> list[BudgetAccount]:
 
 def restored(services: Services) -> Found:
     return check(services, RestoredWhole(services))
+
+
+def exported(services: Services, **changed: Any) -> Found:
+    settings = services.settings.model_copy(update=changed)
+    services = Services(services.db, services.store, settings)
+    return check(services, HeadsAreExported(services))
 
 
 def spend(services: Services, account: BudgetAccount) -> None:
@@ -174,3 +181,26 @@ def test_a_lower_capacity_is_found(signing: Services, accounts: list[BudgetAccou
             session.execute(text(f"ALTER TABLE {table} DISABLE TRIGGER USER"))
         session.execute(text("UPDATE budget_accounts SET capacity_nano_epsilon = capacity_nano_epsilon - 1"))
     assert {f.detail for f in restored(signing).findings} == {"the capacity is less than was signed"}
+
+
+def test_heads_that_are_not_exported_are_missed(signing: Services, accounts: list[BudgetAccount]) -> None:
+    assert exported(signing).total == 0  # a new service has a while
+    late = exported(signing, heads_every_seconds=0.0)
+    assert [finding.subject for finding in late.findings] == ["ledger-heads"]
+    old = signed_heads.signed(signed_heads.signing_key(SEED), "2026-01-01T00:00:00+00:00", [], None)
+    assert signing.store.put_new("ledger-heads/2026-01-01.json", old)
+    assert "since 2026-01-01" in exported(signing).findings[0].detail
+    heads.export(signing)
+    assert exported(signing).total == 0
+
+
+def test_where_nothing_is_signed_no_heads_are_missed(
+    signing: Services, accounts: list[BudgetAccount]
+) -> None:
+    assert exported(signing, heads_every_seconds=0.0, head_signing_key=_secret("")).total == 0
+
+
+def test_heads_that_cannot_be_opened_are_told_once(signing: Services, accounts: list[BudgetAccount]) -> None:
+    assert signing.store.put_new("ledger-heads/2026-01-01.json", b"{}")
+    assert exported(signing).total == 0
+    assert restored(signing).total == 1
