@@ -30,12 +30,12 @@ training report has what was tried and what it gave. Progress has a fixed number
 
 What to know of it: an AUC below one half is a leak too, to whoever turns the scores round. The pairs around
 sensitive links are what is deleted, which somebody who knows the method can look for: on Cora, where its
-own sort of attacker guesses (AUC .51), one who had run the defence on graphs of their own reached .64 from
-the structure, and SEAL .62; with node features, which alone give .80, it was .85. The cosine is the head to
-take: against a network the learner fools that network alone (Cora at alpha .25: .46, and .81 for attackers
-by cosine or inner product), and inner products cost utility. The paper's lower bound for any attack rests
-on assumptions about entropies and is no guarantee. Steps are fixed in number, memory is linear in links,
-one code path serves CPU and CUDA.
+own sort of attacker guesses (AUC .52), one who had run the defence on graphs of their own reached .65 from
+the structure, and SEAL .63; with node features, which alone give .81, it was .86. The cosine is the head to
+take: against a network the learner fools that network alone (Cora at alpha .25: .48, and .73 to .80 for
+attackers by cosine or inner product), and inner products cost utility. The paper's lower bound for any
+attack rests on assumptions about entropies and is no guarantee. Steps are fixed in number, memory is linear
+in links, one code path serves CPU and CUDA.
 Source: Wu, Yang, Han, Wang, Wu, "Learning-based privacy-preserving graph publishing against sensitive link
 inference attacks", 2025, Algorithm 1, Eqs. 5 to 9.
 """
