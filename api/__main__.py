@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from api import processes
-from core import logging
+from core import command_line, logging
 from core.settings import get_settings
 from core.workflows.startup import may_start
 
@@ -15,6 +15,7 @@ def main() -> int:
 
     Metrics have their own listener, so that no rule of a public proxy can expose them by mistake.
     """
+    command_line.parser("api", __doc__).parse_args()
     settings = get_settings()
     logging.configure(json_lines=settings.log_json, level=settings.log_level)
     if not may_start(settings):

@@ -77,15 +77,21 @@ def _database(services: Services) -> bool:
 
 
 def _migrations(services: Services) -> bool:
+    """Whether the schema is this code's, or a newer one: that suits the code of the version before it.
+
+    While a new version is rolled out its migrations are there first, and the old pods serve until they go.
+    """
     with services.db.engine.connect() as connection:
-        current = MigrationContext.configure(connection).get_current_heads()
-    return set(current) == _newest()
+        current = set(MigrationContext.configure(connection).get_current_heads())
+    newest, known = _revisions()
+    return current == newest or (bool(current) and not current & known)
 
 
 @lru_cache(maxsize=1)
-def _newest() -> frozenset[str]:
-    """The heads of the migrations that this code ships with."""
-    return frozenset(ScriptDirectory.from_config(configuration("")).get_heads())
+def _revisions() -> tuple[frozenset[str], frozenset[str]]:
+    """The heads of the migrations that this code ships with, and all of them."""
+    scripts = ScriptDirectory.from_config(configuration(""))
+    return frozenset(scripts.get_heads()), frozenset(each.revision for each in scripts.walk_revisions())
 
 
 def _redis(services: Services) -> bool:

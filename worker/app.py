@@ -77,7 +77,3 @@ def _send_the_last_spans(**_: Any) -> None:
 @signals.setup_logging.connect
 def _configure_logging(**_: Any) -> None:
     logging.configure(json_lines=settings.log_json, level=settings.log_level)
-
-
-if __name__ == "__main__":
-    app.worker_main(["worker", "--concurrency", "1", "--pool", "prefork", *sys.argv[1:]])

@@ -7,12 +7,11 @@ somewhere else.
 
 from __future__ import annotations
 
-import argparse
 import sys
 
 from sqlalchemy.exc import OperationalError
 
-from core import logging
+from core import command_line, logging
 from core.errors import GraphveilError
 from core.logging import get_logger
 from core.settings import get_settings
@@ -66,7 +65,7 @@ def _export(services: Services) -> int:
 
 def main() -> int:
     """The exit code."""
-    parser = argparse.ArgumentParser(prog="worker.auditor")
+    parser = command_line.parser("worker.auditor", __doc__)
     ways = parser.add_mutually_exclusive_group()
     ways.add_argument("--once", action="store_true", help="check once; exit 1 where anything is broken")
     ways.add_argument("--export", action="store_true", help="export the signed heads now, and print them")

@@ -16,7 +16,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from sqlalchemy.exc import SQLAlchemyError
 
-from core import logging
+from core import command_line, logging
 from core.logging import get_logger
 from core.settings import get_settings
 from core.workflows.context import Services, open_services
@@ -92,6 +92,7 @@ class GaugeCollector(Collector):
 
 def main() -> int:
     """The exit code."""
+    command_line.parser("worker.exporter", __doc__).parse_args()
     settings = get_settings()
     logging.configure(json_lines=settings.log_json, level=settings.log_level)
     services = open_services(settings)

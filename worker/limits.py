@@ -10,6 +10,8 @@ import signal
 from functools import cache
 from pathlib import Path
 
+from worker import seccomp
+
 OPEN_FILES = 1024
 PR_SET_PDEATHSIG = 1
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -56,10 +58,11 @@ def code_digest(folder: Path) -> str:
 
 
 def confine(parent: int) -> None:
-    """This child dies with its parent, dumps no memory, opens few files, and goes first when memory ends.
+    """This child dies with its parent, dumps no memory, reaches no network, opens few files, goes first.
 
-    Memory itself is watched from outside: an address-space limit would hit the reservations of numeric
-    libraries, not what they use. Raises RuntimeError if the parent is gone already.
+    First, that is, when memory ends. Memory itself is watched from outside: an address-space limit would hit
+    the reservations of numeric libraries, not what they use. Raises RuntimeError if the parent is gone
+    already, OSError where the kernel does not confine the child, which must not go on then.
     """
     os.umask(0o077)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -72,6 +75,7 @@ def confine(parent: int) -> None:
         raise OSError(ctypes.get_errno(), "prctl")
     if os.getppid() != parent:
         raise RuntimeError("the supervisor is gone")
+    seccomp.refuse_network()
 
 
 def group_memory_bytes(group: int) -> int:

@@ -1,19 +1,18 @@
 """``python -m worker.once run|ingest|evaluate|audit ID``: one piece of work without a broker, then the end.
 
 For schedulers that start one container a job. The exit code is 0 when the work was taken, 3 when it was not
-free, 1 when the ledger has forgotten what was signed.
+free, 1 when no worker may start here (see worker.preflight).
 """
 
 from __future__ import annotations
 
-import argparse
 import sys
 
-from core import logging
+from core import command_line, logging
 from core.outbox.models import Topic
 from core.settings import get_settings
 from core.tracing import spans
-from core.workflows.startup import may_start
+from worker.preflight import may_work
 from worker.process import open_process
 from worker.stopping import Stopping
 from worker.work import take
@@ -23,13 +22,13 @@ NOT_FREE = 3
 
 def main() -> int:
     """The exit code."""
-    parser = argparse.ArgumentParser(prog="worker.once")
+    parser = command_line.parser("worker.once", __doc__)
     parser.add_argument("topic", choices=[topic.value for topic in Topic])
     parser.add_argument("subject_id")
     asked = parser.parse_args()
     settings = get_settings()
     logging.configure(json_lines=settings.log_json, level=settings.log_level)
-    if not may_start(settings):
+    if not may_work(settings):
         return 1
     spans.start(settings, "worker")
     try:

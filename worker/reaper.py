@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
+from core import command_line
 from core.logging import get_logger
 from core.workflows import recover
 from core.workflows.context import Services
@@ -46,6 +47,7 @@ def _tried(name: str, duty: Callable[[Services], int], services: Services) -> in
 
 def main() -> int:
     """The exit code."""
+    command_line.parser("worker.reaper", __doc__).parse_args()
     return serve("reaper", run)
 
 

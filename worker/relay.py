@@ -17,7 +17,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from core import failpoints, logging
+from core import command_line, failpoints, logging
 from core.db.session import Database
 from core.failpoints import reach
 from core.jobs import traces
@@ -114,6 +114,7 @@ def _plain(url: str) -> str:
 
 def main() -> int:
     """The exit code."""
+    command_line.parser("worker.relay", __doc__).parse_args()
     from worker.app import app
 
     settings = get_settings()

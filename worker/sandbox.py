@@ -6,7 +6,6 @@ and before a metered operation draws, the supervisor has answered that its recor
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import sys
@@ -15,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from core import command_line
 from core.errors import IngestRejected, InvalidInput, LeaseLost, PrivacyViolation
 from worker import limits
 
@@ -213,7 +213,7 @@ KINDS: dict[str, Callable[[Path, Channel], None]] = {
 
 def main(arguments: list[str] | None = None) -> int:
     """The exit code: 0 when the work is done; the reason otherwise, and no word more to anyone outside."""
-    parser = argparse.ArgumentParser(prog="worker.sandbox")
+    parser = command_line.parser("worker.sandbox", __doc__)
     parser.add_argument("kind", choices=sorted(KINDS))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--events", type=int, required=True)

@@ -15,7 +15,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from core import failpoints
+from core import command_line, failpoints
 from core.errors import GraphveilError
 from core.logging import get_logger
 from core.settings import get_settings
@@ -95,6 +95,7 @@ def run(services: Services, stopping: Stopping) -> None:
 
 def main() -> int:
     """The exit code."""
+    command_line.parser("worker.webhooks", __doc__).parse_args()
     failpoints.arm(get_settings().failpoints)
     return serve("webhooks", run)
 

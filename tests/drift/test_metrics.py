@@ -132,6 +132,23 @@ def test_the_objectives_ask_for_a_route_and_a_bound_that_there_are(tmp_path: Pat
     assert ("graphveil_job_queue_wait_seconds_bucket", str(waits.seconds)) in _matched("le")
 
 
+def test_what_the_objectives_count_begins_at_zero() -> None:
+    """``rate()`` sees no first event of a series that was not there before it: that failure would be lost."""
+    codes = {str(row.status) for row in problems.rows().values() if row.status >= 500} | {"202"}
+    registry = HttpMetrics().registry
+    found = 0
+    for expression in ASKED:
+        for selector in selectors(expression.text):
+            labels = {matcher.name: matcher.value for matcher in selector.matchers.matchers}
+            if selector.name != "graphveil_http_requests_total" or "route" not in labels:
+                continue
+            for code in codes:
+                series = {"route": labels["route"], "method": labels["method"], "code": code}
+                assert registry.get_sample_value(selector.name, series) == 0, (expression.place, series)
+                found += 1
+    assert found >= 3 * len(codes)
+
+
 def test_every_recorded_figure_is_used() -> None:
     assert recorded() <= {selector.name for each in ASKED for selector in selectors(each.text)}
 

@@ -99,6 +99,9 @@ def test_the_process_serves_keeps_metrics_apart_and_ends_when_told(api_settings:
         assert (
             'graphveil_http_requests_total{code="200",method="GET",route="/readyz"} 1.0' in service.metrics()
         )
+        assert (
+            'graphveil_http_requests_total{code="503",method="POST",route="/jobs"} 0.0' in service.metrics()
+        )
         assert "graphveil_build_info{version=" in service.metrics()
         assert len(service.pids()) == 1
         service.process.send_signal(signal.SIGTERM)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import socket
 import threading
 import time
+from collections.abc import Iterator
 
 import pytest
 from fastapi.testclient import TestClient
 from prometheus_client import generate_latest
+from sqlalchemy import text
 from structlog.testing import capture_logs
 
 from api import problems, readiness
@@ -49,6 +51,39 @@ def test_a_dead_dependency_makes_it_not_ready(api_settings: Settings, tmp_path):
     assert failed.json()["type"] == "/problems/database-unavailable"
     assert "127.0.0.1" not in failed.text
     assert int(failed.headers["Retry-After"]) >= 1
+
+
+def at_revisions(services: Services, *revisions: str) -> None:
+    """The database says that it is at them."""
+    with services.db.transaction() as session:
+        session.execute(text("DELETE FROM alembic_version"))
+        for revision in revisions:
+            session.execute(text("INSERT INTO alembic_version VALUES (:revision)"), {"revision": revision})
+
+
+@pytest.fixture
+def other_schema(api_services: Services) -> Iterator[Services]:
+    """A service whose database may be made to say that it is at another revision."""
+    with api_services.db.transaction() as session:
+        newest = session.execute(text("SELECT version_num FROM alembic_version")).scalars().all()
+    yield api_services
+    at_revisions(api_services, *newest)
+
+
+def test_it_is_ready_on_a_schema_that_is_newer_than_its_code(other_schema: Services, http: TestClient):
+    at_revisions(other_schema, "9999")
+    answer = http.get("/readyz")
+    assert (answer.status_code, answer.json()["checks"]["migrations"]) == (200, True)
+
+
+@pytest.mark.parametrize("revisions", [(), ("0000",), ("0001",), ("0000", "9999")])
+def test_it_is_not_ready_on_a_schema_that_is_older_or_absent(
+    revisions: tuple[str, ...], other_schema: Services, http: TestClient
+):
+    at_revisions(other_schema, *revisions)
+    answer = http.get("/readyz")
+    assert (answer.status_code, answer.json()["checks"]["migrations"]) == (503, False)
+    assert set(answer.json()["checks"].values()) == {True, False}
 
 
 def test_a_dependency_that_never_answers_makes_it_not_ready_in_time(api_settings: Settings):
