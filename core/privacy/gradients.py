@@ -189,8 +189,9 @@ class DpSgdSession:
     def _drawn(self, rng: entropy.Generator) -> Sampled:
         edges = self._edges
         assert edges is not None
-        kept = np.arange(len(edges))
-        if not self._all:
+        if self._all:
+            kept = np.arange(len(edges))
+        else:
             kept = np.flatnonzero(rng.integers(0, _WORD, size=len(edges), dtype=np.uint64) < self._threshold)
         kept = rng.permutation(kept)
         return Sampled(edges.cell[kept], edges.source[kept], edges.target[kept])

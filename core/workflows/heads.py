@@ -80,10 +80,11 @@ def overdue(services: Services, session: Session) -> Iterator[Finding]:
     if not services.settings.head_signing_key.get_secret_value():
         return
     try:
-        first = session.execute(select(func.min(BudgetAccount.created_at))).scalar_one()
-        since = _taken_at(services) or first
+        since = _taken_at(services)
     except InvalidInput:
         return
+    if since is None:
+        since = session.execute(select(func.min(BudgetAccount.created_at))).scalar_one()
     if since is not None and _now(session) - since > 2 * timedelta(
         seconds=services.settings.heads_every_seconds
     ):

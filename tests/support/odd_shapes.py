@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 
+from core.generators.base import PublicFacts, no_progress
 from core.graphs.graph import Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.privacy.entropy import public_generator
+from core.privacy.guarantee import guarantee_of
+from core.privacy.meter import MemoryRecorder, Meter
+from core.privacy.private_graph import PrivateGraph
 from tests.support.typed_neighbours import built, cells_of, slots_of
 
 SHAPES = {
@@ -54,6 +62,26 @@ def graph_of(sizes: tuple[int, int], share: float, temporal: bool) -> Graph:
             kept = {min(pair for pair in kept if pair[0] == u) for u in sources}
         cells[name, step] = frozenset(kept)
     return built(schema, cells)
+
+
+def kept_release(
+    generator: Any, params: Any, facts: PublicFacts, graph: Graph, folder: Path
+) -> tuple[Any, Graph]:
+    """The fitted model and a graph of it, within the epsilon that was asked for; the model can be kept."""
+    plan = generator.plan(params, facts)
+    meter = Meter(plan, MemoryRecorder())
+    model = generator.fit(PrivateGraph(graph, meter), plan, params, no_progress)
+    spent = guarantee_of(plan, meter.transcript, facts.delta_atto).nano_epsilon
+    assert spent is not None
+    assert spent <= facts.nano_epsilon
+    model.save(folder)
+    again = generator.load(folder)
+    one, other = (each.sample(public_generator(3), no_progress) for each in (model, again))
+    assert one.equals(other)
+    assert {name: table.count for name, table in one.nodes.items()} == {
+        name: table.count for name, table in graph.nodes.items()
+    }
+    return model, one
 
 
 def require_facts(graph: Graph) -> None:

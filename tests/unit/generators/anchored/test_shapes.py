@@ -3,13 +3,9 @@
 import pytest
 
 from core.generators.anchored import GENERATOR, AnchoredParams
-from core.generators.base import PublicFacts, no_progress
-from core.privacy.entropy import public_generator
-from core.privacy.guarantee import guarantee_of
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.private_graph import PrivateGraph
+from core.generators.base import PublicFacts
 from core.privacy.units import Unit
-from tests.support.odd_shapes import SHAPES, graph_of, require_facts
+from tests.support.odd_shapes import SHAPES, graph_of, kept_release, require_facts
 
 NANO, DELTA = 10**9, 10**13
 OPTIONS = [
@@ -30,15 +26,6 @@ def test_every_relation_is_released_whatever_its_shape(unit, options, shape, tmp
     names = tuple(each.name for each in graph.schema.edge_types)
     window, delta = (2 if unit is Unit.W_EVENT else None), (DELTA if options.get("spectral") else 0)
     for epsilon in (NANO // 10, 30 * NANO):
-        plan = GENERATOR.plan(params, PublicFacts(graph.schema, unit, window, epsilon, delta, names))
-        meter = Meter(plan, MemoryRecorder())
-        model = GENERATOR.fit(PrivateGraph(graph, meter), plan, params, no_progress)
-        assert guarantee_of(plan, meter.transcript, delta).nano_epsilon <= epsilon
-        model.save(tmp_path / str(epsilon))
-        again = GENERATOR.load(tmp_path / str(epsilon))
-        one, other = (each.sample(public_generator(3), no_progress) for each in (model, again))
-        assert one.equals(other)
-        assert {name: table.count for name, table in one.nodes.items()} == {
-            name: table.count for name, table in graph.nodes.items()
-        }
-        require_facts(one)
+        facts = PublicFacts(graph.schema, unit, window, epsilon, delta, names)
+        _, released = kept_release(GENERATOR, params, facts, graph, tmp_path / str(epsilon))
+        require_facts(released)

@@ -4,15 +4,11 @@ import numpy as np
 import pytest
 
 from core.generators import thepuff_perturb
-from core.generators.base import PublicFacts, no_progress
+from core.generators.base import PublicFacts
 from core.generators.thepuff import GENERATOR, embedding, state
 from core.privacy import gradients
-from core.privacy.entropy import public_generator
-from core.privacy.guarantee import guarantee_of
-from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
-from tests.support.odd_shapes import SHAPES, graph_of, require_facts
+from tests.support.odd_shapes import SHAPES, graph_of, kept_release, require_facts
 
 NANO, DELTA = 10**9, 10**13
 SHORT = {"epochs": 1, "most_batches": 1, "utility_steps": 1}
@@ -40,17 +36,8 @@ def test_every_relation_is_released_whatever_its_shape(generator, options, unit,
     names = tuple(each.name for each in graph.schema.edge_types)
     delta = DELTA if getattr(params, "utility", False) else 0
     for epsilon in (NANO // 10, 20 * NANO):
-        plan = generator.plan(params, PublicFacts(graph.schema, unit, None, epsilon, delta, names))
-        meter = Meter(plan, MemoryRecorder())
-        model = generator.fit(PrivateGraph(graph, meter), plan, params, no_progress)
-        assert guarantee_of(plan, meter.transcript, delta).nano_epsilon <= epsilon
-        model.save(tmp_path / str(epsilon))
-        again = generator.load(tmp_path / str(epsilon))
-        one, other = (each.sample(public_generator(3), no_progress) for each in (model, again))
-        assert one.equals(other)
-        assert {name: table.count for name, table in one.nodes.items()} == {
-            name: table.count for name, table in graph.nodes.items()
-        }
+        facts = PublicFacts(graph.schema, unit, None, epsilon, delta, names)
+        model, released = kept_release(generator, params, facts, graph, tmp_path / str(epsilon))
         if generator is GENERATOR:
-            require_facts(one)
+            require_facts(released)
             assert all(np.isfinite(values).all() for values in model.training().curves.values())
