@@ -19,7 +19,7 @@ import pytest
 
 from core.generators.base import PublicFacts
 from core.graphs.graph import EdgeTable, Graph, NodeTable
-from core.graphs.schema import GraphSchema
+from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.privacy import siphash
 from core.privacy.events import GaussianEvent, PoissonSampled, Repeated, pure_nano_epsilon
 from core.privacy.lazy_response import LazyResponse
@@ -31,6 +31,22 @@ from tests.support.neighbours import Asked
 
 Pair = tuple[int, int]
 Cells = Mapping[CellKey, frozenset[Pair]]
+
+KINDS = (
+    NodeType(name="user", count=3),
+    NodeType(name="film", count=2),
+    NodeType(name="genre", count=2),
+)
+MANY_STEPS = (
+    EdgeType(name="shows", source="film", target="genre", temporal=True),
+    EdgeType(name="like", source="film", target="film", temporal=True),
+)
+
+
+def schema_of(*relations: EdgeType, steps: int = 2) -> GraphSchema:
+    """These relations among three users, two films and two genres."""
+    timed = any(each.temporal for each in relations)
+    return GraphSchema(node_types=KINDS, edge_types=relations, time=TimeGrid(count=steps) if timed else None)
 
 
 def cells_of(schema: GraphSchema) -> list[CellKey]:

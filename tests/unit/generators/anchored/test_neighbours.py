@@ -10,28 +10,25 @@ from core.generators.anchored import GENERATOR, AnchoredParams, evidence, spectr
 from core.generators.anchored import fit as reads
 from core.generators.anchored.draw import Relation
 from core.generators.base import PublicFacts
-from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.graphs.schema import EdgeType, GraphSchema
 from core.privacy import aggregation, lazy_response, queries
 from core.privacy.queries import Shape, slot_count
 from core.privacy.randomised_response import Flips, _slots
 from core.privacy.units import Unit
 from tests.support.typed_neighbours import (
+    MANY_STEPS,
     Told,
     built,
     one_edge,
     one_pair,
     one_window,
     require_hidden,
+    schema_of,
     some,
     told,
 )
 
 NANO, DELTA, WINDOW = 4 * 10**9, 10**13, 2
-KINDS = (
-    NodeType(name="user", count=3),
-    NodeType(name="film", count=2),
-    NodeType(name="genre", count=2),
-)
 TIMED = (
     EdgeType(name="rates", source="user", target="film", temporal=True, once=True),
     EdgeType(name="follows", source="user", target="user", directed=True, temporal=True),
@@ -44,20 +41,11 @@ FIXED = (
     EdgeType(name="cites", source="film", target="film", directed=True),
     EdgeType(name="likes", source="user", target="user"),
 )
-MANY_STEPS = (
-    EdgeType(name="shows", source="film", target="genre", temporal=True),
-    EdgeType(name="like", source="film", target="film", temporal=True),
-)
 EVIDENCE = [
     {"evidence": "none"},
     {"evidence": "materialised", "degree_share": 0.5},
     {"evidence": "lazy", "degree_share": 0.37, "deconvolve": False},
 ]
-
-
-def schema_of(*relations: EdgeType, steps: int = 2) -> GraphSchema:
-    timed = any(each.temporal for each in relations)
-    return GraphSchema(node_types=KINDS, edge_types=relations, time=TimeGrid(count=steps) if timed else None)
 
 
 def fitted(schema: GraphSchema, unit: Unit, folder, cells, options: dict):

@@ -17,28 +17,25 @@ from core.generators.thepuff.paid import KEYS
 from core.generators.thepuff.paid import TRAINING as TRAINED
 from core.generators.thepuff.snapshots import Snapshots, keys_of
 from core.generators.thepuff.walks import Walks, edge_anchored
-from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.graphs.schema import EdgeType, GraphSchema
 from core.privacy import gradients, queries
 from core.privacy.dp_sgd import DpSgd
 from core.privacy.gradients import DpSgdSession
 from core.privacy.units import Unit
 from tests.support.typed_neighbours import (
+    MANY_STEPS,
     built,
     one_edge,
     one_pair,
     one_window,
     require_hidden,
+    schema_of,
     some,
     told,
 )
 
 NANO, DELTA, WINDOW = 4 * 10**9, 10**13, 2
 CHANCE = "core.generators.thepuff.fit"
-KINDS = (
-    NodeType(name="user", count=3),
-    NodeType(name="film", count=2),
-    NodeType(name="genre", count=2),
-)
 TIMED = (
     EdgeType(name="sees", source="user", target="film", temporal=True, once=True),
     EdgeType(name="knows", source="user", target="user", temporal=True),
@@ -48,17 +45,8 @@ FIXED = (
     EdgeType(name="has", source="film", target="genre"),
     EdgeType(name="likes", source="user", target="user"),
 )
-MANY_STEPS = (
-    EdgeType(name="shows", source="film", target="genre", temporal=True),
-    EdgeType(name="like", source="film", target="film", temporal=True),
-)
 SHORT = {"epochs": 1, "most_batches": 1, "utility_steps": 2}
 OPTIONS = [{"bias": "hat"}, {"utility": False}, {"privacy": False}]
-
-
-def schema_of(*relations: EdgeType, steps: int = 2) -> GraphSchema:
-    timed = any(each.temporal for each in relations)
-    return GraphSchema(node_types=KINDS, edge_types=relations, time=TimeGrid(count=steps) if timed else None)
 
 
 @pytest.fixture(autouse=True)
