@@ -20,8 +20,7 @@ from benchmarks.anchored_scale import child, serve
 from benchmarks.thepuff_scale import DELTA_ATTO, PHASES
 from benchmarks.typed_graphs import DATASETS
 
-EPOCHS = 5
-WHOLE = {"variant": "paper", "most_batches": "1000000", "epochs": str(EPOCHS)}
+WHOLE = {"variant": "paper", "most_batches": "1000000", "epochs": "5"}
 
 
 def stored(name: str, data: Path, folder: Path) -> tuple[str, str]:

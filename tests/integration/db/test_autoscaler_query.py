@@ -2,40 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
-import pytest
 import yaml
 from psycopg.types.json import Jsonb
 from sqlalchemy import make_url
 
 from core.identity.service import Principal
 from core.jobs.models import JobState
-from core.settings import Settings
-from core.workflows.context import Services, open_services
-from tests.support.postgres import PostgresCluster
+from core.workflows.context import Services
 from tests.support.releases import queued_job, ready_dataset
 
 DEPLOY = Path(__file__).resolve().parents[3] / "deploy"
-
-
-@pytest.fixture
-def services(postgres_cluster: PostgresCluster, tmp_path: Path) -> Iterator[Services]:
-    name = postgres_cluster.create()
-    opened = open_services(
-        Settings(
-            database_url=postgres_cluster.address(name),
-            storage_url=(tmp_path / "objects").as_uri(),
-            master_key="11" * 32,
-            fingerprint_key="22" * 32,
-            work_folder=tmp_path / "work",
-        )
-    )
-    yield opened
-    opened.close()
-    postgres_cluster.drop(name)
 
 
 def asked(services: Services) -> int:
