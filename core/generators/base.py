@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict
 
 from core import errors
 from core.graphs.schema import GraphSchema
+from core.privacy.accountant import Accountant
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ class PublicFacts:
     """All that a plan may depend on. ``edge_types``: the protected relations to synthesise.
 
     ``tick`` is given for one snapshot of a live stream: the schema's grid then has one step, which is step
-    ``tick`` of the stream, and windows reach past the grid on both sides.
+    ``tick`` of the stream, and windows reach past the grid on both sides. ``accountant`` is the one by which
+    a plan with a delta is calibrated and converted; the plan names it.
     """
 
     schema: GraphSchema
@@ -52,6 +54,7 @@ class PublicFacts:
     delta_atto: int
     edge_types: tuple[str, ...]
     tick: int | None = None
+    accountant: Accountant = Accountant.PRIVACY_LOSS
 
 
 @dataclass(frozen=True)
@@ -184,6 +187,21 @@ class ClaimingGenerator(Generator, Protocol):
 
     def claim(self, params: Any, public: PublicFacts) -> Claimed | None:
         """What is claimed for these parameters; None where the guarantee is computed. Sees no data."""
+        ...
+
+
+@runtime_checkable
+class EvidenceGenerator(Generator, Protocol):
+    """A method whose graphs follow noisy bits of single pairs, and so repeat true edges."""
+
+    def true_shares(
+        self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+    ) -> Mapping[str, tuple[float, float]]:
+        """By relation, the least and most expected share of true edges among those released.
+
+        Of public facts alone; ``nodes``: the sizes of the universes. Relations without such bits are left
+        out.
+        """
         ...
 
 

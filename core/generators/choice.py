@@ -19,10 +19,12 @@ from typing import Any, Literal
 from core import errors
 from core.generators import registry
 from core.generators._shared.plan import cell_nano_epsilon
+from core.generators._shared.worth import WORTH, strength
 from core.generators.base import Generator, PublicFacts
 from core.graphs.schema import EdgeType
 from core.privacy.events import NANO
 from core.privacy.plan import PrivacyPlan
+from core.privacy.queries import Shape
 from core.privacy.units import Unit, edges_of_unit
 
 AUTO: Literal["auto"] = "auto"
@@ -49,6 +51,9 @@ STREAM = (
     *("dp_dk", "privgraph", "tmf", "lapgraph", "edgerand"),
 )
 TYPED = ("anchored", "tmf", "edgerand", "lapgraph")
+TYPED_WEAK = ("hetesdg", *TYPED)
+"""Typed and directed graphs without time where epsilon is small beside the log odds against an edge. By
+regret over ten graphs (``benchmarks/typed_choice.py``)."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +123,11 @@ def _preferred(public: PublicFacts, nodes: Mapping[str, int]) -> tuple[tuple[str
     """Methods in order of preference, and what speaks for that order."""
     relations = [public.schema.edge_type(name) for name in public.edge_types]
     if any(relation.directed or not relation.homogeneous for relation in relations):
+        if public.unit is Unit.EDGE and _mean_strength(public, relations, nodes) < WORTH:
+            return TYPED_WEAK, (
+                "A relation is directed or joins two node types, and at this epsilon noisy bits of pairs "
+                "could not tell which are linked: sorted degrees of both sides come closest."
+            )
         return TYPED, (
             "A relation is directed or joins two node types: the degrees of both sides are paid for, and at "
             "larger epsilons which pairs are linked, by noisy bits of them."
@@ -144,6 +154,19 @@ def _preferred(public: PublicFacts, nodes: Mapping[str, int]) -> tuple[tuple[str
             "model of its degrees and triangles comes closest."
         )
     return SINGLE, "A static graph: a model of degrees, communities and triangles comes closest."
+
+
+def _mean_strength(public: PublicFacts, relations: list[EdgeType], nodes: Mapping[str, int]) -> float:
+    """Mean over relations of epsilon over the log odds against an edge, by declared bounds or a guess."""
+    try:
+        nano = cell_nano_epsilon(public)
+    except errors.NotAccepted:
+        return 0.0  # too little to divide: every method will say so
+    strengths = [
+        strength(Shape(each, nodes[each.source], nodes[each.target]), nano, edges_of_unit(public.unit, each))
+        for each in relations
+    ]
+    return math.fsum(strengths) / len(strengths)
 
 
 def _sparse(relations: list[EdgeType], nodes: Mapping[str, int]) -> bool:

@@ -7,6 +7,9 @@ have fewer than before. Where too few links or pairs are of the sort, as many ar
 Guarantee ``none``.
 Source: Waniek, Michalak, Wooldridge, Rahwan, "Hiding individuals and communities in a social network", Nature
 Human Behaviour 2018, in the form that PPGSL (2025, section V-A4) compares with.
+
+What to expect: on Cora with a share of .5, an auto-encoder tells sensitive links with an AUC of .76 (.925
+without a defence), other links with .715 (.92), and a GCN classes nodes at an F1 of .70 (.84).
 """
 
 from __future__ import annotations

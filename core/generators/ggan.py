@@ -6,6 +6,8 @@ graph, so its guarantee is ``none``: it repeats about half of the edges of a sma
 ``dpggan``, on data that its policy allows this for.
 Source: Yang, Wang, Zhang, Chen, Sun, "Secure deep graph generation with link differential privacy", IJCAI
 2021, whose reconstruction loss is the discriminator's view alone; here it is added to that of the links.
+
+What to expect: as much of a copy as ``gvae``, and nothing measured of its own.
 """
 
 from __future__ import annotations

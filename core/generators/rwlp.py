@@ -7,6 +7,10 @@ walks leave links inside their neighbourhoods, which keeps the graph useful and 
 long ones lose both. Guarantee ``none``.
 Source: Mittal, Papamanthou, Song, "Preserving link privacy in social network based systems", NDSS 2013, the
 baseline "RW-LP" of PPGSL (2025, section V-A4).
+
+What to expect: on Cora with walks of 5, an auto-encoder tells sensitive links with an AUC of .85 (.925
+without a defence), other links with as much (.85, without .92), and a GCN classes nodes at an F1 of .76
+(.84).
 """
 
 from __future__ import annotations

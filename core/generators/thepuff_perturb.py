@@ -19,6 +19,10 @@ is the whole universe, as the additions range over it: only so do as many appear
 
 O(edges in and out) for both: flips are drawn by their number and their places.
 Source: He et al., "Temporal Heterogeneous Graph Generation with Privacy, Utility, and Efficiency", ICLR 2025.
+
+What to expect at epsilon 1: the number of edges, and little else of sparse relations. On ACM (papers and
+authors, 13,407 links) degrees are off by a total variation of .14 and .46, on IMDB (movies and actors) by .78
+and .46; ``hetesdg`` is off by .04 and .03, and by .01 and .06.
 """
 
 from __future__ import annotations

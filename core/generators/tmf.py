@@ -22,6 +22,11 @@ absent edge was measured at 2 to 4). Here the absent cells that pass are binomia
 and uniform over absent pairs only. Beyond half of all pairs the formulas are applied to the complement graph.
 Source: Nguyen, Imine, Rusinowitch, "Differentially Private Publication of Social Graphs at Linear Cost"
 (ASONAM 2015).
+
+What to expect: below an epsilon of about ln(pairs / edges) a nearly random graph with the right number of
+edges. At epsilon 1, on Facebook (4,039 nodes, 88,234 edges) degrees are off by a total variation of .77,
+transitivity by 98 %, modularity by 84 %; on Chameleon (2,277 nodes, 31,371 edges) by .78, 96 % and 75 %.
+Above it nearly all edges are kept.
 """
 
 from __future__ import annotations

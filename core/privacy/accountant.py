@@ -1,31 +1,65 @@
-"""Rényi bookkeeping and its conversion to (epsilon, delta), by dp-accounting on one fixed grid.
+"""What composed events cost as (epsilon, delta): by Rényi divergences, or by privacy losses too.
 
-Composition is adaptive throughout: Rényi divergences add at every order, and the order is minimised over a
-grid that is fixed before any data is read (Mironov 2017; Canonne, Kamath, Steinke 2020, Proposition 12).
+Composition is adaptive throughout. Rényi divergences, dp-accounting's, add at every order, and the order is
+minimised over a grid that is fixed before any data is read (Mironov 2017; Canonne, Kamath, Steinke 2020,
+Proposition 12). Losses are convolved (:mod:`core.privacy.losses`). Each bound holds for the whole of a
+composition, so that the lesser one does.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from core.errors import InvalidInput
-from core.privacy.events import MAX_NANO_EPSILON, NANO, Event, Pure, pure_nano_epsilon, rdp
+from core.orders import ORDERS
+from core.privacy import losses
+from core.privacy.events import MAX_NANO_EPSILON, NANO, Event, Pure, parts, pure_nano_epsilon, rdp
 
 if TYPE_CHECKING:
     import numpy as np
 
-ORDERS: tuple[float, ...] = (
-    *(1.125, 1.25, 1.5, 1.75, 2, 2.25, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32),
-    *(40, 48, 56, 64, 80, 96, 128, 192, 256, 384, 512, 768, 1024),
-)
-"""The grid on which guarantees are computed and approximate plans are metered."""
-
 SLACK = 1e-11
 """Relative slack of float sums. Costs are raised by it, comparisons tolerate a tenth of it: paid for."""
+
+
+class Accountant(StrEnum):
+    """How a plan's events become (epsilon, delta), and how its meter holds a transcript to the plan.
+
+    RENYI: curves are compared and converted. PRIVACY_LOSS: the lesser of that conversion and of the privacy
+    losses'; the meter counts events. A plan that names none is older than the choice: RENYI.
+    """
+
+    RENYI = "renyi"
+    PRIVACY_LOSS = "privacy-loss"
+
+
+def cell_nano_epsilon(events: Sequence[Event], delta_atto: int, accountant: Accountant) -> int:
+    """What one cell's events cost: their sum where all are pure, else converted at delta; rounded up."""
+    if all(pure_nano_epsilon(event) is not None for event in events):
+        return sum(pure_nano_epsilon(event) or 0 for event in events)
+    found = nano_epsilon([float(x) for x in cell_curve(events, ORDERS)], delta_atto)
+    if accountant is Accountant.PRIVACY_LOSS:
+        return min(found, loss_nano_epsilon(events, delta_atto) or found)
+    return found
+
+
+def loss_nano_epsilon(events: Sequence[Event], delta_atto: int) -> int | None:
+    """The epsilon of the composed privacy losses in nano, rounded up; None where losses say nothing."""
+    pure, counts = together(events)
+    found = losses.epsilon(pure, counts, math.nextafter(delta_atto / 1e18, 0.0))
+    return max(1, ceil_nano(found)) if math.isfinite(found) else None
+
+
+def together(events: Sequence[Event]) -> tuple[int, Counter[Event]]:
+    """The events' pure nano-epsilon, added up, and how often each other part happens."""
+    found = [parts(event) for event in events]
+    return sum(nano for nano, _ in found), sum((each for _, each in found), Counter())
 
 
 def cell_curve(events: Sequence[Event], orders: Sequence[float]) -> np.ndarray:

@@ -19,6 +19,7 @@ from core.errors import InvalidInput, NotAccepted
 from core.privacy import entropy, samplers
 from core.privacy.entropy import Generator
 from core.privacy.events import positive_fraction
+from core.privacy.losses import FINEST
 from core.privacy.mechanisms import MAX_SIGMA
 from core.privacy.queries import MAX_VALUES, Shape
 
@@ -79,9 +80,12 @@ def asked(
 
 def scale_of(squared: Fraction) -> tuple[int, int]:
     """(length one in grid steps, the noise's standard deviation in grid steps): the latter is an integer, its
-    square at least ``squared`` times that of the former."""
+    square at least ``squared`` times that of the former. InvalidInput where it would be below FINEST."""
     radius = min(MAX_RADIUS, math.isqrt(int(MAX_SIGMA**2 / squared)))
-    return radius, math.isqrt(math.ceil(squared * radius**2) - 1) + 1
+    scale = math.isqrt(math.ceil(squared * radius**2) - 1) + 1
+    if scale < FINEST:
+        raise InvalidInput("so little noise cannot be accounted for", field="noise_multiplier")
+    return radius, scale
 
 
 def on_grid(values: np.ndarray, radius: int) -> np.ndarray:

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from core.errors import InvalidInput, NotAccepted
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.privacy.accountant import Accountant
 from core.privacy.dp_sgd import MIN_NOISE_MULTIPLIER, DpSgd, noise_multiplier
 from core.privacy.events import MAX_NANO_EPSILON, Event, GaussianEvent, PoissonSampled, Pure, Repeated
 from core.privacy.plan import Allotment, PrivacyPlan
@@ -77,6 +78,7 @@ class Mechanism:
     units: frozenset[Unit]
     approximate: bool
     events: Callable[[Any, int, int, int], tuple[Event, Event]]
+    accountant: Accountant = Accountant.RENYI
 
 
 def canary_schema(unit: Unit, window: int | None, *, bipartite: bool = False) -> GraphSchema:
@@ -122,6 +124,7 @@ def mechanism_plans(
             steps=schema.steps,
             allotments=tuple(Allotment(EDGE, step, event, "audit") for step in schema.steps_of(EDGE)),
             delta_atto=delta,
+            accountant=mechanism.accountant,
         )
         for event in events
     )
@@ -136,7 +139,7 @@ def _pure(params: Any, nano_epsilon: int, delta_atto: int, cells: int) -> tuple[
 
 
 def _gaussian(params: Any, nano_epsilon: int, delta_atto: int, cells: int) -> tuple[Event, Event]:
-    sigma = noise_multiplier(nano_epsilon, delta_atto, 1, cells)
+    sigma = noise_multiplier(nano_epsilon, delta_atto, 1, cells, (), Accountant.RENYI)
     return GaussianEvent(sigma), GaussianEvent(sigma / 2)
 
 
@@ -172,6 +175,7 @@ MECHANISMS: Mapping[str, Mechanism] = MappingProxyType(
                 frozenset({Unit.EDGE, Unit.EVENT}),
                 True,
                 _training,
+                Accountant.PRIVACY_LOSS,
             ),
         )
     }

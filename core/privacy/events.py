@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -56,7 +57,8 @@ class GaussianEvent(Event):
     """Gaussian noise of standard deviation ``noise_multiplier`` times the query's L2 sensitivity.
 
     Continuous or discrete: the discrete Gaussian's Rényi divergences are bounded by the continuous ones
-    (Canonne, Kamath, Steinke 2020, Theorem 14).
+    (Canonne, Kamath, Steinke 2020, Theorem 14). Privacy losses are counted on fine grids only
+    (:mod:`core.privacy.losses`).
     """
 
     noise_multiplier: Fraction
@@ -200,6 +202,28 @@ def pure_nano_epsilon(event: Event) -> int | None:
             return _combined(max, branches)
         case _:
             raise InvalidInput(f"unknown privacy event: {type(event).__name__}", field="event")
+
+
+def parts(event: Event) -> tuple[int, Counter[Event]]:
+    """``event`` taken apart: the nano-epsilon of its pure parts, added up, and how often each other one
+    happens.
+
+    Only what is composed or repeated comes apart; branches stay together.
+    """
+    pure = pure_nano_epsilon(event)
+    if pure is not None:
+        return pure, Counter()
+    match event:
+        case Repeated(event=inner, times=times):
+            nano, each = parts(inner)
+            return nano * times, Counter({part: count * times for part, count in each.items()})
+        case Composed(events=events):
+            found = [parts(each) for each in events]
+            return sum(nano for nano, _ in found), sum((each for _, each in found), Counter())
+        case PoissonSampled(rate=rate, event=inner) if rate == 1:
+            return 0, Counter([inner])
+        case _:
+            return 0, Counter([event])
 
 
 def _combined(how: Callable[[list[int]], int], events: Sequence[Event]) -> int | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from core.errors import InvalidInput, MeterClosed
+from core.errors import InvalidInput, MeterClosed, PrivacyViolation
 from core.privacy import entropy, samplers
 from core.privacy.dp_sgd import DpSgd
 from core.privacy.mechanisms import MAX_SIGMA
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import torch
 
     from core.graphs.graph import Cell
+    from core.privacy.queries import Shape
 
 MAX_RADIUS = 2**20
 """The clipping norm in grid steps, at most."""
@@ -90,7 +91,8 @@ class DpSgdSession:
     E[(ratio)^k] <= exp(k (k-1) / (2 sigma^2)) for the discrete Gaussian as for the continuous one (Canonne,
     Kamath, Steinke 2020, Proposition 5): at most what the accountant adds up for PoissonSampled(q,
     Gaussian(sigma)). The other direction is no larger, since x -> shift - x exchanges the two laws
-    (Mironov, Talwar, Zhang 2019, Theorem 5); the other edges' coins are common to both worlds
+    (Mironov, Talwar, Zhang 2019, Theorem 5). Of privacy losses :mod:`core.privacy.losses` bounds both
+    directions: the noise has 2^15 grid steps and more; the other edges' coins are common to both worlds
     (quasi-convexity); other orders are chords of the integer ones. Steps compose adaptively. Public
     examples, the divisor and the optimiser are post-processing. What torch draws in a step (dropout) has a
     seed of the operating system: one law for an edge, whatever rows stand beside it.
@@ -100,6 +102,16 @@ class DpSgdSession:
     no more than SLACK steps of the grid (matrix products reckon their last rows apart; about one step was
     measured). Rows stand in a secret, uniform order: put in at a uniform place, whose row goes to the end,
     one edge more moves one other row at most, and its own vector is that much shorter than the radius.
+
+    Spot check: in one step, drawn beforehand, a chunk of pairs of nodes is drawn uniformly from the public
+    universe, and each pair's gradient is computed at two places. One that moves by more than SLACK steps ends
+    the training with PrivacyViolation. It costs nothing, because no edge goes into it: the pairs follow from
+    the schema and entropy, the parameters from earlier steps' noisy outputs, so that whether it ends the
+    training is post-processing; it is made even where there is no edge. A check of drawn edges would be a
+    branch on private gradients, which no noise covers. It finds losses that cancel for some of the pairs in a
+    chunk; one that cancels for edges alone stays assumed away. What a loss draws (dropout, latent noise) goes
+    by place, but independent of the data and of one law everywhere: exchanged with the rows, it is common to
+    both worlds. The check draws it once for all rows.
     """
 
     def __init__(
@@ -137,9 +149,13 @@ class DpSgdSession:
         self._chunk = min(self._chunk, math.ceil(max(1.0, self._divisor) / self._block) * self._block)
         self.remaining = training.steps
         self._edges: Sampled | None = None
+        self._sides: tuple[tuple[int, int, bool], ...] = ()
+        # After the first steps parameters are no longer what they were set to.
+        self._checked_at = int(entropy.noise_generator().integers(1, training.steps + 1))
 
-    def _open(self, cells: Sequence[Cell]) -> None:
-        """The session may sample from these cells: they have paid."""
+    def _open(self, cells: Sequence[Cell], shapes: Sequence[Shape]) -> None:
+        """The session may sample from these cells: they have paid. ``shapes`` are public."""
+        self._sides = tuple((s.source_count, s.target_count, s.edge_type.homogeneous) for s in shapes)
         counts = [cell.count for cell in cells]
         self._edges = Sampled(
             np.repeat(np.arange(len(cells)), counts),
@@ -152,14 +168,18 @@ class DpSgdSession:
 
         ``public`` are examples that no edge of the cells went into, drawn from the schema or from what is
         paid for (negatives, say): they pass the same clip and divisor and cost nothing. Raises MeterClosed
-        after the planned number of steps. O(examples * parameters), in chunks.
+        after the planned number of steps, PrivacyViolation where the spot check fails (before an edge is
+        drawn). O(examples * parameters), in chunks.
         """
         if self.remaining < 1 or self._edges is None:
             raise MeterClosed("the planned steps of this training are over")
+        due = self.remaining == self._checked_at
         self.remaining -= 1  # first: a step that fails half-way may have read
         rng = entropy.noise_generator()
+        if due:
+            self._spot_check(loss, examples, rng)
         batch = self._drawn(rng)
-        with self._unseeded(rng):
+        with self._seeded(_seed(rng)):
             total = self._sum(loss, examples(batch), len(batch)) if len(batch) else None
             if public is not None:
                 extra = self._sum(loss, public, len(public[0]))
@@ -170,7 +190,7 @@ class DpSgdSession:
             self._edges = None
 
     @contextmanager
-    def _unseeded(self, rng: entropy.Generator) -> Iterator[None]:
+    def _seeded(self, seed: int) -> Iterator[None]:
         """Inside, torch draws from a seed that nobody knows; afterwards its generators are as they were.
 
         Dropout masks go by a row's place in the batch. Independent of the data they are common to both
@@ -180,7 +200,6 @@ class DpSgdSession:
 
         device = next(iter(self._trained.values())).device
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-            seed = int(rng.integers(0, 2**63))
             torch.default_generator.manual_seed(seed)
             if device.type == "cuda":
                 torch.cuda.manual_seed(seed)
@@ -196,30 +215,81 @@ class DpSgdSession:
         kept = rng.permutation(kept)
         return Sampled(edges.cell[kept], edges.source[kept], edges.target[kept])
 
+    def _spot_check(self, loss: Loss | Gradient, examples: Examples, rng: entropy.Generator) -> None:
+        """PrivacyViolation where a public pair's gradient moves too far with its place; then all is over."""
+        import torch
+
+        pairs = self._public_pairs(rng)
+        if len(pairs) < 2:
+            return  # a row has no other place
+        device = next(iter(self._trained.values())).device
+        order = torch.from_numpy(rng.permutation(len(pairs))).to(device)
+        seed = _seed(rng)
+        with self._seeded(_seed(rng)):
+            rows = [part.to(device) for part in _tensors(examples(pairs), len(pairs))]
+        with self._seeded(seed):
+            here = self._gradients(loss, rows, coins="same")
+        with self._seeded(seed):
+            there = self._gradients(loss, [part[order] for part in rows], coins="same")
+        furthest = 0.0
+        for begin in range(0, len(pairs), self._block):
+            end = begin + self._block
+            moved = self._on_grid(here[order[begin:end]]) - self._on_grid(there[begin:end])
+            furthest = max(furthest, float(torch.linalg.vector_norm(moved, dim=1).max()))
+        allowed = self._radius - self._longest
+        if furthest > allowed:
+            self.remaining, self._edges = 0, None
+            raise PrivacyViolation(
+                f"a pair's gradient moves by {furthest:.0f} steps of the grid with its place in a batch; "
+                f"{allowed} are reckoned with: the loss cancels"
+            )
+
+    def _public_pairs(self, rng: entropy.Generator) -> Sampled:
+        """A chunk of pairs, uniform over the cells and over the pairs of each: no edge went into them."""
+        sides = [side for side in enumerate(self._sides) if min(side[1][:2]) > side[1][2]]
+        if not sides:
+            return Sampled(*(np.empty(0, np.int64) for _ in range(3)))
+        cells = np.array([sides[k][0] for k in rng.integers(0, len(sides), self._chunk)])
+        sources, targets, same = np.array(self._sides, dtype=np.int64)[cells].T
+        source = rng.integers(0, sources)
+        target = rng.integers(0, targets - same)
+        target += same * (target >= source)  # no loops
+        return Sampled(cells, source, target)
+
     def _sum(self, loss: Loss | Gradient, batch: Sequence[Any], count: int) -> torch.Tensor:
         """The integer sum of the clipped gradients; int64 (parameters,)."""
         import torch
 
-        tensors = [torch.as_tensor(part) for part in batch]
-        if not tensors or any(part.shape[:1] != (count,) for part in tensors):
-            raise InvalidInput("examples are tensors with one row for each edge", field="examples")
-        gradients = self._per_example(loss, len(tensors))
-        values = {name: p.detach() for name, p in self._trained.items()}
-        device = next(iter(values.values())).device
+        tensors = _tensors(batch, count)
+        device = next(iter(self._trained.values())).device
         total = torch.zeros(self._size, dtype=torch.int64, device=device)
         for first in range(0, count, self._chunk):
             rows = [part[first : first + self._chunk].to(device) for part in tensors]
             filled = len(rows[0])
             if filled < self._chunk:  # every batch has one shape, so that kernels do not change with its size
                 rows = [torch.cat([r, r[-1:].expand(self._chunk - filled, *r.shape[1:])]) for r in rows]
-            found = gradients(values, *rows)
-            flat = torch.cat([found[name].reshape(self._chunk, -1) for name in values], dim=1)
+            flat = self._gradients(loss, rows)
             for begin in range(0, filled, self._block):
                 points = self._on_grid(flat[begin : begin + self._block])
                 total += points[: filled - begin].sum(0).to(torch.int64)
         return total
 
-    def _per_example(self, loss: Loss | Gradient, parts: int) -> Callable[..., dict[str, torch.Tensor]]:
+    def _gradients(
+        self, loss: Loss | Gradient, rows: Sequence[torch.Tensor], coins: str = "different"
+    ) -> torch.Tensor:
+        """The gradients of a chunk's rows at the parameters of the moment; (chunk, parameters).
+
+        ``coins``: what the loss draws is ``different`` for each row, or the ``same`` for all.
+        """
+        import torch
+
+        values = {name: p.detach() for name, p in self._trained.items()}
+        found = self._per_example(loss, len(rows), coins)(values, *rows)
+        return torch.cat([found[name].reshape(len(rows[0]), -1) for name in values], dim=1)
+
+    def _per_example(
+        self, loss: Loss | Gradient, parts: int, coins: str = "different"
+    ) -> Callable[..., dict[str, torch.Tensor]]:
         from torch.func import functional_call, grad, vmap
 
         module = self._module
@@ -234,7 +304,7 @@ class DpSgdSession:
             return loss(lambda *a, **k: functional_call(module, {**fixed, **values}, a, k), *example)
 
         of = loss.of if isinstance(loss, Gradient) else grad(one)
-        return vmap(of, in_dims=(None, *([0] * parts)), randomness="different")
+        return vmap(of, in_dims=(None, *([0] * parts)), randomness=coins)
 
     def _on_grid(self, flat: torch.Tensor) -> torch.Tensor:
         """Every row on the integer grid, its L2 norm at most the radius less the slack; rows that cannot be
@@ -265,3 +335,16 @@ class DpSgdSession:
             first += parameter.numel()
         self._optimiser.step()
         self._optimiser.zero_grad(set_to_none=True)
+
+
+def _seed(rng: entropy.Generator) -> int:
+    return int(rng.integers(0, 2**63))
+
+
+def _tensors(examples: Sequence[Any], count: int) -> list[torch.Tensor]:
+    import torch
+
+    tensors = [torch.as_tensor(part) for part in examples]
+    if not tensors or any(part.shape[:1] != (count,) for part in tensors):
+        raise InvalidInput("examples are tensors with one row for each edge", field="examples")
+    return tensors

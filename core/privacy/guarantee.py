@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any
 
 from core.errors import InvalidInput, PlanExceeded
@@ -37,7 +38,9 @@ EXACT = (
 SAMPLED = (
     "Of DP-SGD steps, gradients are computed in floating point, in batches of one shape, and cut to "
     "integers; "
-    "sampling coins, clipped sums and discrete Gaussian noise are exact on integers."
+    "sampling coins, clipped sums and discrete Gaussian noise are exact on integers. Assumed: that a row's "
+    "gradient moves by at most 32 grid steps (the clipping norm has 2^20, or fewer) with its place in a "
+    "batch. Each training checks this on a chunk of pairs drawn from the public universe, without the edges."
 )
 COMPUTATIONAL = (
     "Of randomised response that is worked out slot by slot, the coins are SipHash-2-4 of the slot under a "
@@ -113,12 +116,11 @@ def guarantee_of(
     ):
         raise InvalidInput("an approximate plan is converted at its own delta", field="delta_atto")
     assert cost.nano_epsilon is not None
-    nano_epsilon, own = cost.nano_epsilon, ""
+    nano_epsilon, own = cost.nano_epsilon, None
     if stream_nano_epsilon is not None:
         if nano_epsilon > stream_nano_epsilon:
             raise PlanExceeded("a snapshot costs more than a window of its stream may")
-        own = f"; one edge at this timestamp alone by at most exp({_decimal(nano_epsilon)})"
-        nano_epsilon = stream_nano_epsilon
+        nano_epsilon, own = stream_nano_epsilon, nano_epsilon
     statement = _statement(plan, nano_epsilon, cost.delta_atto, own)
     assurance = _assurance(e.event for e in transcript)
     return Guarantee(cost.kind, nano_epsilon, cost.delta_atto, plan.unit, plan.window, statement, assurance)
@@ -144,33 +146,62 @@ def _assurance(events: Iterable[Event]) -> tuple[str, ...]:
     return (EXACT,) * exact + (SAMPLED,) * sampled + (COMPUTATIONAL,) * computational
 
 
+_UP = Context(prec=40, rounding=ROUND_CEILING)
+_SHOWN = Context(prec=3, rounding=ROUND_CEILING)
+
+
+def of_several(epsilon: Decimal, delta: Decimal, units: int) -> tuple[Decimal, Decimal]:
+    """(epsilon, delta) for ``units`` units at once, where it holds for one; both rounded up.
+
+    k epsilon, and delta (1 + e^eps + ... + e^((k-1) eps)). Vadhan, The Complexity of Differential Privacy
+    (2017), Lemma 2.2.
+    """
+    growth = Decimal(0)
+    for k in range(units if delta else 0):
+        # exp() rounds to the nearest, whatever the context says.
+        growth = _UP.add(growth, _UP.next_plus(_UP.exp(_UP.multiply(k, epsilon))))
+    return _UP.multiply(epsilon, units), _UP.multiply(delta, growth)
+
+
+def inequality(epsilon: Decimal, delta: Decimal = Decimal(0)) -> str:
+    """``P[S] <= e^epsilon P'[S] + delta``: epsilon exact, delta as :func:`rounded_up`."""
+    return f"P[S] <= e^{epsilon.normalize():f} P'[S]" + (f" + {rounded_up(delta)}" if delta else "")
+
+
+def rounded_up(value: Decimal) -> str:
+    """Three digits of a positive bound, never below it: ``0.0372``, ``1.24e-6``."""
+    shown = _SHOWN.plus(value).normalize()
+    return f"{shown:f}" if shown >= Decimal("0.001") else f"{shown:e}"
+
+
 _UNITS = {
-    Unit.EDGE: "any one edge of the graph",
-    Unit.EVENT: "any one edge at any one timestamp",
+    Unit.EDGE: "any one edge of the graph, which one of them lacks",
+    Unit.EVENT: "any one edge at any one timestamp, which one of them lacks",
     Unit.W_EVENT: "any changes inside any {window} consecutive timestamps, at most one edge per timestamp"
     " and one edge without time",
-    Unit.PAIR: "everything between any one pair of nodes, over all timestamps and edge types",
+    Unit.PAIR: "everything between any one pair of nodes, over all timestamps and edge types, which one of "
+    "them lacks",
 }
 
 
-def _statement(plan: PrivacyPlan, nano_epsilon: int, delta_atto: int, own: str = "") -> str:
-    unit = _UNITS[plan.unit].format(window=plan.window)
-    first = (
-        f"Whether {unit} is present or absent changes the probability of any release by a factor of at most "
-        f"exp({_decimal(nano_epsilon)}){own}"
+def _statement(plan: PrivacyPlan, nano_epsilon: int, delta_atto: int, own: int | None = None) -> str:
+    """``own``: the nano-epsilon of a snapshot of a live stream by itself, within that of its window."""
+    epsilon, delta = Decimal(nano_epsilon) / NANO, Decimal(delta_atto) / ATTO
+    text = (
+        f"Take any two graphs that differ only in {_UNITS[plan.unit].format(window=plan.window)}, and let P "
+        "and P' be the probabilities of what is released from the one and from the other: "
+        f"{inequality(epsilon, delta)} for every set S of releases"
     )
-    if delta_atto:
-        first += f", except with probability {delta_atto / ATTO:.3g}"
+    if own is not None:
+        text += f"; for one edge at this timestamp alone: {inequality(Decimal(own) / NANO)}"
     if any(each.edge_type.startswith(ROWS) for each in plan.allotments):
-        first += (
+        text += (
             ". The same holds for one node's row of protected attributes, present or replaced by zeros; "
             "another row in its place counts as two such changes"
         )
+    twice, grown = of_several(epsilon, delta, 2)
+    two = inequality(twice, grown) if grown < 1 else "of which this says nothing"
     return (
-        f"{first}. Moving an edge elsewhere counts as two such changes. "
+        f"{text}. Moving an edge elsewhere is two such changes: {two}. "
         "The node set, node and edge types, directedness and the time grid are public and not protected."
     )
-
-
-def _decimal(nano_epsilon: int) -> str:
-    return f"{nano_epsilon / NANO:.9f}".rstrip("0").rstrip(".")

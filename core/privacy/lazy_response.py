@@ -6,6 +6,7 @@ cell's edges and the key. Both are private content.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,22 +14,26 @@ from numba import njit
 
 from core.errors import InvalidInput
 from core.privacy import entropy, siphash
-from core.privacy.queries import Shape
+from core.privacy.events import NANO
+from core.privacy.queries import Shape, slot_count
 from core.privacy.randomised_response import Flips
 
 _NAME_BYTES = 64  # a relation's name has 63 characters at most
 _BEGINNING = _NAME_BYTES + 8
 _CLOSING = np.uint64((_BEGINNING + 8) % 256 << 56)  # every message has 80 bytes
 _ENDS_BITS = np.uint64(32)
+_TAIL = 64 * math.log(2)
 
 
 @dataclass(frozen=True)
 class LazyResponse:
     """Every slot's answer, not yet worked out: y(s) = edge(s) XOR [PRF(s) < threshold].
 
-    ``edge``: sorted int64 keys ``source * target_count + target`` of the true edges: raw data, which only
-    :func:`bit` may look at. ``prf_key`` (4,) uint64: the function's state under a fresh key, after the cell's
-    name. ``flips``: add and drop are one threshold.
+    ``edge``: sorted int64 keys ``source * target_count + target`` of the true edges, and behind them, up to a
+    paid-for number, keys beyond the last slot, which stand for nothing: raw data, which only :func:`bits` may
+    look at. How many keys there are, and so how large a table of them is and how long one takes to make,
+    does not follow from how many are true. ``prf_key`` (4,) uint64: the function's state under a fresh key,
+    after the cell's name. ``flips``: add and drop are one threshold.
 
     Sensitivity: one edge of the cell is one slot. Unit: one edge of the cell.
     Proof: replace the pseudo-random function by independent uniform words of 64 bits, one for each slot; then
@@ -54,14 +59,30 @@ def check_lazy(flips: Flips) -> None:
 
 
 def respond(
-    source: np.ndarray, target: np.ndarray, shape: Shape, step: int | None, flips: Flips
+    source: np.ndarray, target: np.ndarray, shape: Shape, step: int | None, flips: Flips, room: int
 ) -> LazyResponse:
-    """The lazy response of a canonical cell under a fresh key. O(m log m); no slot is walked."""
+    """The lazy response of a canonical cell under a fresh key. O(m log m); no slot is walked.
+
+    ``room``: how many keys it holds, public or paid for. Where the cell has more edges it holds them all:
+    an answer must not depend on the room, so let that be less likely than a broken key (:func:`room_for`).
+    """
     check_lazy(flips)
     keys = np.asarray(source, dtype=np.int64) * shape.target_count + np.asarray(target, dtype=np.int64)
+    beyond = shape.source_count * shape.target_count
+    keys = np.append(keys, beyond + np.arange(max(0, room - len(keys)), dtype=np.int64))
     key = entropy.noise_generator().bytes(siphash.KEY_BYTES)
     state = siphash.absorbed(siphash.keyed(key), beginning(shape.edge_type.name, step))
     return LazyResponse(np.sort(keys), state, flips)
+
+
+def room_for(noisy_count: int, nano_epsilon: int, sensitivity: int, shape: Shape) -> int:
+    """A number of edges that the cell exceeds with a probability below 2^-64, by its paid-for count.
+
+    ``noisy_count`` is the count with discrete Laplace noise of scale sensitivity / epsilon, which lies more
+    than t below it with probability at most exp(-t epsilon / sensitivity).
+    """
+    tail = math.ceil(_TAIL * sensitivity * NANO / nano_epsilon)
+    return min(max(noisy_count, 0) + tail, slot_count(shape))
 
 
 def beginning(edge_type: str, step: int | None) -> bytes:

@@ -14,10 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from core.errors import InvalidInput
+from core.errors import InvalidInput, NotAccepted
 from core.privacy import entropy, samplers
+from core.privacy.accountant import Accountant
 from core.privacy.entropy import Generator
 from core.privacy.events import NANO, check_nano_epsilon, positive_fraction
+from core.privacy.losses import FINEST
 
 OPENDP_VALUES = 4096
 MAX_SENSITIVITY = 2**20
@@ -80,13 +82,21 @@ def discrete_gaussian(
     return samplers.add_discrete_gaussian(rng, values, a, b, t)
 
 
-def check_gaussian(l2_squared: int, noise_multiplier: Fraction | float) -> Fraction:
-    """sigma squared, exactly; InvalidInput when an argument lies outside the samplers' bounds."""
+def check_gaussian(
+    l2_squared: int, noise_multiplier: Fraction | float, accountant: Accountant = Accountant.RENYI
+) -> Fraction:
+    """sigma squared, exactly; InvalidInput when an argument lies outside the samplers' bounds.
+
+    Raises NotAccepted where the plan counts privacy losses, and sigma is below FINEST: their proof is for a
+    finer grid (:mod:`core.privacy.losses`).
+    """
     if type(l2_squared) is not int or not 1 <= l2_squared <= MAX_SENSITIVITY:
         raise InvalidInput(f"a sensitivity is an integer in [1, {MAX_SENSITIVITY}]", field="l2_squared")
     variance = l2_squared * positive_fraction(noise_multiplier, "noise_multiplier") ** 2
     if variance > MAX_SIGMA**2:
         raise InvalidInput(f"a standard deviation is at most {MAX_SIGMA}", field="noise_multiplier")
+    if accountant is not Accountant.RENYI and variance < FINEST**2:
+        raise NotAccepted("on integers, so little noise is accounted for by Rényi divergences only")
     return variance
 
 

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from core.errors import InvalidInput, MeterClosed, PlanExceeded, UnmeteredFit
 from core.privacy import accountant
+from core.privacy.accountant import Accountant
 from core.privacy.events import (
     MAX_BRANCHES,
     Event,
@@ -23,6 +24,7 @@ from core.privacy.events import (
     check_event,
     check_text,
     from_json,
+    parts,
     pure_nano_epsilon,
     to_json,
 )
@@ -104,9 +106,14 @@ class MemoryRecorder:
 
 
 class _Purse:
-    """What one cell may still spend: pure events by integers, the others at every Rényi order."""
+    """What one cell may still spend: pure events by integers, the others at every Rényi order, or, where
+    privacy losses are counted, event by event: a curve below another's says nothing about losses."""
 
-    def __init__(self, events: Sequence[Event]) -> None:
+    def __init__(self, events: Sequence[Event], chosen: Accountant) -> None:
+        self.left: Counter[Event] | None = None
+        if chosen is Accountant.PRIVACY_LOSS:
+            self.pure_left, self.left = accountant.together(events)
+            return
         pures = [pure_nano_epsilon(e) for e in events]
         self.pure_left = sum(p for p in pures if p is not None)
         others = [e for e, p in zip(events, pures, strict=True) if p is None]
@@ -117,6 +124,8 @@ class _Purse:
 
     def take(self, event: Event) -> bool:
         """Takes the event out, if it fits; the state is unchanged otherwise."""
+        if self.left is not None:
+            return self._take_counted(self.left, event)
         if isinstance(event, Unprotected):
             return self.unprotected
         pure = pure_nano_epsilon(event)
@@ -131,6 +140,14 @@ class _Purse:
         if not (spent <= self.curve * (1 + accountant.SLACK / 10)).all():
             return False
         self.spent[event] += 1
+        return True
+
+    def _take_counted(self, left: Counter[Event], event: Event) -> bool:
+        pure, counts = parts(event)
+        if pure > self.pure_left or not counts <= left:
+            return False
+        self.pure_left -= pure
+        left.subtract(counts)
         return True
 
 
@@ -250,7 +267,7 @@ class Meter:
             events = self.plan.cells.get(cell)
             if events is None:
                 return False
-            self._purses[cell] = _Purse(events)
+            self._purses[cell] = _Purse(events, self.plan.accountant)
         return self._purses[cell].take(entry.event)
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from core.errors import InvalidInput, NotAccepted
 from core.privacy import accountant
+from core.privacy.accountant import Accountant
 from core.privacy.events import (
     MAX_TEXT,
     Event,
@@ -40,6 +41,9 @@ MAX_ALLOTMENTS = 1_000_000
 MAX_STEPS = 100_000
 MAX_DELTA_ATTO = 10**17
 ATTO = 10**18
+HASHED_ROWS = 4096
+_NO_ROWS = '"allotments":[]'
+"""How an empty list of allotments stands in canonical JSON; inside a text its quotes would be escaped."""
 
 CellKey = tuple[str, int | None]
 
@@ -57,9 +61,12 @@ class GuaranteeKind(StrEnum):
     NONE = "none"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Allotment:
-    """One event that a plan grants to one cell. ``step`` is None for an edge type without time."""
+    """One event that a plan grants to one cell. ``step`` is None for an edge type without time.
+
+    Cells that are alike share one event object: a plan looks at each object once, however many cells it has.
+    """
 
     edge_type: str
     step: int | None
@@ -104,7 +111,8 @@ class PrivacyPlan:
     ``window`` is given for unit W_EVENT and for no other. ``steps`` is the length of the public time grid
     (1 without time). ``delta_atto`` (unit 1e-18) is the delta at which an approximate plan is converted; 0
     for pure. ``first_step`` is the account's number of the plan's step 0: a snapshot of a live stream is a
-    graph of one step, which the account counts among the stream's.
+    graph of one step, which the account counts among the stream's. ``accountant`` says how an approximate
+    plan is converted and metered; a plan without delta has nothing to convert, and keeps RENYI.
     Raises InvalidInput when there is no allotment, or one lies outside the grid or does not fit the unit.
     """
 
@@ -115,8 +123,12 @@ class PrivacyPlan:
     allotments: tuple[Allotment, ...]
     delta_atto: int = field(default=0)
     first_step: int = field(default=0)
+    accountant: Accountant = field(default=Accountant.RENYI)
 
     def __post_init__(self) -> None:
+        object.__setattr__(
+            self, "accountant", Accountant(self.accountant) if self.delta_atto else Accountant.RENYI
+        )
         object.__setattr__(self, "unit", Unit(self.unit))
         object.__setattr__(self, "allotments", tuple(self.allotments))
         if not isinstance(self.method, str) or not 1 <= len(self.method) <= MAX_TEXT:
@@ -159,12 +171,17 @@ class PrivacyPlan:
             cells[allotment.edge_type, allotment.step].append(allotment.event)
         return {key: tuple(events) for key, events in cells.items()}
 
+    @cached_property
+    def _events(self) -> Mapping[int, Event]:
+        """The event objects of the allotments by identity, each once."""
+        return {id(allotment.event): allotment.event for allotment in self.allotments}
+
     @property
     def kind(self) -> GuaranteeKind:
         """PURE when every allotment is, NONE when one is unprotected, else APPROXIMATE."""
-        if any(unprotected_reasons(a.event) for a in self.allotments):
+        if any(unprotected_reasons(event) for event in self._events.values()):
             return GuaranteeKind.NONE
-        pure = all(pure_nano_epsilon(a.event) is not None for a in self.allotments)
+        pure = all(pure_nano_epsilon(event) is not None for event in self._events.values())
         return GuaranteeKind.PURE if pure else GuaranteeKind.APPROXIMATE
 
     def cost(self) -> Cost:
@@ -175,10 +192,10 @@ class PrivacyPlan:
         consecutive steps, each step at its dearest type (one edge per timestamp); windows that reach past the
         grid hold a subset of one inside it, so they cost no more. O(allotments + steps).
 
-        Where Rényi curves are converted, EDGE and EVENT convert each cell's by itself: whatever edge two
+        Where curves or losses are converted, EDGE and EVENT convert each cell's by itself: whatever edge two
         neighbours differ in, it lies in one cell, fixed before anything is drawn; the other cells' outputs
-        have one law given what was put out before, so the release is (epsilon, delta) of that cell's curve
-        alone. The other units mix cells, and convert the curve of the sum.
+        have one law given what was put out before, so the release is (epsilon, delta) of that cell's events
+        alone. The other units mix cells, and convert the sum.
         """
         kind = self.kind
         if kind is GuaranteeKind.NONE:
@@ -186,14 +203,22 @@ class PrivacyPlan:
         if kind is GuaranteeKind.APPROXIMATE:
             nano = self._approximate_nano_epsilon() if self.delta_atto else None
             return Cost(nano, self.delta_atto, kind, None, 0)
-        sums = {key: sum(pure_nano_epsilon(e) or 0 for e in events) for key, events in self.cells.items()}
+        pure = {key: pure_nano_epsilon(event) or 0 for key, event in self._events.items()}
+        sums: dict[CellKey, int] = defaultdict(int)
+        for each in self.allotments:
+            sums[each.edge_type, each.step] += pure[id(each.event)]
         total, per_step, untimed = _by_unit(sums, self.unit, self.window, self.steps)
         return Cost(total, 0, kind, tuple(per_step) if self.unit.temporal else None, untimed)
 
     def _approximate_nano_epsilon(self) -> int:
-        if self.unit not in (Unit.EDGE, Unit.EVENT):
-            return accountant.nano_epsilon(self._curve(accountant.ORDERS), self.delta_atto)
-        return max(_cell_nano_epsilon(events, self.delta_atto) for events in set(self.cells.values()))
+        if self.unit in (Unit.EDGE, Unit.EVENT):
+            cells = set(self.cells.values())
+            return max(accountant.cell_nano_epsilon(each, self.delta_atto, self.accountant) for each in cells)
+        found = accountant.nano_epsilon(self._curve(accountant.ORDERS), self.delta_atto)
+        if self.unit is Unit.PAIR and self.accountant is Accountant.PRIVACY_LOSS:
+            everything = [allotment.event for allotment in self.allotments]
+            return min(found, accountant.loss_nano_epsilon(everything, self.delta_atto) or found)
+        return found
 
     def _curve(self, orders: Sequence[float]) -> list[float]:
         """The plan's Rényi divergence bound per order, by the same rules of the unit as :meth:`cost`.
@@ -237,22 +262,46 @@ class PrivacyPlan:
 
     def digest(self) -> str:
         """SHA-256 of the canonical JSON, in hex: what a reservation and a charge name."""
-        text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-        return hashlib.sha256(text.encode()).hexdigest()
+        return self._digest
+
+    @cached_property
+    def _digest(self) -> str:
+        """The canonical JSON is hashed as it is written, so that no text of all cells is ever held."""
+        before, after = _canonical(self._named([])).split(_NO_ROWS)
+        found = hashlib.sha256(f'{before}"allotments":['.encode())
+        events = {key: _canonical(to_json(event)) for key, event in self._events.items()}
+        texts = {text: _canonical(text) for a in self.allotments for text in (a.edge_type, a.purpose)}
+        for start in range(0, len(self.allotments), HASHED_ROWS):
+            rows = ",".join(
+                f'{{"edge_type":{texts[a.edge_type]},"event":{events[id(a.event)]},'
+                f'"purpose":{texts[a.purpose]},"step":{"null" if a.step is None else a.step}}}'
+                for a in self.allotments[start : start + HASHED_ROWS]
+            )
+            found.update(f"{',' if start else ''}{rows}".encode())
+        found.update(f"]{after}".encode())
+        return found.hexdigest()
 
     def to_json(self) -> dict[str, Any]:
-        """The plan as JSON-able values, exactly."""
+        """The plan as JSON-able values, exactly. RENYI goes unnamed, as in plans older than the choice."""
+        events = {key: to_json(event) for key, event in self._events.items()}
+        return self._named(
+            [
+                {"edge_type": a.edge_type, "step": a.step, "event": events[id(a.event)], "purpose": a.purpose}
+                for a in self.allotments
+            ]
+        )
+
+    def _named(self, rows: list[dict[str, Any]]) -> dict[str, Any]:
+        named = {} if self.accountant is Accountant.RENYI else {"accountant": str(self.accountant)}
         return {
+            **named,
             "method": self.method,
             "unit": str(self.unit),
             "window": self.window,
             "steps": self.steps,
             "delta_atto": self.delta_atto,
             "first_step": self.first_step,
-            "allotments": [
-                {"edge_type": a.edge_type, "step": a.step, "event": to_json(a.event), "purpose": a.purpose}
-                for a in self.allotments
-            ],
+            "allotments": rows,
         }
 
     @classmethod
@@ -268,25 +317,26 @@ class PrivacyPlan:
                 "first_step": first,
                 "allotments": [*rows],
                 **rest,
-            } if not rest and unit in set(Unit):
-                allotments = tuple(_allotment(row) for row in rows)
-                return cls(method, Unit(unit), window, steps, allotments, delta, first)
+            } if unit in set(Unit) and (
+                not rest or (rest == {"accountant": Accountant.PRIVACY_LOSS.value} and delta)
+            ):
+                known: dict[Event, Event] = {}
+                allotments = tuple(_allotment(row, known) for row in rows)
+                chosen = Accountant.PRIVACY_LOSS if rest else Accountant.RENYI
+                return cls(method, Unit(unit), window, steps, allotments, delta, first, chosen)
         raise InvalidInput("not a privacy plan", field="plan")
 
 
-def _cell_nano_epsilon(events: tuple[Event, ...], delta_atto: int) -> int:
-    """What one cell's events cost: their sum where all are pure, else their curve converted at delta."""
-    pure = [pure_nano_epsilon(event) for event in events]
-    if None not in pure:
-        return sum(nano or 0 for nano in pure)
-    curve = accountant.cell_curve(events, accountant.ORDERS)
-    return accountant.nano_epsilon([float(x) for x in curve], delta_atto)
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
 
-def _allotment(value: Any) -> Allotment:
+def _allotment(value: Any, known: dict[Event, Event]) -> Allotment:
+    """The allotment of a row; equal events of the plan are one object, ``known`` to the rows after it."""
     match value:
         case {"edge_type": edge_type, "step": step, "event": event, "purpose": purpose, **rest} if not rest:
-            return Allotment(edge_type, step, from_json(event), purpose)
+            found = from_json(event)
+            return Allotment(edge_type, step, known.setdefault(found, found), purpose)
     raise InvalidInput("not an allotment", field="allotments")
 
 

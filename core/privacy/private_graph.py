@@ -152,12 +152,11 @@ class PrivateGraph:
         keys = [(edge_type, step) for edge_type, step in cells]
         if not keys or len(set(keys)) != len(keys):
             raise InvalidInput("cells are named once each, and there is at least one", field="cells")
-        for edge_type, step in keys:
-            self._shape(edge_type, step)
+        shapes = [self._shape(edge_type, step) for edge_type, step in keys]
         session = DpSgdSession(training, module, optimiser, clip=clip, divisor=divisor)
         for edge_type, step in keys:
             self._meter.charge(edge_type, step, training.event, purpose)
-        session._open([self._graph.cell(edge_type, step) for edge_type, step in keys])
+        session._open([self._graph.cell(edge_type, step) for edge_type, step in keys], shapes)
         return session
 
     def aggregate(
@@ -299,7 +298,7 @@ class PrivateCell:
         question = queries.ask(query, self.shape, public_args)
         sigma = positive_fraction(noise_multiplier, "noise_multiplier")
         squared = question.l2_squared * self.multiplicity**2
-        mechanisms.check_gaussian(squared, sigma)
+        mechanisms.check_gaussian(squared, sigma, self._meter.plan.accountant)
         self._charge(GaussianEvent(sigma), purpose)
         values = question.measure(self._read()).astype(np.int64)
         return mechanisms.discrete_gaussian(values, squared, sigma)
@@ -330,10 +329,11 @@ class PrivateCell:
         cell = self._read()
         return flip(cell.source, cell.target, self.shape, chosen)
 
-    def lazy_response(self, *, nano_epsilon: int, purpose: str) -> LazyResponse:
+    def lazy_response(self, *, nano_epsilon: int, purpose: str, room: int) -> LazyResponse:
         """Symmetric randomised response on every slot, worked out when a slot is asked for.
 
         The object holds the cell's edges and a secret key: private content, see there what may leave it.
+        ``room``, how many keys it holds, is public or paid for.
 
         Sensitivity, proof, computational assurance: :class:`core.privacy.lazy_response.LazyResponse`. Unit:
         one edge of the cell (times the slots that a unit may have in it, each of which then pays its share).
@@ -347,7 +347,7 @@ class PrivateCell:
         flips = Flips.symmetric(check_nano_epsilon(check_nano_epsilon(nano_epsilon) // self.multiplicity))
         self._charge(Pure(flips.nano_epsilon * self.multiplicity, LAZY_RESPONSE), purpose)
         cell = self._read()
-        return respond(cell.source, cell.target, self.shape, self.step, flips)
+        return respond(cell.source, cell.target, self.shape, self.step, flips, room)
 
     def largest_slots(self, *, keep: int, nano_epsilon: int, purpose: str) -> tuple[np.ndarray, np.ndarray]:
         """(source, target) int64 of the ``keep`` slots of largest noisy value; sorted, canonical.

@@ -43,8 +43,8 @@ def told(monkeypatch):
         outputs.append((noisy, nano_epsilon / l1_sensitivity))
         return noisy
 
-    def seen(cell, nano_epsilon, *, lazy):
-        columns = measure(cell, nano_epsilon, lazy=lazy)
+    def seen(cell, nano_epsilon, **how):
+        columns = measure(cell, nano_epsilon, **how)
         outputs.append((np.array([answer(cell, columns)]), nano_epsilon))
         return columns
 

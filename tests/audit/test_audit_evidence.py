@@ -10,7 +10,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from core.generators.anchored import static
+from core.generators.anchored import AnchoredParams, static
+from core.generators.anchored.budget import STATIC_SHARE, static_shares
 from core.graphs.graph import Cell, EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.privacy import aggregation, mechanisms
@@ -39,7 +40,7 @@ def copies(present: int, count: int) -> tuple[Shape, np.ndarray, np.ndarray]:
 def test_a_lazy_answer(factor):
     def run(present, count):
         shape, source, target = copies(present, count)
-        response = respond(source, target, shape, None, Flips.symmetric(factor * NANO))
+        response = respond(source, target, shape, None, Flips.symmetric(factor * NANO), count)
         slots = np.arange(count), np.zeros(count, dtype=np.int64)
         return bits(response.edge, response.prf_key, response.flips, *slots, shape).astype(float)[:, None]
 
@@ -99,18 +100,20 @@ def told(monkeypatch):
     return outputs
 
 
-def measured(told, runs, confidence):
+def measured(told, runs, confidence, share=STATIC_SHARE):
     def run(graph):
         told.clear()
         nano = int(EPSILON * NANO)
         plan = PrivacyPlan("t", Unit.EDGE, None, 1, (Allotment("edge", None, Pure(nano, "any"), "x"),))
         cell = PrivateGraph(graph, Meter(plan, MemoryRecorder())).cell("edge", None)
-        static.fit(cell, nano, np.random.default_rng(0))
-        degree, histogram, answers = told
+        parts = static_shares(cell.shape, nano, 1, AnchoredParams(degree_share=share))
+        static.fit(cell, parts, np.random.default_rng(0))
+        degree, histogram, *answers = told
         column, empty = np.clip(degree, 0, 1), np.clip(histogram[:1], 1, 2)
-        # The answers tell .75 of epsilon, the column's degree .15; the histogram the rest.
-        best = 0.75 * answers[:1] + 0.15 * column - 0.05 * empty
-        return np.concatenate([best, answers, column, empty]).astype(float)
+        shown = answers[0][:1] if answers else np.zeros(1)
+        # An edge moves each number by one, and weighs what its read has paid for; the histogram's twice.
+        best = (parts.evidence * shown + parts.columns * column - parts.sizes / 2 * empty) / nano
+        return np.concatenate([best, *answers, column, empty]).astype(float)
 
     return audit_epsilon(repeated(run), *PAIR, runs=runs, confidence=confidence).lower_bound
 
@@ -119,5 +122,10 @@ def test_the_static_recipe(told):
     assert 0.2 < measured(told, 800, SOUND) <= EPSILON
 
 
-def test_the_static_recipe_with_half_the_noise_is_caught(double_epsilon, told):
-    assert caught(partial(measured, told), EPSILON, 400)
+def test_the_static_recipe_without_evidence(told):
+    assert measured(told, 400, SOUND, share=1.0) <= EPSILON
+
+
+@pytest.mark.parametrize("share", [STATIC_SHARE, 1.0])
+def test_the_static_recipe_with_half_the_noise_is_caught(double_epsilon, told, share):
+    assert caught(partial(measured, told, share=share), EPSILON, 400)

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.errors import PrivacyViolation
+from core.generators._shared.declared import drawn_graph
 from core.generators._shared.defence import REASON, Defence, DefenceParams, Visible, merged
 from core.generators._shared.model import StoredCells, edge_table, load_stored
 from core.generators._shared.pairs import pack
 from core.generators._shared.ticks import Ticks
 from core.generators.base import Parameters, Progress, Training
-from core.graphs.graph import Graph, NodeTable
+from core.graphs.graph import Graph
 from core.graphs.sensitive import SensitiveLinks, drawn_share, stored_links, write_sensitive
 from core.privacy.entropy import Generator as Rng
 from core.privacy.entropy import noise_generator
@@ -75,7 +76,7 @@ class AlteredModel(StoredCells):
             nodes = self.nodes[self.schema.edge_type(name).source]
             edges[name] = edge_table([(None, self._keys(name, columns, nodes, rng))], nodes)
         progress("sample", len(self.cells), len(self.cells))
-        return Graph.build(self.schema, {name: NodeTable(size) for name, size in self.nodes.items()}, edges)
+        return drawn_graph(self.schema, self.nodes, edges, rng)
 
     def _keys(self, name: str, columns: Columns, nodes: int, rng: Rng) -> np.ndarray:
         kept = (rng.random(len(columns["key"])) < columns["weight"]) | self._weighted

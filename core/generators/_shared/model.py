@@ -18,8 +18,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from core.generators._shared.declared import drawn_graph
 from core.generators.base import Parameters, Progress
-from core.graphs.graph import EdgeTable, Graph, NodeTable
+from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import GraphSchema
 from core.privacy import entropy
 from core.privacy.entropy import Generator as Rng
@@ -86,8 +87,7 @@ class CellsModel(StoredCells):
         targets = {name: self.nodes[self.schema.edge_type(name).target] for name in parts}
         edges = {name: edge_table(drawn, targets[name]) for name, drawn in parts.items()}
         progress("sample", len(self.cells), len(self.cells))
-        nodes = {name: NodeTable(count) for name, count in self.nodes.items()}
-        return Graph.build(self.schema, nodes, edges)
+        return drawn_graph(self.schema, self.nodes, edges, rng)
 
 
 def edge_table(drawn: list[tuple[int | None, np.ndarray]], targets: int) -> EdgeTable:

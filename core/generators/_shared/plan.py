@@ -49,14 +49,14 @@ def cell_nano_epsilon(public: PublicFacts) -> int:
 
 def cell_plan(method: str, public: PublicFacts, mechanism: str, purpose: str) -> PrivacyPlan:
     """One pure allotment of :func:`cell_nano_epsilon` for every cell of the protected relations."""
-    share = cell_nano_epsilon(public)
+    event = Pure(cell_nano_epsilon(public), mechanism)  # one for all cells: what they share is checked once
     return PrivacyPlan(
         method=method,
         unit=public.unit,
         window=public.window if public.unit is Unit.W_EVENT else None,
         steps=public.schema.steps,
         allotments=tuple(
-            Allotment(name, step, Pure(share, mechanism), purpose)
+            Allotment(name, step, event, purpose)
             for name in public.edge_types
             for step in public.schema.steps_of(name)
         ),

@@ -15,13 +15,16 @@ says about its pairs.
    relations without time give the targets (:mod:`core.generators.anchored.spectral`). What two nodes'
    coordinates say of their pair is added to the evidence.
 A relation without time and with few pairs is fitted otherwise (:mod:`core.generators.anchored.static`):
-randomised response on its pairs, noisy degrees of its targets, and the best pairs of each source.
+noisy degrees of its targets, how many sources have how many of them, randomised response on its pairs where
+that could tell true ones, and the best pairs of each source. Lazy evidence, and none, go by the chain there
+too.
 
 How epsilon is shared is public, and so is where evidence is asked for at all: where epsilon is small beside
 the log odds against a pair being linked, it could not tell true edges from false ones, and degrees get
 everything. Set ``degree_share`` to choose: more keeps degrees closer and copies fewer true edges, less keeps
-more of who is linked to whom. At epsilon 4 about half of all drawn edges may be true ones; that is what such
-an epsilon allows, and an owner may want less.
+more of who is linked to whom. At epsilon 4 half to three quarters of a small relation's drawn edges may be
+true ones; that is what such an epsilon allows, and an owner may want less. Plan and report print the share
+that epsilon and the sizes let one expect. A parameter that could change nothing in a request is refused.
 
 Directions are off unless asked for. On MovieLens-100k they told some preferences apart at epsilon 2, where
 nothing else did, at a cost in degrees; at 4 they told less than evidence, kept degrees closer and repeated
@@ -33,8 +36,8 @@ L1; the degrees of an undirected cell, 2; of a cell that is fitted otherwise one
 many nodes of the other have which degree, 2; every pair once, by a coin. Under unit pair a directed relation
 inside one type may link a pair both ways, and all of it doubles. Each pass for directions, under unit event:
 one edge adds a row of length at most 1 to one row of sums, under Gaussian noise. Proof: the reads follow one
-another on one cell, so their costs add up to the cell's epsilon (directions: pure and Gaussian costs add at
-every Renyi order, and are converted once); an edge lies in one cell, and every cell that a pass reads pays
+another on one cell, so their costs add up to the cell's epsilon (directions: pure and Gaussian costs are
+composed, and converted once); an edge lies in one cell, and every cell that a pass reads pays
 for it; all else is post-processing, chain lengths included, which are a constant times the noisy number of
 edges. Guarantee: pure epsilon; (epsilon, delta) with directions. Units edge and event: cells hold disjoint
 edges, so each has all of epsilon; w-event: a part for each step of a window, and one for relations without
@@ -51,10 +54,15 @@ erased with the dataset, and drawing again is free only while it exists.
 Run times of the reads depend on the true edges and are not for publication. Source: our own; deconvolution by
 smoothed expectation-maximisation, Silverman, Jones, Wilson, Nychka, JRSS B 52 (1990); degree-preserving
 chains, Besag and Clifford, Biometrika 76 (1989).
+
+What to expect: on MovieLens-100k at epsilon 4 users' degrees within a total variation of .08, and pairs that
+predict the real ones beyond degrees with an AUC of .73, those that the release lacks with .70 (the original
+itself .82; .5 is nothing). Degrees still come through at epsilon 2 (degree MMD .0008, at 4 .0002).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,6 +70,7 @@ from core import errors
 from core.generators._shared.plan import cell_plan
 from core.generators.anchored.params import AnchoredParams
 from core.generators.base import Assurance, GraphKinds, Progress, PublicFacts, require_accepted
+from core.graphs.schema import GraphSchema
 from core.privacy.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 
@@ -101,13 +110,9 @@ class Anchored:
             from core.generators.anchored.grants import with_directions
 
             plan = with_directions(plan, public)
-        if params.evidence == "materialised":
-            from core.generators.anchored.budget import lazy_relations
-
-            declared = {kind.name: kind.count for kind in public.schema.node_types}
-            if all(count is not None for count in declared.values()):
-                counts = {name: count for name, count in declared.items() if count is not None}
-                _refuse(lazy_relations(plan, public.schema, counts, params))
+        counts = {kind.name: kind.count for kind in public.schema.node_types if kind.count is not None}
+        if len(counts) == len(public.schema.node_types):
+            _require_kept(plan, public.schema, counts, params)
         return plan
 
     def fit(
@@ -125,8 +130,7 @@ class Anchored:
         lazy = lazy_relations(plan, graph.schema, counts, params)
         relations = granted(plan)
         require_room(relations, graph.schema, counts)  # before anything is read: the sizes are public
-        if params.evidence == "materialised":
-            _refuse(lazy)
+        _require_kept(plan, graph.schema, counts, params)
         rng = noise_generator()
         cells: dict[tuple[str, int | None], Columns] = {}
         for done, (name, grant) in enumerate(relations.items()):
@@ -142,6 +146,22 @@ class Anchored:
         progress("fit", len(relations), len(relations))
         return AnchoredModel(self.name, graph.schema, counts, params, same_columns(cells))
 
+    def true_shares(
+        self, params: AnchoredParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+    ) -> Mapping[str, tuple[float, float]]:
+        """Expected shares of true edges among those drawn, by relation; see the protocol."""
+        from core.generators._shared.true_edges import true_share
+        from core.generators.anchored.budget import evidence_asked
+        from core.privacy.queries import Shape
+
+        found = {}
+        for name, nano_epsilon in evidence_asked(plan, schema, nodes, params).items():
+            relation = schema.edge_type(name)
+            found[name] = true_share(
+                Shape(relation, nodes[relation.source], nodes[relation.target]), nano_epsilon
+            )
+        return found
+
     def load(self, folder: Path) -> AnchoredModel:
         """The model that its ``save`` wrote."""
         from core.generators.anchored.model import load
@@ -149,8 +169,14 @@ class Anchored:
         return load(folder, self.name)
 
 
-def _refuse(lazy: frozenset[str]) -> None:
-    """NotAccepted where the evidence of a relation would have to be lazy."""
+def _require_kept(
+    plan: PrivacyPlan, schema: GraphSchema, counts: Mapping[str, int], params: AnchoredParams
+) -> None:
+    """NotAccepted where a parameter could not be kept to, or would change nothing."""
+    from core.generators.anchored.budget import lazy_relations, require_heeded
+
+    require_heeded(plan, schema, counts, params)
+    lazy = lazy_relations(plan, schema, counts, params) if params.evidence == "materialised" else ()
     if lazy:
         raise errors.NotAccepted(
             f"at this epsilon too many pairs of {', '.join(sorted(lazy))} would be reported to be kept; "

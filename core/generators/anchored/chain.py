@@ -60,10 +60,10 @@ def rewired(
     flips = flips_of(columns) if len(columns.get("flips", _NONE)) else None
     taken = _NONE if taken is None else np.asarray(taken, dtype=np.int64)
     total, held = shape.source_count * shape.target_count, len(keys) + len(taken)
-    # The number of true edges is not paid for: it must not choose.
     paid = held + len(keys if lazy else marked)
     dense = total <= max(MAP_SLOTS, MAP_SLOTS_PER_KEY * paid)
-    known = slots.map_of(total) if dense else slots.table_for(held + len(marked))
+    # Lazy evidence holds a paid-for number of keys: those beyond the true edges lie behind the last slot.
+    known = slots.map_of(total + lazy * len(marked)) if dense else slots.table_for(held + len(marked))
     for group, bit in ((keys, slots.OCCUPIED), (taken, slots.OCCUPIED), (marked, slots.MARKED)):
         slots.tell(known, dense, group, bit)
     evidence = (lazy, _prf_key(columns), np.uint64(0 if flips is None else flips.add))

@@ -39,7 +39,7 @@ class Relation:
         O(m log m + proposals).
         """
         if not len(columns.get("count", ())):
-            return static.draw(columns, self._shape, rng)
+            return static.draw(columns, self._shape, self._params.proposals_per_edge, rng)
         if len(columns.get("score_source", ())):
             sides = self._shape.source_count, self._shape.target_count
             left, right = columns["score_source"], columns["score_target"]

@@ -2,9 +2,9 @@
 
 Evidence is columns. Materialised: ``y`` int64, the sorted keys ``source * target_count + target`` of the
 slots that came out present (``low * n + high`` where undirected). Lazy: ``edge``, the sorted keys of the
-true edges, and ``prf_key``, the state of a pseudo-random function; see :mod:`core.privacy.lazy_response`.
-Both: ``flips`` uint64 (2,), the probabilities of an absent edge to appear and of a present one to go, over
-2^64.
+true edges, filled up to a paid-for number with keys beyond the last slot, and ``prf_key``, the state of a
+pseudo-random function; see :mod:`core.privacy.lazy_response`. Both: ``flips`` uint64 (2,), the probabilities
+of an absent edge to appear and of a present one to go, over 2^64.
 """
 
 from __future__ import annotations
@@ -35,14 +35,16 @@ def additions(shape: Shape, nano_epsilon: int, *, multiplicity: int = 1) -> int:
     return -(-slot_count(shape) * flips.add // WORD)
 
 
-def measure(cell: PrivateCell, nano_epsilon: int, *, lazy: bool) -> Columns:
+def measure(cell: PrivateCell, nano_epsilon: int, *, room: int | None = None) -> Columns:
     """The evidence of a whole cell, at ``nano_epsilon`` at most.
 
-    Materialised columns are paid-for output. Lazy ones hold the edges themselves: private content, of which
-    :func:`core.generators.anchored.chain.rewired` looks at answers only.
+    Lazy where ``room`` is given, a paid-for number of keys to hold; see
+    :func:`core.privacy.lazy_response.room_for`. Materialised columns are paid-for output. Lazy ones hold the
+    edges themselves: private content, of which :func:`core.generators.anchored.chain.rewired` looks at
+    answers only.
     """
-    if lazy:
-        response = cell.lazy_response(nano_epsilon=nano_epsilon, purpose=PURPOSE)
+    if room is not None:
+        response = cell.lazy_response(nano_epsilon=nano_epsilon, purpose=PURPOSE, room=room)
         return {
             "edge": response.edge,
             "prf_key": response.prf_key,

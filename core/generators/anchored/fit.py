@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.generators.anchored import evidence, static
-from core.generators.anchored.budget import Shares, is_static, shares
+from core.generators.anchored.budget import Shares, is_static, shares, static_shares
 from core.generators.anchored.degrees import fitted_sides, summing_to
 from core.privacy.entropy import Generator as Rng
+from core.privacy.lazy_response import room_for
 from core.privacy.queries import slot_count
 
 if TYPE_CHECKING:
@@ -29,15 +30,18 @@ def fit_relation(
     """
     shape = cells[0].shape
     if is_static(shape, params):
-        return [static.fit(cell, nano_epsilon, rng) for cell in cells]
+        parts = static_shares(shape, nano_epsilon, cells[0].multiplicity, params)
+        return [static.fit(cell, parts, rng, deconvolve=params.deconvolve) for cell in cells]
     budget = shares(shape, nano_epsilon, cells[0].multiplicity, params)
     counts = [cell.laplace("edge_count", nano_epsilon=budget.count, purpose="edge count") for cell in cells]
     sides = ("both",) if shape.undirected else ("source", "target")
     noisy = {side: [_degrees(cell, side, budget) for cell in cells] for side in sides}
     seen: list[Columns] = [{} for _ in cells]
-    if budget.evidence:
-        seen = [evidence.measure(cell, budget.evidence, lazy=lazy) for cell in cells]
     multiplicity, functional = cells[0].multiplicity, shape.edge_type.functional
+    if budget.evidence:
+        for i, cell in enumerate(cells):
+            room = room_for(int(counts[i][0]), budget.count, multiplicity, shape) if lazy else None
+            seen[i] = evidence.measure(cell, budget.evidence, room=room)
     most = {
         "both": max(shape.source_count - 1, 0),
         "source": min(shape.target_count, 1) if functional else shape.target_count,

@@ -67,7 +67,7 @@ def with_directions(plan: PrivacyPlan, public: PublicFacts) -> PrivacyPlan:
     """``plan``, where each relation that has directions pays for them out of what its cells may spend.
 
     An edge lies in one cell, and each cell of the relation pays for every pass. Pure and Gaussian events of a
-    cell are composed at every Renyi order and converted once. Raises ``errors.NotAccepted`` with the field to
+    cell are composed and converted once. Raises ``errors.NotAccepted`` with the field to
     mend: another unit than event, no delta, no such relation, or one with too many nodes.
     """
     from core.generators.anchored import spectral
@@ -83,14 +83,14 @@ def with_directions(plan: PrivacyPlan, public: PublicFacts) -> PrivacyPlan:
             continue
         nano = each.event.nano_epsilon
         rest = Pure(nano - int(nano * SHARE), each.event.mechanism)
-        noise = spectral.noise_multiplier(nano, public.delta_atto, (rest,))
+        noise = spectral.noise_multiplier(nano, public.delta_atto, public.accountant, (rest,))
         rows.append(replace(each, event=rest))
         rows.append(replace(each, event=spectral.event(noise), purpose=DIRECTIONS))
     if len(rows) == len(plan.allotments):
         raise errors.NotAccepted(
             "spectral=true asks for a relation with time between two sides", field="spectral"
         )
-    paying = replace(plan, allotments=tuple(rows), delta_atto=public.delta_atto)
+    paying = replace(plan, allotments=tuple(rows), delta_atto=public.delta_atto, accountant=public.accountant)
     known = {kind.name: kind.count for kind in public.schema.node_types if kind.count is not None}
     require_room(granted(paying), public.schema, known)
     return paying

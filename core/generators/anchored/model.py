@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.generators._shared.declared import drawn_graph
 from core.generators._shared.model import StoredCells, edge_table, load_stored
 from core.generators.anchored.draw import Relation
 from core.generators.anchored.params import AnchoredParams
 from core.generators.base import Progress
-from core.graphs.graph import Graph, NodeTable
+from core.graphs.graph import Graph
 from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import Shape
 
@@ -43,8 +44,7 @@ class AnchoredModel(StoredCells):
             drawn.setdefault(name, []).append((step, relations[name].draw(columns, rng)))
         progress("sample", len(self.cells), len(self.cells))
         edges = {name: edge_table(cells, self.shape(name).target_count) for name, cells in drawn.items()}
-        nodes = {name: NodeTable(count) for name, count in self.nodes.items()}
-        return Graph.build(self.schema, nodes, edges)
+        return drawn_graph(self.schema, self.nodes, edges, rng)
 
     def shape(self, edge_type: str) -> Shape:
         """The public shape of a relation's cells."""

@@ -20,6 +20,7 @@ from core.generators.anchored.budget import proposals_for
 from core.generators.anchored.chain import rewired
 from core.generators.anchored.grants import DIRECTIONS
 from core.privacy import dp_sgd
+from core.privacy.accountant import Accountant
 from core.privacy.entropy import Generator as Rng
 from core.privacy.events import Event, GaussianEvent, Repeated
 from core.privacy.plan import CellKey
@@ -47,9 +48,11 @@ class Directions:
     products: np.ndarray
 
 
-def noise_multiplier(nano_epsilon: int, delta_atto: int, besides: tuple[Event, ...] = ()) -> Fraction:
+def noise_multiplier(
+    nano_epsilon: int, delta_atto: int, accountant: Accountant, besides: tuple[Event, ...] = ()
+) -> Fraction:
     """The least noise of a pass at which all of them, and ``besides``, cost a cell at most this."""
-    return dp_sgd.noise_multiplier(nano_epsilon, delta_atto, Fraction(1), PASSES, besides)
+    return dp_sgd.noise_multiplier(nano_epsilon, delta_atto, Fraction(1), PASSES, besides, accountant)
 
 
 def event(multiplier: Fraction) -> Event:

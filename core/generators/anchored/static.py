@@ -1,10 +1,11 @@
 """The recipe for a relation without time whose every slot can be looked at: a posterior for each row.
 
 Rows are the nodes of one side (the source of a functional relation, else the larger side), columns those of
-the other. Paid for: symmetric randomised response on all slots, the columns' degrees, and how many rows have
-how many columns. A row's set of columns is drawn from its posterior: a law of its size, and the evidence on
-every slot. Offsets of the columns are fitted so that the expected column degrees are the paid ones; what
-chance leaves is put right by single moves, and a degree-preserving chain has the last word.
+the other. Paid for: the columns' degrees, how many rows have how many columns, and, where it could tell true
+pairs from false ones, symmetric randomised response on all slots. A row's set of columns is drawn from its
+posterior: a law of its size, and the evidence on every slot. Offsets of the columns are fitted so that the
+expected column degrees are the paid ones; what chance leaves is put right by single moves, and where there is
+evidence a degree-preserving chain has the last word.
 """
 
 from __future__ import annotations
@@ -16,24 +17,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.generators._shared.counts import integers, to_total
-from core.generators._shared.plan import divide
 from core.generators.anchored import evidence
+from core.generators.anchored.budget import proposals_for
 from core.generators.anchored.chain import rewired
 from core.privacy.entropy import Generator as Rng
 from core.privacy.events import NANO
 from core.privacy.queries import Shape
 
 if TYPE_CHECKING:
+    from core.generators.anchored.budget import StaticShares
     from core.privacy.private_graph import PrivateCell
 
     Columns = Mapping[str, np.ndarray]
 
 MAX_SLOTS = 2**24
 MAX_WORK = 2**26  # slots times columns: what one round of fitting costs
-COLUMN_SHARE, SIZES_SHARE = 0.15, 0.10
 ROUNDS = 40  # of fitting the offsets
 CLOSE = 1e-3  # edges by which an expected column degree may miss
-PROPOSALS = 30  # for each edge, of the chain at the end
 _CERTAIN = 1e-9
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _STEEPEST = 2.0  # the most that an offset moves in a round
@@ -48,64 +48,63 @@ def small(shape: Shape) -> bool:
     return slots <= MAX_SLOTS and slots * rounds <= MAX_WORK
 
 
-def fit(cell: PrivateCell, nano_epsilon: int, rng: Rng) -> Columns:
-    """What the recipe draws from, at ``nano_epsilon`` at most; paid-for output only.
+def fit(cell: PrivateCell, budget: StaticShares, rng: Rng, *, deconvolve: bool = True) -> Columns:
+    """What the recipe draws from, at what ``budget`` sums to at most; paid-for output only.
 
-    The evidence; ``column_degree`` int64, fitted to the noisy ones; ``sizes`` float64: the law of a row's
-    number of columns, from 0 on. Needs :func:`small`. Sensitivities: column degrees 1, the histogram of row
-    degrees 2 (a functional relation's follows from the column degrees); slots: see the evidence.
+    The evidence, where it has a share; ``column_degree`` int64, fitted to the noisy ones; ``sizes`` float64:
+    the law of a row's number of columns, from 0 on. ``deconvolve=False`` only cuts noisy numbers to what is
+    possible. Needs :func:`small`. Sensitivities: column degrees 1, the histogram of row degrees 2 (a
+    functional relation's follows from the column degrees); slots: see the evidence.
     """
     shape = cell.shape
     rows, columns = _sides(shape)
-    by_source = _rows_are_sources(shape)
     functional = shape.edge_type.functional
-    if functional:
-        degrees, rest = divide(nano_epsilon, COLUMN_SHARE)
-        histogram = 0
-    else:
-        degrees, histogram, rest = divide(nano_epsilon, COLUMN_SHARE, SIZES_SHARE)
-    side = ("target", "source") if by_source else ("source", "target")
-    noisy = cell.laplace("degrees", nano_epsilon=degrees, purpose="degrees of one side", side=side[0])
-    spread = math.sqrt(2 * columns) * cell.multiplicity * NANO / degrees
-    total = int(np.clip(noisy.sum(), 0, rows if functional else rows * columns))
-    if functional and total >= rows - 2 * spread:
+    side = ("target", "source") if _rows_are_sources(shape) else ("source", "target")
+    noisy = cell.laplace("degrees", nano_epsilon=budget.columns, purpose="degrees of one side", side=side[0])
+    spread = math.sqrt(2 * columns) * cell.multiplicity * NANO / budget.columns
+    kept = noisy if deconvolve else np.clip(noisy, 0, rows)
+    total = int(np.clip(kept.sum(), 0, rows if functional else rows * columns))
+    if deconvolve and functional and total >= rows - 2 * spread:
         total = rows  # within two standard deviations of every row having its one column
-    fitted = integers(to_total(noisy, total, most=rows), rng)
+    fitted = integers(to_total(kept, total, most=rows), rng)
     if functional:
         sizes = np.array([1 - total / rows, total / rows])
     else:
         seen = cell.laplace(
             "degree_histogram",
-            nano_epsilon=histogram,
+            nano_epsilon=budget.sizes,
             purpose="number of nodes of each degree",
             side=side[1],
             most=columns,
         )
-        sizes = _law(seen, rows, fitted, 2 * cell.multiplicity * NANO / histogram)
-    measured = evidence.measure(cell, rest, lazy=False)
+        scale = 2 * cell.multiplicity * NANO / budget.sizes if deconvolve else 0.0
+        sizes = _law(seen, rows, fitted, scale)
+    measured = evidence.measure(cell, budget.evidence) if budget.evidence else {}
     return {**measured, "column_degree": fitted, "sizes": sizes}
 
 
-def draw(columns: Columns, shape: Shape, rng: Rng) -> np.ndarray:
+def draw(columns: Columns, shape: Shape, proposals_per_edge: float, rng: Rng) -> np.ndarray:
     """Sorted int64 keys ``source * target_count + target`` of one cell; the same ``rng`` state, the same
     keys.
 
     Column degrees are those of the fit, wherever the rows' sizes leave room. O(rounds * slots * size of the
-    largest row).
+    largest row + proposals).
     """
     from core.generators.anchored import rows as kernels
 
     row_count, column_count = _sides(shape)
     loop, by_source = shape.edge_type.homogeneous, _rows_are_sources(shape)
     wanted, sizes = columns["column_degree"], columns["sizes"]
-    flips = evidence.flips_of(columns)
-    ratio = evidence.log_likelihood_ratio(flips)
     marked = np.zeros((row_count, column_count), dtype=np.uint8)
-    source, target = np.divmod(columns["y"], shape.target_count)
-    marked[(source, target) if by_source else (target, source)] = 1
+    ratio = absent = 0.0
+    if len(columns.get("flips", ())):
+        flips = evidence.flips_of(columns)
+        ratio = evidence.log_likelihood_ratio(flips)
+        absent = evidence.log_likelihood_of_absence(flips)
+        source, target = np.divmod(columns["y"], shape.target_count)
+        marked[(source, target) if by_source else (target, source)] = 1
     prior = _logit(wanted / row_count)
     weights = _log(sizes) - _log(_number_law(prior, len(sizes) - 1))
-    absent = evidence.log_likelihood_of_absence(flips)
     offset = fitted_offsets(marked, prior + absent, ratio, weights, loop, wanted)
     laws = kernels.size_laws(marked, offset, ratio, weights, loop)
     chosen = kernels.drawn(marked, offset, ratio, _sizes(laws, rng), loop, rng)
@@ -113,7 +112,9 @@ def draw(columns: Columns, shape: Shape, rng: Rng) -> np.ndarray:
     one, other = np.nonzero(chosen)
     source, target = (one, other) if by_source else (other, one)
     keys = np.sort(source * np.int64(shape.target_count) + target)
-    return rewired(keys, columns, shape, PROPOSALS * len(keys), rng)
+    if not ratio:
+        return keys
+    return rewired(keys, columns, shape, proposals_for(len(keys), proposals_per_edge), rng)
 
 
 def fitted_offsets(

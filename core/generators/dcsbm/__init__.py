@@ -24,6 +24,12 @@ times depend on true degrees and are not for publication.
 
 Sources: ladder, Zhang, Cormode, Procopiuc, Srivastava, Xiao, SIGMOD 2015; degree-corrected block models,
 Karrer and Newman, Phys. Rev. E 83 (2011). The label stream and the whole are ours.
+
+What to expect at epsilon 1: on Facebook (4,039 nodes, mean degree 44) degrees within a total variation of
+.10, transitivity within 2 %, modularity within 11 %, and .74 of the most central 1 % of nodes; on Chameleon
+(2,277 nodes, mean degree 28) .25, 6 %, 19 % and .89. Communities come through in part (NMI .36 and .20),
+single ties do not. At epsilon .5 assortativity on Facebook is off by 90 %, with the preset ``balanced`` by 48
+%.
 """
 
 from __future__ import annotations

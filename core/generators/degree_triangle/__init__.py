@@ -21,6 +21,10 @@ of scale 2/epsilon, where 1/epsilon is published and costs twice what it states;
 that they were measured on; degrees are met exactly, where drawing every pair by itself makes the spread of
 degrees too wide; nothing is as long or as large as the true largest degree. The node universe is public and
 never derived from the edges.
+
+What to expect at epsilon 1: on Facebook (4,039 nodes, mean degree 44) degrees within a total variation of .10
+and transitivity within 1 %; on Chameleon (2,277 nodes, mean degree 28) .22 and 1 %. No communities (NMI .06
+and .08), and of the most central 1 % of nodes about a third (.36 on both).
 """
 
 from __future__ import annotations

@@ -16,6 +16,11 @@ two phases (BTER): Seshadhri, Kolda and Pinar, Physical Review E 85, 056109, 201
 that it was measured on, where the program sorts the degrees and indexes them with the old node numbers; one
 block density for all degrees, as a profile by degree would be private; the second phase meets degrees
 exactly instead of in expectation. The node universe is public and never derived from the edges.
+
+What to expect at epsilon 1: on Facebook (4,039 nodes, mean degree 44) degrees within a total variation of
+.11; on Chameleon (2,277 nodes, mean degree 28) .23. No communities (NMI .11 and .13), transitivity off by 62
+% and 31 % at the default guess, modularity by 43 % and 41 %, and of the most central 1 % of nodes .29 and
+.56.
 """
 
 from __future__ import annotations

@@ -22,6 +22,10 @@ Sources: Mahadevan et al., SIGCOMM 2006 (dK series); Wang and Wu, Transactions o
 (sensitivity 4), classes of noisy degrees for single degrees, which also leaves epsilon pure where a smooth
 bound needs a delta. A published program makes its histogram as long as the largest true degree, which gives
 that degree away, and counts each of its empty cells as noise to be cut at zero, which adds edges.
+
+What to expect at epsilon 1: assortativity, which no other method keeps as well (off by 7 % on Facebook, 4,039
+nodes, mean degree 44; by 3 % on Chameleon, 2,277 nodes, mean degree 28), degrees within a total variation of
+.14 and .28. No clustering (transitivity off by 77 % and 67 %) and no communities (NMI .13 and .09).
 """
 
 from __future__ import annotations

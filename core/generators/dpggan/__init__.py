@@ -6,7 +6,7 @@ with ``learn="link-sgd"`` every slot once by a coin, which gives a noisy graph o
 edges, and edges by DP-SGD for the decoder. One edge is one example and touches one clipped gradient a step: a
 pair's logit depends on the decoder and on its two nodes' latent vectors, and those come from the noisy graph
 alone. The sum over all pairs that a likelihood needs besides does not look at the graph, and is free.
-Proof: frame, coins and training compose in sequence, pure costs with the training's at every Renyi order.
+Proof: frame, coins and training compose in sequence, pure costs with the training's, converted once.
 Relations hold disjoint edges, so each may spend all of epsilon and delta; with ``joint`` one training reads
 all of them, and each pays for all of its steps. All else follows from these answers and public facts.
 Guarantee: pure epsilon, or (epsilon, delta) with link-sgd. Unit: one edge.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from core import errors
 from core.generators._shared.plan import SMALLEST_STEP_NANO_EPSILON
-from core.generators.anchored.budget import log_odds
+from core.generators._shared.worth import log_odds
 from core.generators.base import PublicFacts
 from core.privacy.dp_sgd import DpSgd
 from core.privacy.events import NANO, Event, GaussianEvent, PoissonSampled, Pure, Repeated, pure_nano_epsilon
@@ -88,7 +88,9 @@ def make_plan(method: str, params: LinkParams, public: PublicFacts) -> PrivacyPl
         besides = tuple(event for event, _ in events)
         steps = 1 if params.decoder == "bilinear" else params.steps
         rate = _rate(params, public)
-        events.append((DpSgd.within(public.nano_epsilon, delta, rate, steps, besides).event, LINKS))
+        events.append(
+            (DpSgd.within(public.nano_epsilon, delta, rate, steps, besides, public.accountant).event, LINKS)
+        )
     return PrivacyPlan(
         method=method,
         unit=public.unit,
@@ -98,6 +100,7 @@ def make_plan(method: str, params: LinkParams, public: PublicFacts) -> PrivacyPl
             Allotment(name, None, event, purpose) for name in public.edge_types for event, purpose in events
         ),
         delta_atto=delta,
+        accountant=public.accountant,
     )
 
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from core.generators._shared.declared import drawn_graph
 from core.generators._shared.model import StoredCells, edge_table, load_stored
 from core.generators.base import Parameters, Progress, Training
 from core.generators.dpggan.draw import Scores, draw, largest
-from core.graphs.graph import Graph, NodeTable
+from core.graphs.graph import Graph
 from core.privacy.entropy import Generator as Rng
 from core.privacy.plan import CellKey
 from core.privacy.queries import Shape
@@ -65,7 +66,7 @@ class LinkModel(StoredCells):
                 keys = draw(columns, shape, self.params, own, rng)
             edges[name] = edge_table([(step, keys)], shape.target_count)
         progress("sample", len(self.cells), len(self.cells))
-        return Graph.build(self.schema, {name: NodeTable(size) for name, size in self.nodes.items()}, edges)
+        return drawn_graph(self.schema, self.nodes, edges, rng)
 
     def _scores(self, rng: Rng) -> dict[CellKey, Scores]:
         """Every relation's rows, drawn anew where they are random."""

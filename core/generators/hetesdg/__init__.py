@@ -11,17 +11,18 @@ same sensitivity. ``mechanism="gaussian-sums"`` reads sums of neighbours' rows i
 row at length 1 under one Gaussian draw (unit: one node's row, present or replaced by zeros).
 ``learn="link-sgd"`` trains a variational encoder of noisy tables and a link predictor by DP-SGD, one link
 being one example; absent pairs are uniform and free.
-Proof: the reads of a relation compose in sequence, training and sums at every Renyi order. Relations hold
+Proof: the reads of a relation compose in sequence, training and sums converted once. Relations hold
 disjoint edges and no row lies in a relation, so each relation, and each type's rows, may spend all of epsilon
 and delta. Clusters, attention, splits and draws follow from these answers and public facts. ``bilevel``
 divides epsilon by a noisy number of edges, which is paid for; what it divides sums to the same.
 Guarantee: pure epsilon, or (epsilon, delta) with link-sgd, gaussian-sums or rows. Unit: one edge, and one row
 where rows are read.
 
-Noise is integer (discrete Laplace): at epsilon 1 its deviation is 1.4 an entry, against 3.7 of a Gaussian
-draw at delta 1e-5. Degrees come from the sequences by a posterior of how many nodes reach each degree. Every
-counted node's neighbours by cluster are drawn given its noisy row; ends are then matched within clusters.
-Attention over neighbours and over meta-paths is worked out from the tables, without weights to learn.
+Noise is integer (discrete Laplace): at epsilon 1 its deviation is 1.4 an entry, where a Gaussian draw at
+delta 1e-5 has more than twice that. Degrees come from the sequences by a posterior of how many nodes reach
+each degree. Every counted node's neighbours by cluster are drawn given its noisy row; ends are then matched
+within clusters. Attention over neighbours and over meta-paths is worked out from the tables, without weights
+to learn.
 ``release`` says what is published: a graph, vectors of nodes, noisy rows; epsilon goes to what is asked for.
 
 Other than in the paper: a graph's links come from the tables; with ``links="predictor"`` they change

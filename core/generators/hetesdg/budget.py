@@ -68,7 +68,7 @@ def make_plan(method: str, params: HeteParams, public: PublicFacts) -> PrivacyPl
     if kinds:
         if not public.delta_atto:
             raise errors.NotAccepted("protected rows need a delta", field="delta")
-        multiplier = noise_multiplier(public.nano_epsilon, public.delta_atto, 1, 1)
+        multiplier = noise_multiplier(public.nano_epsilon, public.delta_atto, 1, 1, (), public.accountant)
         grants += [Allotment(rows_of(name), None, GaussianEvent(multiplier), NOISY_ROWS) for name in kinds]
     elif "features" in params.release:
         raise errors.NotAccepted("no node type of the job has protected numbers", field="release")
@@ -79,6 +79,7 @@ def make_plan(method: str, params: HeteParams, public: PublicFacts) -> PrivacyPl
         steps=public.schema.steps,
         allotments=tuple(grants),
         delta_atto=public.delta_atto if kinds or _approximate(params) else 0,
+        accountant=public.accountant,
     )
 
 
@@ -95,7 +96,9 @@ def _sums(params: HeteParams, public: PublicFacts, paths: tuple[tuple[str, str],
     grants = []
     for name in public.edge_types:
         back = sum(last == name for _, last in paths) if follows_back(params, public.nano_epsilon) else 0
-        multiplier = noise_multiplier(public.nano_epsilon, public.delta_atto, 1, 1 + back)
+        multiplier = noise_multiplier(
+            public.nano_epsilon, public.delta_atto, 1, 1 + back, (), public.accountant
+        )
         grants += [Allotment(name, None, GaussianEvent(multiplier), SUMS)] * (1 + back)
     return grants
 
@@ -108,7 +111,9 @@ def _with_training(params: HeteParams, public: PublicFacts) -> list[tuple[Event,
     if tables < SMALLEST_STEP_NANO_EPSILON:
         raise errors.NotAccepted("epsilon is too small to be divided", field="epsilon")
     paid = Pure(tables, "laplace")
-    training = DpSgd.within(public.nano_epsilon, public.delta_atto, params.rate, params.steps, (paid,))
+    training = DpSgd.within(
+        public.nano_epsilon, public.delta_atto, params.rate, params.steps, (paid,), public.accountant
+    )
     return [(paid, TABLES), (training.event, PREDICTOR)]
 
 

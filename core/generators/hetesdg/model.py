@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.generators._shared.declared import drawn_graph
 from core.generators._shared.model import StoredCells, load_stored
 from core.generators.base import Parameters, Progress, Training
 from core.generators.hetesdg.joining import joined, joined_within
@@ -18,7 +19,7 @@ from core.generators.hetesdg.profiles import drawn_profiles, held_to, with_degre
 from core.generators.hetesdg.sides import Sides, sides_of
 from core.generators.hetesdg.sums import pair_products
 from core.generators.hetesdg.tables import Table, expected, mix, pair_scores
-from core.graphs.graph import EdgeTable, Graph, NodeTable
+from core.graphs.graph import EdgeTable, Graph
 from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import Shape
 
@@ -97,7 +98,7 @@ class HeteModel(StoredCells):
                 if self.params.links == "predictor" and not published:
                     edges[name] = self._exchanged(name, edges[name], rng)
         progress("sample", len(self.cells), len(self.cells))
-        return Graph.build(self.schema, {name: NodeTable(size) for name, size in self.nodes.items()}, edges)
+        return drawn_graph(self.schema, self.nodes, edges, rng)
 
     def _drawn(self, name: str, columns: Columns, rng: Rng) -> EdgeTable:
         sides, table, label = self.sides(name), table_of(columns), columns["label"]

@@ -75,17 +75,23 @@ def make_plan(method: str, params: KeyframeParams, public: PublicFacts) -> Priva
     in windows that reach past the grid too.
     Raises ``errors.NotAccepted`` where too little is left to divide.
     """
+    if params.first_frame and public.unit is Unit.EVENT:
+        raise errors.NotAccepted(
+            "under unit event every step has a key frame of its own; leave first_frame out",
+            field="first_frame",
+        )
     whole, reach = _scope(public)
     frame = int(whole * (1 - params.count_share - params.tail_share))
     counters = (whole - frame) // reach
     if min(frame, counters) < SMALLEST_STEP_NANO_EPSILON:
         raise errors.NotAccepted("epsilon per step is too small to be divided", field="epsilon")
     first, allotments = public.tick or 0, []
+    counted, framed = Pure(counters, "discrete laplace"), Pure(frame, "discrete laplace")
     for name in public.edge_types:
         for step in range(public.schema.steps):
-            allotments.append(Allotment(name, step, Pure(counters, "discrete laplace"), COUNTERS))
+            allotments.append(Allotment(name, step, counted, COUNTERS))
             if (first + step - params.first_frame) % reach == 0:
-                allotments.append(Allotment(name, step, Pure(frame, "discrete laplace"), FRAME))
+                allotments.append(Allotment(name, step, framed, FRAME))
     return PrivacyPlan(
         method=method,
         unit=public.unit,

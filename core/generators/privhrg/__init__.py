@@ -18,6 +18,11 @@ temperature is epsilon / (2 sensitivity). That is epsilon-private only when the 
 stationary law, which nobody can show for a given graph, and the published program decides when to stop by
 looking at the private likelihood. Neither is done here, and the paper's form is not offered. Its leaves are
 single nodes; here they are groups, as a noisy count for each pair of nodes would drown any graph.
+
+What to expect at epsilon 1: little beside the number of edges. On Facebook (4,039 nodes, mean degree 44)
+degrees are off by a total variation of .52, modularity by 59 %, transitivity by 90 %; on Chameleon (2,277
+nodes, mean degree 28) by .58, 61 % and 88 %. Modularity improves with epsilon (off by 38 % and 36 % at
+epsilon 2).
 """
 
 from __future__ import annotations

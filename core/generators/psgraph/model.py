@@ -16,13 +16,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from core.generators._shared.declared import drawn_graph
 from core.generators._shared.model import edge_table
 from core.generators.base import Progress
 from core.generators.psgraph.budget import PSGraphParams
 from core.generators.psgraph.draw import draw
 from core.generators.psgraph.reconstruct import Blocks
 from core.generators.psgraph.step import StepModel
-from core.graphs.graph import Graph, NodeTable
+from core.graphs.graph import Graph
 from core.graphs.schema import GraphSchema
 from core.privacy.entropy import Generator as Rng
 
@@ -54,8 +55,7 @@ class PSGraphModel:
         sizes = {name: self.nodes[self.schema.edge_type(name).target] for name in parts}
         edges = {name: edge_table(drawn, sizes[name]) for name, drawn in parts.items()}
         progress("sample", len(self.cells), len(self.cells))
-        nodes = {name: NodeTable(count) for name, count in self.nodes.items()}
-        return Graph.build(self.schema, nodes, edges)
+        return drawn_graph(self.schema, self.nodes, edges, rng)
 
     def save(self, folder: Path) -> None:
         """``folder`` holds the model; :func:`load_model` gives back an equal one."""

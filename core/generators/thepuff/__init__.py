@@ -14,7 +14,7 @@ Negative walks come from the perturbed graph and pay nothing, but pass through t
 Relations without time, in a graph that has time, are read and drawn as :mod:`core.generators.anchored` does.
 
 Proof: cells hold disjoint edges, so each may spend all of epsilon and delta. In one cell the pure costs add
-up and compose with the training's at every Renyi order; one training serves all learned cells and each of
+up and compose with the training's, converted once; one training serves all learned cells and each of
 them pays for all of its steps, as an edge lies in one of them. Candidates, start edges, embeddings, the
 privacy discriminator, the number of batches and the assembler see answers that are paid for, and nothing
 else. Guarantee: (epsilon, delta); pure epsilon with ``utility=false``.

@@ -3,9 +3,8 @@
 Units edge and event: the cells (relation and step) hold disjoint edges, so each has all of epsilon and delta.
 A learned cell spends its pure shares on flips, on its number of edges and on degrees, and what is left on
 the steps of one DP-SGD training that all learned cells share: an edge lies in one of them, so each cell pays
-for all steps. Pure and sampled events of a cell are composed at every Renyi order and converted once; the
-training gets the least noise that keeps this within epsilon and delta. The other cells spend all of epsilon
-on themselves.
+for all steps. Pure and sampled events of a cell are composed and converted once; the training gets the least
+noise that keeps this within epsilon and delta. The other cells spend all of epsilon on themselves.
 """
 
 from __future__ import annotations
@@ -94,7 +93,9 @@ def make_plan(method: str, params: ThepuffParams, public: PublicFacts) -> Privac
     events: list[tuple[Event, str]] = list(zip(own, (FLIPS, DEGREES), strict=True))
     if params.utility:
         steps = utility_steps(public.schema, params.utility_steps)
-        training = DpSgd.within(public.nano_epsilon, delta, rate(public.schema), steps, own)
+        training = DpSgd.within(
+            public.nano_epsilon, delta, rate(public.schema), steps, own, public.accountant
+        )
         events.append((training.event, UTILITY))
     timed = any(public.schema.edge_type(name).temporal for name in public.edge_types)
     others: list[tuple[Event, str]] = [(Pure(public.nano_epsilon, "laplace and randomised response"), STATIC)]
@@ -111,6 +112,7 @@ def make_plan(method: str, params: ThepuffParams, public: PublicFacts) -> Privac
         steps=public.schema.steps,
         allotments=tuple(allotments),
         delta_atto=delta,
+        accountant=public.accountant,
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from core.generators._shared import tensor_files
+from core.generators._shared.declared import drawn_graph
 from core.generators._shared.model import StoredCells, edge_table, load_stored
 from core.generators._shared.ticks import Ticks
 from core.generators.anchored.draw import Relation as Base
@@ -18,7 +19,7 @@ from core.generators.thepuff.params import ThepuffParams
 from core.generators.thepuff.schedule import Settings
 from core.generators.thepuff.snapshots import Layout
 from core.generators.thepuff.training import Trained
-from core.graphs.graph import Graph, NodeTable
+from core.graphs.graph import Graph
 from core.privacy.entropy import Generator as Rng
 
 WEIGHTS = "weights.safetensors"
@@ -109,7 +110,7 @@ class ThepuffModel(StoredCells):
             drawn = [(step, found[relation.name, step]) for step in layout.schema.steps_of(relation.name)]
             edges[relation.name] = edge_table(drawn, layout.shape(relation).target_count)
         ticks.finish()
-        return Graph.build(self.schema, {name: NodeTable(size) for name, size in self.nodes.items()}, edges)
+        return drawn_graph(self.schema, self.nodes, edges, rng)
 
     def save(self, folder: Path) -> None:
         """``folder`` holds the model; :func:`load` gives back an equal one."""

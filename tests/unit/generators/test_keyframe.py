@@ -1,5 +1,7 @@
 """keyframe: what each step pays, what comes back without noise, and what a stream carries on."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from pydantic import ValidationError
@@ -7,8 +9,10 @@ from pydantic import ValidationError
 from core import errors
 from core.generators.base import PublicFacts, StreamGenerator, no_progress
 from core.generators.keyframe import GENERATOR, KeyframeParams
+from core.generators.keyframe.budget import StepBudget
 from core.generators.keyframe.draw import cells
 from core.generators.keyframe.filters import DRIFTS, FORGETTING, Bank
+from core.generators.keyframe.step import MEMORY, Nodes, _framed
 from core.generators.keyframe.tail import Counters, curve, longest, sequence, thresholds, to_total
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
@@ -180,6 +184,23 @@ def test_without_noise_a_key_frame_comes_back():
         assert abs(found[[7, 50]] - true[[7, 50]]).max() <= (5 if step == 0 else 15)
         for least in range(1, 7):
             assert abs(np.count_nonzero(found >= least) - np.count_nonzero(true >= least)) <= 6
+
+
+@pytest.mark.parametrize("growth", [0.1, 1.0, 4.0])
+def test_what_a_frame_knew_of_a_node_shrinks_with_the_stream(growth):
+    """Else a stream that empties keeps the hubs of its full days. The measurement is too noisy to count."""
+    shrunk = min(1.0, growth)
+    known = np.where(np.arange(NODES) == 3, 90.0, 9.0)
+    zeros, ones = np.zeros(NODES, np.int8), np.ones(3)
+    before = Nodes(known, variance=4.0, label=zeros, ratio=ones, ratio_variance=ones, step=0, edges=940.0)
+    cell = SimpleNamespace(laplace=lambda *_, **__: np.zeros(NODES))
+    budget = StepBudget(count=1, tail=1, degrees=NANO // 1000, cells=1)
+    after = _framed(cell, NODES, budget, before, growth * before.edges, 1, np.random.default_rng(6))
+    mean = 2 * growth * before.edges / NODES
+    np.testing.assert_allclose(after.score, mean + MEMORY * (shrunk * known - mean), rtol=0.05)
+    spread = 4 * mean**2
+    held = MEMORY**2 * shrunk**2 * before.variance + (1 - MEMORY**2) * spread
+    assert after.variance == pytest.approx(held, rel=0.05)
 
 
 def test_the_classes_tell_who_hubs_are_linked_to():

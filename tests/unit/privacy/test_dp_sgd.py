@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from core.errors import InvalidInput, MeterClosed, NotAccepted, PlanExceeded
+from core.errors import InvalidInput, MeterClosed, NotAccepted, PlanExceeded, PrivacyViolation
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.privacy import accountant, gradients, samplers
+from core.privacy.accountant import Accountant
 from core.privacy.dp_sgd import GRAIN, DpSgd, noise_multiplier
 from core.privacy.events import NANO, GaussianEvent, PoissonSampled, Pure, Repeated, rdp, to_dp_event
 from core.privacy.guarantee import guarantee_of
@@ -24,19 +25,19 @@ DELTA = 10**13
 TRAINING = DpSgd(Fraction(1, 2), Fraction(2), 3)
 
 
-def cost(event, *besides):
-    curve = accountant.cell_curve((*besides, event), accountant.ORDERS)
-    return accountant.nano_epsilon(list(map(float, curve)), DELTA)
+def cost(event, *besides, by=Accountant.RENYI):
+    return accountant.cell_nano_epsilon((*besides, event), DELTA, by)
 
 
 @pytest.mark.parametrize(
     ("rate", "steps", "besides"), [(0.1, 50, ()), (1, 1, ()), (0.1, 50, (Pure(NANO // 2, "x"),))]
 )
-def test_the_solved_noise_is_the_least_that_keeps_to_the_promise(rate, steps, besides):
-    sigma = noise_multiplier(NANO, DELTA, rate, steps, besides)
+@pytest.mark.parametrize("by", list(Accountant))
+def test_the_solved_noise_is_the_least_that_keeps_to_the_promise(rate, steps, besides, by):
+    sigma = noise_multiplier(NANO, DELTA, rate, steps, besides, by)
     assert sigma * GRAIN == int(sigma * GRAIN)
-    assert cost(DpSgd(rate, sigma, steps).event, *besides) <= NANO
-    assert cost(DpSgd(rate, sigma - Fraction(1, GRAIN), steps).event, *besides) > NANO
+    assert cost(DpSgd(rate, sigma, steps).event, *besides, by=by) <= NANO
+    assert cost(DpSgd(rate, sigma - Fraction(1, GRAIN), steps).event, *besides, by=by) > NANO
 
 
 def test_a_promise_that_no_noise_keeps_is_refused():
@@ -97,7 +98,15 @@ def ends(scale=1.0):
 
 
 def session(
-    training=TRAINING, *, unit=Unit.EDGE, allotted=None, cells=None, clip=1.0, module=None, pairs=None
+    training=TRAINING,
+    *,
+    unit=Unit.EDGE,
+    allotted=None,
+    cells=None,
+    clip=1.0,
+    module=None,
+    pairs=None,
+    divisor=1.0,
 ):
     temporal = unit.temporal
     schema = GraphSchema(
@@ -105,7 +114,8 @@ def session(
         edge_types=(EdgeType(temporal=temporal),),
         time=TimeGrid(count=2) if temporal else None,
     )
-    source, target = np.array(pairs or [(0, 1), (1, 2), (2, 3)]).T
+    edges = [(0, 1), (1, 2), (2, 3)] if pairs is None else pairs
+    source, target = np.array(edges, dtype=np.int64).reshape(-1, 2).T
     table = EdgeTable(source, target, np.arange(len(source)) % 2 if temporal else None)
     graph = Graph.build(schema, {"node": NodeTable(6)}, {"edge": table})
     steps = schema.steps_of("edge")
@@ -121,7 +131,7 @@ def session(
         module=module,
         optimiser=torch.optim.SGD(module.parameters(), lr=1.0),
         clip=clip,
-        divisor=1.0,
+        divisor=divisor,
         purpose="train",
     )
     return opened, module, meter, plan
@@ -211,6 +221,8 @@ def test_the_drawn_edges_stand_in_a_secret_order():
     first = set()
 
     def examples(edges):
+        if len(edges) > 3:  # the spot check's
+            return ends()(edges)
         assert sorted(edges.source.tolist()) == [0, 1, 2]
         first.add(int(edges.source[0]))
         return ends()(edges)
@@ -296,6 +308,124 @@ def test_dropout_is_drawn_from_the_operating_system_whatever_seed_the_caller_set
         assert torch.equal(torch.random.get_rng_state(), state)
         moved.append(module[1].weight.detach() - before)
     assert not torch.equal(*moved)
+
+
+class Cancelling(torch.nn.Module):
+    """Its output meets a label that it gives itself, one row at a time: what is left is rounding."""
+
+    def __init__(self):
+        super().__init__()
+        generator = torch.Generator().manual_seed(0)
+        self.table = torch.randn(6, 251, generator=generator)
+        self.first = torch.nn.Linear(251, 67)
+        self.last = torch.nn.Linear(67, 1)
+
+    def forward(self, row):
+        return self.last(torch.tanh(self.first(row)))
+
+
+def cancelling():
+    torch.manual_seed(1)
+    module = Cancelling()
+    with torch.no_grad():
+        labels = torch.stack([module(row) for row in module.table])
+
+    def examples(edges):
+        return module.table[edges.source], labels[edges.source]
+
+    def loss(call, row, label):
+        return 1e5 * (call(row) - label).square().sum()
+
+    return module, loss, examples
+
+
+@pytest.fixture
+def last_rows_apart(monkeypatch):
+    """A machine that reckons a chunk's second half from rows two units in the last place longer."""
+    whole = gradients.DpSgdSession._gradients
+
+    def apart(self, loss, rows, coins="different"):
+        half = len(rows[0]) // 2
+        first, *others = rows
+        first = torch.cat([first[:half], first[half:] * (1 + 2**-22)])
+        return whole(self, loss, [first, *others], coins)
+
+    monkeypatch.setattr(gradients.DpSgdSession, "_gradients", apart)
+
+
+def furthest_move(opened, loss, examples):
+    """The grid steps by which a row moves between its places in a chunk, at most."""
+    count = opened._chunk
+    edges = gradients.Sampled(*(np.resize(np.arange(6), count) for _ in range(3)))
+    points = opened._on_grid(opened._gradients(loss, examples(edges)))
+    return max(float((points[k::6] - points[k]).norm(dim=1).max()) for k in range(6))
+
+
+@pytest.mark.parametrize("pairs", [None, [(0, 1)], []])
+def test_a_loss_that_cancels_moves_with_its_place_and_the_spot_check_finds_it(pairs, last_rows_apart):
+    """Whatever edges there are, or none: that it ends, and when, says nothing about them."""
+    module, loss, examples = cancelling()
+    opened, _, meter, _ = session(DpSgd(1, Fraction(2), 1), module=module, divisor=256.0, pairs=pairs)
+    assert furthest_move(opened, loss, examples) > gradients.SLACK
+    before = module.first.weight.detach().clone()
+    with pytest.raises(PrivacyViolation, match="cancels"):
+        opened.step(loss, examples)
+    assert torch.equal(module.first.weight, before)
+    assert len(meter.transcript) == 1
+    with pytest.raises(MeterClosed):
+        opened.step(loss, examples)
+
+
+def test_rounding_alone_stays_within_the_slack(last_rows_apart):
+    module, _, examples = cancelling()
+    opened, _, _, _ = session(DpSgd(1, Fraction(2), 1), module=module, divisor=256.0)
+
+    def loss(call, row, label):
+        return call(row).sum()
+
+    assert 0 < furthest_move(opened, loss, examples) < gradients.SLACK
+    opened.step(loss, examples)
+    assert opened.remaining == 0
+
+
+def test_the_spot_check_is_made_once_on_public_pairs_alone():
+    """Whatever the edges are, the pairs are drawn from the nodes: with one edge, others are asked about."""
+    asked = []
+
+    def examples(edges):
+        asked.append(edges)
+        return ends()(edges)
+
+    opened, _, _, _ = session(DpSgd(1, Fraction(2), 5), pairs=[(0, 1)], divisor=256.0)
+    for _ in range(5):
+        opened.step(rise, examples)
+    checked = [edges for edges in asked if len(edges) > 1]
+    assert len(checked) == 1
+    assert len(asked) == 6
+    (pairs,) = checked
+    assert set(pairs.source) == set(pairs.target) == set(range(6))
+    assert (pairs.source != pairs.target).all()
+
+
+def noise_of_its_own(call, row):
+    return -(call(row) * (1 + torch.randn(1))).squeeze()
+
+
+@pytest.mark.parametrize("loss", [lambda call, row: -call(row).squeeze(), noise_of_its_own])
+def test_the_spot_check_forgives_coins(loss):
+    """Dropout's and the loss's own: they differ by place, and are common to both worlds."""
+    module = torch.nn.Sequential(torch.nn.Dropout(0.5), torch.nn.Linear(6, 1, bias=False))
+    opened, _, _, _ = session(DpSgd(1, Fraction(2), 1), module=module, divisor=256.0)
+    opened.step(loss, ends())
+    assert opened.remaining == 0
+
+
+def test_what_the_spot_check_draws_leaves_torchs_generator_as_it_was():
+    torch.manual_seed(3)
+    state = torch.get_rng_state()
+    opened, _, _, _ = session(DpSgd(1, Fraction(2), 1), divisor=256.0)
+    opened.step(noise_of_its_own, ends())
+    assert torch.equal(torch.get_rng_state(), state)
 
 
 def test_sampling_keeps_the_rate_and_noise_has_the_stated_scale():

@@ -40,7 +40,7 @@ def test_every_slot_is_flipped_by_its_own_coin(shape):
     flips = np.zeros(len(ranks))
     both = 0
     for _ in range(rounds):
-        found = answers(shape, ranks, respond(source, target, shape, 3, FLIPS)) ^ present
+        found = answers(shape, ranks, respond(source, target, shape, 3, FLIPS, 0)) ^ present
         flips += found
         both += (found[1:] & found[:-1]).sum()
     p = FLIPS.add / WORD
@@ -54,11 +54,11 @@ def test_every_slot_is_flipped_by_its_own_coin(shape):
 
 def test_a_key_answers_the_same_however_often_it_is_asked():
     shape = SHAPES[0]
-    response = respond(np.array([0, 3]), np.array([1, 9]), shape, None, FLIPS)
+    response = respond(np.array([0, 3]), np.array([1, 9]), shape, None, FLIPS, 0)
     first = answers(shape, np.arange(slot_count(shape)), response)
     backwards = answers(shape, np.arange(slot_count(shape))[::-1], response)[::-1]
     assert (first == backwards).all()
-    again = respond(np.array([0, 3]), np.array([1, 9]), shape, None, FLIPS)
+    again = respond(np.array([0, 3]), np.array([1, 9]), shape, None, FLIPS, 0)
     assert (answers(shape, np.arange(slot_count(shape)), again) != first).any()
 
 
@@ -72,7 +72,7 @@ def test_a_slot_s_coin_is_the_function_of_its_message(monkeypatch):
     monkeypatch.setattr(lazy_response.entropy, "noise_generator", Known)
     shape = Shape(EdgeType(name="likes", source="a", target="b"), 2**28, 2**27)
     nothing = np.empty(0, dtype=np.int64)
-    response = respond(nothing, nothing, shape, 6, FLIPS)
+    response = respond(nothing, nothing, shape, 6, FLIPS, 0)
     source, target = np.array([0, 5, 2**28 - 1]), np.array([7, 0, 2**27 - 1])
     found = bits(response.edge, response.prf_key, FLIPS, source, target, shape)
     for u, v, answer in zip(source.tolist(), target.tolist(), found, strict=True):
@@ -92,7 +92,7 @@ def test_no_two_cells_share_a_message():
 
 def test_one_threshold_serves_both_directions():
     with pytest.raises(InvalidInput, match="one probability"):
-        respond(np.array([0]), np.array([1]), SHAPES[0], None, Flips(5, 6))
+        respond(np.array([0]), np.array([1]), SHAPES[0], None, Flips(5, 6), 0)
 
 
 def session(nano, *, unit=Unit.EDGE, directed=False, steps=None):
@@ -107,7 +107,7 @@ def session(nano, *, unit=Unit.EDGE, directed=False, steps=None):
 
 def test_the_session_charges_first_and_the_report_says_what_is_assumed():
     cell, meter, graph = session(2 * NANO)
-    response = cell.lazy_response(nano_epsilon=2 * NANO, purpose="evidence")
+    response = cell.lazy_response(nano_epsilon=2 * NANO, purpose="evidence", room=0)
     true = graph.cell("edge", None)
     assert response.edge.tolist() == sorted((true.source * 10 + true.target).tolist())
     assert response.flips == Flips.symmetric(2 * NANO)
@@ -116,17 +116,40 @@ def test_the_session_charges_first_and_the_report_says_what_is_assumed():
     assert guarantee_of(meter.plan, meter.transcript, 0).assurance == (COMPUTATIONAL,)
 
 
+@pytest.mark.parametrize("edges", [0, 63, 64, 65, 100])
+def test_how_many_keys_it_holds_does_not_follow_from_the_true_edges(edges):
+    shape = Shape(EdgeType(name="likes", source="a", target="b"), 20, 30)
+    source, target = np.divmod(np.arange(edges) * 5, 30)
+    response = respond(source, target, shape, None, FLIPS, 100)
+    assert len(response.edge) == 100
+    assert (np.diff(response.edge) > 0).all()
+    assert response.edge[:edges].tolist() == (np.arange(edges) * 5).tolist()
+    assert (response.edge[edges:] >= 600).all()  # no slot
+    plain = respond(source, target, shape, None, FLIPS, 0)
+    ends = _slots(np.arange(600), shape)
+    said = [bits(each.edge, response.prf_key, FLIPS, *ends, shape) for each in (response, plain)]
+    assert (said[0] == said[1]).all()
+
+
+def test_the_room_is_more_than_the_edges_but_once_in_2_to_the_64():
+    shape = Shape(EdgeType(name="likes", source="a", target="b"), 10**6, 10**6)
+    assert lazy_response.room_for(1_000, NANO // 10, 1, shape) - 1_000 == 444  # exp(-44.4) < 2^-64
+    assert lazy_response.room_for(1_000, NANO // 10, 2, shape) - 1_000 == 888
+    assert lazy_response.room_for(-50, NANO, 1, shape) == 45
+    assert lazy_response.room_for(1_000, 1, 1, Shape(EdgeType(source="a", target="b"), 9, 9)) == 81
+
+
 def test_an_overrun_is_refused_and_reads_nothing():
     cell, _, _ = session(NANO)
     with pytest.raises(PlanExceeded):
-        cell.lazy_response(nano_epsilon=2 * NANO, purpose="evidence")
+        cell.lazy_response(nano_epsilon=2 * NANO, purpose="evidence", room=0)
     with pytest.raises(MeterClosed):
-        cell.lazy_response(nano_epsilon=NANO, purpose="evidence")
+        cell.lazy_response(nano_epsilon=NANO, purpose="evidence", room=0)
 
 
 def test_a_pair_that_may_be_linked_both_ways_pays_for_both_slots():
     cell, meter, _ = session(2 * NANO, unit=Unit.PAIR, directed=True, steps=1)
-    assert cell.lazy_response(nano_epsilon=2 * NANO, purpose="p").flips == Flips.symmetric(NANO)
+    assert cell.lazy_response(nano_epsilon=2 * NANO, purpose="p", room=0).flips == Flips.symmetric(NANO)
     assert meter.transcript[0].event.nano_epsilon == 2 * Flips.symmetric(NANO).nano_epsilon
 
 
@@ -136,4 +159,4 @@ def test_not_inside_a_parallel_group():
         cell.parallel(nano_epsilon=NANO, labels=np.zeros(10, dtype=np.int64)) as (inside, _),
         pytest.raises(NotAccepted),
     ):
-        inside.lazy_response(nano_epsilon=NANO, purpose="p")
+        inside.lazy_response(nano_epsilon=NANO, purpose="p", room=0)

@@ -1,10 +1,13 @@
+import hashlib
 import itertools
+import json
 import math
 import random
 
 import pytest
 
 from core.errors import InvalidInput, NotAccepted
+from core.privacy import plan as plans
 from core.privacy.accountant import ORDERS
 from core.privacy.events import (
     NANO,
@@ -202,3 +205,40 @@ def test_json_and_digest():
     for broken in (None, {}, {**first.to_json(), "unit": "node"}, {**first.to_json(), "extra": 1}):
         with pytest.raises(InvalidInput):
             PrivacyPlan.from_json(broken)
+
+
+def by_the_book(found):
+    """The digest as it is defined: SHA-256 of the whole canonical JSON."""
+    text = json.dumps(found.to_json(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@pytest.mark.parametrize("cells", [1, 2, 4095, 4096, 4097, 9000])
+def test_a_digest_that_is_written_in_parts_is_that_of_the_whole(cells):
+    mixed = [Pure(7, "laplace"), GaussianEvent(1.5), Pure(7, "laplace")]
+    rows = tuple(
+        Allotment('"allotments":[]\\ é' if t % 2 else "edge", t or None, mixed[t % 3], f"purpose {t % 5}")
+        for t in range(cells)
+    )
+    found = PrivacyPlan('m "allotments":[]', Unit.EVENT, None, cells, rows, ATTO_DELTA)
+    assert found.digest() == by_the_book(found)
+    stored = PrivacyPlan.from_json(json.loads(json.dumps(found.to_json())))
+    assert (stored, stored.digest()) == (found, found.digest())
+
+
+def test_a_digest_of_an_earlier_version_stands():
+    """Stored plans are verified by it: no version may compute another."""
+    rows = tuple(Allotment("edge", step, Pure(10**9, "laplace"), "count") for step in range(3))
+    digest = PrivacyPlan("keyframe", Unit.W_EVENT, 2, 3, rows).digest()
+    assert digest == "ed31faf9171058a2f4bd341710674cedeccce0af78a3b08f455e1a9c5750752b"
+
+
+def test_alike_cells_share_their_event_and_are_looked_at_once(monkeypatch):
+    rows = tuple(Allotment("edge", step, Pure(10**9, "laplace"), "count") for step in range(500))
+    stored = PrivacyPlan.from_json(PrivacyPlan("m", Unit.PAIR, None, 500, rows).to_json())
+    assert len({id(each.event) for each in stored.allotments}) == 1
+    looks = []
+    look = plans.pure_nano_epsilon
+    monkeypatch.setattr(plans, "pure_nano_epsilon", lambda event: looks.append(event) or look(event))
+    assert stored.cost().nano_epsilon == 500 * 10**9
+    assert len(looks) <= 2

@@ -63,7 +63,7 @@ def operations():
         "exponential": lambda c: c.exponential_labels(
             nano_epsilon=5, labels=labels, order=order, purpose="p"
         ),
-        "lazy response": lambda c: c.lazy_response(nano_epsilon=5, purpose="p"),
+        "lazy response": lambda c: c.lazy_response(nano_epsilon=5, purpose="p", room=0),
         "gaussian": lambda c: c.gaussian("degrees", noise_multiplier=3, purpose="p"),
         "triangles": lambda c: c.triangle_count(nano_epsilon=5, purpose="p"),
         "products": lambda c: c.degree_product_sum(noisy_degrees=labels, nano_epsilon=5, purpose="p"),

@@ -180,23 +180,33 @@ def test_degrees_stay_and_taken_slots_stay_free(shape):
     assert np.isin(found, columns["y"]).sum() > 2 * np.isin(keys, columns["y"]).sum()
 
 
-def test_how_slots_are_held_does_not_follow_from_the_number_of_true_edges(monkeypatch):
+@pytest.mark.parametrize("per_key", [20, 200], ids=["table", "map"])
+def test_how_slots_are_held_does_not_follow_from_the_number_of_true_edges(monkeypatch, per_key):
+    """Neither whether a table is made, nor how large it is, nor how full: room for 1600 keys was paid."""
     shape = Shape(EdgeType(source="a", target="b"), 40, 40)
     keys, made = np.arange(0, 1600, 80), []
     monkeypatch.setattr(chain, "MAP_SLOTS", 0)
-    monkeypatch.setattr(chain, "MAP_SLOTS_PER_KEY", 20)
-    map_of = slots.map_of
-    monkeypatch.setattr(slots, "map_of", lambda total: made.append(total) or map_of(total))
-    for edges in (0, 1600):
+    monkeypatch.setattr(chain, "MAP_SLOTS_PER_KEY", per_key)
+
+    def noting(make):
+        return lambda number: made.append((make.__name__, number)) or make(number)
+
+    monkeypatch.setattr(slots, "map_of", noting(slots.map_of))
+    monkeypatch.setattr(slots, "table_for", noting(slots.table_for))
+    tell = slots.tell
+    monkeypatch.setattr(slots, "tell", lambda *told: made.append(len(told[2])) or tell(*told))
+    for edges in (0, 1, 1023, 1600):
         ends = np.divmod(np.arange(edges), 40)
-        response = lazy_response.respond(*ends, shape, None, FLIPS)
+        response = lazy_response.respond(*ends, shape, None, FLIPS, 1600)
         lazy = {
             "edge": response.edge,
             "prf_key": response.prf_key,
             "flips": evidence.flips_column(response.flips),
         }
         rewired(keys, lazy, shape, 10, np.random.default_rng(1))
-    assert not made
+    assert len(made) == 16
+    assert made == made[:4] * 4
+    assert made[0][0] == ("map_of" if per_key == 200 else "table_for")
 
 
 @pytest.mark.parametrize("lazy", [False, True], ids=["materialised", "lazy"])
@@ -206,7 +216,7 @@ def test_a_map_and_sets_walk_alike(shape, lazy, monkeypatch):
     columns = {"y": larger(shape, 500, 3), "flips": evidence.flips_column(FLIPS)}
     if lazy:
         source, target = np.divmod(larger(shape, 200, 5), shape.target_count)
-        response = lazy_response.respond(source, target, shape, 2, FLIPS)
+        response = lazy_response.respond(source, target, shape, 2, FLIPS, 500)
         columns = {"edge": response.edge, "prf_key": response.prf_key, "flips": columns["flips"]}
     by_map = rewired(keys, columns, shape, 30_000, np.random.default_rng(4), taken=taken)
     monkeypatch.setattr(chain, "MAP_SLOTS", 0)
@@ -218,7 +228,7 @@ def test_a_map_and_sets_walk_alike(shape, lazy, monkeypatch):
 @pytest.mark.parametrize("shape", LARGER, ids=["bipartite", "directed", "undirected"])
 def test_lazy_and_materialised_evidence_of_the_same_answers_walk_alike(shape):
     source, target = np.divmod(larger(shape, 300, 5), shape.target_count)
-    response = lazy_response.respond(source, target, shape, 2, FLIPS)
+    response = lazy_response.respond(source, target, shape, 2, FLIPS, 500)
     lazy = {
         "edge": response.edge,
         "prf_key": response.prf_key,

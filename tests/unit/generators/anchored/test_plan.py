@@ -1,16 +1,19 @@
 """How epsilon is divided inside a cell, and which evidence is lazy: public facts alone."""
 
+import math
+
 import pytest
 
 from core import errors
+from core.generators._shared.worth import log_odds
 from core.generators.anchored import GENERATOR, AnchoredParams
 from core.generators.anchored.budget import (
     FULL_EDGES,
     LEAST_SHARE,
+    STATIC_SHARE,
     degree_share,
     is_static,
     lazy_relations,
-    log_odds,
     proposals_for,
     shares,
 )
@@ -97,7 +100,8 @@ def test_proposals_grow_with_the_square_root_beyond_the_limit():
 def test_small_relations_without_time_go_by_the_static_recipe():
     fixed = EdgeType(name="has", source="user", target="movie")
     assert is_static(Shape(fixed, 943, 20), DEFAULT)
-    assert not is_static(Shape(fixed, 943, 20), AnchoredParams(evidence="none"))
+    for kept in ("none", "lazy"):
+        assert not is_static(Shape(fixed, 943, 20), AnchoredParams(evidence=kept))
     assert not is_static(Shape(fixed, 10**6, 10**6), DEFAULT)
     assert not is_static(CELL, DEFAULT)
     assert not is_static(Shape(EdgeType(), 50, 50), DEFAULT)
@@ -142,3 +146,41 @@ def test_every_cell_has_the_part_that_the_unit_leaves_it(unit, window, each):
     assert len(plan.allotments) == 8
     assert {allotment.event.nano_epsilon for allotment in plan.allotments} == {each}
     assert plan.cost().nano_epsilon <= 8 * NANO
+
+
+HAS = EdgeType(name="has", source="user", target="movie")
+LIVES = EdgeType(name="lives", source="user", target="movie", temporal=True, functional=True)
+
+
+@pytest.mark.parametrize(
+    ("relation", "epsilon", "params", "field"),
+    [
+        (TIMED, 4, {"evidence": "none", "degree_share": 0.5}, "degree_share"),
+        (LIVES, 4, {"degree_share": 0.5}, "degree_share"),
+        (TIMED, 1, {"evidence": "lazy"}, "evidence"),
+        (TIMED, 4, {"evidence": "materialised", "degree_share": 1.0}, "evidence"),
+        (TIMED, 1, {"proposals_per_edge": 20}, "proposals_per_edge"),
+        (TIMED, 4, {"proposals_per_edge": 20, "evidence": "none"}, "proposals_per_edge"),
+        (HAS, 1, {"proposals_per_edge": 20}, "proposals_per_edge"),
+    ],
+)
+def test_what_would_change_nothing_is_refused(relation, epsilon, params, field):
+    unit = Unit.EVENT if relation.temporal else Unit.EDGE
+    with pytest.raises(errors.NotAccepted) as found:
+        GENERATOR.plan(AnchoredParams(**params), facts(schema_of(relation), epsilon * NANO, unit))
+    assert found.value.members["field"] == field
+    # Beside a relation that heeds it, it stands.
+    if relation is LIVES:
+        GENERATOR.plan(AnchoredParams(**params), facts(schema_of(relation, TIMED), epsilon * NANO, unit))
+
+
+def test_the_static_recipe_gives_evidence_its_share_where_it_is_worth_it():
+    shape = Shape(HAS, 1_682, 18)
+    found = [degree_share(shape, int(epsilon * NANO), 1, DEFAULT) for epsilon in (0.5, 1, 2, 8)]
+    assert found == [1.0, 1.0, STATIC_SHARE, STATIC_SHARE]
+    assert degree_share(shape, 8 * NANO, 1, AnchoredParams(degree_share=0.7)) == 0.7
+
+
+def test_a_functional_relation_has_at_most_an_edge_a_source():
+    functional = HAS.model_copy(update={"functional": True})
+    assert log_odds(Shape(functional, 1_000, 50)) == pytest.approx(math.log(50))

@@ -11,6 +11,7 @@ from core.generators.anchored import spectral
 from core.generators.anchored.chain import rewired
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.privacy.accountant import Accountant
 from core.privacy.events import NANO, GaussianEvent, Pure
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.plan import Allotment, PrivacyPlan
@@ -90,12 +91,13 @@ def test_every_cell_pays_for_every_pass():
 
 def test_the_noise_multiplier_is_the_least_that_the_plan_takes():
     besides = (Pure(NANO, "laplace"),)
-    sigma = spectral.noise_multiplier(3 * NANO, DELTA, besides)
+    sigma = spectral.noise_multiplier(3 * NANO, DELTA, Accountant.PRIVACY_LOSS, besides)
 
     def cost(multiplier):
         events = (*besides, spectral.event(multiplier))
         rows = tuple(Allotment("likes", 0, event, "p") for event in events)
-        return PrivacyPlan("t", Unit.EVENT, None, 1, rows, DELTA).cost().nano_epsilon
+        plan = PrivacyPlan("t", Unit.EVENT, None, 1, rows, DELTA, accountant=Accountant.PRIVACY_LOSS)
+        return plan.cost().nano_epsilon
 
     assert cost(sigma) <= 3 * NANO < cost(sigma - Fraction(1, 100))
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from core.generators.anchored import evidence, rows, static
+from core.generators.anchored import AnchoredParams, evidence, rows, static
+from core.generators.anchored.budget import STATIC_FUNCTIONAL_SHARE, STATIC_SHARE, static_shares
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.privacy.events import NANO, Pure
@@ -21,6 +22,7 @@ from core.privacy.randomised_response import Flips
 from core.privacy.units import Unit
 
 FILMS, GENRES = 400, 12
+PROPOSALS = 150
 MARKED = np.array([[1, 0, 1, 0], [0, 0, 0, 0], [1, 1, 1, 1]], dtype=np.uint8)
 OFFSET, RATIO = np.array([-1.0, 0.3, -0.4, -2.0]), 1.5
 
@@ -103,11 +105,16 @@ def catalogue(functional, seed=0, turned=False):
     return Graph.build(schema, nodes, {"edge": EdgeTable(*ends)})
 
 
-def fitted(graph, nano):
+def fitted(graph, nano, **options):
+    """By the share that evidence gets where it is worth it, unless ``options`` say otherwise."""
+    functional = graph.schema.edge_types[0].functional
+    share = STATIC_FUNCTIONAL_SHARE if functional else STATIC_SHARE
+    params = AnchoredParams(**{"degree_share": share, **options})
     plan = PrivacyPlan("t", Unit.EDGE, None, 1, (Allotment("edge", None, Pure(nano, "any"), "x"),))
     meter = Meter(plan, MemoryRecorder())
     cell = PrivateGraph(graph, meter).cell("edge", None)
-    columns = static.fit(cell, nano, np.random.default_rng(1))
+    parts = static_shares(cell.shape, nano, cell.multiplicity, params)
+    columns = static.fit(cell, parts, np.random.default_rng(1), deconvolve=params.deconvolve)
     return columns, cell.shape, meter
 
 
@@ -121,7 +128,7 @@ def degree(shape, keys, side):
 def test_column_degrees_are_the_paid_ones(turned, epsilon):
     graph = catalogue(False, turned=turned)
     columns, shape, _ = fitted(graph, epsilon * NANO)
-    keys = static.draw(columns, shape, np.random.default_rng(2))
+    keys = static.draw(columns, shape, PROPOSALS, np.random.default_rng(2))
     assert (np.diff(keys) > 0).all()
     side = 0 if turned else 1
     assert degree(shape, keys, side).tolist() == columns["column_degree"].tolist()
@@ -134,7 +141,7 @@ def test_a_functional_relation_has_one_target_a_source():
     graph = catalogue(True)
     tried = (fitted(graph, 4 * NANO) for _ in range(6))  # one in forty counts some sources without a target
     columns, shape, meter = next(fit for fit in tried if fit[0]["column_degree"].sum() == FILMS)
-    keys = static.draw(columns, shape, np.random.default_rng(2))
+    keys = static.draw(columns, shape, PROPOSALS, np.random.default_rng(2))
     assert (degree(shape, keys, 0) == 1).all()
     assert degree(shape, keys, 1).tolist() == columns["column_degree"].tolist()
     assert len(meter.transcript) == 2  # no histogram is needed
@@ -145,7 +152,7 @@ def test_a_functional_relation_may_leave_sources_without_a_target():
     half = graph.edges["edge"]
     graph = Graph.build(graph.schema, graph.nodes, {"edge": EdgeTable(half.source[::2], half.target[::2])})
     columns, shape, _ = fitted(graph, 8 * NANO)
-    keys = static.draw(columns, shape, np.random.default_rng(2))
+    keys = static.draw(columns, shape, PROPOSALS, np.random.default_rng(2))
     assert degree(shape, keys, 0).max() == 1
     assert len(keys) == pytest.approx(FILMS / 2, abs=40)
 
@@ -156,14 +163,14 @@ def test_the_evidence_finds_true_edges(epsilon, least, most):
     columns, shape, _ = fitted(graph, epsilon * NANO)
     cell = graph.cell("edge", None)
     true = cell.source.astype(np.int64) * GENRES + cell.target
-    keys = static.draw(columns, shape, np.random.default_rng(2))
+    keys = static.draw(columns, shape, PROPOSALS, np.random.default_rng(2))
     assert least <= np.isin(keys, true).mean() <= most
 
 
 def test_sizes_follow_the_histogram():
     graph = catalogue(False)
     columns, shape, _ = fitted(graph, 8 * NANO)
-    keys = static.draw(columns, shape, np.random.default_rng(2))
+    keys = static.draw(columns, shape, PROPOSALS, np.random.default_rng(2))
     cell = graph.cell("edge", None)
     true = np.bincount(np.bincount(cell.source, minlength=FILMS), minlength=6)[:6] / FILMS
     seen = np.bincount(degree(shape, keys, 0), minlength=6)[:6] / FILMS
@@ -179,9 +186,54 @@ def test_all_of_epsilon_is_spent_and_no_more():
         assert nano - 2 <= sum(spent) <= nano
 
 
+def true_share(graph, columns, shape):
+    cell = graph.cell("edge", None)
+    true = cell.source.astype(np.int64) * shape.target_count + cell.target
+    return np.isin(static.draw(columns, shape, PROPOSALS, np.random.default_rng(2)), true).mean()
+
+
+def test_a_larger_share_of_degrees_copies_fewer_true_edges():
+    graph, nano = catalogue(False), 4 * NANO
+    found = []
+    for share in (0.25, 0.7, 1.0):
+        columns, shape, meter = fitted(graph, nano, degree_share=share)
+        spent = {entry.purpose: entry.event.nano_epsilon for entry in meter.transcript}
+        assert spent.get("evidence", 0) == pytest.approx(nano * (1 - share), abs=3)
+        assert sum(spent.values()) == pytest.approx(nano, abs=3)
+        found.append(true_share(graph, columns, shape))
+    assert found[0] > found[1] + 0.1 > found[2] + 0.2
+
+
+@pytest.mark.parametrize("functional", [False, True])
+def test_where_evidence_could_tell_nothing_degrees_get_its_share(functional):
+    graph = catalogue(functional)
+    columns, shape, meter = fitted(graph, NANO // 4, degree_share=None)
+    spent = {entry.purpose: entry.event.nano_epsilon for entry in meter.transcript}
+    assert "evidence" not in spent
+    assert spent["degrees of one side"] >= 0.59 * NANO // 4
+    assert sum(spent.values()) == NANO // 4
+    keys = static.draw(columns, shape, PROPOSALS, np.random.default_rng(2))
+    assert degree(shape, keys, 1).tolist() == columns["column_degree"].tolist()
+
+
+def test_the_chain_is_as_long_as_asked():
+    columns, shape, _ = fitted(catalogue(False), 2 * NANO)
+    short, long = (static.draw(columns, shape, each, np.random.default_rng(3)) for each in (0.01, 150))
+    assert set(short.tolist()) != set(long.tolist())
+
+
+def test_without_deconvolution_noisy_sizes_are_only_cut():
+    """Noise then makes rows of as many columns as there are; the law that explains it does not."""
+    explained, cut = (fitted(catalogue(False), NANO // 2, deconvolve=each)[0] for each in (True, False))
+    assert (cut["sizes"] >= 0).all()
+    assert cut["sizes"] @ np.arange(len(cut["sizes"])) > explained["sizes"] @ np.arange(
+        len(explained["sizes"])
+    )
+
+
 def test_draws_repeat_for_the_same_state_and_differ_for_another():
     columns, shape, _ = fitted(catalogue(False), 2 * NANO)
-    one, again, other = (static.draw(columns, shape, np.random.default_rng(s)) for s in (3, 3, 4))
+    one, again, other = (static.draw(columns, shape, PROPOSALS, np.random.default_rng(s)) for s in (3, 3, 4))
     assert (one == again).all()
     assert set(one.tolist()) != set(other.tolist())
 
@@ -193,7 +245,7 @@ def test_a_directed_cell_gets_no_loops():
     schema = GraphSchema(node_types=(NodeType(count=30),), edge_types=(relation,))
     graph = Graph.build(schema, {"node": NodeTable(30)}, {"edge": EdgeTable(pairs[:, 0], pairs[:, 1])})
     columns, shape, _ = fitted(graph, 2 * NANO)
-    source, target = np.divmod(static.draw(columns, shape, rng), 30)
+    source, target = np.divmod(static.draw(columns, shape, PROPOSALS, rng), 30)
     assert (source != target).all()
     # Met as far as the rows that the noise left have pairs for them.
     assert (np.bincount(target, minlength=30) <= columns["column_degree"]).all()
@@ -204,7 +256,7 @@ def test_an_empty_relation_gives_few_edges():
     nothing = np.empty(0, dtype=np.int64)
     graph = Graph.build(graph.schema, graph.nodes, {"edge": EdgeTable(nothing, nothing)})
     columns, shape, _ = fitted(graph, 4 * NANO)
-    assert len(static.draw(columns, shape, np.random.default_rng(0))) < 100
+    assert len(static.draw(columns, shape, PROPOSALS, np.random.default_rng(0))) < 100
 
 
 def test_offsets_meet_what_is_wanted():

@@ -13,6 +13,7 @@ from core.generators.dpggan.union import Union, partition
 from core.privacy.dp_sgd import DpSgd
 from core.privacy.entropy import public_generator
 from core.privacy.gradients import DpSgdSession
+from core.privacy.queries import Shape
 from tests.support.generating import graph_of, random_pairs
 
 CPU = torch.device("cpu")
@@ -97,7 +98,9 @@ def opened(graph, training):
 
     def start(*, module, optimiser, clip, divisor):
         session = DpSgdSession(training, module, optimiser, clip=clip, divisor=divisor)
-        session._open([graph.cell("edge", None)])
+        kind = graph.schema.edge_type("edge")
+        nodes = graph.nodes[kind.source].count
+        session._open([graph.cell("edge", None)], [Shape(kind, nodes, nodes)])
         return session
 
     return start

@@ -1,5 +1,7 @@
 """What a plan costs and what it refuses, before any data."""
 
+import math
+
 import pytest
 from pydantic import ValidationError
 
@@ -8,6 +10,8 @@ from core.generators.hetesdg import GENERATOR
 from core.generators.hetesdg.budget import granted, shares
 from core.generators.hetesdg.params import HeteParams
 from core.generators.hetesdg.sides import Sides, paths_of, returning_side, sides_of
+from core.privacy.dp_sgd import noise_multiplier
+from core.privacy.events import NANO
 from core.privacy.plan import GuaranteeKind, rows_of
 from tests.support import hetesdg_toys as toys
 
@@ -17,6 +21,14 @@ DELTA = 10**13
 
 def plan(epsilon=1.0, delta_atto=0, names=(), **options):
     return GENERATOR.plan(GENERATOR.Params(**options), toys.facts(toys.typed(), epsilon, delta_atto, names))
+
+
+def test_integer_noise_is_less_than_half_of_a_gaussian_draw():
+    """As the method's page says: discrete Laplace at epsilon 1, against a Gaussian at delta 1e-5."""
+    ratio = math.exp(-1)
+    deviation = math.sqrt(2 * ratio) / (1 - ratio)
+    assert round(deviation, 1) == 1.4
+    assert 2 * deviation < float(noise_multiplier(NANO, 10**13, 1, 1))
 
 
 def test_relations_in_parallel_cost_epsilon_once():

@@ -140,11 +140,16 @@ def test_sensitive_links_are_found_in_the_graph_and_not_after_learning():
 
 
 def test_where_only_utility_counts_nothing_changes():
+    """Adam's steps do not shrink with the gradient: weights end near 0 and 1, and pairs are drawn by them.
+
+    Which of the 1,758 links and as many other pairs differ hangs on the last bits of floats: at most one in
+    a hundred may, and the weights are within a twentieth of the links, as the utility loss measures it.
+    """
     given = visible()
     found = learned(given, alpha=100.0)
     kept = found.keys[found.weights > 0.5]
-    assert np.isin(kept, given.links).all()
-    assert len(kept) > 0.95 * len(given.links)
+    assert len(np.setxor1d(kept, given.links)) <= 0.01 * len(given.links)
+    assert found.training.curves["change of the graph"][-1] < 0.05
 
 
 def test_the_same_draws_give_the_same_weights():

@@ -1,0 +1,36 @@
+"""When noisy bits of single pairs can tell true edges from false ones: a public rule."""
+
+from __future__ import annotations
+
+import math
+
+from core.graphs.schema import EdgeType
+from core.privacy.events import NANO
+from core.privacy.queries import Shape, slot_count
+
+EDGES_A_NODE = 2
+"""Edges for each node that a cell is guessed to have, where no bound is declared. A wrong guess costs
+accuracy alone."""
+WORTH = 0.6
+"""Evidence is asked for where epsilon is at least so many times the log odds against an edge. Below, it could
+not tell true edges from false ones. Measured on ML-100k and DBLP, whose slots differ in odds by e^4."""
+
+
+def guessed_edges(relation: EdgeType, sources: int, targets: int) -> int:
+    """The declared bound on a cell's edges, or else EDGES_A_NODE for each node; at most what the declared
+    facts allow. Public facts only."""
+    nodes = sources + (0 if relation.homogeneous else targets)
+    edges = relation.edge_bound or EDGES_A_NODE * nodes
+    most = sources if relation.functional else slot_count(Shape(relation, sources, targets))
+    return max(0, min(edges, most))
+
+
+def log_odds(shape: Shape) -> float:
+    """ln(slots / edges) with :func:`guessed_edges`, at least 1."""
+    edges = guessed_edges(shape.edge_type, shape.source_count, shape.target_count)
+    return max(1.0, math.log(max(slot_count(shape), 1) / max(edges, 1)))
+
+
+def strength(shape: Shape, nano_epsilon: int, multiplicity: int) -> float:
+    """Epsilon of one slot over the log odds against an edge in it; evidence is asked for from WORTH on."""
+    return nano_epsilon / multiplicity / NANO / log_odds(shape)
