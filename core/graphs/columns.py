@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
 _INTEGER = r"^-?[0-9]+$"
+_NUMBER = r"^[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]+)?$"
+_DATE_TIME = (
+    r"^(?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})"
+    r"(?:[T ](?P<hour>[01][0-9]|2[0-3]):(?P<minute>[0-5][0-9])(?::(?P<second>[0-5][0-9])(?:[.,][0-9]+)?)?"
+    r"(?: ?(?P<zone>[zZ]|UTC|[+-](?:[01][0-9]|2[0-3]):?[0-5][0-9]))?)?$"
+)
+DAY_SECONDS = 86_400
+_EXACT = 2**53  # a float below it is its own integer part, exactly
 
 
 def is_text(kind: pa.DataType) -> bool:
@@ -59,6 +69,70 @@ def integers_of(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, np.nda
     assert isinstance(parsed, pl.Series)
     valid = decimal & ~parsed.is_null().to_numpy()
     return parsed.fill_null(0).to_numpy(), valid, empty
+
+
+def is_time(kind: pa.DataType) -> bool:
+    """True for what can be a time without being text: numbers, dates, timestamps."""
+    types = pa.types
+    return (
+        types.is_integer(kind) or types.is_floating(kind) or types.is_date(kind) or types.is_timestamp(kind)
+    )
+
+
+def times_of(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """``(values, valid, empty)`` as :func:`integers_of`; dates and timestamps are seconds since 1970 in UTC.
+
+    Text may be an integer, a number, or an ISO 8601 date or datetime (UTC where it names no offset). What is
+    finer than one unit is cut off, downwards: each value by itself, so that no row changes another's time.
+    """
+    kind = column.type
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        empty = column.is_null().to_numpy()
+        parts = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+        stamps = column if pa.types.is_timestamp(kind) else column.cast(pa.timestamp("s"))
+        ticks = pc.fill_null(stamps.cast(pa.int64()), 0).to_numpy()
+        return ticks // parts[stamps.type.unit], ~empty, empty
+    if pa.types.is_floating(kind):
+        values, _ = numbers_of(column)
+        return *_floored(values), column.is_null().to_numpy()
+    values, valid, empty = integers_of(column)
+    rest = np.flatnonzero(~valid & ~empty)
+    if pa.types.is_integer(kind) or not len(rest):
+        return values, valid, empty
+    values, valid = values.copy(), valid.copy()
+    text = pc.utf8_trim_whitespace(as_text(column).take(pa.array(rest)))
+    numeric = pc.match_substring_regex(text, _NUMBER).to_numpy()
+    numbers, _ = numbers_of(pc.if_else(pa.chunked_array([pa.array(numeric)]), text, None))
+    whole = pc.match_substring_regex(text, _INTEGER).to_numpy()  # one beyond 64 bits
+    floored, fits = _floored(numbers)
+    seconds, dated = _seconds_of(text)
+    values[rest] = np.where(dated, seconds, floored)
+    valid[rest] = dated | (fits & ~whole)
+    return values, valid, empty
+
+
+def _floored(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The integers below the numbers, and which of them are exact."""
+    fits = np.abs(values) < _EXACT  # false for NaN
+    return np.floor(np.where(fits, values, 0)).astype(np.int64), fits
+
+
+def _seconds_of(text: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
+    """Seconds since 1970 in UTC, and which texts are dates of the calendar, with or without a time of day."""
+    series = pl.from_arrow(text)
+    assert isinstance(series, pl.Series)
+    fields = series.str.extract_groups(_DATE_TIME).struct.unnest()
+    days = fields["day"].str.to_date("%Y-%m-%d", strict=False)
+    found = ~days.is_null().to_numpy()
+    seconds = days.fill_null(date(1970, 1, 1)).to_numpy().astype("datetime64[s]").astype(np.int64)
+    for name, size in (("hour", 3600), ("minute", 60), ("second", 1)):
+        seconds += size * fields[name].fill_null("0").cast(pl.Int64).to_numpy()
+    zone = fields["zone"].fill_null("").str.replace(":", "")
+    zone = zone.str.extract(r"^([+-][0-9]{4})$").fill_null("+0000")
+    offset = 3600 * zone.str.slice(1, 2).cast(pl.Int64) + 60 * zone.str.slice(3, 2).cast(pl.Int64)
+    return seconds - np.where(
+        zone.str.starts_with("-").to_numpy(), -offset.to_numpy(), offset.to_numpy()
+    ), found
 
 
 def numbers_of(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:

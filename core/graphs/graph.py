@@ -69,12 +69,22 @@ class Graph:
 
     def present(self) -> Graph:
         """The graph without weights: its edges, of a relation with weights those from PRESENT_FROM on."""
+        kept = {name: values >= PRESENT_FROM for name, values in self.weights.items()}
+        return replace(self, weights={}).only(kept)
+
+    def only(self, rows: Mapping[str, np.ndarray]) -> Graph:
+        """The same graph with only these rows of the named relations: sorted places, or a mask.
+
+        Raises ValueError for a graph with weights, which belong to all its edges.
+        """
+        if self.weights:
+            raise ValueError("a graph with weights keeps all its edges")
         edges = dict(self.edges)
-        for name, values in self.weights.items():
-            table, kept = edges[name], values >= PRESENT_FROM
+        for name, kept in rows.items():
+            table = edges[name]
             step = None if table.step is None else table.step[kept]
             edges[name] = EdgeTable(table.source[kept], table.target[kept], step)
-        return replace(self, edges=MappingProxyType(edges), weights={})
+        return replace(self, edges=MappingProxyType(edges))
 
     def equals(self, other: Graph) -> bool:
         """True when schema, nodes (ids, attributes, their order) and edges are the same; O(n + m)."""

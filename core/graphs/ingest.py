@@ -17,7 +17,7 @@ from core.graphs import formats
 from core.graphs.assemble import Assembled, Sources, assemble_batches
 from core.graphs.findings import reject
 from core.graphs.fingerprint import fingerprint
-from core.graphs.formats._base import Format, Options, Part, RawGraph, ReadRequest, columnar
+from core.graphs.formats._base import Format, Notes, Options, Part, RawGraph, ReadRequest, columnar
 from core.graphs.proposal import SchemaProposal, propose
 from core.graphs.schema import GRAPH_ID, GraphSchema
 from core.graphs.store import write_graph
@@ -59,8 +59,11 @@ def canonicalise(
         form = files["edges"].format
         reject("edges", f"a {form} file holds one graph; upload a collection as csv, tsv or parquet")
     if schema is None:
-        proposal = propose(lambda: _read(files, opened, None, limits), limits)
+        proposal = _propose(files, opened, limits)
         schema = proposal.schema
+        if proposal.ignored:
+            chosen, options = opened["edges"]
+            opened["edges"] = (chosen, options.model_copy(update={"extra_columns": "ignore"}))
     total = sum(file.path.stat().st_size for file in files.values())
     sizes = {part: file.path.stat().st_size for part, file in files.items()}
 
@@ -85,8 +88,18 @@ def propose_schema(files: Mapping[str, UploadedFile], limits: IngestLimits | Non
     gives the warnings to show. Raises as :func:`canonicalise`.
     """
     opened = _opened(files)
-    limits = limits or IngestLimits()
-    return propose(lambda: _read(files, opened, None, limits), limits).schema
+    return _propose(files, opened, limits or IngestLimits()).schema
+
+
+def _propose(
+    files: Mapping[str, UploadedFile], opened: Mapping[str, tuple[Format, Options]], limits: IngestLimits
+) -> SchemaProposal:
+    return propose(lambda notes: _read(files, opened, None, limits, notes), limits, _nodes_file(opened))
+
+
+def _nodes_file(opened: Mapping[str, tuple[Format, Options]]) -> str:
+    """The file that lists the nodes, as findings name it."""
+    return "edges" if opened["edges"][0].carries_nodes else "nodes"
 
 
 def _opened(files: Mapping[str, UploadedFile]) -> dict[str, tuple[Format, Options]]:
@@ -100,9 +113,7 @@ def _opened(files: Mapping[str, UploadedFile]) -> dict[str, tuple[Format, Option
     opened: dict[str, tuple[Format, Options]] = {}
     for part, file in files.items():
         chosen = formats.get(file.format)
-        if part not in chosen.parts:
-            message = f"the format {file.format!r} does not hold a list of {part}; take csv, tsv or parquet"
-            raise InvalidInput(message, field=f"files.{part}.format")
+        formats.require_part(chosen, part, f"files.{part}.format")
         opened[part] = (chosen, formats.options_of(chosen, file.options, f"files.{part}.options"))
     if "nodes" in files and opened["edges"][0].carries_nodes:
         reject("nodes", f"a {files['edges'].format} file lists its nodes itself; leave the part nodes out")
@@ -122,7 +133,7 @@ def _sources(
             return RawGraph(raw.edges, iter([columnar(proposal.nodes)]))
         return raw
 
-    return Sources(again, "edges" if opened["edges"][0].carries_nodes else "nodes")
+    return Sources(again, _nodes_file(opened))
 
 
 def _read(
@@ -130,27 +141,40 @@ def _read(
     opened: Mapping[str, tuple[Format, Options]],
     schema: GraphSchema | None,
     limits: IngestLimits,
+    notes: Notes | None = None,
 ) -> RawGraph:
     raw = {
-        part: opened[part][0].read(_request(part, file.path, opened[part][1], schema, limits))
+        part: opened[part][0].read(_request(part, file.path, opened[part][1], schema, limits, notes))
         for part, file in files.items()
     }
     edges = raw["edges"]
-    return RawGraph(edges.edges, raw["nodes"].nodes if "nodes" in raw else edges.nodes)
+    return RawGraph(edges.edges, raw["nodes"].nodes if "nodes" in raw else edges.nodes, edges.directed)
 
 
 def _request(
-    part: str, path: Path, options: Options, schema: GraphSchema | None, limits: IngestLimits
+    part: str,
+    path: Path,
+    options: Options,
+    schema: GraphSchema | None,
+    limits: IngestLimits,
+    notes: Notes | None,
 ) -> ReadRequest:
     bounds = limits.reading()
     if part == "nodes":
         wanted, required = _node_columns(schema)
         return ReadRequest(
-            path, "nodes", options, wanted, required, any_columns=schema is None, limits=bounds
+            path,
+            "nodes",
+            options,
+            wanted,
+            required,
+            any_columns=schema is None,
+            notes=notes,
+            limits=bounds,
         )
     if schema is None:
         columns = ("source", "target", "time", "type")
-        return ReadRequest(path, "edges", options, columns, columns[:2], limits=bounds)
+        return ReadRequest(path, "edges", options, columns, columns[:2], notes=notes, limits=bounds)
     several = schema.collection is None and len(schema.edge_types) > 1
     graph = (GRAPH_ID,) if schema.collection is not None else ()
     needed = [("time", schema.temporal), ("type", several)]
@@ -201,4 +225,5 @@ def _report(
         bytes_read=bytes_read,
         bytes_stored=sum(path.stat().st_size for path in out.iterdir()),
         warnings=() if proposal is None else proposal.warnings,
+        columns_ignored=() if proposal is None else proposal.ignored,
     )

@@ -6,20 +6,25 @@ follows from it until a person confirms it, and its warnings say so.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.graphs.columns import as_text, integers_of, is_text, numbers_of
-from core.graphs.findings import Findings, reject
-from core.graphs.formats._base import END_TYPES, Batch, RawGraph
-from core.graphs.rows import note
+from core.graphs.columns import as_text, integers_of, is_text, numbers_of, times_of
+from core.graphs.findings import Findings, reject, shown
+from core.graphs.formats._base import END_TYPES, Batch, Notes, RawGraph
+from core.graphs.grids import proposed_grid, width_in_words
+from core.graphs.relations import no_time
+from core.graphs.rows import Fault, Resolved, drain, note
 from core.graphs.schema import (
-    MAX_STEPS,
+    MAX_TIME,
     Attribute,
     AttributeKind,
     EdgeType,
@@ -30,8 +35,6 @@ from core.graphs.schema import (
 )
 from core.graphs.uploads import IngestLimits
 
-MAX_SINGLE_STEPS = 366  # beyond that many distinct times, steps are widened
-WIDE_STEPS = 52
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
 
 READS_DATA = (
@@ -43,15 +46,20 @@ DERIVED_NODES = (
     "it publishes who has one. Upload the list of the whole population instead where that is private."
 )
 UNDIRECTED = "Direction cannot be read off the rows; every edge type is proposed as undirected."
+DIRECTED = "The document says that its edges are directed, and so is every edge type within one node type."
 
 
 @dataclass(frozen=True)
 class SchemaProposal:
-    """``nodes`` is the derived node list (column ``id``) when none was uploaded; show the ``warnings``."""
+    """``nodes`` is the derived node list (column ``id``) when none was uploaded; show the ``warnings``.
+
+    ``ignored`` are columns of the edges that no schema can hold: they go with the proposal's confirmation.
+    """
 
     schema: GraphSchema
     nodes: pa.Table | None
     warnings: tuple[str, ...]
+    ignored: tuple[str, ...]
 
 
 @dataclass
@@ -60,27 +68,47 @@ class _Relation:
     targets: list[pl.Series] = field(default_factory=list)
     low: int | None = None
     high: int | None = None
+    grain: int = 0
 
 
-def propose(open_parts: Callable[[], RawGraph], limits: IngestLimits) -> SchemaProposal:
-    """A schema that the parts satisfy; IngestRejected where none can be read off them. O(m)."""
-    raw = open_parts()
-    listed = None if raw.nodes is None else _table(raw.nodes, "nodes", limits)
+def propose(
+    open_parts: Callable[[Notes], RawGraph], limits: IngestLimits, nodes_file: str = "nodes"
+) -> SchemaProposal:
+    """A schema that the parts satisfy; IngestRejected where none can be read off them. O(m).
+
+    ``nodes_file`` names the file of the node list in findings.
+    """
+    notes = Notes()
+    raw = open_parts(notes)
+    listed = None if raw.nodes is None else _table(raw.nodes, nodes_file, limits)
     if raw.edges is None:
         reject("edges", "the file holds no edges; upload an edge list as the part edges")
     relations = _relations(raw.edges, limits)
-    warnings = [READS_DATA, UNDIRECTED]
+    warnings = [READS_DATA, DIRECTED if raw.directed else UNDIRECTED, *notes.remarks]
+    if notes.skipped:
+        warnings.append(
+            f"Edges carry no attributes here: {', '.join(map(shown, notes.skipped))} is not read."
+        )
     derived = None
     if listed is None:
         ends = [series for relation in relations.values() for series in relation.sources + relation.targets]
         ids = pl.concat(ends).unique().sort() if ends else pl.Series([], dtype=pl.String)
         derived = pa.table({"id": ids.to_arrow().cast(pa.string())})
         warnings.append(DERIVED_NODES)
-    node_types = _node_types(derived if listed is None else listed)
+    node_types = _node_types(derived if listed is None else listed, nodes_file)
     members = _members(derived if listed is None else listed, node_types)
-    edge_types = tuple(_edge_type(name, each, members) for name, each in sorted(relations.items()))
-    schema = GraphSchema(node_types=node_types, edge_types=edge_types, time=_grid(list(relations.values())))
-    return SchemaProposal(schema, derived, tuple(warnings))
+    edge_types = tuple(
+        _edge_type(name, each, members, bool(raw.directed)) for name, each in sorted(relations.items())
+    )
+    grid = _grid(list(relations.values()))
+    if grid is not None and grid.width > 1:
+        warnings.append(
+            "Times are taken as seconds since 1970 in UTC, or milliseconds where they are that large: the "
+            f"proposed grid has {grid.count} steps of {width_in_words(grid)}. Declare another grid where you "
+            "mean other steps."
+        )
+    schema = GraphSchema(node_types=node_types, edge_types=edge_types, time=grid)
+    return SchemaProposal(schema, derived, tuple(warnings), tuple(notes.skipped))
 
 
 def _table(batches: Iterator[Batch], file: str, limits: IngestLimits) -> pa.Table:
@@ -100,62 +128,98 @@ def _checked(batch: Batch, file: str, limits: IngestLimits) -> pa.Table:
     return pa.concat_tables(parts)
 
 
+Gathered = list[tuple[str, pa.Table, np.ndarray | None]]
+
+
 def _relations(batches: Iterator[Batch], limits: IngestLimits) -> dict[str, _Relation]:
+    """What the rows say of each relation; findings name the lines of types and times that cannot be such."""
     relations: dict[str, _Relation] = {}
     rows = 0
-    for batch in batches:
-        table = _checked(batch, "edges", limits)
-        rows += table.num_rows
+
+    def resolve(table: pa.Table) -> Resolved[Gathered]:
+        faults: list[Fault] = []
+        names = as_text(table["type"]) if "type" in table.column_names else None
+        found: Gathered = []
+        for name in ["edge"] if names is None else sorted(set(names.unique().to_pylist()), key=str):
+            chosen = np.arange(table.num_rows) if names is None else np.flatnonzero(_are(names, name))
+            if not _usable(name):
+                faults.append(Fault(chosen, "type", partial(_unusable, "edge type")))
+                continue
+            part = table if names is None else table.take(pa.array(chosen))
+            found.append((name, part, _times(part, chosen, faults)))
+        return Resolved(found, table.num_rows, faults)
+
+    def keep(found: Gathered) -> None:
+        for name, part, times in found:
+            _gather(relations.setdefault(name, _Relation()), part, times, limits)
+
+    def advance(read: int, _: int) -> None:
+        nonlocal rows
+        rows += read
         if rows > limits.max_rows:
             reject("edges", f"the file has more than {limits.max_rows} rows; the limit is the operator's")
-        names = as_text(table["type"]) if "type" in table.column_names else None
-        for name in ["edge"] if names is None else sorted(set(names.unique().to_pylist()), key=str):
-            part = table if names is None else table.filter(pc.equal(names, pa.scalar(name, pa.string())))
-            _check_name(name, "edge type")
-            _gather(relations.setdefault(name, _Relation()), part, limits)
+
+    drain(batches, resolve, keep, Findings("edges", limits.max_findings), advance)
     return relations or {"edge": _Relation()}
 
 
-def _check_name(name: str | None, what: str) -> None:
-    if name is None or not _NAME.fullmatch(name):
-        message = (
-            f"the {what} {name!r} is no usable name; begin with a letter and use letters, digits, _ and -"
-        )
-        reject("edges" if what == "edge type" else "nodes", message)
+def _are(names: pa.ChunkedArray, name: str | None) -> np.ndarray:
+    return (names.is_null() if name is None else pc.fill_null(pc.equal(names, name), False)).to_numpy()
 
 
-def _gather(relation: _Relation, part: pa.Table, limits: IngestLimits) -> None:
+def _usable(name: str | None) -> bool:
+    return name is not None and _NAME.fullmatch(name) is not None
+
+
+def _unusable(what: str, name: object) -> str:
+    return f"the {what} {shown(name)} is no usable name; begin with a letter and use letters, digits, _ and -"
+
+
+def _times(part: pa.Table, rows: np.ndarray, faults: list[Fault]) -> np.ndarray | None:
+    """The times of one relation's rows; None where it has none. All of them carry one, or none does."""
+    if "time" not in part.column_names or not part.num_rows:
+        return None
+    values, valid, empty = times_of(part["time"])
+    if bool(empty.all()):
+        return None
+    far = valid & ((values < -MAX_TIME) | (values > MAX_TIME))
+    for mask, explain in (
+        (empty, lambda _: "the time is empty, but others of this type have one; mend the column"),
+        (~valid & ~empty, no_time),
+        (far, lambda v: f"the time {shown(v)} is beyond 2**62; use a wider unit"),
+    ):
+        if mask.any():
+            faults.append(Fault(rows[mask], "time", explain))
+    return values
+
+
+def _gather(relation: _Relation, part: pa.Table, times: np.ndarray | None, limits: IngestLimits) -> None:
     for name, gathered in (("source", relation.sources), ("target", relation.targets)):
         gathered.append(pl.Series(as_text(part[name]).unique(), dtype=pl.String))
     if sum(len(series) for series in relation.sources + relation.targets) > limits.max_nodes:
         relation.sources = [pl.concat(relation.sources).unique()]
         relation.targets = [pl.concat(relation.targets).unique()]
-    if "time" not in part.column_names or not part.num_rows:
-        return
-    values, valid, empty = integers_of(part["time"])
-    if bool(empty.all()):
-        return
-    if not bool(valid.all()):
-        reject(
-            "edges", "a time is no integer of 64 bits, or missing on some edges of a type; mend the column"
-        )
-    low, high = int(values.min()), int(values.max())
-    relation.low = low if relation.low is None else min(relation.low, low)
-    relation.high = high if relation.high is None else max(relation.high, high)
+    if times is not None:
+        low, high = int(times.min()), int(times.max())
+        relation.low = low if relation.low is None else min(relation.low, low)
+        relation.high = high if relation.high is None else max(relation.high, high)
+        relation.grain = math.gcd(relation.grain, int(np.gcd.reduce(times)))
 
 
-def _node_types(listed: pa.Table) -> tuple[NodeType, ...]:
+def _node_types(listed: pa.Table, file: str) -> tuple[NodeType, ...]:
     names = ["node"]
     if "type" in listed.column_names:
         names = sorted(set(as_text(listed["type"]).unique().to_pylist()), key=str) or names
     types = []
     for name in names:
-        _check_name(name, "node type")
+        _check_name(name, "node type", file)
         part = listed
         if "type" in listed.column_names:
             part = listed.filter(pc.equal(as_text(listed["type"]), name))
         columns = [column for column in listed.column_names if column not in ("id", "type", *END_TYPES)]
-        attributes = tuple(_attribute(column, part[column]) for column in columns if _held(part[column]))
+        attributes = tuple(
+            _attribute(column, part[column], file) for column in columns if _held(part[column])
+        )
         types.append(NodeType(name=name, attributes=attributes))
     return tuple(types)
 
@@ -164,8 +228,13 @@ def _held(column: pa.ChunkedArray) -> bool:
     return not bool(integers_of(column)[2].all()) if is_text(column.type) else column.null_count < len(column)
 
 
-def _attribute(name: str, column: pa.ChunkedArray) -> Attribute:
-    _check_name(name, "attribute")
+def _check_name(name: str | None, what: str, file: str) -> None:
+    if not _usable(name):
+        reject(file, _unusable(what, name))
+
+
+def _attribute(name: str, column: pa.ChunkedArray, file: str) -> Attribute:
+    _check_name(name, "attribute", file)
     kind = AttributeKind.CATEGORY
     if pa.types.is_nested(column.type):
         kind = AttributeKind.VECTOR
@@ -182,7 +251,7 @@ def _members(listed: pa.Table, node_types: tuple[NodeType, ...]) -> dict[str, pl
     return {t.name: pl.Series(ids.filter(pc.equal(types, t.name)), dtype=pl.String) for t in node_types}
 
 
-def _edge_type(name: str, relation: _Relation, members: dict[str, pl.Series]) -> EdgeType:
+def _edge_type(name: str, relation: _Relation, members: dict[str, pl.Series], directed: bool) -> EdgeType:
     ends = []
     for end, gathered in (("source", relation.sources), ("target", relation.targets)):
         ids = pl.concat(gathered).unique() if gathered else pl.Series([], dtype=pl.String)
@@ -194,7 +263,13 @@ def _edge_type(name: str, relation: _Relation, members: dict[str, pl.Series]) ->
         if not holding:
             reject("edges", f"the {end}s of {name!r} belong to no single node type; declare the schema")
         ends.append(holding[0])
-    return EdgeType(name=name, source=ends[0], target=ends[1], temporal=relation.low is not None)
+    return EdgeType(
+        name=name,
+        source=ends[0],
+        target=ends[1],
+        directed=directed and ends[0] == ends[1],  # elsewhere the types of the ends tell them apart
+        temporal=relation.low is not None,
+    )
 
 
 def _grid(relations: list[_Relation]) -> TimeGrid | None:
@@ -202,6 +277,5 @@ def _grid(relations: list[_Relation]) -> TimeGrid | None:
     highs = [relation.high for relation in relations if relation.high is not None]
     if not lows:
         return None
-    span = max(highs) - min(lows) + 1
-    width = 1 if span <= min(MAX_SINGLE_STEPS, MAX_STEPS) else -(-span // WIDE_STEPS)
-    return TimeGrid(start=min(lows), width=width, count=-(-span // width))
+    grain = math.gcd(*(relation.grain for relation in relations))
+    return proposed_grid(min(lows), max(highs), grain)

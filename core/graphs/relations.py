@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -9,7 +10,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from core.graphs.columns import codes_of, integers_of
+from core.graphs.columns import codes_of, times_of
 from core.graphs.findings import shown
 from core.graphs.formats._base import END_TYPES
 from core.graphs.graph import EdgeTable
@@ -27,6 +28,17 @@ ENDS = ("source", "target")
 def edge_type_ends(edge_type: EdgeType) -> tuple[str, str]:
     """The node types of source and target."""
     return edge_type.source, edge_type.target
+
+
+def no_time(value: object) -> str:
+    """What is wrong with a text that is no time, and how to mend it."""
+    header = (
+        "" if re.search(r"\d", str(value)) else "; if the line is a header, name the time's column 'time'"
+    )
+    return (
+        f"the time {shown(value)} is no integer of 64 bits, number, or date such as 2024-05-17 or "
+        f"2024-05-17T12:30:00Z; write one{header}"
+    )
 
 
 def _untimed(name: str, _: object) -> str:
@@ -59,7 +71,7 @@ class EdgeCollector:
         if self.schema.collection is not None:
             return Resolved(self._by_graph(table, codes, faults), table.num_rows, faults)
         found: dict[tuple[str, str], np.ndarray] = {}
-        times = integers_of(table["time"]) if "time" in table.column_names else None
+        times = times_of(table["time"]) if "time" in table.column_names else None
         content = []
         for code, edge_type in enumerate(self.schema.edge_types):
             rows = np.flatnonzero(codes == code)
@@ -165,7 +177,7 @@ class EdgeCollector:
         bounds = f"the grid {grid.start} to {end - 1}"
         rules: list[tuple[np.ndarray, Callable[[object], str]]] = [
             (empty, lambda _: f"the time is empty; edges of type {name!r} carry one"),
-            (~valid & ~empty, lambda v: f"the time {shown(v)} is no integer of 64 bits; write one"),
+            (~valid & ~empty, no_time),
             (valid & ~inside, lambda v: f"the time {shown(v)} is outside {bounds}; {self.mend_time}"),
         ]
         for mask, explain in rules:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from core.graphs.findings import MAX_FINDINGS
 from core.graphs.formats._base import ReadLimits
 from core.graphs.schema import MAX_NODES, GraphSchema
+
+if TYPE_CHECKING:
+    from core.settings import Settings
 
 Progress = Callable[[str, int, int], None]
 
@@ -39,10 +42,27 @@ class IngestLimits:
     max_vector_width: int = 65_536
     max_findings: int = MAX_FINDINGS
     chunk_bytes: int = 64 << 20
+    max_unpacking_ratio: int = 100
+
+    @classmethod
+    def of(cls, settings: Settings) -> IngestLimits:
+        """The limits that the service's settings name; the others as they stand here."""
+        return cls(
+            max_nodes=settings.max_nodes,
+            max_rows=settings.max_edges,
+            max_findings=settings.max_findings,
+            max_unpacking_ratio=settings.max_unpacking_ratio,
+        )
 
     def reading(self) -> ReadLimits:
         """Those of them that a reader of one file keeps to."""
-        return ReadLimits(self.max_file_bytes, self.max_document_bytes, self.max_line_bytes, self.chunk_bytes)
+        return ReadLimits(
+            self.max_file_bytes,
+            self.max_document_bytes,
+            self.max_line_bytes,
+            self.chunk_bytes,
+            self.max_unpacking_ratio,
+        )
 
 
 @dataclass(frozen=True)
@@ -51,7 +71,8 @@ class IngestReport:
 
     ``edges`` holds for each edge type ``rows``, ``loops_dropped``, ``duplicates_merged`` and ``edges``;
     ``edges_per_step`` the edges of each step of the temporal types. ``fingerprint`` is None when no key was
-    given. ``warnings`` are empty unless the schema was proposed from the data.
+    given. ``warnings`` and ``columns_ignored`` (of the edges) are empty unless the schema was proposed from
+    the data.
     """
 
     schema: GraphSchema
@@ -65,6 +86,7 @@ class IngestReport:
     bytes_read: int
     bytes_stored: int
     warnings: tuple[str, ...] = ()
+    columns_ignored: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The report as plain JSON values."""

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import re
 import tempfile
 from pathlib import Path
 
+import networkx as nx
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from core.errors import IngestRejected
 from core.graphs import formats
 from core.graphs.convert import from_networkx, from_pyg, to_networkx, to_pyg
 from core.graphs.graph import EdgeTable, Graph, NodeTable
@@ -135,6 +139,34 @@ def test_every_format_that_takes_it_gives_back_a_typed_temporal_graph(name: str,
         assert ingested(graph, name, folder, nodes).equals(graph)
 
 
+@pytest.mark.parametrize("name", ["csv", "tsv"])
+@FEW
+@given(graph=st.one_of(rich_graphs(), simple_graphs()))
+def test_a_delimited_release_with_its_node_list_is_the_whole_graph(name: str, graph: Graph) -> None:
+    chosen = formats.get(name)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        chosen.write(graph, folder / "edges")
+        chosen.write_nodes(graph, folder / "nodes")
+        files = {part: UploadedFile(folder / part, name) for part in ("edges", "nodes")}
+        canonicalise(files, graph.schema, folder / "out")
+        assert read_graph(folder / "out").equals(graph)
+
+
+@FEW
+@given(graph=st.one_of(rich_graphs(), simple_graphs()))
+def test_networkx_reads_node_link_documents_as_it_writes_them(graph: Graph) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "graph.json"
+        formats.get("node_link").write(graph, path)
+        content = json.loads(path.read_text())
+    made = nx.node_link_graph(content)
+    expected = to_networkx(graph, step_name="time")
+    assert type(made) is type(expected)
+    assert nx.utils.graphs_equal(made, expected)
+    assert content == json.loads(json.dumps(nx.node_link_data(made)))
+
+
 @FEW
 @given(graph=rich_graphs())
 def test_store_is_exact(graph: Graph) -> None:
@@ -178,3 +210,71 @@ def test_pseudonyms_can_be_undone_by_the_permutation_only(graph: Graph, seed: in
         for t in graph.schema.edge_types
     }
     assert Graph.build(graph.schema, nodes, edges).equals(graph)
+
+
+# An edge may say anything but who there is: in no format does an end that nobody listed join the universe.
+
+DIRECT = {"csv": ",", "tsv": "\t"}
+
+
+def _numbered(count: int, targets: list[int]) -> Graph:
+    """Nodes n0.. by list, an edge from the first to each target."""
+    schema = GraphSchema(node_types=(NodeType(),))
+    ids = pa.array([f"n{i}" for i in range(count)])
+    ends = EdgeTable(np.zeros(len(targets), dtype=np.int64), np.array(targets, dtype=np.int64))
+    return Graph.build(schema, {"node": NodeTable(count, ids)}, {"edge": ends})
+
+
+def _unlisted(name: str, path: Path, node: str) -> None:
+    """The document no longer lists the node; its edges stand."""
+    text = path.read_text()
+    if name == "node_link":
+        content = json.loads(text)
+        content["nodes"] = [each for each in content["nodes"] if each["id"] != node]
+        path.write_text(json.dumps(content))
+        return
+    entry = {"graphml": rf'\s*<node id="{node}"\s*/>', "gml": rf'\s*node \[\s*id (\d+)\s*label "{node}"\s*\]'}
+    changed, times = re.subn(entry[name], "", text)
+    assert times == 1
+    path.write_text(changed)
+
+
+def _universe(files: dict[str, UploadedFile], schema: GraphSchema | None, out: Path) -> list[str] | None:
+    """The ids of the nodes that the upload makes; None where it is refused."""
+    try:
+        canonicalise(files, schema, out)
+    except IngestRejected:
+        return None
+    return read_graph(out).nodes["node"].id_array().to_pylist()
+
+
+@pytest.mark.parametrize("declared", ["list", "count", "proposed"])
+@pytest.mark.parametrize("name", formats.names())
+@FEW
+@given(count=st.integers(2, 6), data=st.data())
+def test_an_edge_with_an_unseen_end_never_changes_the_universe(
+    name: str, declared: str, count: int, data: st.DataObject
+) -> None:
+    chosen = formats.get(name)
+    numbers = declared == "count" or not (chosen.carries_nodes or name in DIRECT or name == "parquet")
+    known = [str(i) if numbers else f"n{i}" for i in range(count)]
+    schema = {
+        "list": GraphSchema(),
+        "count": GraphSchema(node_types=(NodeType(count=count),)),
+        "proposed": None,
+    }[declared]
+    targets = data.draw(st.lists(st.integers(1, count - 1)))
+    for ends, expected in ((targets, (known,)), ([*targets, count], (None, known))):
+        graph = _numbered(count + 1, ends)
+        if numbers:
+            graph = Graph(graph.schema, {"node": NodeTable(count + 1)}, graph.edges)
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = Path(temporary)
+            chosen.write(graph, folder / "edges")
+            files = {"edges": UploadedFile(folder / "edges", name)}
+            if chosen.carries_nodes:
+                _unlisted(name, folder / "edges", str(count) if numbers else f"n{count}")
+            elif declared != "count":
+                (folder / "nodes").write_text("\n".join(["id", *known]))
+                files["nodes"] = UploadedFile(folder / "nodes", "csv")
+            assert _universe(files, schema, folder / "out") in expected

@@ -63,8 +63,18 @@ def get(name: str) -> Format:
     """The format of that name; :class:`UnknownFormat` lists what there is."""
     found = formats().get(name)
     if found is None:
-        raise UnknownFormat(f"no format is named {name!r}; there are {', '.join(names())}", field="format")
+        raise UnknownFormat(f"no format has this name; there are {', '.join(names())}", field="format")
     return found
+
+
+def require_part(chosen: Format, part: str, field: str) -> None:
+    """The format holds such a part. InvalidInput names ``field`` otherwise."""
+    if part not in chosen.parts:
+        holding = [name for name, each in formats().items() if part in each.parts]
+        either = " or ".join([", ".join(holding[:-1]), holding[-1]])
+        raise InvalidInput(
+            f"the format {chosen.name!r} does not hold a list of {part}; take {either}", field=field
+        )
 
 
 def options_of(chosen: Format, given: Mapping[str, Any], field: str = "options") -> Options:
@@ -74,4 +84,11 @@ def options_of(chosen: Format, given: Mapping[str, Any], field: str = "options")
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(each) for each in first["loc"])
-        raise InvalidInput(f"option {where!r}: {first['msg']}", field=f"{field}.{where}") from error
+        known = ", ".join(sorted(chosen.OptionsModel.model_fields))
+        raise InvalidInput(
+            f"{chosen.name} does not take this option; its options are {known}"
+            if first["type"] == "extra_forbidden"
+            else f"the option {where!r} cannot have this value: {first['msg']}",
+            field=f"{field}.{where}",
+            how_to_mend=f"Use one of the options {known}, as the format documents them.",
+        ) from error

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Literal, Protocol, cast
+from typing import IO, TYPE_CHECKING, ClassVar, Literal, Protocol, cast, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -42,14 +42,21 @@ class Options(BaseModel):
 
 
 class DelimitedOptions(Options):
-    """How a delimited file is to be read. Nothing is guessed from the data."""
+    """How a delimited file is to be read. What is not declared, its first record decides: no other line."""
+
+    usual: ClassVar[str] = ","
 
     header: Literal["auto", "true", "false"] = Field(
         default="auto",
-        description="auto: the first record is a header when it names source and target; of a node list, all "
-        "required columns.",
+        description="auto: the first record is a header when it names source and target (or src and dst, "
+        "from and to, u and v, ... in any case); of a node list, all required columns.",
     )
-    delimiter: str = Field(default=",", min_length=1, max_length=1, pattern=r'^[^"\r\n#%]$')
+    delimiter: str = Field(
+        default="auto",
+        pattern=r'^(auto|[^"\r\n#%])$',
+        description="auto: what separates the first record: the format's own delimiter, else a comma, tab or "
+        "semicolon, else spaces. A space stands for any run of spaces and tabs.",
+    )
     columns: tuple[str, ...] | None = Field(
         default=None,
         max_length=256,
@@ -65,6 +72,15 @@ class ReadLimits:
     max_document_bytes: int = 512 << 20  # formats that must be held in memory as a whole
     max_line_bytes: int = 1 << 20
     chunk_bytes: int = 64 << 20
+    max_unpacking_ratio: int = 100
+
+
+@dataclass(frozen=True)
+class Notes:
+    """What a curator should know of how a file was read, in order, each once."""
+
+    skipped: dict[str, None] = field(default_factory=dict)
+    remarks: dict[str, None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -72,8 +88,8 @@ class ReadRequest:
     """One file to read.
 
     ``wanted`` are the columns the schema asks for, in positional order; ``required`` must be there. A column
-    outside ``wanted`` is refused unless ``any_columns``. ``attributes`` are the node attributes that a
-    document may hold (None: any).
+    outside ``wanted`` is refused unless ``any_columns``; where there are ``notes`` it is skipped, and they
+    name it. ``attributes`` are the node attributes that a document may hold (None: any).
     """
 
     path: Path
@@ -84,6 +100,7 @@ class ReadRequest:
     integer_ids: bool = False
     any_columns: bool = False
     attributes: frozenset[str] | None = None
+    notes: Notes | None = None
     limits: ReadLimits = field(default_factory=ReadLimits)
 
     @property
@@ -93,14 +110,24 @@ class ReadRequest:
 
     def refuses_column(self, name: str) -> bool:
         """True when a column of that name must not be in the file."""
-        lenient = self.any_columns or self.options.extra_columns == "ignore"
-        return name not in self.wanted and not lenient
+        if name in self.wanted or self.any_columns or self.options.extra_columns == "ignore":
+            return False
+        if self.notes is not None and name and name != GRAPH_ID:
+            self.notes.skipped[name] = None
+            return False
+        return True
+
+    def remark(self, text: str) -> None:
+        """The curator is told, where somebody takes notes."""
+        if self.notes is not None:
+            self.notes.remarks[text] = None
 
     def unknown_column(self, name: str) -> str:
         """What is wrong with a column that is refused, and how to mend it."""
         if name == GRAPH_ID:
             return f"the column {GRAPH_ID} is for collections; declare a schema with the collection's graphs"
-        mend = "declare it, remove it, or set extra_columns to ignore"
+        declare = "" if self.part == "edges" else "declare it, "
+        mend = f"{declare}remove it, or set the option extra_columns to ignore"
         return f"the column {shown(name)} is not in the schema; {mend}"
 
 
@@ -131,10 +158,14 @@ class Batch:
 
 @dataclass(frozen=True)
 class RawGraph:
-    """What a file holds: ``edges``, and ``nodes`` where the format carries them (or was asked for them)."""
+    """What a file holds: ``edges``, and ``nodes`` where the format carries them (or was asked for them).
+
+    ``directed`` says whether its edges have a direction, where the format does.
+    """
 
     edges: Iterator[Batch] | None = None
     nodes: Iterator[Batch] | None = None
+    directed: bool | None = None
 
 
 class Format(Protocol):
@@ -154,6 +185,13 @@ class Format(Protocol):
     def refuses(self, schema: GraphSchema) -> str | None: ...
 
 
+@runtime_checkable
+class ListsNodes(Protocol):
+    """A format whose edges do not say which nodes there are: it writes a list of them beside."""
+
+    def write_nodes(self, graph: Graph, path: Path) -> None: ...
+
+
 def open_bytes(path: Path) -> IO[bytes]:
     """The file's bytes, gunzipped when it starts as gzip does; the name does not matter."""
     with path.open("rb") as file:
@@ -161,16 +199,29 @@ def open_bytes(path: Path) -> IO[bytes]:
     return cast("IO[bytes]", gzip.open(path, "rb")) if zipped else path.open("rb")
 
 
+FREE_BYTES = 16 << 20
+"""What any compressed file may unpack to, however small it is."""
+
+
+def unpacked_limit(request: ReadRequest, most: int) -> int:
+    """How many bytes the file may unpack to: ``most``, or less where it is small.
+
+    Graphs compress tenfold; what compresses a thousandfold was made to cost more than its upload did.
+    """
+    size = request.path.stat().st_size
+    return min(most, FREE_BYTES + request.limits.max_unpacking_ratio * size)
+
+
 def read_document(request: ReadRequest) -> bytes:
     """A whole document of at most ``max_document_bytes``, in UTF-8 without its byte order mark."""
-    limit = request.limits.max_document_bytes
+    limit = unpacked_limit(request, request.limits.max_document_bytes)
     try:
         with open_bytes(request.path) as file:
             data = file.read(limit + 1)
     except DAMAGED as error:
         reject(request.file, f"the gzip file is damaged ({error}); compress it again")
     if len(data) > limit:
-        reject(request.file, f"the file exceeds {limit} bytes; use csv or parquet for graphs of this size")
+        reject(request.file, f"the file exceeds {limit} bytes when unpacked; use csv or parquet")
     data = data.removeprefix(b"\xef\xbb\xbf")
     try:
         data.decode("utf-8")

@@ -38,7 +38,7 @@ def raw_graph(made: nx.Graph, request: ReadRequest) -> RawGraph:
         )
         reject(request.file, message + "or set extra_columns to ignore")
     size = request.path.stat().st_size
-    return RawGraph(_once(edges, size), _once(nodes, size))
+    return RawGraph(_once(edges, size), _once(nodes, size), made.is_directed())
 
 
 def _once(table: pa.Table, size: int) -> Iterator[Batch]:

@@ -1,19 +1,71 @@
-"""Lines of text: cut from files of any size, judged and split one by one."""
+"""Lines of text: cut from files of any size, judged, and split by the delimiter of the first record."""
 
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from core.graphs.findings import reject
-from core.graphs.formats._base import DAMAGED, ReadRequest, open_bytes
+from core.graphs.formats._base import (
+    DAMAGED,
+    DelimitedOptions,
+    Part,
+    ReadRequest,
+    open_bytes,
+    unpacked_limit,
+)
 
 COMMENTS = (b"#", b"%")
+_DELIMITERS = (",", "\t", ";")
+_RECORD = re.compile(rb"(?m)^(?![#%])\r*+[^\r\n]")
+_SPACES = re.compile(r"[ \t]+")
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What separates the fields of a line: one character, or any run of spaces and tabs (None).
+
+    Fields between spaces are never quoted.
+    """
+
+    delimiter: str | None
+
+    @classmethod
+    def of(cls, options: DelimitedOptions, part: Part, record: str) -> Dialect:
+        """That of the options; with ``auto`` the first that splits ``record``, the first of the file.
+
+        Only an edge list may be separated by spaces: a node list may hold names in a single column.
+        """
+        if options.delimiter != "auto":
+            return cls(None if options.delimiter == " " else options.delimiter)
+        for delimiter in dict.fromkeys((options.usual, *_DELIMITERS)):
+            dialect = cls(delimiter)
+            try:
+                fields = dialect.fields(record)
+            except csv.Error:
+                continue
+            if len(fields) > 1:
+                padded = delimiter == "\t" and [each.strip() for each in fields] != fields
+                loose = cls(None)
+                return loose if padded and len(loose.fields(record)) == len(fields) else dialect
+        return cls(None) if part == "edges" and len(cls(None).fields(record)) > 1 else cls(options.usual)
+
+    def fields(self, line: str) -> list[str]:
+        """The fields of one line; csv.Error where quotes do not match."""
+        if self.delimiter is None:
+            return _SPACES.split(line.strip(" \t"))
+        return next(csv.reader([line], delimiter=self.delimiter, strict=True))
+
+    def __str__(self) -> str:
+        return "spaces or tabs" if self.delimiter is None else repr(self.delimiter)
 
 
 def chunks(request: ReadRequest) -> Iterator[bytes]:
     """The file in pieces that end at a line end; gzip is undone, a byte order mark removed."""
     limits = request.limits
+    most = unpacked_limit(request, limits.max_bytes)
     total, line, rest, start = 0, 1, b"", True
     with open_bytes(request.path) as file:
         while True:
@@ -26,8 +78,10 @@ def chunks(request: ReadRequest) -> Iterator[bytes]:
             if start:
                 block, start = block.removeprefix(b"\xef\xbb\xbf"), False
             total += len(block)
-            if total > limits.max_bytes:
-                reject(request.file, f"the file exceeds {limits.max_bytes} bytes; upload a smaller graph")
+            if total > most:
+                reject(
+                    request.file, f"the file exceeds {most} bytes when unpacked; upload it unpacked, or less"
+                )
             cut = block.rfind(b"\n") + 1
             if cut:
                 yield rest + block[:cut]
@@ -40,6 +94,16 @@ def chunks(request: ReadRequest) -> Iterator[bytes]:
                     reject(request.file, message, line=line)
     if rest:
         yield rest
+
+
+def next_record(lines: bytes, start: int) -> int:
+    """Where the first line at or after ``start``, itself the start of a line, is neither blank nor a comment.
+
+    The length of ``lines`` where none is. Blank lines and comments make no objects: a file of nothing else
+    costs as little as its bytes.
+    """
+    found = _RECORD.search(lines, start)
+    return len(lines) if found is None else found.start()
 
 
 def line_problem(raw: bytes, max_line_bytes: int) -> str | None:
@@ -59,13 +123,13 @@ def quotes(error: csv.Error) -> str:
 
 
 def record_of(
-    raw: bytes, delimiter: str, width: int, max_line_bytes: int
+    raw: bytes, dialect: Dialect, width: int, max_line_bytes: int
 ) -> tuple[list[str], tuple[int | None, str] | None]:
     problem = line_problem(raw, max_line_bytes)
     if problem:
         return [], (None, problem)
     try:
-        record = next(csv.reader([raw.decode()], delimiter=delimiter, strict=True))
+        record = dialect.fields(raw.decode())
     except csv.Error as error:
         return [], (None, quotes(error))
     if len(record) == width:
@@ -73,5 +137,5 @@ def record_of(
     at = min(len(record), width) + 1
     return [], (
         at,
-        f"the line has {len(record)} fields instead of {width}; separate them by {delimiter!r}",
+        f"the line has {len(record)} fields instead of {width}; separate them by {dialect}",
     )

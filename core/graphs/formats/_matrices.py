@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from core.errors import NotAccepted
@@ -11,33 +12,39 @@ from core.graphs.formats._base import Batch, Options, RawGraph, ReadRequest, col
 from core.graphs.schema import GraphSchema
 
 if TYPE_CHECKING:
+    import numpy as np
     import scipy.sparse as sp
 
     from core.graphs.graph import Graph
-
-# What a scipy reader raises on a file that is damaged or means something else.
-READ_ERRORS = (ValueError, OSError, KeyError, TypeError, IndexError, EOFError, OverflowError, MemoryError)
 
 
 class MatrixOptions(Options):
     """Nothing to declare: a stored entry that is not zero is an edge."""
 
 
-def raw_graph(matrix: sp.sparray | sp.spmatrix, request: ReadRequest) -> RawGraph:
+@dataclass(frozen=True)
+class Entries:
+    """What a matrix stores: for each entry its row and column (int64, from 0) and its value."""
+
+    rows: np.ndarray
+    columns: np.ndarray
+    values: np.ndarray
+
+
+def raw_graph(entries: Entries, request: ReadRequest) -> RawGraph:
     """The non-zero entries as edges. Both triangles of a symmetric matrix come; ingest merges them."""
-    return RawGraph(edges=_batches(matrix, request))
+    return RawGraph(edges=_batches(entries, request))
 
 
-def _batches(matrix: sp.sparray | sp.spmatrix, request: ReadRequest) -> Iterator[Batch]:
+def _batches(entries: Entries, request: ReadRequest) -> Iterator[Batch]:
     import numpy as np
     import pyarrow as pa
 
     if "time" in request.required or "type" in request.required:
         reject(request.file, "a matrix carries neither time nor type; use csv or parquet for this schema")
-    entries = matrix.tocoo()
-    present = entries.data != 0
-    rows, columns = entries.coords if hasattr(entries, "coords") else (entries.row, entries.col)
-    table = pa.table({"source": rows[present].astype(np.int64), "target": columns[present].astype(np.int64)})
+    present = entries.values != 0
+    ends = {"source": entries.rows, "target": entries.columns}
+    table = pa.table({name: each[present].astype(np.int64) for name, each in ends.items()})
     yield columnar(table, bytes_done=request.path.stat().st_size)
 
 

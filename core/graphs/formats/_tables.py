@@ -9,8 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
+from core.graphs.formats._formulas import escaped
 from core.graphs.graph import Graph
 from core.graphs.schema import GRAPH_ID, GraphSchema
+from core.graphs.uploads import VECTOR_SEPARATOR
 
 ROWS = 1 << 20
 
@@ -64,13 +66,52 @@ def edge_tables(graph: Graph) -> Iterator[pa.Table]:
             yield pa.Table.from_arrays(columns, schema=fields)
 
 
+def node_tables(graph: Graph) -> Iterator[pa.Table]:
+    """The nodes of each type: ``id``, ``type`` where there are several, and the attributes as text.
+
+    In a collection ``graph_id`` and ``id`` come first: what an upload of it has.
+    """
+    kinds = graph.schema.node_types
+    graph_ids = graph.schema.graph_ids()
+    names = list(dict.fromkeys(attribute.name for kind in kinds for attribute in kind.attributes))
+    for kind in kinds:
+        table = graph.nodes[kind.name]
+        columns = {"id": table.id_array()}
+        if graph_ids:
+            columns = {GRAPH_ID: pa.repeat(graph_ids[kind.name], table.count), **columns}
+        elif len(kinds) > 1:
+            columns["type"] = pa.repeat(kind.name, table.count)
+        for name in names:
+            column = table.attributes.get(name)
+            columns[name] = pa.nulls(table.count, pa.string()) if column is None else _texts(column)
+        yield pa.table(columns)
+
+
+def _texts(column: np.ndarray | pa.Array) -> pa.Array:
+    """The attribute as text: of a vector its numbers, of a missing number nothing."""
+    if not isinstance(column, np.ndarray):
+        return column.cast(pa.string())
+    if column.ndim == 1:
+        return pa.array(column, mask=np.isnan(column)).cast(pa.string())
+    return pa.array([VECTOR_SEPARATOR.join(map(str, row)) for row in column.tolist()], type=pa.string())
+
+
+def write_node_list(graph: Graph, path: Path, delimiter: str) -> None:
+    """One line a node, with a header; isolated ones too."""
+    _write(node_tables(graph), path, delimiter)
+
+
 def write_delimited(graph: Graph, path: Path, delimiter: str) -> None:
     """One line an edge, with a header; ids as in the node tables, time as the step."""
+    _write(edge_tables(graph), path, delimiter)
+
+
+def _write(tables: Iterator[pa.Table], path: Path, delimiter: str) -> None:
     arrow_options = pacsv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style="needed")
     with path.open("wb") as file:
         header = True
-        for table in edge_tables(graph):
+        for table in tables:
             if header:
                 file.write(delimiter.join(table.column_names).encode() + b"\n")
                 header = False
-            pacsv.write_csv(table, file, arrow_options)
+            pacsv.write_csv(escaped(table), file, arrow_options)

@@ -27,10 +27,17 @@ def read(request: ReadRequest) -> RawGraph:
 
 
 def write(graph: Graph, path: Path) -> None:
-    """An edge list with a header line. Isolated nodes are not in it: the node list says them."""
+    """An edge list with a header line. Isolated nodes are not in it: :func:`write_nodes` says them."""
     from core.graphs.formats._tables import write_delimited
 
     write_delimited(graph, path, ",")
+
+
+def write_nodes(graph: Graph, path: Path) -> None:
+    """A node list with a header line, of every node, as an upload of it has."""
+    from core.graphs.formats._tables import write_node_list
+
+    write_node_list(graph, path, ",")
 
 
 def refuses(schema: GraphSchema) -> str | None:

@@ -23,22 +23,63 @@ OptionsModel = DocumentOptions
 
 
 def read(request: ReadRequest) -> RawGraph:
-    """Nodes and edges of the first graph in the document; IngestRejected where it is not GraphML."""
-    from xml.etree.ElementTree import ParseError
-
+    """Nodes and edges of the only graph in the document; IngestRejected where it is not GraphML."""
     import networkx as nx
 
     data = read_document(request)
-    if b"<!DOCTYPE" in data or b"<!ENTITY" in data:
-        reject(request.file, "the document declares a DTD or entities; remove them")
+    listed = _listed(request, data)
     try:
         made = nx.read_graphml(io.BytesIO(data), node_type=str, force_multigraph=True)
-    except ParseError as error:
-        line, column = error.position
-        reject(request.file, f"the XML is malformed ({error}); write it again", line=line, column=column + 1)
     except (nx.NetworkXException, ValueError, KeyError, TypeError) as error:
         reject(request.file, f"the document is no GraphML graph ({error}); check its keys and graph element")
+    if listed != made.number_of_nodes():
+        message = "the document holds several graphs, or graphs inside nodes; write one flat graph"
+        reject(request.file, message)
     return raw_graph(made, request)
+
+
+def _listed(request: ReadRequest, data: bytes) -> int:
+    """How many nodes the document lists, each once; the ends of every edge are among them.
+
+    NetworkX adds an end that nobody listed: an edge would then decide who there is.
+    """
+    from xml.parsers import expat
+
+    nodes: set[str | None] = set()
+    ends: list[tuple[int, str, str | None]] = []
+    parser = expat.ParserCreate(namespace_separator=" ")
+
+    def open_element(tag: str, attributes: dict[str, str]) -> None:
+        kind, line = tag.rpartition(" ")[2], parser.CurrentLineNumber
+        if kind == "node":
+            if (key := attributes.get("id")) in nodes or key is None:
+                what = (
+                    "a node has no id; give it one"
+                    if key is None
+                    else "a node id is listed twice; remove one"
+                )
+                reject(request.file, what, line=line)
+            nodes.add(key)
+        elif kind == "edge":
+            ends.extend((line, end, attributes.get(end)) for end in ("source", "target"))
+
+    def refuse_dtd(*_: object) -> None:
+        reject(
+            request.file,
+            "the document declares a DTD or entities; remove them",
+            line=parser.CurrentLineNumber,
+        )
+
+    parser.StartElementHandler, parser.StartDoctypeDeclHandler = open_element, refuse_dtd
+    try:
+        parser.Parse(data, True)
+    except expat.ExpatError as error:
+        message = f"the XML is malformed ({error}); write it again"
+        reject(request.file, message, line=error.lineno, column=error.offset + 1)
+    for line, end, key in ends:
+        if key not in nodes:
+            reject(request.file, f"the {end} of an edge is no listed node; list it", line=line)
+    return len(nodes)
 
 
 def write(graph: Graph, path: Path) -> None:

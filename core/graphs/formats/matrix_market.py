@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import io
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from core.graphs.findings import reject
 from core.graphs.formats import _matrices
@@ -21,20 +21,99 @@ carries_nodes = False
 parts: frozenset[Part] = frozenset({"edges"})
 OptionsModel = _matrices.MatrixOptions
 
+_BANNER = re.compile(
+    rb"%%MatrixMarket[ \t]+matrix[ \t]+(?P<layout>coordinate|array)[ \t]+"
+    rb"(?P<field>real|double|integer|pattern|complex)[ \t]+"
+    rb"(?P<symmetry>general|symmetric|skew-symmetric|hermitian)[ \t]*\r?\n",
+    re.IGNORECASE,
+)
+_TEXT = re.compile(rb"(?m)^(?!%)[ \t\r]*+[^ \t\r\n]")
+_SIZES = re.compile(
+    rb"[ \t]*+(?P<rows>\d{1,18})[ \t]++(?P<columns>\d{1,18})[ \t]++(?P<entries>\d{1,18})[ \t]*+\r?(?:\n|\Z)"
+)
+_VALUES = {b"pattern": 0, b"real": 1, b"double": 1, b"integer": 1, b"complex": 2}
+"""How many numbers follow row and column."""
+_NUMBER = rb"[-+]?(?:\d++\.?\d*+|\.\d++|inf|nan)(?:[eE][-+]?\d++)?"
+_SPACES = re.compile(rb"[ \t]++")
+_EDGES = re.compile(rb"(?m)^[ \t]++|[ \t]++(?=\r?$)")
+
 
 def read(request: ReadRequest) -> RawGraph:
     """Entries that are not zero, as edges between node numbers from 0; IngestRejected on a damaged file."""
-    import scipy.io
-    import scipy.sparse as sp
+    return _matrices.raw_graph(_entries(request, read_document(request)), request)
 
-    data = read_document(request)
-    try:
-        matrix = scipy.io.mmread(io.BytesIO(data), spmatrix=False)
-    except _matrices.READ_ERRORS as error:
-        reject(request.file, f"the file is no MatrixMarket matrix ({error}); write it again")
-    if not sp.issparse(matrix):
+
+def _entries(request: ReadRequest, data: bytes) -> _matrices.Entries:
+    """What the document lists, mirrored where it is symmetric.
+
+    By Arrow's reader of delimited text: scipy's own follows a broken number past the end of its memory.
+    """
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.csv as pacsv
+
+    banner, sizes = _head(request, data)
+    values = _VALUES[banner["field"].lower()]
+    body = _SPACES.sub(b" ", _EDGES.sub(b"", data[sizes.end() :]))
+    if not body.strip():
+        none = np.zeros(0, np.int64)
+        ends, weights = (none, none), none
+    else:
+        names = ["row", "column", *(f"value {number}" for number in range(values))]
+        kinds = {name: pa.int64() if name in names[:2] else pa.float64() for name in names}
+        try:
+            table = pacsv.read_csv(
+                pa.BufferReader(body),
+                read_options=pacsv.ReadOptions(column_names=names),
+                parse_options=pacsv.ParseOptions(delimiter=" ", quote_char=False),
+                convert_options=pacsv.ConvertOptions(column_types=kinds, null_values=[]),
+            )
+        except pa.ArrowInvalid:
+            _blame(request, data, sizes, values)
+        ends = tuple(table[name].to_numpy() - 1 for name in names[:2])
+        stored = [table[name].to_numpy() != 0 for name in names[2:]]
+        weights = np.logical_or.reduce(stored) if stored else np.ones(len(ends[0]), bool)
+    if len(weights) != int(sizes["entries"]):
+        message = f"the size line promises {int(sizes['entries'])} entries, the file has {len(weights)}"
+        reject(
+            request.file, f"{message}; write it again", line=data.count(b"\n", 0, sizes.start("entries")) + 1
+        )
+    for index, most in zip(ends, (int(sizes["rows"]), int(sizes["columns"])), strict=True):
+        if len(index) and (index.min() < 0 or index.max() >= most):
+            reject(request.file, f"an index is not in 1 .. {most}; write the matrix again")
+    if banner["symmetry"].lower() != b"general":
+        ends = (np.concatenate(ends), np.concatenate(ends[::-1]))
+        weights = np.concatenate([weights, weights])
+    return _matrices.Entries(*ends, weights)
+
+
+def _head(request: ReadRequest, data: bytes) -> tuple[re.Match[bytes], re.Match[bytes]]:
+    """The first line, and the line of sizes."""
+    banner = _BANNER.match(data)
+    if banner is None:
+        message = "the first line is no MatrixMarket banner; write the matrix with scipy.io.mmwrite"
+        reject(request.file, message, line=1)
+    if banner["layout"].lower() != b"coordinate":
         reject(request.file, "the matrix is dense (array); write it in coordinate form", line=1)
-    return _matrices.raw_graph(matrix, request)
+    text = _TEXT.search(data, banner.end())
+    start = len(data) if text is None else text.start()
+    sizes = _SIZES.match(data, start)
+    if sizes is None:
+        line = data.count(b"\n", 0, start) + 1
+        reject(request.file, "the line is not 'rows columns entries'; write the matrix again", line=line)
+    return banner, sizes
+
+
+def _blame(request: ReadRequest, data: bytes, sizes: re.Match[bytes], values: int) -> NoReturn:
+    """Names the first line that is no entry."""
+    entry = rb"\d{1,18}[ \t]++\d{1,18}(?:[ \t]++%b){%d}" % (_NUMBER, values)
+    strange = re.compile(rb"(?m)^(?![ \t]*+(?:%b)?[ \t]*+\r?$)" % entry).search(data, sizes.end())
+    if strange is not None:
+        wanted = f"row, column and {values} values" if values else "row and column"
+        line = data.count(b"\n", 0, strange.start()) + 1
+        reject(request.file, f"the line is not {wanted}; write the matrix again", line=line)
+    line = data.count(b"\n", 0, sizes.end()) + 1
+    reject(request.file, "the entries cannot be read as numbers; write the matrix again", line=line)
 
 
 def write(graph: Graph, path: Path) -> None:

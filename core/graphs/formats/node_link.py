@@ -30,6 +30,8 @@ def read(request: ReadRequest) -> RawGraph:
         content = json.loads(read_document(request))
     except json.JSONDecodeError as error:
         reject(request.file, f"the JSON is malformed ({error.msg})", line=error.lineno, column=error.colno)
+    except ValueError:  # what Python does not make a number of
+        reject(request.file, "the JSON holds an integer of thousands of digits; write ids as strings")
     except RecursionError:
         reject(request.file, "the JSON is nested too deeply; a node-link document has three levels")
     edges_name = _check(request, content)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from core.graphs.findings import reject, shown
 from core.graphs.formats._base import Batch, Options, Part, RawGraph, ReadRequest, columnar
+from core.graphs.formats._headers import known_names
 from core.graphs.schema import GRAPH_ID, GraphSchema
 
 if TYPE_CHECKING:
@@ -38,36 +39,43 @@ def _batches(request: ReadRequest) -> Iterator[Batch]:
 
     try:
         with pq.ParquetFile(request.path) as file:
-            columns = _columns(request, file.schema_arrow)
+            schema = file.schema_arrow
+            names = known_names(schema.names, request.part, request.wanted)
+            columns = _columns(request, names, [field.type for field in schema])
             size = sum(
                 file.metadata.row_group(i).total_byte_size for i in range(file.metadata.num_row_groups)
             )
             if size > request.limits.max_bytes:
                 reject(request.file, f"the file exceeds {request.limits.max_bytes} bytes when unpacked")
-            yield from _rows(request, file, columns)
+            yield from _rows(request, file, dict(zip(names, schema.names, strict=True)), columns)
     except (pa.ArrowException, OSError) as error:
         reject(request.file, f"the file is no readable Parquet file ({error}); write it again")
 
 
-def _rows(request: ReadRequest, file: pq.ParquetFile, columns: list[str]) -> Iterator[Batch]:
+def _rows(
+    request: ReadRequest, file: pq.ParquetFile, stored: dict[str, str], columns: list[str]
+) -> Iterator[Batch]:
+    """The ``columns`` in batches; ``stored`` says under which names the file has them."""
     import pyarrow as pa
 
     row, rows = 1, max(file.metadata.num_rows, 1)
     size = request.path.stat().st_size
-    for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=columns):
+    kept = [stored[column] for column in columns]
+    for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=kept):
+        batch.validate(full=True)  # a dictionary's index may point past its end
         row += batch.num_rows
-        yield columnar(pa.Table.from_batches([batch]), row - batch.num_rows, size * (row - 1) // rows)
+        table = pa.Table.from_batches([batch]).select(kept).rename_columns(columns)
+        yield columnar(table, row - batch.num_rows, size * (row - 1) // rows)
     if row == 1:
-        yield columnar(file.schema_arrow.empty_table().select(columns))
+        yield columnar(file.schema_arrow.empty_table().select(kept).rename_columns(columns))
 
 
-def _columns(request: ReadRequest, schema: pa.Schema) -> list[str]:
-    names = list(schema.names)
-    for number, column in enumerate(names, start=1):
+def _columns(request: ReadRequest, names: list[str], kinds: list[pa.DataType]) -> list[str]:
+    for number, (column, kind) in enumerate(zip(names, kinds, strict=True), start=1):
         if names.count(column) > 1:
             reject(request.file, f"two columns are named {shown(column)}; rename one", column=number)
         if column in request.wanted:
-            problem = _kind_problem(column, schema.field(column).type)
+            problem = _kind_problem(column, kind)
             if problem:
                 reject(request.file, problem, column=number)
         elif request.refuses_column(column):
@@ -81,12 +89,14 @@ def _columns(request: ReadRequest, schema: pa.Schema) -> list[str]:
 def _kind_problem(column: str, kind: pa.DataType) -> str | None:
     import pyarrow as pa
 
+    from core.graphs.columns import is_time
+
     value = kind.value_type if pa.types.is_dictionary(kind) else kind
     text = pa.types.is_string(value) or pa.types.is_large_string(value) or pa.types.is_string_view(value)
     if column in ("source", "target", "id", GRAPH_ID) and not (text or pa.types.is_integer(value)):
         return f"the column {column!r} is {kind}; cast it to string or integer"
-    if column == "time" and not pa.types.is_integer(value):
-        return f"the column 'time' is {kind}; cast it to integers in one unit"
+    if column == "time" and not is_time(value) and not text:
+        return f"the column 'time' is {kind}; cast it to integers, timestamps or dates"
     if column == "type" and not text:
         return f"the column 'type' is {kind}; cast it to string"
     return None

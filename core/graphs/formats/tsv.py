@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from pydantic import Field
+from typing import TYPE_CHECKING, ClassVar
 
 from core.graphs.formats._base import DelimitedOptions, Part, RawGraph, ReadRequest
 from core.graphs.schema import GraphSchema
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
 class TabOptions(DelimitedOptions):
     """As for csv, with a tab between fields."""
 
-    delimiter: str = Field(default="\t", min_length=1, max_length=1, pattern=r'^[^"\r\n#%]$')
+    usual: ClassVar[str] = "\t"
 
 
 name = "tsv"
@@ -36,10 +34,17 @@ def read(request: ReadRequest) -> RawGraph:
 
 
 def write(graph: Graph, path: Path) -> None:
-    """An edge list with a header line. Isolated nodes are not in it: the node list says them."""
+    """An edge list with a header line. Isolated nodes are not in it: :func:`write_nodes` says them."""
     from core.graphs.formats._tables import write_delimited
 
     write_delimited(graph, path, "\t")
+
+
+def write_nodes(graph: Graph, path: Path) -> None:
+    """A node list with a header line, of every node, as an upload of it has."""
+    from core.graphs.formats._tables import write_node_list
+
+    write_node_list(graph, path, "\t")
 
 
 def refuses(schema: GraphSchema) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import subprocess
 import sys
 from pathlib import Path
@@ -10,9 +11,12 @@ from types import SimpleNamespace
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from core.errors import NotAccepted, UnknownFormat
 from core.graphs import formats
+from core.graphs.formats._formulas import escaped, unescaped
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, TimeGrid
 
@@ -76,3 +80,35 @@ def test_exports_are_the_same_bytes_each_time(name: str, tmp_path: Path) -> None
         formats.get(name).write(graph, tmp_path / attempt)
         written.append((tmp_path / attempt).read_bytes())
     assert written[0] == written[1]
+
+
+RUNS = [
+    "=cmd|' /C calc'!A0",
+    "=1+1",
+    "@SUM(1+1)*cmd|' /C calc'!A0",
+    "+cmd|x!A1",
+    "-2+3+cmd|' /C calc'!A0",
+    "\t=1",
+]
+HARMLESS = ["-5", "+49 30 1234", "@name", "a=b", "'quoted", "plain", "-", "minus-first"]
+
+
+@pytest.mark.parametrize(("name", "delimiter"), [("csv", ","), ("tsv", "\t")])
+def test_a_spreadsheet_runs_no_cell_of_a_release(name: str, delimiter: str, tmp_path: Path) -> None:
+    ids = [*RUNS, *HARMLESS] if name == "csv" else [each for each in [*RUNS, *HARMLESS] if "\t" not in each]
+    schema = GraphSchema(node_types=(NodeType(count=None),))
+    nodes = {"node": NodeTable(len(ids), pa.array(ids))}
+    ends = EdgeTable(np.arange(len(ids) - 1), np.arange(1, len(ids)))
+    formats.get(name).write(Graph.build(schema, nodes, {"edge": ends}), tmp_path / "g")
+    with (tmp_path / "g").open(newline="") as file:
+        rows = list(csv.DictReader(file, delimiter=delimiter))
+    written = {row[end] for row in rows for end in ("source", "target")}
+    assert written == {f"'{each}" if each in RUNS else each for each in ids}
+
+
+@given(st.lists(st.text(st.sampled_from("'=+-@|\t1a"), max_size=6), min_size=1))
+def test_what_was_escaped_is_read_as_it_was(cells: list[str]) -> None:
+    table = pa.table({"id": cells, "count": list(range(len(cells)))})
+    kept = escaped(table)
+    assert unescaped(kept).equals(table)
+    assert not any(each.startswith(("=", "\t")) for each in kept["id"].to_pylist())

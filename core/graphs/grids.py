@@ -1,0 +1,55 @@
+"""A time grid in round units over the times of an upload, for a proposal."""
+
+from __future__ import annotations
+
+from core.graphs.schema import MAX_TIME, TimeGrid
+
+MAX_SINGLE_STEPS = 366  # beyond that many distinct times, steps are widened
+MAX_WIDE_STEPS = 53  # a year of weeks
+
+DAY, WEEK = 86_400, 7 * 86_400
+_MONDAY = 4 * DAY  # the first one after the epoch
+_UNITS = {
+    1: "a second",
+    60: "a minute",
+    600: "ten minutes",
+    3_600: "an hour",
+    21_600: "six hours",
+    DAY: "a day",
+    WEEK: "a week",
+    4 * WEEK: "four weeks",
+    13 * WEEK: "13 weeks",
+    52 * WEEK: "52 weeks",
+}
+_DOUBLED = tuple(52 * WEEK << k for k in range(1, 38))
+_EARLIEST, _LATEST = 315_532_800, 4_102_444_800  # 1980 and 2100: what seconds since 1970 look like
+
+
+def proposed_grid(low: int, high: int, grain: int) -> TimeGrid:
+    """A grid that covers ``low`` to ``high``: a step a time where these are few, else steps of a round width.
+
+    Times over a long span are taken as seconds, or as milliseconds where these lie between 1980 and 2100.
+    ``grain`` divides every time: dates alone are not cut finer than a day. Weeks begin on Monday.
+    """
+    scale = _scale(low, high)
+    dated = low // scale >= _EARLIEST and high // scale < _LATEST
+    if not dated and high - low < MAX_SINGLE_STEPS:
+        return TimeGrid(start=low, width=1, count=high - low + 1)
+    finest = DAY if dated and grain % (DAY * scale) == 0 else 1
+    for unit in (*_UNITS, *_DOUBLED):
+        width, origin = unit * scale, _MONDAY * scale if unit >= WEEK else 0
+        start = max(low - (low - origin) % width, -MAX_TIME)
+        count = (high - start) // width + 1
+        if unit >= finest and count <= MAX_WIDE_STEPS:
+            return TimeGrid(start=start, width=width, count=count)
+    raise AssertionError("the widest steps cover every time")
+
+
+def width_in_words(grid: TimeGrid) -> str:
+    """The width of a wide grid's steps."""
+    seconds = grid.width // _scale(grid.start, grid.start)
+    return _UNITS.get(seconds, f"{seconds} seconds")
+
+
+def _scale(low: int, high: int) -> int:
+    return 1_000 if low >= _EARLIEST * 1_000 and high < _LATEST * 1_000 else 1
