@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any
 
 from core.evaluation.catalogue import DISTANCE_FAMILIES, SCALAR_FAMILIES
-from core.evaluation.metric import Suite, Value, of_suite
+from core.evaluation.metric import Metric, Suite, Value, of_suite
 from core.evaluation.utility import relative
 from core.evaluation.view import UndirectedView
 
 
-def scalars_of(view: UndirectedView, suite: Suite) -> dict[str, Value]:
-    """Every scalar of one graph that ``suite`` includes, in report order."""
+def scalars_of(view: UndirectedView, suite: Suite, only: Set[str] | None = None) -> dict[str, Value]:
+    """Every scalar of one graph that ``suite`` includes, in report order; of ``only`` these, where given."""
     values: dict[str, Value] = {}
     for family in SCALAR_FAMILIES:
-        wanted = of_suite(family.SCALARS, suite)
+        wanted = _wanted(family.SCALARS, suite, only)
         if wanted:
             found = family.scalars(view, suite)
             values |= {metric.name: found[metric.name] for metric in wanted}
@@ -22,13 +23,20 @@ def scalars_of(view: UndirectedView, suite: Suite) -> dict[str, Value]:
 
 
 def compared(
-    original: UndirectedView, synthetic: UndirectedView, suite: Suite, step: int | None = None
+    original: UndirectedView,
+    synthetic: UndirectedView,
+    suite: Suite,
+    step: int | None = None,
+    only: Set[str] | None = None,
 ) -> dict[str, Any]:
-    """One row: ``step``, ``scalars`` (both values, both errors) and ``distances``; nodes aligned by index."""
-    ours, theirs = scalars_of(original, suite), scalars_of(synthetic, suite)
+    """One row: ``step``, ``scalars`` (both values, both errors) and ``distances``; nodes aligned by index.
+
+    ``only``: names of the metrics that are wanted; None: all of the suite.
+    """
+    ours, theirs = (scalars_of(view, suite, only) for view in (original, synthetic))
     distances: dict[str, float | None] = {}
     for family in DISTANCE_FAMILIES:
-        wanted = of_suite(family.DISTANCES, suite)
+        wanted = _wanted(family.DISTANCES, suite, only)
         if wanted:
             found = family.distances(original, synthetic, suite)
             distances |= {metric.name: relative.plain(found[metric.name]) for metric in wanted}
@@ -37,3 +45,7 @@ def compared(
         "scalars": {name: relative.scalar(ours[name], theirs[name]) for name in ours},
         "distances": distances,
     }
+
+
+def _wanted(metrics: tuple[Metric, ...], suite: Suite, only: Set[str] | None) -> tuple[Metric, ...]:
+    return tuple(metric for metric in of_suite(metrics, suite) if only is None or metric.name in only)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from core.evaluation import catalogue
+from core.evaluation.anchors import anchors
 from core.evaluation.compare import compared, scalars_of
 from core.evaluation.drawing import draw
 from core.evaluation.metric import Suite, of_suite
@@ -84,8 +85,9 @@ def compare(original: Graph, synthetic: Graph, suite: Suite, progress: Progress)
 
     Both graphs have one universe, nodes aligned by index. Per edge type: one row a step and the means over
     steps; ``overall`` is the mean over edge types. Relations that either graph lacks, and public ones (copied
-    as they are), are left out. ``whole`` takes all relations of a step as one graph. Progress counts cells
-    under the stage ``compare``, and steps under ``whole``.
+    as they are), are left out. ``whole`` takes all relations of a step as one graph; ``anchors`` says how far
+    a random graph and a resample of the original are from it. Progress counts cells under the stages
+    ``compare`` and ``anchors``, and steps under ``whole``.
     """
     shared = [t for t in original.schema.edge_types if t.name in synthetic.edges and not t.public]
     plan = [(t, step) for t in shared for step in steps_of(original.schema, t, suite)]
@@ -114,4 +116,5 @@ def compare(original: Graph, synthetic: Graph, suite: Suite, progress: Progress)
         "overall": mean_row(list(means.values())) if means else None,
         "whole": whole,
         "drawing": draw(original),
+        "anchors": anchors(original, shared, suite, progress) if shared else None,
     }

@@ -20,7 +20,7 @@ from core.publishing import bundle
 from core.publishing.shadows import shadow_releases
 from core.publishing.spec import EvaluationSpec
 from core.reports.build import curator_part
-from core.reports.model import PublicPart
+from core.reports.stored import public_of
 from core.reports.training import training_part
 
 
@@ -34,7 +34,7 @@ def run_evaluation(
     the dataset's curators only. Time is that of the suite on both graphs.
     """
     progress("load", 0, 2)
-    public = PublicPart.model_validate(json.loads((release_folder / "release" / "public.json").read_bytes()))
+    public = public_of((release_folder / "release" / "public.json").read_bytes())
     synthetic = bundle.read_aligned(
         release_folder / "release",
         release_folder / "private" / "alignment.parquet",

@@ -178,6 +178,7 @@ def public_facts(schema: GraphSchema, spec: ReleaseSpec) -> PublicFacts:
         spec.delta_atto,
         spec.edge_types,
         tick=None if spec.tick is None else spec.tick.step,
+        accountant=PrivacyPlan.from_json(spec.plan).accountant,
     )
 
 
@@ -202,16 +203,12 @@ def _require_writable(names: Sequence[str], released: GraphSchema) -> None:
 def released_schema(schema: GraphSchema, edge_types: Sequence[str]) -> GraphSchema:
     """What the release declares: the asked and the public relations, and the public attributes.
 
-    ``functional``, ``once`` and ``edge_bound`` are facts about the original that a synthetic relation need
-    not keep. Of a collection the asked graphs are released, and the others are left out.
+    Declared facts of a relation (``functional``, ``once``, ``edge_bound``) stay declared, as every method
+    keeps them. Of a collection the asked graphs are released, and the others are left out.
     """
     if schema.collection is not None:
         return GraphSchema(collection=schema.collection.released(set(edge_types)), node_ids=schema.node_ids)
-    kept = tuple(
-        t if t.public else t.model_copy(update={"functional": False, "once": False, "edge_bound": None})
-        for t in schema.edge_types
-        if t.public or t.name in edge_types
-    )
+    kept = tuple(t for t in schema.edge_types if t.public or t.name in edge_types)
     kinds = tuple(
         kind.model_copy(
             update={"attributes": tuple(a for a in kind.attributes if a.protection is Protection.PUBLIC)}

@@ -39,9 +39,9 @@ def shadow_releases(
     """Graphs that an attacker can make: the release published again by its method, and what was hidden there.
 
     The original is not read: the release stands for it, and its meter is charged to nobody. A method that
-    hides links draws some of its own. Empty where the method does not take its own output, for instance
-    because a declared fact of the original is not one of the release, and for more links than
-    ``spec.shadow_links``. Time: a fit each; progress counts hundredths of all under the stage ``shadow``.
+    hides links draws some of its own. Empty where the method does not take its own output, and for more
+    links than ``spec.shadow_links``. Time: a fit each; progress counts hundredths of all under the stage
+    ``shadow``.
     """
     facts = PublicFacts(
         published.schema,

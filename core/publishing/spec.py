@@ -27,7 +27,8 @@ class ReleaseSpec(BaseModel):
     """One job, as the service reserved it; read as JSON by the child process.
 
     ``plan`` is the reserved plan in its JSON form. It is never trusted: the release recomputes the plan from
-    the method, the parameters and the public facts, and refuses when the two differ.
+    the method, the parameters and the public facts, by the accountant that the plan names (either is sound),
+    and refuses when the two differ.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -21,6 +21,7 @@ from core.generators.base import (
     WeightedModel,
 )
 from core.graphs import formats
+from core.graphs.formats._base import ListsNodes
 from core.graphs.graph import Graph
 from core.graphs.schema import GraphSchema
 from core.privacy.guarantee import Guarantee
@@ -28,6 +29,7 @@ from core.privacy.meter import TranscriptEntry
 from core.privacy.plan import PrivacyPlan
 from core.publishing import bundle
 from core.publishing.spec import ReleaseSpec
+from core.publishing.true_edges import true_edge_notices
 from core.reports.build import Origin, public_part
 from core.reports.model import Claim
 from core.reports.training import TrainingPart, training_part
@@ -109,6 +111,13 @@ def write_bundle(
         derived=spec.derived,
         claim=_claim(facts.claim),
         training=_training(facts.training),
+        notices=true_edge_notices(
+            facts.generator,
+            facts.generator.Params.model_validate(dict(facts.parameters)),
+            facts.plan,
+            facts.schema,
+            {name: table.count for name, table in released.nodes.items()},
+        ),
         artifacts=[
             entry | {"name": entry["name"].removeprefix("release/")}  # as it will be downloaded
             for entry in entries
@@ -121,13 +130,20 @@ def write_bundle(
 
 
 def _export(graph: Graph, folder: Path, names: Sequence[str]) -> dict[str, str]:
-    """One file ``graph.<ext>`` a format; media types by name relative to the bundle."""
+    """One file ``graph.<ext>`` a format, and ``nodes.<ext>`` where its edges leave isolated nodes out.
+
+    Returns media types by name relative to the bundle.
+    """
     media_types = {}
     for name in names:
         writer = formats.get(name)
         path = folder / f"graph.{writer.extensions[0]}"
         writer.write(graph, path)
         media_types[f"release/{path.name}"] = writer.media_type
+        if isinstance(writer, ListsNodes):
+            listed = folder / f"nodes.{writer.extensions[0]}"
+            writer.write_nodes(graph, listed)
+            media_types[f"release/{listed.name}"] = writer.media_type
     return media_types
 
 

@@ -48,7 +48,7 @@ class Notice(ReportModel):
 
 
 EXPOSED = (
-    "A release without a guarantee was published from this budget account. From then on no epsilon can be "
+    "A job without a guarantee has opened a graph of this budget account. From then on no epsilon can be "
     "claimed for the dataset as a whole: what a single release promises holds for whoever has seen that one "
     "alone."
 )

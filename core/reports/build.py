@@ -23,7 +23,7 @@ from core.privacy.events import (
 from core.privacy.guarantee import Guarantee
 from core.privacy.meter import TranscriptEntry
 from core.privacy.plan import PrivacyPlan
-from core.reports.base import ATTO, NANO, decimal_string
+from core.reports.base import ATTO, NANO, Notice, decimal_string
 from core.reports.comparison import Comparison
 from core.reports.evidence import Attacks, CuratorPart, Task
 from core.reports.model import (
@@ -38,7 +38,8 @@ from core.reports.model import (
     TranscriptSummary,
 )
 from core.reports.notices import caveats, warnings
-from core.reports.scoring import curator_scores, public_scores
+from core.reports.precision import precisions
+from core.reports.scoring import curator_scores
 from core.reports.sensitive import found_out
 from core.reports.statistics import PublicStatistics
 from core.reports.training import TrainingPart
@@ -91,11 +92,13 @@ def public_part(
     derived: Sequence[Derived] = (),
     claim: Claim | None = None,
     training: TrainingPart | None = None,
+    notices: Sequence[Notice] = (),
 ) -> PublicPart:
     """The part that is published. Reads the plan, its transcript, public facts and the synthetic graph only.
 
     ``schema`` is the dataset's (public) schema; ``artifacts`` are the manifest's entries of its files;
-    ``derived`` names what of the schema and universe was read off the data.
+    ``derived`` names what of the schema and universe was read off the data; ``notices`` are the method's own
+    caveats.
     """
     part = guarantee_part(guarantee, assurance, claim)
     summary = transcript_summary(plan, transcript)
@@ -109,7 +112,7 @@ def public_part(
         guarantee=part,
         transcript=summary,
         parameters=dict(parameters),
-        scores=public_scores(part, summary, described),
+        precision=precisions(plan.unit, schema, transcript, described),
         statistics=described,
         training=training,
         provenance=Provenance(
@@ -132,15 +135,18 @@ def public_part(
             ),
             libraries=versions(),
         ),
-        caveats=caveats(
-            part,
-            schema,
-            protected_attributes=protected,
-            seeded=origin.seed is not None,
-            derived=derived,
-            nodes=sum(described.nodes.values()),
-            snapshot=origin.stream_id is not None,
-            sample_of=origin.sample_of,
+        caveats=(
+            *caveats(
+                part,
+                schema,
+                protected_attributes=protected,
+                seeded=origin.seed is not None,
+                derived=derived,
+                nodes=sum(described.nodes.values()),
+                snapshot=origin.stream_id is not None,
+                sample_of=origin.sample_of,
+            ),
+            *notices,
         ),
     )
 

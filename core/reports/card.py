@@ -5,6 +5,7 @@ A function of the public part and of what the publisher says: the curator part a
 
 from __future__ import annotations
 
+from core.reports import precision
 from core.reports.catalogues.context import (
     EDGE_COLUMNS,
     EDGES,
@@ -82,11 +83,19 @@ def _privacy(public: PublicPart) -> list[str]:
     if given.window is not None:
         rows.append(("Window, snapshots", given.window))
     rows.append(("How the method was checked", given.assurance))
-    for title, score in (("Protection", public.scores.protection), ("Utility", public.scores.utility)):
-        rows.append((f"{title} score", "not scored" if score is None else f"{score.value:.1f} of 10"))
     lines = ["## Privacy", "", escape(given.statement), "", *table(("", ""), rows)]
     lines += [*items(given.reasons)]
-    return [*lines, "What the guarantee does not cover:", "", *items(limits(public))]
+    lines += ["What the guarantee does not cover:", "", *items(limits(public))]
+    if not public.precision:
+        return lines
+    return [
+        *lines,
+        "## Precision",
+        "",
+        precision.NOTE,
+        "",
+        *table(precision.COLUMNS, precision.rows(public.precision)),
+    ]
 
 
 def _contents(public: PublicPart) -> list[str]:

@@ -85,6 +85,18 @@ class WholeComparison(ReportModel):
     meta_paths: Annotated[tuple[MetaPathShares, ...], Field(max_length=4096)]
 
 
+class Anchors(ReportModel):
+    """How far two graphs that nobody published are from the original: the ends of the utility scale."""
+
+    draws: Annotated[int, Field(ge=1, description="Graphs of each kind that the rows are means over.")]
+    uniform: ComparedRow = Field(
+        description="Random edges, as many as the original has in every relation and step: scores 0."
+    )
+    resampled: ComparedRow = Field(
+        description="The original with one edge in twenty drawn anew between ends of its degrees: scores 10."
+    )
+
+
 class Comparison(ReportModel):
     """Original against synthetic, per step, per relation and overall."""
 
@@ -95,3 +107,6 @@ class Comparison(ReportModel):
     overall: ComparedRow | None = Field(description="Mean over relations; null when none was synthesised.")
     whole: WholeComparison | None = Field(default=None, description="Null for one relation without time.")
     drawing: Drawing | None = Field(default=None, description="The original, where it is small.")
+    anchors: Anchors | None = Field(
+        default=None, description="What the utility score is read against; null: not measured (before 3.0)."
+    )

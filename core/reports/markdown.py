@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from core.reports import precision
 from core.reports.base import EXPOSED
+from core.reports.html import wording
+from core.reports.html.numbers import at_most
 from core.reports.markdown_evidence import curator_sections
 from core.reports.model import GuaranteePart, Provenance, PublicPart, Report, TranscriptSummary
 from core.reports.reproduction import again, command
@@ -24,6 +27,7 @@ CURATOR_BANNER = (
 PUBLIC_BANNER = (
     "> **Public edition.** Nothing here reads the original graph beyond the operations that were paid for."
 )
+GLANCED = 6
 _STATUS = {
     "pending": "The comparison with the original is not finished; ask again later.",
     "failed": "The comparison with the original failed. The release and its guarantee stand.",
@@ -37,7 +41,10 @@ def markdown(report: Report, *, evaluation: str | None = None) -> str:
     ``evaluation``: where a curator's report has no curator part, why: pending, failed or erased.
     """
     public = report.public
-    lines = [f"# Release report: {escape(public.provenance.method_title)}", ""]
+    lines = [
+        f"# Release report: {escape(public.provenance.method_title)} of {escape(wording.dataset_of(public))}",
+        "",
+    ]
     lines += [CURATOR_BANNER if report.curator else PUBLIC_BANNER, ""]
     if report.curator is None and evaluation in _STATUS:
         lines += [f"> {_STATUS[evaluation]}", ""]
@@ -45,13 +52,13 @@ def markdown(report: Report, *, evaluation: str | None = None) -> str:
     lines += _guarantee(public.guarantee)
     lines += _caveats(public)
     lines += _charge(public)
+    lines += _precision(public)
     lines += _transcript(public.transcript)
     lines += _training(public.training)
     lines += _statistics(public.statistics)
     if report.curator is not None:
         lines += curator_sections(report.curator)
-        lines += scores("Curators' scores, from what was measured", report.curator.scores)
-    lines += scores("Scores", public.scores)
+        lines += scores("Scores, from what was measured (curators only)", report.curator.scores)
     lines += _provenance(public.provenance)
     lines += _reproduction(public)
     lines += [f"Report schema {report.schema_version}."]
@@ -66,13 +73,26 @@ def _glance(report: Report) -> list[str]:
     rows: list[tuple[str, object]] = [
         ("Guarantee", f"{promise} ({given.kind})"),
         ("Protected unit", f"{given.unit.value}{window}"),
-        ("Protection", _ten(public.scores.protection)),
-        ("Utility", _ten(public.scores.utility)),
+        ("Best guess about one unit, right at most", _guess(given)),
+    ]
+    rows += [
+        (f"{each.edge_type}: {precision.quantity_of(each)}", f"within {each.within} ({each.confidence:.0%})")
+        for each in public.precision[:GLANCED]
     ]
     if report.curator is not None:
-        rows.append(("Protection, as attacked (curators)", _ten(report.curator.scores.protection)))
         rows.append(("Utility, as measured (curators)", _ten(report.curator.scores.utility)))
+        rows.append(("Protection, as attacked (curators)", _ten(report.curator.scores.protection)))
     return ["## At a glance", "", *table(("", ""), rows)]
+
+
+def _guess(given: GuaranteePart) -> str:
+    bounds = wording.together(given)
+    return at_most(bounds[0].right) if bounds else "no bound"
+
+
+def _precision(public: PublicPart) -> list[str]:
+    found = table(precision.COLUMNS, precision.rows(public.precision))
+    return ["## Predicted precision", "", precision.NOTE, "", *found] if found else []
 
 
 def _ten(score: Score | None) -> str:
@@ -232,7 +252,8 @@ def _provenance(provenance: Provenance) -> list[str]:
         [
             ("Job", provenance.job_id),
             *([] if provenance.sample_of is None else [("Further sample of job", provenance.sample_of)]),
-            ("Dataset", provenance.dataset_id),
+            *([] if provenance.dataset_name is None else [("Dataset", provenance.dataset_name)]),
+            ("Dataset, identifier", provenance.dataset_id),
             ("Version of the dataset", provenance.dataset_version),
             ("Method", provenance.method),
             *([] if chosen is None else [("Chosen by auto", chosen)]),

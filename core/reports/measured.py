@@ -1,91 +1,172 @@
-"""What a comparison says of utility, property by property: 1 is equality. Curators only."""
+"""What a comparison says of utility, family by family, between two ends that were measured. Curators only.
+
+A distance d from the original is read on the way from a uniform graph with as many edges (d0, scores 0) to a
+resample of the original itself (d1, scores 1): (d0 - d) / (d0 - d1), cut off at both ends. Of a family the
+worst member counts. See :class:`core.reports.comparison.Anchors`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
-from core.reports.comparison import Compared, ComparedRow, Comparison
+from core.reports.comparison import Anchors, Compared, ComparedRow, Comparison
 from core.reports.scores import ScorePart
 
-# (part, title, distance, what it says); the value is 1 - distance.
-_DISTANCES = (
-    ("degree", "Degrees", "degree_total_variation", "total variation of the degree distributions"),
-    ("paths", "Shortest paths", "distance_total_variation", "total variation of the distances between nodes"),
-)
-_SEQUENCES = (
-    ("meta_paths_2", "Meta-paths of 2 nodes", "meta_path_total_variation_2"),
-    ("meta_paths_3", "Meta-paths of 3 nodes", "meta_path_total_variation_3"),
+# Closer together than this, the two ends say that chance alone gives the original's value.
+SMALLEST_GAP = 0.02
+# What chance gives counts against a release that is farther off than a uniform graph by more than this.
+TOLERANCE = 0.05
+
+
+@dataclass(frozen=True)
+class _Member:
+    """One metric of a family. ``distance(row)`` is None where it is undefined; 1 is far on every scale."""
+
+    metric: str
+    called: str
+    distance: Callable[[ComparedRow], float | None]
+
+
+def _error(metric: str, called: str, of: Callable[[Compared], float | None]) -> _Member:
+    return _Member(metric, called, lambda row: of(row.scalars[metric]) if metric in row.scalars else None)
+
+
+def _absolute(metric: str, called: str) -> _Member:
+    return _error(metric, called, lambda compared: compared.absolute_error)
+
+
+def _distance(metric: str, called: str) -> _Member:
+    return _Member(metric, called, lambda row: row.distances.get(metric))
+
+
+def _likeness(metric: str, called: str) -> _Member:
+    """1 - a figure of which higher is closer."""
+
+    def far(row: ComparedRow) -> float | None:
+        found = row.distances.get(metric)
+        return None if found is None else 1 - found
+
+    return _Member(metric, called, far)
+
+
+def _of_original(compared: Compared) -> float | None:
+    """Mean error by mean value: one empty snapshot must not decide."""
+    error, value = compared.absolute_error, abs(compared.original or 0.0)
+    if error is None:
+        return None
+    return min(1.0, error / value) if value > 0 else float(error > 0)
+
+
+FAMILIES: tuple[tuple[str, str, tuple[_Member, ...]], ...] = (
+    ("edges", "Edge counts", (_error("density", "density, relative error", _of_original),)),
+    (
+        "degree",
+        "Degrees",
+        (
+            _distance("degree_total_variation", "degree distribution, total variation"),
+            _absolute("gini", "inequality of degrees"),
+        ),
+    ),
+    ("assortativity", "Assortativity", (_absolute("assortativity", "degree assortativity"),)),
+    (
+        "clustering",
+        "Clustering",
+        (
+            _absolute("transitivity", "transitivity"),
+            _absolute("mean_local_clustering", "mean local clustering"),
+        ),
+    ),
+    (
+        "communities",
+        "Communities",
+        (
+            _absolute("modularity", "modularity"),
+            _likeness("partition_nmi", "who is with whom, 1 - mutual information"),
+        ),
+    ),
+    ("components", "Components", (_absolute("largest_component_share", "largest component's share"),)),
+    ("hubs", "Hubs", (_likeness("top_eigenvector_overlap", "most central nodes, share that differs"),)),
+    ("paths", "Shortest paths", (_distance("distance_total_variation", "distances, total variation"),)),
+    (
+        "meta_paths",
+        "Meta-paths",
+        tuple(
+            _distance(f"meta_path_total_variation_{k}", f"meta-paths of {k} nodes, total variation")
+            for k in (2, 3, 4)
+        ),
+    ),
 )
 
 
 def measured_parts(comparison: Comparison) -> Iterator[ScorePart]:
-    """A part for every property that is defined on both graphs; means over snapshots and relations.
+    """A part for every family that tells the original from a uniform graph; its worst member.
 
-    degree, paths: 1 - total variation. density: 1 - |error| / original value, at least 0 (mean error by mean
-    value: one empty snapshot must not decide). clustering: 1 - |error of transitivity| / larger value (equal
-    where both are 0). assortativity: 1 - |error| / 2. communities: 1 - |error of modularity|. components:
-    1 - |error of the largest component's share|. hubs: overlap of the most central nodes. meta-paths: 1 -
-    total variation of their shares.
+    Nothing at all for a comparison without anchors. Where both ends lie together, chance alone gives the
+    original's value: nothing is earned there, and what is lost counts. A figure that the release lacks in
+    some snapshots counts as 0 in those.
     """
-    row = comparison.overall
-    if row is not None:
-        yield from _from_row(row)
+    row, anchors = comparison.overall, comparison.anchors
+    if row is None or anchors is None:
+        return
     if comparison.whole is not None:
-        for name, title, metric in _SEQUENCES:
-            distance = comparison.whole.sequences.get(metric)
-            if distance is not None:
-                said = f"1 - total variation of the shares of meta-paths: {distance:.3g}."
-                yield _part(name, title, 1 - distance, said)
+        row = row.model_copy(update={"distances": {**comparison.whole.sequences, **row.distances}})
+    for name, title, members in FAMILIES:
+        found = {
+            member.called: valued
+            for member in members
+            if (valued := _value(member, row, anchors, _present(member.metric, comparison))) is not None
+        }
+        if found:
+            worst = min(found, key=lambda called: found[called][0])
+            value, said = found[worst]
+            others = ", ".join(f"{called} {found[called][0]:.2f}" for called in found if called != worst)
+            more = f" The worst of {len(found)}; besides: {others}." if others else ""
+            yield ScorePart(
+                name=name,
+                title=title,
+                value=value,
+                weight=1.0,
+                explanation=f"{worst[:1].upper()}{worst[1:]}: {said}{more}",
+            )
 
 
-def _from_row(row: ComparedRow) -> Iterator[ScorePart]:
-    for name, title, metric, said in _DISTANCES:
-        distance = row.distances.get(metric)
-        if distance is not None:
-            yield _part(name, title, 1 - distance, f"1 - {said}: {distance:.3g}.")
-    density = row.scalars.get("density")
-    if density is not None and density.absolute_error is not None:
-        error = _of_original(density)
-        said = f"1 - |error of the density| / original value: {error:.3g}."
-        yield _part("density", "Density", 1 - error, said)
-    clustering = row.scalars.get("transitivity")
-    if clustering is not None and clustering.absolute_error is not None:
-        error = _of_larger(clustering)
-        said = f"1 - |error of the transitivity| / larger value: {error:.3g}."
-        yield _part("clustering", "Clustering", 1 - error, said)
-    yield from _scaled(row, "assortativity", "Assortativity", "assortativity", "degree assortativity", 2)
-    yield from _scaled(row, "communities", "Communities", "modularity", "modularity", 1)
-    yield from _scaled(
-        row, "components", "Components", "largest_component_share", "largest component's share", 1
-    )
-    hubs = row.distances.get("top_eigenvector_overlap")
-    if hubs is not None:
-        said = f"Share of the most central nodes that both graphs have: {hubs:.3g}."
-        yield _part("hubs", "Hubs", hubs, said)
+def _value(member: _Member, row: ComparedRow, anchors: Anchors, present: float) -> tuple[float, str] | None:
+    """The member's value from 0 to 1 and how it came about; None where it says nothing."""
+    far, near = member.distance(anchors.uniform), member.distance(anchors.resampled)
+    if far is None or near is None:
+        return None
+    found = member.distance(row)
+    if found is None:
+        return None if present == 1 else (0.0, "undefined in the release, defined in the original.")
+    if far - near < SMALLEST_GAP:
+        beyond = found - max(far, near)
+        if beyond <= TOLERANCE:
+            return None
+        return max(0.0, 1 - beyond) * present, (
+            f"off by {found:.3g}, where a uniform graph is off by {far:.3g} only: 1 - the difference."
+        )
+    value = min(1.0, max(0.0, (far - found) / (far - near))) * present
+    said = f"off by {found:.3g}; a uniform graph is off by {far:.3g} (0), a resample by {near:.3g} (1)."
+    return value, said if present == 1 else f"{said} Defined in {present:.0%} of what the original has."
 
 
-def _scaled(
-    row: ComparedRow, name: str, title: str, metric: str, called: str, width: int
-) -> Iterator[ScorePart]:
-    """1 - |error| / ``width``, the width of the metric's range."""
-    compared = row.scalars.get(metric)
-    if compared is not None and compared.absolute_error is not None:
-        error = compared.absolute_error
-        said = f"1 - |error of the {called}|{f' / {width}' if width > 1 else ''}: {error:.3g}."
-        yield _part(name, title, 1 - error / width, said)
+def _present(metric: str, comparison: Comparison) -> float:
+    """The share of relations and snapshots with a value in the original in which the release has one too.
 
-
-def _of_original(compared: Compared) -> float:
-    error, value = compared.absolute_error or 0.0, abs(compared.original or 0.0)
-    return min(1.0, error / value) if value > 0 else float(error > 0)
-
-
-def _of_larger(compared: Compared) -> float:
-    larger = max(abs(compared.original or 0.0), abs(compared.synthetic or 0.0))
-    error = compared.absolute_error or 0.0
-    return min(1.0, error / larger) if larger > 0 else 0.0
-
-
-def _part(name: str, title: str, value: float, explanation: str) -> ScorePart:
-    bounded = min(1.0, max(0.0, value))
-    return ScorePart(name=name, title=title, value=bounded, weight=1.0, explanation=explanation)
+    Of a distance those count in which the original has edges: it is undefined where the release has none.
+    """
+    asked = held = 0
+    for relation in comparison.edge_types:
+        for row in relation.rows:
+            pair = row.scalars.get(metric)
+            if pair is not None:
+                asked += pair.original is not None
+                held += pair.original is not None and pair.synthetic is not None
+            elif metric in row.distances:
+                edges = row.scalars.get("edges")
+                empty = edges is not None and bool(edges.original) and not edges.synthetic
+                lacking = row.distances[metric] is None and empty
+                asked += lacking or row.distances[metric] is not None
+                held += row.distances[metric] is not None
+    return held / asked if asked else 1.0

@@ -1,4 +1,4 @@
-"""Report 2.0: what a release says of itself, and what only its curators may read.
+"""Report 3.0: what a release says of itself, and what only its curators may read.
 
 ``Report.public`` is published with the release. ``Report.curator`` is a function of the private graph and is
 present only for the dataset's curators. A change of meaning is a new ``schema_version``.
@@ -13,11 +13,11 @@ from pydantic import Field
 from core.privacy.units import Unit
 from core.reports.base import Count, DecimalString, Notice, ReportModel, Sha256
 from core.reports.evidence import CuratorPart
-from core.reports.scores import Scores
+from core.reports.precision import MAX_PRECISIONS, Precision
 from core.reports.statistics import PublicStatistics
 from core.reports.training import TrainingPart
 
-SCHEMA_VERSION: Literal["2.0"] = "2.0"
+SCHEMA_VERSION: Literal["3.0"] = "3.0"
 
 Kind = Literal["pure", "approximate", "none"]
 
@@ -86,7 +86,7 @@ class Charge(ReportModel):
     remaining_epsilon: DecimalString | None = None
     exposed: bool = Field(
         default=False,
-        description="True once a release without a guarantee was published from the account: no epsilon can "
+        description="True once a job without a guarantee has opened a graph of the account: no epsilon can "
         "be claimed for the dataset as a whole any more.",
     )
     charged_at: str | None = Field(default=None, description="RFC 3339, UTC.")
@@ -106,6 +106,9 @@ class Provenance(ReportModel):
 
     job_id: str
     dataset_id: str
+    dataset_name: str | None = Field(
+        default=None, description="What the dataset is called. Filled in when the report is served."
+    )
     dataset_version: str
     method: str
     method_title: str
@@ -134,7 +137,9 @@ class PublicPart(ReportModel):
     transcript: TranscriptSummary
     charge: Charge | None = None
     parameters: dict[str, Any] = Field(description="The method's parameters, defaults included.")
-    scores: Scores = Field(description="From the guarantee, the transcript and the synthetic graph only.")
+    precision: Annotated[tuple[Precision, ...], Field(max_length=MAX_PRECISIONS)] = Field(
+        default=(), description="How near the paid figures are to the truth, in their own units."
+    )
     statistics: PublicStatistics
     training: TrainingPart | None = None
     provenance: Provenance
@@ -144,6 +149,6 @@ class PublicPart(ReportModel):
 class Report(ReportModel):
     """The document served for a job: the public part, and the curator part for those who may read it."""
 
-    schema_version: Literal["2.0"] = SCHEMA_VERSION
+    schema_version: Literal["3.0"] = SCHEMA_VERSION
     public: PublicPart
     curator: CuratorPart | None = None

@@ -12,7 +12,7 @@ from core.reports.comparison import Compared, Comparison, EdgeTypeComparison
 from core.reports.evidence import Attack, Attacks
 from core.reports.model import GuaranteePart
 
-# Above this an epsilon bounds an attacker's odds by a factor of over 20 000: hardly a promise.
+# Above this one outcome may be over 20 000 times as likely as before: hardly a promise.
 LARGE_EPSILON = Decimal(10)
 # Below this true value a relative error speaks of its denominator.
 SMALL_DENOMINATOR = 0.05

@@ -1,105 +1,176 @@
-"""Expected precision of the statistics that a release paid for, from published facts alone."""
+"""Predicted precision of the figures that a release paid for, in their own units; from public facts alone.
+
+Noise is what the plan says it is, so that its bounds are known before the data is opened. What a method makes
+of a noisy figure, and what it never asked for, is not told here: this is a statement of noise, not a grade.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import Annotated
 
-from core.privacy.units import Unit
-from core.reports.base import NANO
-from core.reports.model import GuaranteePart, PurposeSummary, TranscriptSummary
-from core.reports.scores import ScorePart
+from pydantic import Field
+
+from core.graphs.schema import EdgeType, GraphSchema
+from core.privacy.events import Pure
+from core.privacy.meter import TranscriptEntry
+from core.privacy.units import Unit, edges_of_unit
+from core.reports.base import NANO, Count, ReportModel, Share
 from core.reports.statistics import EdgeTypeStatistics, PublicStatistics
 
+CONFIDENCE = 0.95
 PREFIX = "discrete_laplace/"
+MAX_PRECISIONS = 4096
+
+
+class Precision(ReportModel):
+    """How near a paid figure is to the truth: ``confidence`` likely, it is at most ``within`` off."""
+
+    edge_type: str
+    query: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+    quantity: str = Field(description="What is counted, e.g. 'edges' or 'edges at a node'.")
+    within: Annotated[int, Field(ge=0, description="In units of the quantity; of each figure by itself.")]
+    confidence: Share
+    snapshots: Count | None = Field(
+        description="In how many snapshots it was asked; the bound is the least exact one's. Null: no time."
+    )
+    released: float | None = Field(
+        default=None,
+        description="The quantity's mean in the synthetic graph, where it is known.",
+    )
 
 
 @dataclass(frozen=True)
-class _Statistic:
-    """A paid statistic whose size the synthetic graph shows."""
+class _Quantity:
+    """What one figure of a query counts, and the most that one edge changes the query's answer (L1)."""
 
-    name: str
     title: str
-    entry: str
-    explanation: str
+    sensitivity: Callable[[EdgeType], int]
+    size: Callable[[EdgeTypeStatistics], float | None] = lambda relation: None
+    additive: bool = True  # over disjoint sets of edges
 
 
-STATISTICS: Mapping[str, _Statistic] = {
-    "edge_count": _Statistic(
-        "edge_count_precision",
-        "Edge counts, expected precision",
-        "edges",
-        "S is the mean number of edges of a snapshot, N = 1 / epsilon",
-    ),
-    "degrees": _Statistic(
-        "degree_precision",
-        "Node degrees, expected precision",
-        "edges at a node",
-        "S is the mean degree, N = 2 / epsilon (1 / epsilon where the ends are counted apart)",
-    ),
-}
+def _one(relation: EdgeType) -> int:
+    return 1
 
 
-def precision_parts(
-    guarantee: GuaranteePart, transcript: TranscriptSummary, statistics: PublicStatistics
-) -> Iterator[ScorePart]:
-    """One part per statistic that was paid for by the Laplace mechanism: mean over relations of S / (S + N).
-
-    The Laplace mechanism of scale b = sensitivity / epsilon has an expected absolute noise of b (the discrete
-    one at most that). Epsilon is the mean over a purpose's operations. Purposes inside a parallel group
-    measure parts of one quantity: their noise adds up. Of purposes that measure the whole, the most exact one
-    counts. Mechanisms and queries without a known size (partitions, group matrices, Gaussian noise) are left
-    out.
-    """
-    relations = {relation.name: relation for relation in statistics.edge_types}
-    asked: dict[tuple[str, str], list[PurposeSummary]] = {}
-    for row in transcript.by_purpose:
-        if row.mechanism.startswith(PREFIX) and row.nano_epsilon and row.operations:
-            asked.setdefault((row.mechanism.removeprefix(PREFIX), row.edge_type), []).append(row)
-    for query, statistic in STATISTICS.items():
-        found: dict[str, tuple[float, float]] = {}
-        for name, relation in relations.items():
-            rows, size = asked.get((query, name)), _size(query, relation)
-            if rows and size is not None:
-                found[name] = size, _noise(rows) * _sensitivity(query, relation, guarantee)
-        if found:
-            yield _part(statistic, found)
+def _two(relation: EdgeType) -> int:
+    return 2
 
 
-def _noise(rows: list[PurposeSummary]) -> float:
-    """Expected absolute noise at sensitivity 1."""
-    scales = [(row.within_group, NANO * row.operations / (row.nano_epsilon or 1)) for row in rows]
-    whole = [scale for within, scale in scales if not within]
-    parts = [scale for within, scale in scales if within]
-    return min([*whole, *([math.fsum(parts)] if parts else [])])
+def _ends(relation: EdgeType) -> int:
+    """Both ends may be counted inside one node type; which side was asked is not recorded."""
+    return 2 if relation.homogeneous else 1
 
 
-def _sensitivity(query: str, relation: EdgeTypeStatistics, guarantee: GuaranteePart) -> int:
-    """L1 sensitivity to one unit: an undirected edge counts at two nodes; a pair may be linked both ways."""
-    within = relation.source == relation.target
-    ends = 2 if query == "degrees" and within and not relation.directed else 1
-    return ends * (2 if guarantee.unit is Unit.PAIR and within and relation.directed else 1)
-
-
-def _size(query: str, relation: EdgeTypeStatistics) -> float | None:
-    """The statistic's mean size in the synthetic graph; None where it is not printed."""
-    if query == "edge_count":
-        return relation.means.get("edges")
+def _mean_degree(relation: EdgeTypeStatistics) -> float | None:
     means = [side.mean for side in relation.degrees]
     return math.fsum(means) / len(means) if means else None
 
 
-def _part(statistic: _Statistic, found: Mapping[str, tuple[float, float]]) -> ScorePart:
-    precise = {name: size / (size + noise) for name, (size, noise) in found.items()}
-    worst = min(precise, key=lambda name: precise[name])
-    size, noise = found[worst]
-    more = f"; the least exact of {len(found)} relations" if len(found) > 1 else ""
-    return ScorePart(
-        name=statistic.name,
-        title=statistic.title,
-        value=math.fsum(precise.values()) / len(precise),
-        weight=1.0,
-        explanation=f"S / (S + N): {statistic.explanation}. {worst}: about {size:,.4g} {statistic.entry}, "
-        f"expected noise {noise:,.3g}{more}.",
-    )
+QUANTITIES: Mapping[str, _Quantity] = {
+    "edge_count": _Quantity("edges", _one, lambda relation: relation.means.get("edges")),
+    "degrees": _Quantity("edges at a node", _ends, _mean_degree),
+    "sorted_degrees": _Quantity("edges at the node of each rank", _ends, _mean_degree, False),
+    "degree_histogram": _Quantity("nodes of each degree", _two, additive=False),
+    "tail_counts": _Quantity("nodes with at least so many edges", _two, additive=False),
+    "group_matrix": _Quantity("edges between two groups of nodes", _one),
+    "group_degrees": _Quantity("edges of a node with a group", _ends),
+    "pair_classes": _Quantity("edges in a class of pairs", _one),
+}
+"""Queries of :mod:`core.privacy.queries` under discrete Laplace noise. A mechanism whose error depends on the
+data, or whose flips are not recorded, has no line here."""
+
+
+def precisions(
+    unit: Unit, schema: GraphSchema, transcript: Sequence[TranscriptEntry], statistics: PublicStatistics
+) -> tuple[Precision, ...]:
+    """One line for each relation and query, in order of first use; the bound holds for every such figure.
+
+    The branches of a parallel group measure parts of a figure, so that their bounds add up. Of several
+    measurements and snapshots the least exact is printed.
+    """
+    nested = {entry.sequence for entry in transcript if entry.group is not None}
+    asked: dict[tuple[str, str], dict[int | None, list[TranscriptEntry]]] = {}
+    for entry in transcript:
+        if isinstance(entry.event, Pure) and entry.event.mechanism.startswith(PREFIX):
+            query = entry.event.mechanism.removeprefix(PREFIX)
+            if query in QUANTITIES:
+                asked.setdefault((entry.edge_type, query), {}).setdefault(entry.step, []).append(entry)
+    shown = {relation.name: relation for relation in statistics.edge_types}
+    found = []
+    for (name, query), steps in asked.items():
+        quantity, relation = QUANTITIES[query], schema.edge_type(name)
+        sensitivity = quantity.sensitivity(relation) * edges_of_unit(unit, relation)
+        bounds = [list(_bounds(entries, sensitivity, quantity, nested)) for entries in steps.values()]
+        if any(bounds):
+            found.append(
+                Precision(
+                    edge_type=name,
+                    query=query,
+                    quantity=quantity.title,
+                    within=max(bound for step in bounds for bound in step),
+                    confidence=CONFIDENCE,
+                    snapshots=sum(map(bool, bounds)) if relation.temporal else None,
+                    released=quantity.size(shown[name]) if name in shown else None,
+                )
+            )
+    return tuple(found[:MAX_PRECISIONS])
+
+
+def within(scale: Fraction, confidence: float) -> int:
+    """The least t with P(|X| <= t) >= confidence for discrete Laplace noise X of that scale.
+
+    P(X = k) is proportional to exp(-|k|/scale), so that with q = exp(-1/scale) P(|X| > t) is
+    2 q^(t+1) / (1 + q).
+    """
+    rate = float(1 / scale)
+    tail = (1 - confidence) * (1 + math.exp(-rate)) / 2
+    # A hair of room: rounding must not promise an integer too little.
+    return max(0, math.ceil(-math.log(tail) / rate - 1 + 1e-9))
+
+
+def _bounds(
+    entries: Sequence[TranscriptEntry], sensitivity: int, quantity: _Quantity, nested: Set[int]
+) -> Iterator[int]:
+    """What each whole measurement of one snapshot is within; of parts that do not add up to a whole, none.
+
+    ``nested``: operations inside a parallel group; a group among them holds a part of the edges only.
+    """
+    groups: dict[int, dict[int, Fraction]] = {}
+    for entry in entries:
+        assert isinstance(entry.event, Pure)
+        scale = Fraction(sensitivity * NANO, entry.event.nano_epsilon)
+        if entry.group is None or entry.branch is None:
+            yield within(scale, CONFIDENCE)
+        elif quantity.additive and entry.group not in nested:
+            branches = groups.setdefault(entry.group, {})
+            branches[entry.branch] = max(scale, branches.get(entry.branch, scale))
+    for branches in groups.values():
+        if len(branches) > 1:  # a union bound: each part may fail with its share of the rest
+            each = 1 - (1 - CONFIDENCE) / len(branches)
+            yield sum(within(scale, each) for scale in branches.values())
+
+
+COLUMNS = ("Relation", "Quantity", "Within", "Confidence", "Mean in the release")
+NOTE = (
+    "How near the figures that the release paid for are to the truth: so many units or fewer, each figure by "
+    "itself. That follows from the noise alone, which is known beforehand. What the method makes of these "
+    "figures, and what it never asked for, is not in it."
+)
+
+
+def rows(found: Sequence[Precision]) -> list[tuple[object, ...]]:
+    """The cells of a table under :data:`COLUMNS`."""
+    return [
+        (each.edge_type, quantity_of(each), each.within, f"{each.confidence:.0%}", each.released)
+        for each in found
+    ]
+
+
+def quantity_of(precision: Precision) -> str:
+    """What is counted, and that it is a snapshot's."""
+    return precision.quantity if precision.snapshots is None else f"{precision.quantity}, in a snapshot"

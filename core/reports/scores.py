@@ -1,4 +1,4 @@
-"""Two figures at a glance, from 0 to 10: what a release is worth, and how well it protects."""
+"""Two figures from 0 to 10, for curators: what a release is worth, and how well it protects."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Score(ReportModel):
 
 
 class Scores(ReportModel):
-    """Both scores; a score is null where nothing could be said."""
+    """Both scores, functions of the private graph; a score is null where nothing could be said."""
 
     utility: Score | None
     protection: Score | None

@@ -1,8 +1,8 @@
-"""The two figures from 0 to 10, protection and utility, each from parts that are printed beside it.
+"""The curators' two figures from 0 to 10, utility and protection, each from parts that are printed beside it.
 
-A score is 10 times the weighted mean of its parts; 1 is best in every part. The public scores read the
-guarantee, the transcript and the synthetic graph only (the original has no say in them); the curators' scores
-read the measured comparison and the attacks too, and are functions of the private graph.
+A score is 10 times the weighted mean of its parts; 1 is best in every part. Both are functions of the private
+graph. The public edition has no score: what a release is worth cannot be told without the original, and the
+bound on an attacker is printed as what it is.
 """
 
 from __future__ import annotations
@@ -14,47 +14,23 @@ from decimal import Decimal
 from core.reports.comparison import Comparison
 from core.reports.evidence import Attacks, AttackScore, Task
 from core.reports.measured import measured_parts
-from core.reports.model import GuaranteePart, TranscriptSummary
-from core.reports.precision import precision_parts
+from core.reports.model import GuaranteePart
 from core.reports.scores import Score, ScorePart, Scores
-from core.reports.statistics import PublicStatistics
 
-PROTECTION = (
-    "10 x (1 - A). A bounds the advantage (true-positive rate - false-positive rate) of any attacker who "
-    "wants to know whether one protected unit is in the original: A = (e^epsilon - 1 + 2 delta) / "
-    "(e^epsilon + 1); 1 where there is no guarantee."
-)
 MEASURED_PROTECTION = (
     "10 x the weighted mean of the parts. The guarantee weighs 1: 1 - (e^epsilon - 1 + 2 delta) / "
     "(e^epsilon + 1), or 0 without one. What the attacks found weighs 1 in all, so that a release without a "
     "guarantee never scores above 5."
 )
-PRECISION = (
-    "10 x the mean of the parts. A part is the expected precision of a paid statistic, S / (S + N): N is the "
-    "expected noise that its epsilon buys, S its size in the synthetic graph. It does not look at the "
-    "original, and says nothing of what the method does not measure."
+MEASURED_UTILITY = (
+    "10 x the mean of the parts. Each reads a distance from the original between that of a uniform random "
+    "graph with as many edges (0) and that of the original with one edge in twenty drawn anew (1); of a "
+    "family the worst member counts."
 )
-MEASURED_UTILITY = "10 x the mean of the parts; each compares a property of both graphs, and 1 is equality."
 # Below this distance from guessing, the original itself teaches a task too little to lose.
 SMALLEST_GAIN = 0.02
 # Tells structures hardly apart: the original's own links carry the known labels (see its definition).
 WEAK_TASKS = frozenset({"node_classification_transfer"})
-
-
-def public_scores(
-    guarantee: GuaranteePart, transcript: TranscriptSummary, statistics: PublicStatistics
-) -> Scores:
-    """Both scores of the public edition, from published facts only.
-
-    Protection: 10 x (1 - bound on any attacker's advantage about one protected unit), 0 for kind none.
-    Utility: 10 x mean expected precision of the paid statistics (:mod:`core.reports.precision`); null where
-    no statistic of a known mechanism and size was paid for.
-    """
-    parts = tuple(precision_parts(guarantee, transcript, statistics))
-    return Scores(
-        utility=_score(PRECISION, parts) if parts else None,
-        protection=_score(PROTECTION, (_bound(guarantee),)),
-    )
 
 
 def curator_scores(
@@ -63,10 +39,10 @@ def curator_scores(
     """Both scores of the curators' edition; functions of the private graph.
 
     Protection: the guarantee's bound (weight 1) and what the attacks found (weight 1 in all). Utility: the
-    mean of what was measured (:mod:`core.reports.measured`) and of the tasks; null where nothing was
-    comparable.
+    mean of what was measured (:mod:`core.reports.measured`) and of the worst task; null where nothing was
+    comparable, or the comparison has no anchors.
     """
-    measured = [*measured_parts(comparison), *_tasks(tasks)]
+    measured = [*measured_parts(comparison), *_tasks(tasks)] if comparison.anchors else []
     found = [*_inference(attacks), _signature(attacks, comparison)]
     shared = [part.model_copy(update={"weight": 1 / len(found)}) for part in found]
     return Scores(
@@ -177,7 +153,7 @@ def _nodes(comparison: Comparison) -> int:
 
 
 def _tasks(tasks: Sequence[Task]) -> Iterator[ScorePart]:
-    """The share of what the original teaches beyond guessing that the synthetic graph teaches too."""
+    """The share of what the original teaches beyond guessing that the release teaches too: the worst task."""
     kept = []
     for task in tasks:
         if task.name in WEAK_TASKS:
@@ -185,13 +161,16 @@ def _tasks(tasks: Sequence[Task]) -> Iterator[ScorePart]:
         original, synthetic, guess = task.trained_on_original, task.trained_on_synthetic, task.baseline
         if original is None or synthetic is None or guess is None or original - guess < SMALLEST_GAIN:
             continue
-        kept.append(min(1.0, max(0.0, (synthetic - guess) / (original - guess))))
+        share = min(1.0, max(0.0, (synthetic - guess) / (original - guess)))
+        kept.append((share, f"{task.title} on {task.subject}"))
     if kept:
+        worst, called = min(kept)
         yield ScorePart(
             name="tasks",
             title="Learning tasks",
-            value=math.fsum(kept) / len(kept),
+            value=worst,
             weight=1.0,
-            explanation="(synthetic - guessing) / (original - guessing), tested on the original; mean of "
-            f"{len(kept)} tasks in which the original beats guessing.",
+            explanation="(synthetic - guessing) / (original - guessing), tested on the original: "
+            f"{called}, the worst of {len(kept)} in which the original beats "
+            "guessing.",
         )

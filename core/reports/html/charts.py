@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
 from core.reports.base import evenly
-from core.reports.html.numbers import percent_text, tick
+from core.reports.html.numbers import at_most, percent_text, tick
 from core.reports.html.svg import MARKERS, WIDTH, Plot, Point, nice_ticks, shape
 from core.reports.statistics import Drawing
 
@@ -77,6 +77,11 @@ def curves(
         kept,
         len(rows) if len(kept) < len(rows) else None,
     )
+
+
+def alone(figure: Figure, header: tuple[str, str], note: str = "") -> Figure:
+    """The figure of a single series, which needs no legend."""
+    return replace(figure, keys=(), header=header, note=note)
 
 
 def degrees(
@@ -226,26 +231,26 @@ def type_style(index: int) -> tuple[str, str]:
     return f"type-{index % count}", _DRAWN_SHAPES[(index + index // count) % count]
 
 
-def dial(uid: str, name: str, value: float) -> Markup:
-    """A score from 0 to 10 as a ring that is filled clockwise from its top."""
+def dial(uid: str, name: str, value: float, level: str) -> Markup:
+    """A score from 0 to 10 as a ring that is filled clockwise from its top, in the colour of its level."""
     plot = Plot(height=120, width=120)
     plot.parts.append('<circle class="ring" cx="60" cy="60" r="50"/>')
     turn = 2 * math.pi * min(max(value / 10, 0.0), 0.9999)
     x, y = 60 + 50 * math.sin(turn), 60 - 50 * math.cos(turn)
     if value > 0:
-        plot.path(f"M60 10A50 50 0 {int(turn > math.pi)} 1 {x:.2f} {y:.2f}", "fill")
+        plot.path(f"M60 10A50 50 0 {int(turn > math.pi)} 1 {x:.2f} {y:.2f}", f"fill {level}")
     plot.text(60, 68, f"{value:.1f}", style="score")
     plot.text(60, 86, "of 10")
     return plot.svg(uid, f"{name}: {value:.1f} of 10", "A ring filled in proportion to the score.")
 
 
-def gauge(uid: str, title: str, bound: float) -> Markup:
+def gauge(uid: str, title: str, bound: float, level: str) -> Markup:
     """How sure an attacker can become: from a coin flip at the left to certainty at the right."""
     plot = Plot(height=58, left=4, right=4, top=4, bottom=26)
     share = min(max((bound - 0.5) * 2, 0.0), 1.0)
     plot.path(f"M{plot.x(0):.1f} 10h{plot.x(1) - plot.x(0):.1f}v12h{plot.x(0) - plot.x(1):.1f}z", "track")
-    plot.path(f"M{plot.x(0):.1f} 10h{plot.x(share) - plot.x(0):.1f}v12H{plot.x(0):.1f}z", "bar guarantee")
+    plot.path(f"M{plot.x(0):.1f} 10h{plot.x(share) - plot.x(0):.1f}v12H{plot.x(0):.1f}z", f"bar {level}")
     plot.path(f"M{plot.x(share):.1f} 5v22", "needle")
     plot.text(plot.x(0), 40, "50 % coin flip", "start")
     plot.text(plot.x(1), 40, "100 % certain", "end")
-    return plot.svg(uid, title, f"At most {percent_text(bound)} on a scale from 50 % to 100 %.")
+    return plot.svg(uid, title, f"At most {at_most(bound)} on a scale from 50 % to 100 %.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from core.reports.comparison import Comparison, EdgeTypeComparison, MetaPathShares, WholeComparison
 from core.reports.evidence import Attack, CuratorPart, Task
@@ -15,7 +14,7 @@ from core.reports.training import TrainingPart
 # Metrics that are drawn over time, where a relation has them.
 OVER_TIME = ("edges", "largest_component", "transitivity")
 MAX_BARS = 12
-MAX_LINES = 40
+MAX_LINES = 16
 
 _SIDES = {
     "degree": "Degree distribution",
@@ -141,7 +140,7 @@ def training_figures(training: TrainingPart | None) -> list[Figure]:
         title = curve.name[:1].upper() + curve.name[1:]
         figure = charts.curves(f"training-{index}", title, text, curve.steps, series, "step")
         if figure is not None:
-            found.append(replace(figure, keys=(), header=("Step", title)))
+            found.append(charts.alone(figure, ("Step", title)))
     return found
 
 

@@ -57,6 +57,11 @@ def percent(value: float | None) -> Markup:
     return Markup('<data value="{0}" title="{0}">{1}</data>').format(exact(value), percent_text(value))
 
 
+def at_most(share: float) -> str:
+    """A bound on a probability as percent, to a tenth, never below it."""
+    return f"{math.ceil(share * 1000) / 10:g}\N{NO-BREAK SPACE}%"
+
+
 def relative(value: float | None) -> Markup:
     """A relative error for a table: percent up to tenfold, then a factor."""
     if value is None or value <= 10:

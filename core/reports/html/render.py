@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from markupsafe import Markup
 
+from core.privacy.guarantee import rounded_up
+from core.reports import precision
 from core.reports.base import EXPOSED, Notice
 from core.reports.comparison import EdgeTypeComparison
 from core.reports.evidence import CuratorPart
@@ -44,14 +46,13 @@ class Relation:
 
 @dataclass(frozen=True)
 class Scored:
-    """A score of this edition with its dial, and the public edition's where this one is the curators'."""
+    """One of the curators' scores with its dial."""
 
     name: str
     title: str
     basis: str
     score: Score | None
     dial: Markup | None
-    published: Score | None
 
 
 @dataclass(frozen=True)
@@ -92,13 +93,20 @@ def _environment() -> Environment:
         "number": numbers.number,
         "percent": numbers.percent,
         "percent_text": numbers.percent_text,
+        "at_most": numbers.at_most,
+        "rounded_up": rounded_up,
         "relative": numbers.relative,
         "plain": numbers.plain,
         "size": numbers.size,
         "nano": numbers.nano,
         "compact": _compact,
     }
-    environment.globals |= {"self_scores": _self_scores, "type_style": charts.type_style}
+    environment.globals |= {
+        "self_scores": _self_scores,
+        "type_style": charts.type_style,
+        "level": wording.level,
+        "quantity_of": precision.quantity_of,
+    }
     environment.globals["style"] = Markup((TEMPLATES / "report.css").read_text(encoding="utf-8"))
     return environment
 
@@ -136,7 +144,10 @@ def _page(public: PublicPart, curator: CuratorPart | None, evaluation: Evaluatio
         "exposed": EXPOSED,
         "caveats": [*severe, *(notice for notice in public.caveats if notice not in severe)],
         "warnings": _grouped(curator.warnings) if curator is not None else [],
-        "scores": _scores(public, curator),
+        "dataset": wording.dataset_of(public),
+        "promise_level": wording.promise_level(public.guarantee),
+        "precision_note": precision.NOTE,
+        "scores": [] if curator is None else _scores(public, curator),
         "relations": relations,
         "uncharted": max(0, len(relations) - MAX_CHARTED),
         "whole_figures": figures.whole_figures("whole", comparison.whole, metrics) if comparison else [],
@@ -159,7 +170,16 @@ def _page(public: PublicPart, curator: CuratorPart | None, evaluation: Evaluatio
 
 def _gauge(public: PublicPart) -> Markup | None:
     bounds = wording.together(public.guarantee)
-    return charts.gauge("certainty", "How sure an attacker can become", bounds[0].right) if bounds else None
+    return (
+        charts.gauge(
+            "certainty",
+            "How sure an attacker can become",
+            bounds[0].right,
+            wording.promise_level(public.guarantee),
+        )
+        if bounds
+        else None
+    )
 
 
 def _relations(
@@ -180,24 +200,26 @@ def _relations(
     return found
 
 
-def _scores(public: PublicPart, curator: CuratorPart | None) -> list[Scored]:
-    """Utility and protection of this edition."""
-    titles = {"utility": "Utility", "protection": "Protection"}
-    basis = {
-        "utility": "Expected precision of what was paid for",
-        "protection": "Guaranteed bound on any attacker",
-    }
-    if curator is not None:
-        basis = {
-            "utility": "Measured against the original",
-            "protection": "Guaranteed bound, and what attacks found",
-        }
+def _scores(public: PublicPart, curator: CuratorPart) -> list[Scored]:
+    """Utility and protection, as measured. Without a guarantee no protection is coloured as any."""
+    unbounded = public.guarantee.kind == "none"
+    scores = (
+        ("utility", "Utility", "0 is a random graph, 10 the original", curator.scores.utility, False),
+        (
+            "protection",
+            "Protection",
+            "Guaranteed bound, and what attacks found",
+            curator.scores.protection,
+            unbounded,
+        ),
+    )
     found = []
-    for name, title in titles.items():
-        published = getattr(public.scores, name)
-        score = published if curator is None else getattr(curator.scores, name)
-        dial = None if score is None else charts.dial(f"score-{name}", title, score.value)
-        found.append(Scored(name, title, basis[name], score, dial, None if curator is None else published))
+    for name, title, basis, score, poor in scores:
+        dial = None
+        if score is not None:
+            colour = "poor" if poor else wording.level(score.value / 10)
+            dial = charts.dial(f"score-{name}", title, score.value, colour)
+        found.append(Scored(name, title, basis, score, dial))
     return found
 
 

@@ -7,7 +7,9 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Literal
 
+from core.privacy.guarantee import of_several
 from core.privacy.units import Unit
 from core.reports.model import GuaranteePart, PublicPart
 from core.reports.reproduction import command
@@ -30,14 +32,21 @@ ASSURANCE = {
 # Caveats that a reader must not miss.
 SEVERE = frozenset({"no_guarantee", "large_epsilon", "universe_from_edges", "grid_from_data"})
 GROUPS = (1, 2, 5, 10)
+Level = Literal["good", "fair", "poor"]
+# Shares of the way from worst to best at which a figure is called fair, and good.
+FAIR, GOOD = 0.4, 0.7
+# The best guess about one unit, a coin flip being right with one half.
+GOOD_GUESS, FAIR_GUESS = 0.75, 0.95
 
 
 @dataclass(frozen=True)
 class Together:
-    """How sure an attacker can become whether ``units`` units are all there or all absent."""
+    """What is promised about ``units`` units at once, and how sure an attacker can become whether they are
+    all there or all absent. Each figure is an upper bound."""
 
     units: int
-    epsilon: float
+    epsilon: Decimal
+    delta: Decimal
     right: float
 
 
@@ -51,21 +60,38 @@ def right_at_most(epsilon: float, delta: float) -> float:
 
 
 def together(guarantee: GuaranteePart) -> list[Together]:
-    """The bound for several units at once, for each of GROUPS; empty for kind none.
-
-    k units: k epsilon, delta (e^(k eps) - 1) / (e^eps - 1). Vadhan, The Complexity of Differential Privacy
-    (2017), Lemma 2.2.
-    """
+    """The bound for several units at once, for each of GROUPS; empty for kind none."""
     if guarantee.kind == "none" or guarantee.epsilon is None:
         return []
-    epsilon, delta = float(Decimal(guarantee.epsilon)), float(Decimal(guarantee.delta or "0"))
+    promised = Decimal(guarantee.epsilon), Decimal(guarantee.delta or "0")
     found = []
     for units in GROUPS:
-        # Above this exponent the bound is 1 in any case, and the sum would overflow.
-        safe = units * epsilon < 700
-        grown = delta * math.fsum(math.exp(j * epsilon) for j in range(units)) if safe and delta else 0.0
-        found.append(Together(units, units * epsilon, right_at_most(units * epsilon, grown)))
+        epsilon, delta = of_several(*promised, units)
+        delta = min(delta, Decimal(1))  # more says nothing more
+        right = right_at_most(float(epsilon), float(delta))
+        found.append(Together(units, epsilon.normalize(), delta, right))
     return found
+
+
+def level(share: float) -> Level:
+    """What a share of the way from worst to best is called, and coloured."""
+    return "good" if share >= GOOD else "fair" if share >= FAIR else "poor"
+
+
+def promise_level(guarantee: GuaranteePart) -> Level:
+    """How the promise is coloured, by the best guess that it leaves; without one never but poor."""
+    bounds = together(guarantee)
+    return guess_level(bounds[0].right) if bounds else "poor"
+
+
+def guess_level(right: float) -> Level:
+    """How the best guess about one unit is coloured."""
+    return "good" if right <= GOOD_GUESS else "fair" if right <= FAIR_GUESS else "poor"
+
+
+def dataset_of(public: PublicPart) -> str:
+    """The dataset's name; its identifier in a report that was not served."""
+    return public.provenance.dataset_name or public.provenance.dataset_id
 
 
 def unit_words(guarantee: GuaranteePart) -> tuple[str, str]:

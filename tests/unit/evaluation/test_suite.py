@@ -146,7 +146,8 @@ def test_progress_counts_cells_which_are_public():
     first, second = temporal(np.random.default_rng(6)), temporal(np.random.default_rng(7))
     calls: list[tuple[str, int, int]] = []
     suite.compare(first, second, Suite.QUICK, lambda *call: calls.append(call))
-    assert calls == [("compare", done, 4) for done in range(5)] + [("whole", done, 3) for done in range(4)]
+    stages = (("compare", 4), ("whole", 3), ("anchors", 4))
+    assert calls == [(stage, done, total) for stage, total in stages for done in range(total + 1)]
 
 
 def test_long_grids_are_read_at_evenly_spaced_steps_with_both_ends():

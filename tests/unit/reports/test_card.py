@@ -70,7 +70,7 @@ def test_hostile_names_start_nothing():
     found = [child for token in tokens for child in token.children or []]
     assert not [token for token in tokens if token.type == "html_block"]
     assert {token.type for token in found} <= {"text", "text_special", "softbreak"}
-    assert [token.type for token in tokens].count("heading_open") == 4
+    assert [token.type for token in tokens].count("heading_open") == 5
 
 
 def test_a_release_without_guarantee_says_so():
@@ -82,3 +82,10 @@ def test_a_release_without_guarantee_says_so():
 def test_neither_charge_nor_clock_is_in_it():
     part = reports.static()
     assert card(part) == card(part.model_copy(update={"charge": reports.charge()}))
+
+
+def test_it_shows_precision_in_units_and_no_grade():
+    body = parts(card(reports.static()))[1]
+    assert "| mail | edges | 30 | 95% | 100 |" in body
+    assert "of 10" not in body
+    assert "score" not in body.lower()

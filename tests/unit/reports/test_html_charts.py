@@ -170,8 +170,8 @@ def test_a_drawing_holds_every_edge_and_every_node():
 
 @pytest.mark.parametrize("value", [0.0, 0.1, 4.9, 5.0, 9.99, 10.0])
 def test_a_dial_is_filled_in_proportion(value):
-    svg = charts.dial("u", "Utility", value)
-    arc = re.findall(r'class="fill" d="M60 10A50 50 0 ([01]) 1 ([\d.]+) ([\d.]+)"', svg)
+    svg = charts.dial("u", "Utility", value, "fair")
+    arc = re.findall(r'class="fill fair" d="M60 10A50 50 0 ([01]) 1 ([\d.]+) ([\d.]+)"', svg)
     if value == 0:
         assert not arc
         return

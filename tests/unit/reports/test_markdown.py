@@ -103,9 +103,9 @@ def test_every_edition_has_its_sections_and_its_banner(name: str):
         "Guarantee",
         "What the guarantee does not cover",
         "What it cost",
+        "Predicted precision",
         "What was asked of the private graph",
         "The synthetic graph",
-        "Scores",
         "Provenance",
         "Ask for it again",
     ]
@@ -121,13 +121,13 @@ def test_every_edition_has_its_sections_and_its_banner(name: str):
         "What the metrics mean",
         "Attacks (curators only)",
         "Tasks (curators only)",
-        "Curators' scores, from what was measured",
+        "Scores, from what was measured (curators only)",
     ]
     assert PUBLIC_BANNER in public
     assert CURATOR_BANNER not in public
     assert CURATOR_BANNER in curators
     assert PUBLIC_BANNER not in curators
-    assert public.endswith("Report schema 2.0.\n")
+    assert public.endswith("Report schema 3.0.\n")
 
 
 def test_only_the_curators_edition_holds_their_figures():

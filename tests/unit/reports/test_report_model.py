@@ -113,7 +113,7 @@ def test_a_full_report_satisfies_its_json_schema_and_survives_json():
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.Draft202012Validator(schema).validate(document)
     assert Report.model_validate(document) == full
-    assert document["schema_version"] == "2.0"
+    assert document["schema_version"] == "3.0"
     document["public"]["guarantee"]["kind"] = "certain"
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.Draft202012Validator(schema).validate(document)
@@ -180,7 +180,7 @@ def test_the_guarantee_is_the_plans_in_exact_decimals():
     part = public()
     assert (part.guarantee.kind, part.guarantee.epsilon, part.guarantee.delta) == ("pure", "1", "0")
     assert part.guarantee.unit is Unit.EVENT
-    assert "exp(1)" in part.guarantee.statement
+    assert "P[S] <= e^1 P'[S]" in part.guarantee.statement
     assert part.provenance.plan_digest == paid()[0].digest()
     assert part.transcript.per_step_nano_epsilon == (NANO, NANO)
 

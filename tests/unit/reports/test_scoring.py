@@ -1,4 +1,4 @@
-"""The two scores: their formulas, their bounds, and what each may look at."""
+"""The curators' two scores: their formulas and their bounds."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from core.reports.scores import Score
 from core.reports.scoring import advantage, curator_scores
 from tests.support.report_parts import (
     NANO,
+    anchors,
     attack,
     attacks,
     comparison,
     guarantee,
     public_part,
-    purpose,
     relation,
     task,
 )
@@ -74,10 +74,8 @@ def test_protection_never_rises_with_epsilon(one, other, delta):
     assert high <= 1
 
 
-def test_without_a_guarantee_public_protection_is_zero_and_the_curators_at_most_five():
+def test_without_a_guarantee_the_curators_protection_is_at_most_five():
     part = public_part([relation("knows", None, 100)], promise=NONE)
-    assert part.scores.protection is not None
-    assert part.scores.protection.value == 0
     best = curator_scores(
         part.guarantee, comparison(part), attacks(attack(0.5), per_step=0.0, sequence=0.0), ()
     )
@@ -85,84 +83,28 @@ def test_without_a_guarantee_public_protection_is_zero_and_the_curators_at_most_
     assert best.protection.value == pytest.approx(5)
 
 
-def test_the_public_utility_is_the_expected_precision_of_what_was_paid_for():
-    # 100 edges at epsilon 0.1: noise 10. Mean degree 2 at epsilon 0.5: noise 4.
-    purposes = [
-        purpose("discrete_laplace/edge_count", NANO // 10),
-        purpose("discrete_laplace/degrees", NANO // 2),
-        purpose("discrete_laplace/group_matrix", NANO),
-        purpose("exponential/labels", NANO),
-    ]
-    score = public_part([relation("knows", None, 100)], purposes=purposes).scores.utility
-    assert score is not None
-    assert values(score) == pytest.approx({"edge_count_precision": 100 / 110, "degree_precision": 2 / 6})
-    assert score.value == pytest.approx(mean(score))
-    assert "expected noise 10." in score.parts[0].explanation
-
-
-def test_operations_share_what_their_purpose_paid():
-    rows = [purpose("discrete_laplace/edge_count", 2 * NANO, operations=20)]
-    score = public_part([relation("knows", 20, 100)], steps=20, purposes=rows).scores.utility
-    assert values(score) == pytest.approx({"edge_count_precision": 100 / 110})
-
-
-def test_parts_of_one_group_add_their_noise_and_of_whole_measurements_the_best_counts():
-    rows = [
-        purpose("discrete_laplace/degrees", NANO, purpose="inside", within_group=True),
-        purpose("discrete_laplace/degrees", NANO, purpose="outside", within_group=True),
-    ]
-    grouped = public_part([relation("knows", None, 100)], purposes=rows).scores.utility
-    assert values(grouped) == pytest.approx({"degree_precision": 2 / (2 + 4)})
-    again = [*rows, purpose("discrete_laplace/degrees", NANO, purpose="again")]
-    assert values(
-        public_part([relation("knows", None, 100)], purposes=again).scores.utility
-    ) == pytest.approx({"degree_precision": 2 / (2 + 2)})
-
-
-def test_an_edge_between_two_node_types_counts_once_at_each():
-    bipartite = relation("likes", None, 100, target="movie")
-    sides = [
-        bipartite["degrees"][0] | {"side": side, "mean": mean}
-        for side, mean in (("source", 1), ("target", 3))
-    ]
-    rows = [purpose("discrete_laplace/degrees", NANO, "likes")]
-    part = public_part([bipartite | {"degrees": sides}], purposes=rows)
-    assert values(part.scores.utility) == pytest.approx({"degree_precision": 2 / (2 + 1)})
-
-
-def test_relations_are_averaged_and_the_least_exact_is_named():
-    rows = [purpose("discrete_laplace/edge_count", NANO // 10, name) for name in ("knows", "likes")]
-    relations = [relation("knows", None, 100), relation("likes", None, 10)]
-    score = public_part(relations, purposes=rows).scores.utility
-    assert values(score) == pytest.approx({"edge_count_precision": (100 / 110 + 10 / 20) / 2})
-    assert score is not None
-    assert "likes: about 10 edges" in score.parts[0].explanation
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [
-        [],
-        [purpose("discrete_laplace/triangles", NANO)],
-        [purpose("repeated poisson-sampled gaussian", None)],
-        [purpose("discrete_laplace/edge_count", None)],
-        [purpose("discrete_laplace/edge_count", NANO, "somewhere else")],
-        [purpose("discrete_laplace/edge_count", 0, operations=0)],
-    ],
-)
-def test_what_is_unknown_gives_no_public_utility(rows):
-    assert public_part([relation("knows", None, 100)], purposes=rows).scores.utility is None
-
-
-def test_an_empty_synthetic_graph_has_no_precision():
-    assert values(public_part([relation("knows", None, 0)]).scores.utility) == {"edge_count_precision": 0.0}
+# How far a uniform graph and a resample are off; in the order of the families.
+SCALE = {
+    "degree_total_variation": (0.5, 0.1),
+    "gini": (0.4, 0.0),
+    "transitivity": (0.4, 0.0),
+    "mean_local_clustering": (0.5, 0.1),
+    "assortativity": (0.3, 0.0),
+    "modularity": (0.6, 0.1),
+    "largest_component_share": (0.1, 0.0),
+    "top_eigenvector_overlap": (0.0, 0.9),
+    "distance_total_variation": (0.6, 0.2),
+    "density": (0.0, 0.0),
+}
 
 
 def measured(**changes) -> dict[str, float]:
     """The curators' utility parts of one comparison with these values in its overall row."""
     part = public_part([relation("knows", None, 100)])
     row = {"step": None, "scalars": {}, "distances": {}} | changes
-    scores = curator_scores(part.guarantee, comparison(part, overall=row), attacks(), ())
+    scores = curator_scores(
+        part.guarantee, comparison(part, overall=row, anchors=anchors(**SCALE)), attacks(), ()
+    )
     return {} if scores.utility is None else values(scores.utility)
 
 
@@ -177,51 +119,77 @@ def sides(original: float | None, synthetic: float | None) -> dict[str, float | 
     }
 
 
-def test_every_measured_part_follows_its_formula():
+def test_every_part_is_read_between_a_uniform_graph_and_a_resample_and_the_worst_of_a_family_counts():
     found = measured(
         scalars={
-            "density": sides(0.02, 0.03),
-            "transitivity": sides(0.4, 0.1),
-            "assortativity": sides(-0.5, 0.5),
-            "modularity": sides(0.8, 0.5),
-            "largest_component_share": sides(1.0, 0.9),
+            "gini": sides(0.5, 0.3),  # half of the way
+            "transitivity": sides(0.4, 0.4),  # equality
+            "mean_local_clustering": sides(0.6, 0.3),  # (.5 - .3) / (.5 - .1): the worst of clustering
+            "assortativity": sides(-0.5, 0.5),  # farther off than chance
+            "modularity": sides(0.8, 0.75),  # nearer than a resample
+            "largest_component_share": sides(1.0, 0.96),
         },
         distances={
-            "degree_total_variation": 0.2,
-            "distance_total_variation": 0.4,
-            "top_eigenvector_overlap": 0.6,
+            "degree_total_variation": 0.2,  # (.5 - .2) / (.5 - .1)
+            "distance_total_variation": 0.5,
+            "top_eigenvector_overlap": 0.6,  # 1 - overlap: (1 - .4) / (1 - .1)
         },
     )
     assert found == pytest.approx(
         {
-            "degree": 0.8,
-            "paths": 0.6,
-            "density": 0.5,
-            "clustering": 0.25,
-            "assortativity": 0.5,
-            "communities": 0.7,
-            "components": 0.9,
-            "hubs": 0.6,
+            "degree": 0.5,
+            "clustering": 0.5,
+            "assortativity": 0.0,
+            "communities": 1.0,
+            "components": 0.6,
+            "hubs": 0.6 / 0.9,
+            "paths": 0.25,
         }
     )
+
+
+def test_what_chance_gives_earns_nothing_and_losing_it_costs():
+    # A uniform graph has the density by construction: being right says nothing, being 30 % off does.
+    assert measured(scalars={"density": sides(0.02, 0.02)}) == {}
+    assert measured(scalars={"density": sides(0.02, 0.0207)}) == {}
+    assert measured(scalars={"density": sides(0.02, 0.026)}) == pytest.approx({"edges": 0.7})
+    assert measured(scalars={"density": sides(0.0, 0.5)}) == {"edges": 0.0}
 
 
 def test_one_empty_snapshot_does_not_spoil_the_density_of_all_others():
     rows = [
         {"scalars": {"density": relative.scalar(a, b)}, "distances": {}}
-        for a, b in ((0.0, 0.001), *[(0.1, 0.1)] * 9)
+        for a, b in ((0.0, 0.01), *[(0.1, 0.1)] * 9)
     ]
-    assert measured(scalars=steps.mean_row(rows)["scalars"])["density"] == pytest.approx(1 - 0.0001 / 0.09)
+    assert measured(scalars=steps.mean_row(rows)["scalars"]) == {}  # .001 of .09 on average
 
 
-def test_undefined_parts_are_left_out_and_hopeless_ones_stay_at_zero():
-    scalars = {"density": sides(0.0, 0.5), "transitivity": sides(None, 0.5), "modularity": sides(-0.5, 1.0)}
-    assert measured(scalars=scalars, distances={"degree_total_variation": None}) == {
-        "density": 0.0,
-        "communities": 0.0,
-    }
+def test_a_figure_that_the_release_lacks_counts_as_nothing_where_the_original_has_it():
+    part = public_part([relation("knows", 4, 100)], steps=4)
+    rows = [
+        {"step": t, "scalars": {"transitivity": sides(0.4, 0.4 if t else None)}, "distances": {}}
+        for t in range(4)
+    ]
+    overall = {"step": None, "scalars": {"transitivity": sides(0.4, 0.4)}, "distances": {}}
+    of = {"name": "knows", "rows": rows, "means": overall, "degrees": []}
+    compared = comparison(part, edge_types=[of], overall=overall, anchors=anchors(transitivity=(0.4, 0.0)))
+    assert values(curator_scores(part.guarantee, compared, attacks(), ()).utility) == {"clustering": 0.75}
+    none = {"step": None, "scalars": {"transitivity": sides(0.4, None)}, "distances": {}}
+    lost = comparison(
+        part, edge_types=[of | {"rows": rows[:1]}], overall=none, anchors=anchors(transitivity=(0.4, 0.0))
+    )
+    assert values(curator_scores(part.guarantee, lost, attacks(), ()).utility) == {"clustering": 0.0}
+
+
+def test_undefined_parts_are_left_out():
+    assert measured(distances={"degree_total_variation": None}) == {}
     assert measured() == {}
-    assert measured(scalars={"transitivity": sides(0.0, 0.0)}) == {"clustering": 1.0}
+
+
+def test_without_anchors_nothing_is_scored():
+    part = public_part([relation("knows", None, 100)])
+    compared = comparison(part, anchors=None)
+    assert curator_scores(part.guarantee, compared, attacks(), (task(0.9, 0.9),)).utility is None
 
 
 def test_meta_paths_count_where_the_whole_graph_was_compared():
@@ -230,17 +198,17 @@ def test_meta_paths_count_where_the_whole_graph_was_compared():
     whole = {
         "rows": [],
         "means": empty,
-        "sequences": {"meta_path_total_variation_2": 0.1, "meta_path_total_variation_3": None},
+        "sequences": {"meta_path_total_variation_2": 0.1, "meta_path_total_variation_3": 0.3},
         "node_types": [],
         "meta_paths": [],
     }
-    compared = comparison(part, overall=None, whole=whole)
-    assert values(curator_scores(part.guarantee, compared, attacks(), ()).utility) == pytest.approx(
-        {"meta_paths_2": 0.9}
-    )
+    scale = anchors(meta_path_total_variation_2=(0.0, 0.0), meta_path_total_variation_3=(0.5, 0.1))
+    compared = comparison(part, overall=empty, whole=whole, anchors=scale)
+    found = curator_scores(part.guarantee, compared, attacks(), ()).utility
+    assert values(found) == pytest.approx({"meta_paths": 0.5})
 
 
-def test_tasks_count_as_the_share_of_what_the_original_teaches():
+def test_the_worst_task_counts_as_the_share_of_what_the_original_teaches():
     part = public_part([relation("knows", None, 100)])
     done = (
         task(0.9, 0.7),
@@ -249,8 +217,14 @@ def test_tasks_count_as_the_share_of_what_the_original_teaches():
         task(0.51, 0.9),
         task(None, None, not_run="no label"),
     )
-    score = curator_scores(part.guarantee, comparison(part, overall=None), attacks(), done).utility
-    assert values(score) == pytest.approx({"tasks": (0.5 + 0 + 1) / 3})
+    score = curator_scores(
+        part.guarantee, comparison(part, overall=None), attacks(), done[:1] + done[2:]
+    ).utility
+    assert values(score) == pytest.approx({"tasks": 0.5})  # the worst of .5 and 1
+    assert score is not None
+    assert "Link prediction on knows, the worst of 2" in score.parts[0].explanation
+    worst = curator_scores(part.guarantee, comparison(part, overall=None), attacks(), done).utility
+    assert values(worst) == pytest.approx({"tasks": 0.0})
 
 
 def test_protection_weighs_the_guarantee_as_much_as_all_attacks():

@@ -1,0 +1,110 @@
+"""Every compiled kernel, used once: on made-up graphs, so that the first job finds them compiled.
+
+A kernel is compiled for the types that it is called with, and for this machine's processor: only calls say
+for which types, and only this machine can. What is compiled lies where ``NUMBA_CACHE_DIR`` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from core.errors import NotAccepted
+from core.evaluation import suite
+from core.evaluation.attacks.run import run_attacks
+from core.evaluation.metric import Suite
+from core.evaluation.tasks.run import run_tasks
+from core.generators import registry
+from core.generators.base import Generator, Progress, PublicFacts, no_progress
+from core.graphs.graph import EdgeTable, Graph, NodeTable
+from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.privacy.entropy import noise_generator, public_generator
+from core.privacy.meter import MemoryRecorder, Meter
+from core.privacy.plan import GuaranteeKind
+from core.privacy.private_graph import PrivateGraph
+from core.privacy.units import Unit
+
+NODES, STEPS, LINKS = 60, 3, 240
+NANO_EPSILON, DELTA_ATTO, WINDOW = 2 * 10**9, 10**12, 2
+
+
+def compile_kernels(progress: Progress) -> None:
+    """Every method has published every sort of graph that it takes, and every suite has compared two.
+
+    Methods that learn come last, and the comparisons in between: what is used most is there first. Minutes
+    of processor time where nothing is compiled yet, half a minute where all is.
+    """
+    every = sorted(registry.generators().values(), key=_learns)
+    asked = [(generator, graph, unit) for generator in every for graph, unit in _shapes(generator)]
+    for done, (generator, graph, unit) in enumerate(asked):
+        progress("kernels", done, len(asked) + 1)
+        if done and _learns(generator) and not _learns(asked[done - 1][0]):
+            _compare()
+        _publish(generator, graph, unit)
+    progress("kernels", len(asked) + 1, len(asked) + 1)
+
+
+def made_up(*, steps: int | None = None, directed: bool = False, items: bool = False) -> Graph:
+    """A random graph of one relation, with a second node type at its other end if ``items``."""
+    names = ("node", "item") if items else ("node",)
+    relation = EdgeType(target=names[-1], directed=directed or items, temporal=steps is not None)
+    schema = GraphSchema(
+        node_types=tuple(NodeType(name=name, count=NODES) for name in names),
+        edge_types=(relation,),
+        time=None if steps is None else TimeGrid(count=steps),
+    )
+    rng = public_generator(0)
+    keys = np.unique(rng.integers(0, NODES * NODES, LINKS))
+    source, target = np.divmod(keys, NODES)
+    if not items:
+        kept = source < target if not directed else source != target
+        source, target = source[kept], target[kept]
+    step = None if steps is None else rng.integers(0, steps, len(source))
+    nodes = {name: NodeTable(NODES) for name in names}
+    return Graph.build(schema, nodes, {relation.name: EdgeTable(source, target, step)})
+
+
+def _shapes(generator: Generator) -> Iterator[tuple[Graph, Unit]]:
+    """The graphs that the method takes, each under a unit that it supports."""
+    for unit in sorted(generator.units):
+        steps = STEPS if unit.temporal else None
+        for directed, items in ((False, False), (True, False), (False, True)):
+            graph = made_up(steps=steps, directed=directed, items=items)
+            try:
+                generator.plan(generator.Params(), _facts(generator, graph, unit))
+            except NotAccepted:
+                continue
+            yield graph, unit
+
+
+def _facts(generator: Generator, graph: Graph, unit: Unit) -> PublicFacts:
+    return PublicFacts(
+        schema=graph.schema,
+        unit=unit,
+        window=WINDOW if unit is Unit.W_EVENT else None,
+        nano_epsilon=NANO_EPSILON,
+        delta_atto=0 if generator.kinds == {GuaranteeKind.PURE} else DELTA_ATTO,
+        edge_types=tuple(relation.name for relation in graph.schema.edge_types),
+    )
+
+
+def _publish(generator: Generator, graph: Graph, unit: Unit) -> None:
+    params = generator.Params()
+    plan = generator.plan(params, _facts(generator, graph, unit))
+    private = PrivateGraph(graph, Meter(plan, MemoryRecorder()))
+    generator.fit(private, plan, params, no_progress).sample(noise_generator(), no_progress)
+
+
+def _compare() -> None:
+    for steps in (None, STEPS):
+        graph = made_up(steps=steps)
+        for level in (Suite.STANDARD, Suite.FULL):
+            suite.compare(graph, graph, level, no_progress)
+            run_attacks(graph, graph, level, no_progress)
+            run_tasks(graph, graph, level, no_progress)
+
+
+def _learns(generator: Generator) -> bool:
+    """Whether the method trains, or only protects against attacks: slower here, and asked for less."""
+    return GuaranteeKind.NONE in generator.kinds

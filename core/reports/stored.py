@@ -1,0 +1,34 @@
+"""Reads the parts of a report as they were stored, by this version or an older one.
+
+Up to report 2.0 the public part had scores of its own, which told how well what was paid for was known and
+ranked releases backwards; and the curators' utility had no zero. Neither is shown any more: what those
+versions measured stays, and nothing takes the scores' place, because it was not computed then.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from core.reports.evidence import CuratorPart
+from core.reports.model import PublicPart
+
+
+def public_of(content: bytes) -> PublicPart:
+    """The public part of any version. Raises ValidationError for anything else."""
+    return PublicPart.model_validate(_without_scores(json.loads(content)))
+
+
+def curator_of(content: bytes) -> CuratorPart:
+    """The curators' part of any version; an older one has no utility score. Raises ValidationError."""
+    found = json.loads(content)
+    if isinstance(found, dict) and "anchors" not in found.get("comparison", {}):
+        found["scores"] = {**found.get("scores", {}), "utility": None}
+    return CuratorPart.model_validate(found)
+
+
+def _without_scores(found: Any) -> Any:
+    """``scores`` and nothing else is dropped: an unknown field is refused as ever."""
+    if isinstance(found, dict) and "precision" not in found:
+        found.pop("scores", None)
+    return found
