@@ -39,13 +39,16 @@ GraphveilError
 │   ├── KindNotAllowed           the dataset's policy does not allow this guarantee
 │   ├── PolicyRefused            the dataset's policy does not allow this request; names the rule
 │   ├── AccountBlocked           too many give-backs in a row; a curator must reset it
-│   └── AccountExposed           an unprotected release voided every later claim
+│   └── AccountExposed           a graph opened without a guarantee voided every later claim
 ├── PrivacyViolation             a bug in a generator: nothing may be released
 │   ├── PlanExceeded             the meter would exceed the plan
 │   ├── MeterClosed              use after an overrun
 │   └── UnmeteredFit             a fit that recorded nothing
+├── TooManyJobs                  the tenant, or the key, has as many open jobs as it may
 ├── TooManyEventStreams          the tenant follows as many jobs as it may
 ├── EventStreamsFull             this process serves as many event streams as it may
+├── TooManyUploads               the tenant sends as many files as it may
+├── UploadsFull                  this process receives as many uploads as it may
 ├── LeaseLost                    another worker owns the work now
 └── StorageError                 object storage failed; safe to try again
 """
@@ -236,11 +239,23 @@ class UnmeteredFit(PrivacyViolation):
     pass
 
 
+class TooManyJobs(GraphveilError):
+    """``open`` jobs of the tenant or key (``of``) are open, ``limit`` may be; ``retry_after`` in seconds."""
+
+
 class TooManyEventStreams(GraphveilError):
     """``limit`` is how many may be open at a time; ``retry_after`` in seconds."""
 
 
 class EventStreamsFull(GraphveilError):
+    pass
+
+
+class TooManyUploads(GraphveilError):
+    """``limit`` is how many may be under way at a time; ``retry_after`` in seconds."""
+
+
+class UploadsFull(GraphveilError):
     pass
 
 

@@ -53,7 +53,9 @@ class Settings(BaseSettings):
     public_url: str = Field(default="http://localhost:8000", description="What callers reach the api under.")
     host: str = Field(default="127.0.0.1", description="Where the api and its metrics listen.")
     port: int = Field(default=8000, description="The api's port.")
-    metrics_port: int = Field(default=9100, description="The port of /metrics; keep it internal.")
+    metrics_port: int = Field(
+        default=9100, description="The port of /metrics and of probes; keep it internal."
+    )
     exporter_port: int = Field(
         default=9101, description="The port of the exporter's /metrics; keep it internal."
     )
@@ -95,12 +97,24 @@ class Settings(BaseSettings):
         default=64 * 2**20, ge=5 * 2**20, le=5 * 2**30, description="Size of the parts of a direct upload."
     )
     max_request_bytes: int = Field(default=2**20, ge=1, description="Largest JSON request.")
+    max_body_depth: int = Field(
+        default=32, ge=8, le=100, description="Most lists and objects inside each other in a JSON request."
+    )
     max_nodes: int = Field(default=20_000_000, ge=1, description="Largest node universe of one graph.")
     max_edges: int = Field(default=200_000_000, ge=1, description="Most rows of one upload.")
+    max_unpacking_ratio: int = Field(
+        default=100, ge=1, le=1_100, description="Most bytes that a byte of a compressed upload unpacks to."
+    )
     max_edge_types: int = Field(
         default=1_000, ge=1, le=4096, description="Most relations of one dataset, or graphs of a collection."
     )
     max_steps: int = Field(default=10_000, ge=1, description="Most snapshots of a time grid.")
+    max_cells: int = Field(
+        default=100_000,
+        ge=1,
+        le=300_000,
+        description="Most cells of one release: its relations, those with time once for each snapshot.",
+    )
     shadow_releases: int = Field(
         default=3,
         ge=0,
@@ -169,7 +183,9 @@ class Settings(BaseSettings):
         default=600, ge=0, description="Jobs and samples that one key may ask for in any minute; 0: no limit."
     )
     rate_limit_attempts_per_minute: int = Field(
-        default=300, ge=0, description="Refused credentials of one client address in any minute; 0: no limit."
+        default=300,
+        ge=0,
+        description="Requests without valid credentials, of one client address in any minute; 0: no limit.",
     )
     trusted_proxies: str = Field(
         default="127.0.0.1",
@@ -178,11 +194,37 @@ class Settings(BaseSettings):
     max_header_bytes: int = Field(
         default=16 * 1024, ge=4_096, le=2**20, description="Largest head of a request: address and headers."
     )
-    head_seconds: float = Field(default=10.0, gt=0, description="How long a request's head may take.")
+    head_seconds: float = Field(
+        default=10.0, gt=0, description="How long a request's head may take, or a body that nobody reads."
+    )
     body_seconds: float = Field(
         default=30.0, gt=0, description="How long a JSON body may take to arrive, and an upload may pause."
     )
+    max_uploads: int = Field(
+        default=8, ge=1, le=256, description="Most uploads that one api process receives at a time."
+    )
+    max_tenant_uploads: int = Field(
+        default=4, ge=1, le=256, description="Most of them that are of one tenant."
+    )
+    upload_wait_seconds: float = Field(
+        default=5.0, ge=0, description="How long an upload waits for its turn before it is refused."
+    )
+    upload_bytes_per_second: int = Field(
+        default=8 * 1024,
+        ge=0,
+        description="Least rate of an upload, over BODY_SECONDS of waiting for its bytes; 0: none.",
+    )
+    max_unread_bytes: int = Field(
+        default=8 * 2**20,
+        ge=0,
+        description="How much of a body is let pass after an answer that did not wait for it.",
+    )
     max_connections: int = Field(default=1_000, ge=1, description="Most connections of one api process.")
+    max_address_connections: int = Field(
+        default=200,
+        ge=1,
+        description="Most of them that are of one client address; trusted proxies have no such limit.",
+    )
 
     # work
     lease_seconds: float = Field(default=90.0, gt=0, description="How long work is held without a heartbeat.")
@@ -201,12 +243,18 @@ class Settings(BaseSettings):
     approval_seconds: float = Field(
         default=7 * 24 * 3600.0, gt=0, description="How long a job waits for a second person's approval."
     )
+    max_open_jobs: int = Field(
+        default=2_000, ge=1, description="Most jobs of one tenant, samples among them, that have not ended."
+    )
+    max_open_key_jobs: int = Field(default=500, ge=1, description="Most of them that one key has asked for.")
     max_quotas: int = Field(default=200, ge=1, description="Most quotas of one budget account.")
     max_open_proposals: int = Field(
         default=100, ge=1, description="Most proposals about one dataset that wait for a second person."
     )
     give_backs_before_block: int = Field(
-        default=3, ge=1, description="Returned reservations in a row before the account is blocked."
+        default=3,
+        ge=1,
+        description="Jobs in a row that end unpaid after losing a worker, before the account is blocked.",
     )
     relay_poll_seconds: float = Field(
         default=0.5, gt=0, description="How often the relay looks without a notification."

@@ -14,7 +14,10 @@ from core.db.base import Base, CreatedAt, Leased
 
 
 class DatasetState(StrEnum):
-    """REGISTERED -> UPLOADING -> VALIDATING -> READY | REJECTED; a proposed schema waits in REGISTERED."""
+    """REGISTERED -> UPLOADING -> VALIDATING -> READY | REJECTED; a proposed schema waits in REGISTERED.
+
+    Callers see that as ``proposed``.
+    """
 
     REGISTERED = "registered"
     UPLOADING = "uploading"
@@ -48,6 +51,9 @@ class ListState(StrEnum):
     REJECTED = "rejected"
 
 
+_RETRY_AFTER_SECONDS = {"uploading": 2, "validating": 2, "proposed": 60}  # a proposal waits for a person
+
+
 class Dataset(CreatedAt, Base):
     """A sensitive graph under one privacy policy and one budget account."""
 
@@ -67,6 +73,17 @@ class Dataset(CreatedAt, Base):
     current_version_id: Mapped[str | None] = mapped_column(String(64), default=None)
     created_by: Mapped[str] = mapped_column(String(128))
     archived_at: Mapped[datetime | None] = mapped_column(default=None)
+
+    @property
+    def shown_state(self) -> str:
+        """The state as its callers see it: ``proposed`` while a schema waits for its curator's word."""
+        waits = self.state == DatasetState.REGISTERED and self.proposed_schema is not None
+        return "proposed" if waits else self.state
+
+    @property
+    def retry_after_seconds(self) -> int | None:
+        """When another look is worth while; None once nothing changes by itself."""
+        return _RETRY_AFTER_SECONDS.get(self.shown_state)
 
 
 class DatasetPolicy(CreatedAt, Base):

@@ -165,6 +165,20 @@ def require(principal: Principal, *roles: Role) -> None:
         raise Forbidden(f"this needs the role {' or '.join(needed)}", required_roles=needed)
 
 
+def require_own(principal: Principal, *, person: str, team: str | None) -> None:
+    """Returns when what is to be stopped is the principal's own or its team's, or the principal is a curator;
+    raises Forbidden otherwise.
+
+    Curators answer for the tenant's data and its budget; a requester for what its own team has asked for.
+    """
+    own = principal.person == person or (team is not None and principal.team == team)
+    if not own and Role.CURATOR not in principal.roles:
+        raise Forbidden(
+            "this is another team's: its own members stop it, or a curator",
+            required_roles=[Role.CURATOR.value],
+        )
+
+
 def is_key(token: str) -> bool:
     """Whether the token has the form of an API key."""
     return _TOKEN.fullmatch(token) is not None

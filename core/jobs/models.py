@@ -46,6 +46,33 @@ class JobReason(StrEnum):
     REJECTED_BY_CURATOR = "rejected_by_curator"
 
 
+class Stop(StrEnum):
+    """Why infrastructure stopped an attempt, in the ledger's words. A child's own end is none of these.
+
+    WORKER_LOST: its lease ran out, or its own machine failed it, which what is in a graph could bring about.
+    OUTAGE: the database or the object storage did not answer a worker that lives on to say so. DRAINED: the
+    operator stopped the worker.
+    """
+
+    WORKER_LOST = "worker_lost"
+    OUTAGE = "outage"
+    DRAINED = "drained"
+
+
+UNGUARDED = "spec ->> 'kind' = 'none' AND first_read_at IS NOT NULL AND sample_of IS NULL"
+"""Of a job: its graph was opened without a guarantee."""
+
+OPEN_JOB = "state IN ('awaiting_approval', 'queued', 'running', 'publishing', 'cancelling')"
+"""Of a job: it has not ended."""
+
+LEASED_JOB = "state IN ('running', 'publishing', 'cancelling')"
+"""Of a job: a worker holds it."""
+
+PAID_AND_QUEUED = "state = 'queued' AND sample_of IS NULL"
+SAMPLE_AND_QUEUED = "state = 'queued' AND sample_of IS NOT NULL"
+"""Of a job: it waits for a worker. Written out, as the indexes are, so that whatever plan uses them."""
+
+
 class Job(CreatedAt, Leased, Base):
     """One request for a release.
 
@@ -64,7 +91,15 @@ class Job(CreatedAt, Leased, Base):
         Index("ix_jobs_state_lease", "state", "lease_expires_at"),
         Index("ix_jobs_tenant_created", "tenant", "created_at"),
         Index("ix_jobs_started", "started_at", postgresql_where=text("started_at IS NOT NULL")),
+        Index("ix_jobs_open", "tenant", "requested_by", postgresql_where=text(OPEN_JOB)),
+        Index("ix_jobs_leased", "tenant", postgresql_where=text(LEASED_JOB)),
+        Index("ix_jobs_paid_queued", "tenant", "created_at", postgresql_where=text(PAID_AND_QUEUED)),
+        Index("ix_jobs_samples_queued", "tenant", "created_at", postgresql_where=text(SAMPLE_AND_QUEUED)),
+        Index(
+            "ix_jobs_tenant_started", "tenant", "started_at", postgresql_where=text("started_at IS NOT NULL")
+        ),
         Index("ix_jobs_finished", "finished_at", postgresql_where=text("finished_at IS NOT NULL")),
+        Index("ix_jobs_unguarded", "id", postgresql_where=text(UNGUARDED)),
         Index(
             "ix_jobs_content",
             "dataset_id",
@@ -161,7 +196,8 @@ class Evaluation(CreatedAt, Leased, Base):
     """The comparison of a published release with its original: leased work of its own, never fails a release.
 
     ``id`` is the job's. ``state`` is one of pending, running, done, failed. ``stage``, ``done`` and ``total``
-    say how far the present attempt is.
+    say how far the present attempt is. Once it is over, ``lease_expires_at`` says from when on the files of
+    its lost attempts are looked for, until they were.
     """
 
     __tablename__ = "evaluations"

@@ -19,6 +19,7 @@ from sqlalchemy import (
     func,
     insert,
     select,
+    text,
     true,
     tuple_,
 )
@@ -27,7 +28,16 @@ from sqlalchemy.orm.attributes import set_committed_value
 
 from core.db.base import ROW_LOCK
 from core.jobs import states
-from core.jobs.models import Artifact, ArtifactRole, Evaluation, Job, JobEvent, JobState, MeteredRead
+from core.jobs.models import (
+    UNGUARDED,
+    Artifact,
+    ArtifactRole,
+    Evaluation,
+    Job,
+    JobEvent,
+    JobState,
+    MeteredRead,
+)
 from core.jobs.states import EvaluationState
 
 # Built once: they are on the way of every submission or poll, and building one costs as much as running it.
@@ -170,6 +180,12 @@ def queued_ids(session: Session, limit: int, *, but: Select[Any]) -> Sequence[st
     return session.scalars(query.order_by(Job.created_at).limit(limit)).all()
 
 
+def unguarded_ids(session: Session, limit: int, *, but: ColumnElement[bool]) -> Sequence[str]:
+    """Jobs that opened their graph without a guarantee, without those of which ``but`` is true."""
+    query = select(Job.id).where(text(UNGUARDED), ~but).order_by(Job.id)
+    return session.scalars(query.limit(limit)).all()
+
+
 def database_now(session: Session) -> datetime:
     """PostgreSQL's clock."""
     return session.execute(select(func.now())).scalar_one()
@@ -305,6 +321,18 @@ def pending_evaluations(session: Session, limit: int) -> Sequence[str]:
         select(Evaluation.id)
         .where(Evaluation.state == EvaluationState.PENDING)
         .order_by(Evaluation.created_at)
+        .limit(limit)
+    )
+    return session.scalars(query).all()
+
+
+def unswept_evaluations(session: Session, limit: int) -> Sequence[str]:
+    """Those that are over, and whose lost attempts' files are to be looked for by now; oldest first."""
+    over = (EvaluationState.DONE, EvaluationState.FAILED)
+    query = (
+        select(Evaluation.id)
+        .where(Evaluation.state.in_(over), Evaluation.lease_expires_at < func.now())
+        .order_by(Evaluation.lease_expires_at)
         .limit(limit)
     )
     return session.scalars(query).all()

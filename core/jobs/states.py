@@ -12,19 +12,26 @@ under this reservation):
 | the links to hide were withdrawn meanwhile  | no     | release                    | links_not_named     |
 | cancelled by its caller, dataset archived   | yes    | forfeit                    | cancelled           |
 |                                             | no     | release                    | cancelled           |
-| lease lost, or drained by the operator      | yes    | give back, reserve anew    | queued              |
-|   ... and the account refuses the new one   | yes    | give back                  | budget_exhausted    |
-|                                             | no     | kept                       | queued              |
-|   ... and no attempt is left                | yes    | give back                  | worker_lost         |
+| lease lost, database or storage away, or    | yes    | release, reserve anew      | queued              |
+|   drained by the operator                   | no     | kept                       | queued              |
+|   ... and the account refuses the new one   | yes    | release                    | budget_exhausted    |
+|   ... and no attempt is left                | yes    | release                    | worker_lost         |
 |                                             | no     | release                    | worker_lost         |
 | reservation ran out while queued, or while  | no     | expire                     | reservation_expired |
 |   awaiting approval                         |        |                            |                     |
 | awaits approval: approved                   | no     | kept, no longer runs out   | queued              |
 |   ... rejected                              | no     | release                    | rejected, reason    |
 
+A job counts as a give-back, once, when its last reservation is released and an attempt of it had opened the
+graph when its lease was lost: what is in a graph can cost a host its life, and a caller can ask for that. A
+database or a storage that was away does not count, nor does a drain: no job brings those about.
+
 The reservation of a stream's snapshot never runs out: it waits for the snapshots before it. A further sample
 of a published model opens nothing and reserves nothing: its reservation of no amounts ends as the rows with
 "no" say, and in a charge of no amounts, beside a ``derive`` entry, when it is published.
+
+A job without a guarantee has no amounts: its opening exposes the account, in the transaction that records it,
+and whatever becomes of the job, the account stays exposed.
 
 A failure after the opening costs its budget because it is an output: whether it happened can depend on the
 data, for loading the graph takes time and memory that depend on it.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -38,10 +39,15 @@ def check_unexposed(account: BudgetAccount) -> None:
     """Returns while a guarantee can still be claimed; raises AccountExposed otherwise."""
     if account.exposed_at is not None:
         raise AccountExposed(
-            "an unprotected release voided every later guarantee",
+            "a job opened the graph without a guarantee, which voids every later one",
             account_id=account.id,
-            exposed_at=account.exposed_at.isoformat(),
+            exposed_at=_day(account.exposed_at).isoformat(),
         )
+
+
+def _day(at: datetime) -> datetime:
+    """Its day: when a job opened its graph depends on how long the graph took to fetch."""
+    return at.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def check_room(

@@ -57,7 +57,8 @@ class EntryKind(StrEnum):
     EXPIRE   a reservation ran out before its job began, and returned in full.
     ADJUST   a correction, with its reason: spend outside the service, or a block that was lifted.
     DERIVE   zero amount: a further sample of a charged model; names its digests.
-    EXPOSE   zero amount: an unprotected release; from then on no epsilon can be claimed.
+    EXPOSE   zero amount: a graph was opened without a guarantee (no digests), or a release made of it (its
+             files'); from then on no epsilon can be claimed.
     """
 
     GRANT = "grant"

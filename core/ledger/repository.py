@@ -139,6 +139,12 @@ def exposed_account(account_id: InstrumentedAttribute[str]) -> ColumnElement[boo
     )
 
 
+def exposed_by(job_id: InstrumentedAttribute[str]) -> ColumnElement[bool]:
+    """Whether the job that a row of another table names has exposed an account: for that row's query."""
+    entry = select(LedgerEntry.id).where(LedgerEntry.job_id == job_id, LedgerEntry.kind == EntryKind.EXPOSE)
+    return entry.exists()
+
+
 def lock_account(session: Session, account_id: str) -> tuple[BudgetAccount, datetime]:
     """The account, locked until the transaction ends, and PostgreSQL's time. NotFound when there is none."""
     row = session.execute(_LOCK_ACCOUNT, {"account_id": account_id}).one_or_none()

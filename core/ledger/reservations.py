@@ -121,8 +121,8 @@ def charge(
     """The reservation is spent on a release whose files are named by ``digests`` (name: SHA-256 in hex).
 
     A repetition with the same digests returns the entry; with others it is an InvalidTransition.
-    AccountExposed when an unprotected release has voided the claim since it was reserved. ``free``: nothing
-    was reserved and nothing was read (a further sample), so that the row of give-backs goes on; an
+    AccountExposed when a job without a guarantee has voided the claim since it was reserved. ``free``:
+    nothing was reserved and nothing was read (a further sample), so that the row of give-backs goes on; an
     InvalidTransition where something was.
     """
     changes = _unchanged if free else _forget_give_backs

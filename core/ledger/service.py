@@ -29,6 +29,7 @@ __all__ = [
     "charge",
     "derive",
     "entries",
+    "entries_of_job",
     "expire",
     "expose",
     "forfeit",
@@ -51,7 +52,9 @@ __all__ = [
 def expose(
     session: Session, account_id: str, *, job_id: str, digests: Mapping[str, str], actor: str, reason: str
 ) -> LedgerEntry:
-    """An unprotected release is on record, and the account takes no finite claim again, ever.
+    """On record: the job opened its graph without a guarantee (no digests), or published so (its files').
+
+    The account takes no finite claim again, ever.
 
     A repetition for the same job and digests returns the entry that stands.
     """
@@ -95,6 +98,11 @@ def quotas(session: Session, account_id: str) -> list[BudgetAccount]:
 def entries(session: Session, account_id: str, *, after: int, limit: int) -> EntryPage:
     """Up to ``limit`` entries that follow sequence number ``after``, in order; fewer where they name much."""
     return repository.page(session, account_id, after=after, limit=limit)
+
+
+def entries_of_job(session: Session, account_id: str, job_id: str, kind: EntryKind) -> list[LedgerEntry]:
+    """The job's entries of one kind in the account."""
+    return repository.of_job(session, account_id, job_id, kind)
 
 
 def overdue_reservations(session: Session, limit: int) -> list[LedgerEntry]:

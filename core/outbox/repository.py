@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import timedelta
-from typing import cast
+from typing import Any, cast
 
-from sqlalchemy import Interval, Table, bindparam, delete, func, insert, select, update
+from sqlalchemy import Interval, Select, Table, bindparam, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from core.db.session import ring_at_commit
@@ -42,6 +42,13 @@ def lock_unsent(session: Session, limit: int) -> list[OutboxMessage]:
         .with_for_update(skip_locked=True)
     )
     return list(session.scalars(statement))
+
+
+def not_yet_due(topic: str) -> Select[Any]:
+    """Selects the subjects of messages that are not to leave yet."""
+    return select(OutboxMessage.subject_id).where(
+        OutboxMessage.sent_at.is_(None), OutboxMessage.not_before > func.now(), OutboxMessage.topic == topic
+    )
 
 
 def mark(session: Session, ids: Collection[int]) -> None:

@@ -80,6 +80,11 @@ class Target:
         return f"{self.scheme}://{self.authority}{self.path}"
 
 
+_UNLESS = (
+    ". For trials on one machine or a private network, the operator sets GRAPHVEIL_WEBHOOK_PRIVATE_ADDRESSES."
+)
+
+
 def checked_url(url: str, rules: Rules) -> Target:
     """The parts of the address. InvalidInput with ``field`` for any that is not plainly one that may be used.
 
@@ -94,7 +99,7 @@ def checked_url(url: str, rules: Rules) -> Target:
         raise _refused("This is not an address.") from error
     scheme = parts.scheme
     if scheme != "https" and not (scheme == "http" and rules.private):
-        raise _refused("Webhooks are sent over https only.")
+        raise _refused(f"Webhooks are sent over https only{_UNLESS}")
     if "@" in parts.netloc:
         raise _refused("The address must carry no user name or password.")
     host = _checked_host(parts.hostname or "", bracketed=parts.netloc.startswith("["), rules=rules)
@@ -104,12 +109,15 @@ def checked_url(url: str, rules: Rules) -> Target:
     port = port if port is not None else {"https": 443, "http": 80}[scheme]
     if port not in rules.ports:
         allowed = ", ".join(map(str, rules.ports))
-        raise _refused(f"Webhooks are not sent to port {port}; allowed: {allowed}.")
+        raise _refused(
+            f"Webhooks are not sent to port {port}; allowed: {allowed} "
+            "(the operator's setting GRAPHVEIL_WEBHOOK_PORTS)."
+        )
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     target = Target(scheme, host, port, path)
     literal = _literal(host)
     if literal is not None and not may_connect(literal, target, rules):
-        raise _refused("This address is not a public one.")
+        raise _refused(f"This address is not a public one{_UNLESS}")
     return target
 
 
@@ -146,7 +154,7 @@ def _checked_host(host: str, *, bracketed: bool, rules: Rules) -> str:
     if len(host) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
         raise _refused("This is not the name of a host. Write international names in their xn-- form.")
     if len(labels) < 2 and not rules.private:
-        raise _refused("Give the host's full name.")
+        raise _refused(f"Give the host's full name{_UNLESS}")
     return host
 
 

@@ -14,10 +14,11 @@ from core.ledger import service as ledger
 from core.logging import get_logger
 from core.outbox import service as outbox
 from core.outbox.models import Topic
-from core.privacy.plan import GuaranteeKind
+from core.privacy.plan import GuaranteeKind, PrivacyPlan
 from core.workflows import settle
 from core.workflows.context import Services
 from core.workflows.persons import require_second_person
+from core.workflows.policies import check_least
 from core.workflows.prepare import check_policy
 
 log = get_logger(__name__)
@@ -44,6 +45,9 @@ def approve_job(services: Services, principal: Principal, job_id: str, *, reason
             team=job.team,
             project=job.project,
         )
+        cost = PrivacyPlan.from_json(job.plan).cost().nano_epsilon
+        if cost is not None:
+            check_least(dataset, cost)
         job.policy_version = dataset.policy_version
         ledger.keep(session, job.reservation_id)
         outbox.ring(session, Topic.RUN, job.id)

@@ -9,12 +9,12 @@ from sqlalchemy.orm import Session
 
 from core.errors import InvalidTransition
 from core.identity.models import Role
-from core.identity.service import Principal, require
+from core.identity.service import Principal, require, require_own
 from core.jobs import repository
 from core.jobs import service as jobs
 from core.jobs.models import Job, JobReason, JobState
 from core.settings import Settings
-from core.workflows import settle
+from core.workflows import settle, ticks
 from core.workflows.context import Services
 
 WAITING = (JobState.AWAITING_APPROVAL, JobState.QUEUED)
@@ -22,7 +22,7 @@ WAITING = (JobState.AWAITING_APPROVAL, JobState.QUEUED)
 
 @dataclass(frozen=True)
 class BudgetOutcome:
-    """What stopping a job does to its budget: it has returned, will return, or stays spent."""
+    """What ending without a release does to a job's budget: it has returned, will return, or stays spent."""
 
     outcome: Literal["returned", "pending", "spent"]
     text: str
@@ -34,22 +34,26 @@ _PENDING = BudgetOutcome(
     "pending",
     "The graph has not been opened, and will not be: the whole reservation returns once the job has stopped.",
 )
+_FAILED_FREE = BudgetOutcome("returned", "The whole reservation has returned.")
 _SPENT = BudgetOutcome(
     "spent",
-    "The graph was opened for this job, so its whole cost stays charged: that a job stopped can tell "
-    "something about the data.",
+    "The graph was opened for this job, so its whole cost stays charged: that a job failed or stopped can "
+    "tell something about the data.",
 )
 
 
 def budget_outcome(job: Job) -> BudgetOutcome | None:
-    """What becomes of the budget of a job that was stopped on request, or refused; None for any other.
+    """What becomes of the budget of a job that failed, was stopped on request, or refused; None otherwise.
 
     It follows from whether the graph had been opened when the job was asked to stop: after that it is not.
+    A failure that returns the budget has one text, whether content or infrastructure was to blame.
     """
-    if job.state not in (JobState.CANCELLING, JobState.CANCELLED, JobState.REJECTED):
+    if job.state not in (JobState.FAILED, JobState.CANCELLING, JobState.CANCELLED, JobState.REJECTED):
         return None
     if not any(job.spec["amounts"].values()):
         return _FREE
+    if job.state == JobState.FAILED and (job.first_read_at is None or job.reason in ticks.GIVEN_BACK):
+        return _FAILED_FREE
     if job.first_read_at is not None:
         return _SPENT
     return _PENDING if job.state == JobState.CANCELLING else _RETURNED
@@ -58,12 +62,13 @@ def budget_outcome(job: Job) -> BudgetOutcome | None:
 def cancel_job(services: Services, principal: Principal, job_id: str) -> Job:
     """A waiting job is cancelled and its budget free; a running one is cancelling. Safe to repeat.
 
-    What a running job has read is spent. Raises NotFound, and InvalidTransition once the charge stands or the
-    job has ended otherwise.
+    A requester stops its own jobs and its team's, a curator any. What a running job has read is spent. Raises
+    NotFound, Forbidden, and InvalidTransition once the charge stands or the job has ended otherwise.
     """
     require(principal, Role.REQUESTER, Role.CURATOR)
     with services.db.transaction() as session:
         job = jobs.get_locked(session, tenant=principal.tenant, job_id=job_id)
+        require_own(principal, person=job.person, team=job.team)
         if job.state not in (JobState.CANCELLING, JobState.CANCELLED):
             _stop(session, services.settings, job, JobReason.CANCELLED_BY_CALLER, principal.key_id)
         return job

@@ -21,7 +21,7 @@ from core.ledger import repository as budgets
 from core.ledger import service as accounts
 from core.ledger.models import BudgetAccount, LedgerEntry
 from core.ledger.statement import AccountStatement
-from core.workflows import paging
+from core.workflows import paging, unpaid
 from core.workflows.context import Services
 from core.workflows.policies import Policy, policy_of
 
@@ -62,9 +62,11 @@ class CuratorView:
 
 @dataclass(frozen=True)
 class DatasetView:
-    """A dataset as the caller may see it. ``curator`` is None for everyone else.
+    """A dataset as the caller may see it. ``curator`` is None for everyone else, who does not see either that
+    an upload was sent or rejected: see :mod:`core.workflows.unpaid`.
 
-    ``graph_schema`` is that of the current version, or the declared one before there is a version.
+    ``graph_schema`` is that of the current version, or the declared one before there is a version;
+    ``retry_after_seconds`` is None once nothing changes by itself.
     """
 
     id: str
@@ -83,6 +85,7 @@ class DatasetView:
     current_version: int | None
     created_at: datetime
     archived_at: datetime | None
+    retry_after_seconds: int | None
     curator: CuratorView | None
 
     @property
@@ -183,32 +186,30 @@ def _views(session: Session, principal: Principal, datasets: Sequence[Dataset]) 
     versions = repository.versions(session, ids)
     parts = repository.parts(session, [version.id for version in versions])
     owners = budgets.by_ids(session, {dataset.account_id for dataset in datasets})
-    curator = Role.CURATOR in principal.roles
     return [
         _view(
+            principal,
             dataset,
             owners[dataset.account_id],
             [version for version in versions if version.dataset_id == dataset.id],
             parts,
-            curator=curator,
         )
         for dataset in datasets
     ]
 
 
 def _view(
+    principal: Principal,
     dataset: Dataset,
     account: BudgetAccount,
     versions: Sequence[DatasetVersion],
     parts: Iterable[DatasetPart],
-    *,
-    curator: bool,
 ) -> DatasetView:
     current = next((version for version in versions if version.id == dataset.current_version_id), None)
     return DatasetView(
         id=dataset.id,
         name=dataset.name,
-        state=dataset.state,
+        state=unpaid.dataset_state(principal, dataset),
         protection_domain=account.domain,
         account_id=account.id,
         unit=account.unit,
@@ -222,7 +223,8 @@ def _view(
         current_version=None if current is None else current.number,
         created_at=dataset.created_at,
         archived_at=dataset.archived_at,
-        curator=_curator_view(dataset, versions, parts) if curator else None,
+        retry_after_seconds=unpaid.retry_after_seconds(principal, dataset),
+        curator=_curator_view(dataset, versions, parts) if Role.CURATOR in principal.roles else None,
     )
 
 

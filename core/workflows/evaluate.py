@@ -6,8 +6,11 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
+
+from sqlalchemy.orm import Session
 
 from core.datasets import vault
 from core.db import leases
@@ -25,6 +28,8 @@ from core.workflows.context import Services
 from core.workflows.ingest import fetch_graph
 from core.workflows.publish import READ_BYTES, seal_context
 from core.workflows.stored_files import fetch_files
+from core.workflows.sweeps import each
+from core.workflows.upload import discard
 
 CURATOR_REPORT = "curator.json"
 NEEDED = frozenset(
@@ -124,10 +129,19 @@ def finish_evaluation(services: Services, work: EvaluationWork, report: Path) ->
         raise InvalidInput("the comparison is larger than a report may be")
     content = report.read_bytes()
     json.loads(content)
-    target = f"releases/{work.job_id}/evaluation-{work.attempt}/{CURATOR_REPORT}"
+    target = f"{attempt_prefix(work.job_id, work.attempt)}/{CURATOR_REPORT}"
     with services.db.transaction() as session:
         key = vault.content_key(session, work.dataset_id, services.settings.master_key)
-    services.store.put(target, seal(_pieces(content), key, context=seal_context(work.job_id, CURATOR_REPORT)))
+    sealed = seal(_pieces(content), key, context=seal_context(work.job_id, CURATOR_REPORT))
+    try:
+        services.store.put(target, sealed)
+        _name(services, work, target, content)
+    except Exception:
+        _delete_unless_named(services, work, target)
+        raise
+
+
+def _name(services: Services, work: EvaluationWork, target: str, content: bytes) -> None:
     with services.db.transaction() as session:
         row = leases.hold(session, Evaluation, work.job_id, attempt=work.attempt)
         session.add(
@@ -136,24 +150,28 @@ def finish_evaluation(services: Services, work: EvaluationWork, report: Path) ->
                 name=CURATOR_REPORT,
                 role=ArtifactRole.CURATOR,
                 media_type="application/json",
-                size_bytes=size,
+                size_bytes=len(content),
                 sha256=hashlib.sha256(content).hexdigest(),
                 object_key=target,
                 encrypted=True,
             )
         )
-        row.state = EvaluationState.DONE
-        row.finished_at = repository.database_now(session)
-        row.leased_by = row.lease_expires_at = None
+        _end(services, session, row, EvaluationState.DONE)
+
+
+def _delete_unless_named(services: Services, work: EvaluationWork, target: str) -> None:
+    """The stored comparison is deleted, unless a commit named it whose confirmation was lost."""
+    with services.db.transaction() as session:
+        named = repository.artifact(session, work.job_id, CURATOR_REPORT)
+    if named is None or named.object_key != target:
+        discard(services, [target])
 
 
 def fail_evaluation(services: Services, work: EvaluationWork) -> None:
     """The evaluation has failed; the release stands. Raises LeaseLost."""
     with services.db.transaction() as session:
         row = leases.hold(session, Evaluation, work.job_id, attempt=work.attempt)
-        row.state = EvaluationState.FAILED
-        row.finished_at = repository.database_now(session)
-        row.leased_by = row.lease_expires_at = None
+        _end(services, session, row, EvaluationState.FAILED)
 
 
 def hand_back_evaluation(services: Services, job_id: str, *, attempt: int | None = None) -> None:
@@ -169,13 +187,53 @@ def hand_back_evaluation(services: Services, job_id: str, *, attempt: int | None
             if found is None:
                 return
             row = found
-        row.leased_by = row.lease_expires_at = None
         if row.attempt >= services.settings.max_attempts:
-            row.state = EvaluationState.FAILED
-            row.finished_at = repository.database_now(session)
+            _end(services, session, row, EvaluationState.FAILED)
         else:
+            row.leased_by = row.lease_expires_at = None
             row.state = EvaluationState.PENDING
             outbox.ring(session, Topic.EVALUATE, job_id, not_before_seconds=settle.retry_pause(row.attempt))
+
+
+def _end(services: Services, session: Session, row: Evaluation, state: EvaluationState) -> None:
+    """The evaluation is over; who lost it may go on storing for a while, after which it is swept."""
+    now = repository.database_now(session)
+    row.state, row.finished_at, row.leased_by = state, now, None
+    row.lease_expires_at = now + timedelta(seconds=2 * services.settings.lease_seconds)
+
+
+def recover_evaluation_files(services: Services, limit: int) -> int:
+    """Comparisons that were stored, and that no row names, are gone; returns of how many evaluations there
+    were any. Reaper's duty.
+
+    Looked for once, a while after the evaluation has ended: then no attempt begins any more, and one that
+    lost its lease has stopped, or finds in :func:`finish_evaluation` that it has.
+    """
+    with services.db.transaction() as session:
+        ids = repository.unswept_evaluations(session, limit)
+    found = 0
+
+    def sweep(job_id: str) -> None:
+        nonlocal found
+        with services.db.transaction() as session:
+            attempts = session.get_one(Evaluation, job_id).attempt
+            named = {file.object_key for file in repository.artifacts(session, job_id)}
+        prefixes = [attempt_prefix(job_id, number) for number in range(1, attempts + 1)]
+        stored = [entry.key for prefix in prefixes for entry in services.store.list(prefix)]
+        unnamed = [key for key in stored if key not in named]
+        found += bool(unnamed)
+        for key in unnamed:
+            services.store.delete(key)
+        with services.db.transaction() as session:
+            session.get_one(Evaluation, job_id).lease_expires_at = None
+
+    each(ids, sweep, subject=str)
+    return found
+
+
+def attempt_prefix(job_id: str, attempt: int) -> str:
+    """Below it lies what one attempt at an evaluation stores."""
+    return f"releases/{job_id}/evaluation-{attempt}"
 
 
 def _pieces(content: bytes) -> Iterator[bytes]:

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from core.ledger.models import Filter
+from core.ledger.models import Filter, Scope
 
 # 48 bits of a head: what a double holds exactly.
 FINGERPRINT_BYTES = 6
@@ -17,7 +17,8 @@ FINGERPRINT_BYTES = 6
 # included; of a Rényi account the curve, converted at its best order (core/ledger/statement.py). Delta (atto)
 # of a Rényi account is spent once, by its first release: it has no balance of its own.
 _FULLEST = """
-    SELECT a.id, a.unit, a.filter, a.capacity_nano_epsilon, f.charged, f.reserved, f.remaining,
+    SELECT a.id, a.domain, a.scope, a.scope_name, a.unit, a.filter,
+        a.capacity_nano_epsilon, f.charged, f.reserved, f.remaining,
         a.capacity_delta_atto, d.charged AS delta_charged, d.reserved AS delta_reserved,
         a.exposed_at IS NOT NULL AS exposed, a.blocked_at IS NOT NULL AS blocked, a.last_sequence, a.last_hash
     FROM budget_accounts AS a
@@ -83,11 +84,13 @@ class Amounts:
 class BudgetGauge:
     """One account. ``delta`` is None where none may be spent.
 
+    ``name``: its protection domain, and whose share of it where it is a team's or a project's.
     ``reserved_since``: seconds since 1970 at which the oldest of its reservations at work began, or its job
     did; None where none is. ``sequence`` and ``fingerprint`` (its first 48 bits) are of the chain's head.
     """
 
     account_id: str
+    name: str
     unit: str
     epsilon: Amounts
     delta: Amounts | None
@@ -119,6 +122,7 @@ def _gauge(row: Any) -> BudgetGauge:
     epsilon = Amounts(row.capacity_nano_epsilon, int(row.charged), int(row.reserved), int(row.remaining))
     return BudgetGauge(
         account_id=row.id,
+        name=row.domain if row.scope == Scope.DOMAIN else f"{row.domain}, {row.scope} {row.scope_name}",
         unit=row.unit,
         epsilon=epsilon,
         delta=_delta(row, epsilon) if row.capacity_delta_atto else None,

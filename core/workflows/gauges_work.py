@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from sqlalchemy import text
 from sqlalchemy.orm import Session
@@ -35,6 +36,7 @@ _COMMITTED = """
 _UNSENT = "FROM outbox WHERE sent_at IS NULL AND not_before <= clock_timestamp()"
 _STATES = text("SELECT state, count(*) AS jobs FROM jobs WHERE state = ANY(:states) GROUP BY state")
 _RUNNING = text("SELECT method, count(*) AS jobs FROM jobs WHERE state = 'running' GROUP BY method")
+_UPLOADS = text("SELECT state, count(*) AS uploads FROM unfinished_uploads GROUP BY state")
 _ONE = text(f"""
     SELECT ({_WAITING}) AS waiting_since, ({_COMMITTED}) AS committed_since,
         (SELECT count(*) {_UNSENT}) AS unsent,
@@ -59,7 +61,7 @@ _HEARD = text("""
 
 @dataclass(frozen=True)
 class WorkGauges:
-    """``unfinished`` jobs by state, ``running`` ones by method.
+    """``unfinished`` jobs by state, ``running`` ones by method; ``uploads`` that are not validated, by state.
 
     Times are seconds since 1970, None where nothing waits.
     ``waiting_since``: of the job that has waited longest for a worker; ``committed_since``: of the longest
@@ -76,6 +78,7 @@ class WorkGauges:
     unsent_since: float | None
     heard_at: dict[str, float]
     gpus: tuple[tuple[str, GpuMemory], ...] = ()
+    uploads: Mapping[str, int] = field(default_factory=dict)
 
 
 def read(session: Session, lease_seconds: float) -> WorkGauges:
@@ -94,6 +97,8 @@ def read(session: Session, lease_seconds: float) -> WorkGauges:
         unsent_since=_time(one.unsent_since),
         heard_at={row.host: float(row.heard_at) for row in heard},
         gpus=tuple(workers.recent(session, lease_seconds)),
+        uploads={"queued": 0, "validating": 0}
+        | {row.state: row.uploads for row in session.execute(_UPLOADS)},
     )
 
 

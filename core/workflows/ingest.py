@@ -44,7 +44,7 @@ from core.workflows.ingest_work import (
     sealed_parts,
 )
 from core.workflows.sweeps import each
-from core.workflows.upload import discard, receive_part, recover_uploads
+from core.workflows.upload import EDGES, discard, receive_part, recover_uploads
 
 __all__ = [
     "IngestWork",
@@ -98,9 +98,7 @@ def begin_ingest(services: Services, version_id: str, worker: str) -> IngestWork
         folder=folder,
         files={p.part: UploadedFile(folder / p.part, p.format, p.options) for p in parts},
         schema=None if declared is None else GraphSchema.model_validate(declared),
-        limits=IngestLimits(
-            max_nodes=settings.max_nodes, max_rows=settings.max_edges, max_findings=settings.max_findings
-        ),
+        limits=IngestLimits.of(settings),
         fingerprint_key=child_key,
     )
     try:
@@ -152,7 +150,8 @@ def propose(
     """The dataset waits for its curator to confirm the schema; the uploaded parts are kept.
 
     Where no node list was uploaded, the one read off the edges (in the work's graph folder) is kept as well,
-    so that the confirmed schema finds its universe.
+    so that the confirmed schema finds its universe. Columns of the edges that the proposal leaves out are
+    left out under the confirmed schema too.
     """
     derived = keep_derived_nodes(services, work)
     try:
@@ -164,6 +163,11 @@ def propose(
             version.ingest_report = _shown(report or {})
             if derived is not None:
                 session.add(derived)
+            if (report or {}).get("columns_ignored"):
+                # The proposal names them: to confirm it is to leave them out.
+                edges = repository.part(session, version.id, EDGES)
+                assert edges is not None  # its upload queued the validation
+                edges.options = {**edges.options, "extra_columns": "ignore"}
     except LeaseLost:
         discard(services, [] if derived is None else [derived.object_key])
         raise

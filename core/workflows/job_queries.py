@@ -18,7 +18,7 @@ from core.jobs.models import Evaluation, Job, JobEvent, JobState
 from core.ledger import repository as budgets
 from core.ledger.amounts import format_delta, format_epsilon
 from core.privacy.plan import GuaranteeKind
-from core.workflows import paging, ticks
+from core.workflows import paging, ticks, unpaid
 from core.workflows.cancel import BudgetOutcome, budget_outcome
 from core.workflows.context import Services
 from core.workflows.release_queries import artifacts, get_report, open_artifact
@@ -280,7 +280,7 @@ def _view(
         exposed=exposed,
         plan_digest=job.plan_digest,
         state=job.state,
-        reason=job.reason,
+        reason=unpaid.job_reason(principal, job),
         budget=budget_outcome(job),
         progress=None if last is None else _event(principal, last),
         suite=job.spec["suite"],
@@ -293,7 +293,7 @@ def _view(
         approval_until=approval_until,
         created_at=job.created_at,
         cancel_requested_at=job.cancel_requested_at,
-        run_time=_run_time(job),
+        run_time=None if unpaid.hidden(principal, job) else _run_time(job),
         started_at=job.started_at if exact else None,
         finished_at=job.finished_at if exact else None,
         attempt=job.attempt if exact else None,

@@ -47,6 +47,11 @@ Limit = Annotated[str, BeforeValidator(_limit), WithJsonSchema(_NUMBER, mode="va
 """An epsilon that bounds: rounded down to 1e-9, kept as an exact decimal."""
 
 
+LEAST_EPSILON = "0.01"
+"""The least epsilon of a job where a policy does not say: that a job failed is one bit about the data,
+without noise, and costs what the job had planned. A hundred such bits cost epsilon 1."""
+
+
 class Policy(BaseModel):
     """What the curators of a dataset let its jobs ask for.
 
@@ -63,10 +68,16 @@ class Policy(BaseModel):
         tuple[GuaranteeKind, ...], Field(min_length=1, max_length=3), AfterValidator(_distinct)
     ] = Field(
         default=(GuaranteeKind.PURE, GuaranteeKind.APPROXIMATE),
-        description="Guarantees that a release may carry. One of kind none exposes the account for good.",
+        description="Guarantees that a release may carry. A job of kind none exposes the account for good "
+        "once it has opened the graph, even if it fails.",
     )
     max_epsilon_per_job: Limit | None = Field(
         default=None, description="Most epsilon of one job, or of a stream's window; null: the budget's."
+    )
+    min_epsilon_per_job: Limit | None = Field(
+        default=LEAST_EPSILON,
+        description="Least epsilon that one job costs, or a window of a stream: what an attempt costs that "
+        "fails after it has opened the graph; null: no least.",
     )
     approval_above_epsilon: Limit | None = Field(
         default=None,
@@ -93,8 +104,13 @@ def policy_of(dataset: Dataset) -> Policy:
 
 
 def stored(policy: Policy) -> dict[str, Any]:
-    """The policy as JSON, as the dataset keeps it."""
-    return policy.model_dump(mode="json")
+    """The policy as JSON, as the dataset keeps it.
+
+    The usual least epsilon is left out: the version before this one, which serves on during an upgrade, takes
+    no policy with a field that it does not know.
+    """
+    usual = {"min_epsilon_per_job"} if policy.min_epsilon_per_job == LEAST_EPSILON else None
+    return policy.model_dump(mode="json", exclude=usual)
 
 
 def allows_more(new: Policy, old: Policy) -> tuple[str, ...]:
@@ -177,6 +193,24 @@ def check_request(
         )
 
 
+def check_least(dataset: Dataset, nano_epsilon: int) -> None:
+    """Returns unless a job, or a window of a stream, of that cost is cheaper than the policy lets it be.
+
+    A function of the policy and the plan alone. Raises PolicyRefused.
+    """
+    least = policy_of(dataset).min_epsilon_per_job
+    if least is not None and nano_epsilon < epsilon_capacity(least):
+        raise _refused(
+            dataset,
+            "epsilon",
+            "min_epsilon_per_job",
+            least,
+            format_epsilon(nano_epsilon),
+            f"This would cost epsilon {format_epsilon(nano_epsilon)}; the dataset's policy asks for at least "
+            f"{least}, which is what an attempt costs that fails after it has opened the graph.",
+        )
+
+
 def check_quotas(
     dataset: Dataset, quotas: Collection[tuple[str, str]], *, project: str | None, team: str | None
 ) -> None:
@@ -250,6 +284,11 @@ def _higher(new: str | None, old: str | None) -> bool:
     return old is not None and (new is None or epsilon_capacity(new) > epsilon_capacity(old))
 
 
+def _lower(new: str | None, old: str | None) -> bool:
+    """None stands for no least."""
+    return old is not None and (new is None or epsilon_capacity(new) < epsilon_capacity(old))
+
+
 def _dropped(new: bool, old: bool) -> bool:
     return old and not new
 
@@ -258,6 +297,7 @@ _LOOSER: dict[str, Callable[[Any, Any], bool]] = {
     "methods": _wider,
     "kinds": _wider,
     "max_epsilon_per_job": _higher,
+    "min_epsilon_per_job": _lower,
     "approval_above_epsilon": _higher,
     "curator_report_readers": _wider,
     "project_required": _dropped,

@@ -31,12 +31,23 @@ from core.graphs.schema import MAX_TYPES, GraphSchema
 from core.identity.service import Principal
 from core.ledger import service as ledger
 from core.ledger.amounts import delta_cost, epsilon_cost
-from core.ledger.models import BudgetAccount
+from core.ledger.models import BudgetAccount, Filter
+from core.privacy.accountant import Accountant
 from core.privacy.events import MAX_NANO_EPSILON, NANO
 from core.privacy.plan import Cost, GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
-from core.workflows.policies import Slug, check_quotas, check_request, needs_approval, policy_of
+from core.settings import Settings
+from core.workflows import unpaid
+from core.workflows.policies import (
+    Slug,
+    check_least,
+    check_quotas,
+    check_request,
+    needs_approval,
+    policy_of,
+)
 from core.workflows.quotas import quota_name
+from core.workflows.schema_rules import check_cells
 from core.workflows.sensitive_links import require_named
 
 Amount = StrictStr | StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=False)]
@@ -118,10 +129,11 @@ class Prepared:
     cost: Cost
     amounts: dict[str, int]
     needs_approval: bool
+    least_epsilon: str | None
     named_links: bool = False
 
 
-def prepare(session: Session, principal: Principal, request: JobRequest) -> Prepared:
+def prepare(session: Session, principal: Principal, request: JobRequest, settings: Settings) -> Prepared:
     """The request with everything decided that does not depend on the data.
 
     The dataset stays share-locked: it cannot be archived before the caller's transaction ends. Raises
@@ -141,12 +153,22 @@ def prepare(session: Session, principal: Principal, request: JobRequest) -> Prep
     if request.method != AUTO:
         registry.get(request.method)  # an unknown name is refused before anything else
     edge_types = _edge_types(schema, request.edge_types)
+    check_cells(schema, edge_types, settings, field="edge_types")
     wanted = checked_formats(request.formats, releasable(schema, edge_types))
     nano_epsilon, delta_atto = epsilon_cost(request.epsilon), delta_cost(request.delta)
     if nano_epsilon > MAX_NANO_EPSILON:
         raise InvalidInput(f"A release has at most epsilon {MAX_NANO_EPSILON // NANO}.", field="epsilon")
     unit = Unit(account.unit)
-    facts = PublicFacts(schema, unit, account.window, nano_epsilon, delta_atto, edge_types)
+    facts = PublicFacts(
+        schema,
+        unit,
+        account.window,
+        nano_epsilon,
+        delta_atto,
+        edge_types,
+        # A Rényi account adds up curves: plans that losses calibrate would cost it more.
+        accountant=Accountant.RENYI if account.filter == Filter.RENYI else Accountant.PRIVACY_LOSS,
+    )
     nodes, policy = node_counts(version, schema), policy_of(dataset)
     choice = resolve(request.method, request.parameters, facts, nodes, policy.methods)
     generator = registry.get(request.method if choice is None else choice.method)
@@ -163,12 +185,14 @@ def prepare(session: Session, principal: Principal, request: JobRequest) -> Prep
         team=principal.team,
         project=request.project,
     )
+    if cost.nano_epsilon is not None:
+        check_least(dataset, cost.nano_epsilon)
     # Of a public graph a share of the links may be drawn and hidden, for evaluation; of no other.
     named_links = isinstance(generator, LinkHidingGenerator) and not dataset.public
     if named_links:
         require_named(session, dataset, version)
     unbounded = cost.kind is GuaranteeKind.NONE
-    # What no epsilon measures takes nothing from the budget: it exposes the account instead, at publication.
+    # What no epsilon measures takes nothing from the budget: it exposes the account when it opens the graph.
     amounts = {} if unbounded else plan.spend(account.filter, tuple(account.orders or ()))
     return Prepared(
         dataset,
@@ -185,6 +209,7 @@ def prepare(session: Session, principal: Principal, request: JobRequest) -> Prep
         cost,
         amounts,
         needs_approval(dataset, cost.kind, nano_epsilon),
+        policy.min_epsilon_per_job,
         named_links,
     )
 
@@ -241,10 +266,12 @@ def ready_dataset(
         # It changed while the look waited for the lock, and the join was with the version before.
         version = session.get_one(DatasetVersion, dataset.current_version_id)
     if dataset.state != DatasetState.READY or version is None:
+        state = unpaid.dataset_state(principal, dataset)
         raise DatasetNotReady(
-            f"The dataset is {dataset.state}; a job needs one that is ready.",
+            f"The dataset is {state}; a job needs one that is ready.",
             id=dataset_id,
-            state=dataset.state,
+            state=state,
+            retry_after=unpaid.retry_after_seconds(principal, dataset),
         )
     return dataset, version, account
 

@@ -21,12 +21,13 @@ from core.db import leases
 from core.errors import InvalidInput, LeaseLost, PrivacyViolation, StorageError
 from core.jobs import events, repository
 from core.jobs import service as jobs
-from core.jobs.models import Artifact, ArtifactRole, Evaluation, Job, JobReason, JobState
+from core.jobs.models import Artifact, ArtifactRole, Evaluation, Job, JobReason, JobState, Stop
 from core.jobs.states import EvaluationState
 from core.ledger import service as ledger
 from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.privacy.meter import TranscriptEntry
+from core.privacy.plan import GuaranteeKind
 from core.storage.sealed import seal
 from core.workflows import announcements, settle, ticks
 from core.workflows.bundles import ReleaseFile
@@ -125,12 +126,12 @@ def heartbeat(services: Services, work: JobWork) -> bool:
 
 
 def record_opening(services: Services, work: JobWork) -> None:
-    """It is durable that the graph was opened; only then may it be.
+    """It is durable that the graph was opened; only then may it be. Without guarantee it exposes the account.
 
     Raises LeaseLost when the lease has passed on, ran out, or the job was asked to stop.
     """
     with services.db.transaction() as session:
-        jobs.opened(session, _running(session, work))
+        settle.opened(session, _running(session, work), actor=work.worker)
 
 
 def record_read(services: Services, work: JobWork, entry: dict[str, Any]) -> None:
@@ -153,7 +154,7 @@ def record_read(services: Services, work: JobWork, entry: dict[str, Any]) -> Non
             repository.add_read(
                 session, job.id, attempt=work.attempt, sequence=read.sequence, entry=read.to_json()
             )
-            jobs.opened(session, job)
+            settle.opened(session, job, actor=work.worker)
     except (IntegrityError, DataError) as error:
         # The child's doing, not the database's: its budget must not come back as if a host had died.
         raise PrivacyViolation("the entry is no line of a transcript, or came twice") from error
@@ -226,7 +227,8 @@ def commit_release(services: Services, work: JobWork, files: Sequence[ReleaseFil
                 actor=work.worker,
                 reason=f"further sample of job {source}",
             )
-        if work.kind == "none":
+        if work.kind == GuaranteeKind.NONE:
+            # Its opening has exposed the account; a further sample opens nothing. Here the files are named.
             ledger.expose(
                 session,
                 job.account_id,
@@ -287,7 +289,7 @@ def cancel_held(services: Services, work: JobWork) -> None:
         settle.cancel(session, services.settings, job, actor=work.worker)
 
 
-def hand_back(services: Services, work: JobWork) -> None:
+def hand_back(services: Services, work: JobWork, stop: Stop) -> None:
     """Infrastructure stopped the attempt: another worker takes the job. Raises LeaseLost.
 
     A job whose charge turns out to stand is left as it is: the reaper publishes it.
@@ -296,7 +298,7 @@ def hand_back(services: Services, work: JobWork) -> None:
         job = leases.hold(session, Job, work.job_id, attempt=work.attempt)
         if job.state == JobState.PUBLISHING:
             return
-        settle.hand_back(session, services.settings, job, actor=work.worker)
+        settle.hand_back(session, services.settings, job, stop, actor=work.worker)
 
 
 def _artifact(job_id: str, file: ReleaseFile) -> Artifact:

@@ -12,8 +12,9 @@ from core.audits import repository as audits
 from core.datasets import repository as datasets
 from core.datasets import sensitive_repository as sensitive_lists
 from core.jobs import repository
-from core.jobs.models import JobState
+from core.jobs.models import Job, JobState, Stop
 from core.jobs.states import LEASED
+from core.ledger import repository as budgets
 from core.ledger import service as ledger
 from core.logging import get_logger
 from core.outbox import service as outbox
@@ -23,7 +24,7 @@ from core.streams import repository as streams
 from core.workflows import direct_uploads, ingest, publish, settle
 from core.workflows.audits import hand_back_audit
 from core.workflows.context import Services
-from core.workflows.evaluate import hand_back_evaluation
+from core.workflows.evaluate import hand_back_evaluation, recover_evaluation_files
 from core.workflows.sensitive_checks import recover_checks
 from core.workflows.snapshots import recover_snapshots as recover_stored_snapshots
 from core.workflows.sweeps import each
@@ -45,10 +46,26 @@ def recover_lost_jobs(services: Services) -> int:
         with services.db.transaction() as session:
             job = repository.lost(session, job_id, STOPPABLE)
             if job is not None:
-                settle.hand_back(session, services.settings, job, actor=ACTOR)
+                settle.hand_back(session, services.settings, job, Stop.WORKER_LOST, actor=ACTOR)
                 log.info("job_recovered", job_id=job_id, state=job.state)
 
     return each(ids, recover, subject=str)
+
+
+def expose_opened(services: Services) -> int:
+    """Accounts whose graph was opened without a guarantee are exposed, though a worker of an earlier version,
+    which said so at the publication only, has opened it."""
+    with services.db.transaction() as session:
+        exposed = budgets.exposed_by(Job.id)
+        ids = repository.unguarded_ids(session, services.settings.sweep_limit, but=exposed)
+
+    def expose(job_id: str) -> None:
+        with services.db.transaction() as session:
+            job = repository.locked(session, job_id)
+            if job is not None:
+                settle.expose(session, job, actor=ACTOR)
+
+    return each(ids, expose, subject=str)
 
 
 def finish_cancels(services: Services) -> int:
@@ -122,6 +139,11 @@ def recover_lost_evaluations(services: Services) -> int:
     return each(ids, lambda job_id: hand_back_evaluation(services, job_id), subject=str)
 
 
+def delete_unnamed_evaluations(services: Services) -> int:
+    """Comparisons whose worker was gone before they were named are deleted."""
+    return recover_evaluation_files(services, services.settings.sweep_limit)
+
+
 def recover_lost_audits(services: Services) -> int:
     """Audits whose worker is gone wait for another, or have failed."""
     with services.db.transaction() as session:
@@ -177,6 +199,7 @@ def purge_messages(services: Services) -> int:
 
 DUTIES: dict[str, Callable[[Services], int]] = {
     "publish_committed": publish_committed,
+    "expose_opened": expose_opened,
     "finish_cancels": finish_cancels,
     "recover_lost_jobs": recover_lost_jobs,
     "expire_reservations": expire_reservations,
@@ -188,6 +211,7 @@ DUTIES: dict[str, Callable[[Services], int]] = {
     "recover_lost_audits": recover_lost_audits,
     "recover_lost_checks": recover_checks,
     "delete_unclaimed_staging": delete_unclaimed_staging,
+    "delete_unnamed_evaluations": delete_unnamed_evaluations,
     "ring_again": ring_again,
     "purge_messages": purge_messages,
 }

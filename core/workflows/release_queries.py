@@ -10,6 +10,7 @@ from typing import Any, Literal
 from sqlalchemy.orm import Session
 
 from core.datasets import vault
+from core.datasets.models import Dataset
 from core.errors import JobFailed, JobNotFinished, NotFound, StorageError
 from core.identity.models import Role
 from core.identity.service import Principal, require
@@ -22,10 +23,12 @@ from core.ledger import service as ledger
 from core.ledger.amounts import format_epsilon
 from core.ledger.models import EntryKind, Filter, LedgerEntry
 from core.reports.evidence import CuratorPart
-from core.reports.model import SCHEMA_VERSION, Charge, PublicPart, Report
+from core.reports.model import SCHEMA_VERSION, Charge, Report
+from core.reports.stored import curator_of, public_of
 from core.storage.sealed import unseal
-from core.workflows import ticks
+from core.workflows import ticks, unpaid
 from core.workflows.bundles import MAX_REPORT_BYTES, REPORT
+from core.workflows.cancel import budget_outcome
 from core.workflows.context import Services
 from core.workflows.dataset_policies import reads_comparisons
 from core.workflows.evaluate import CURATOR_REPORT
@@ -138,11 +141,13 @@ def edition(services: Services, principal: Principal, job_id: str) -> Edition:
         key = _key(services, session, job, artifact)
         charge = _charge(session, job, exact=Role.CURATOR in principal.roles)
         released_on = _charge_entry(session, job).created_at.astimezone(UTC).date()
+        name = session.get_one(Dataset, job.dataset_id).name
         reads = reads_comparisons(session, principal, job.dataset_id)
         comparison = _comparison(services, session, job) if reads else None
     # The store is read when no transaction is open: a slow one must not use up the database's connections.
-    part = PublicPart.model_validate_json(_whole(services, artifact, key))
-    public = part.model_copy(update={"charge": charge})
+    part = public_of(_whole(services, artifact, key))
+    named = part.provenance.model_copy(update={"dataset_name": name})
+    public = part.model_copy(update={"charge": charge, "provenance": named})
     curator = None if comparison is None else _curator_part(services, comparison)
     status = None if comparison is None else comparison.status
     return Edition(Report(public=public, curator=curator), status, released_on)
@@ -164,7 +169,12 @@ def published(session: Session, services: Services, principal: Principal, job_id
             f"The job is {job.state}.", state=job.state, retry_after=services.settings.poll_after_seconds
         )
     if job.state != JobState.PUBLISHED:
-        raise JobFailed(f"The job is {job.state}; it has no release.", state=job.state, reason=job.reason)
+        outcome = budget_outcome(job)
+        raise JobFailed(
+            f"The job is {job.state}; it has no release. {'' if outcome is None else outcome.text}".strip(),
+            state=job.state,
+            reason=unpaid.job_reason(principal, job),
+        )
     return job
 
 
@@ -250,4 +260,4 @@ def _comparison(services: Services, session: Session, job: Job) -> _Comparison:
 def _curator_part(services: Services, comparison: _Comparison) -> CuratorPart | None:
     if comparison.artifact is None:
         return None
-    return CuratorPart.model_validate_json(_whole(services, comparison.artifact, comparison.key))
+    return curator_of(_whole(services, comparison.artifact, comparison.key))

@@ -31,7 +31,7 @@ from core.outbox.models import Topic
 from core.privacy.meter import TranscriptEntry
 from core.privacy.plan import GuaranteeKind
 from core.tracing import spans
-from core.workflows import policies, ticks
+from core.workflows import policies, ticks, turns
 from core.workflows.context import Services
 from core.workflows.prepare import ALWAYS_WRITTEN, checked_formats, releasable
 from core.workflows.publish import JobWork
@@ -69,13 +69,15 @@ def submit_sample(
 
     A sample of a sample is one of the same model. Raises IdempotencyKeyMissing, IdempotencyKeyReused,
     NotFound, JobNotFinished, JobFailed, DatasetNotReady (the model is erased with its dataset), NotAccepted
-    (a stream's snapshot), UnknownFormat, InvalidInput, KindNotAllowed, PolicyRefused and AccountBlocked.
+    (a stream's snapshot), UnknownFormat, InvalidInput, KindNotAllowed, PolicyRefused, AccountBlocked
+    and TooManyJobs.
     """
     require(principal, Role.REQUESTER, Role.CURATOR)
     key = idempotency.checked_key(idempotency_key)
     digest = idempotency.payload_hash({"sample_of": job_id, **request.model_dump(mode="json")})
 
     def make(session: Session) -> Job:
+        turns.check_room(session, services.settings, principal)
         asked = published(session, services, principal, job_id)
         source = asked if asked.sample_of is None else session.get_one(Job, asked.sample_of)
         dataset, formats = _checked(session, source, request)

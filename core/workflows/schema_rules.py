@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from core.errors import InvalidInput
 from core.graphs.schema import GraphSchema
 from core.ledger.models import Filter
@@ -44,6 +46,8 @@ def check_schema(schema: GraphSchema, unit: Unit, window: int | None, settings: 
             f"the time grid has {schema.steps} steps, of at most {settings.max_steps}; widen the steps",
             field="graph_schema.time.count",
         )
+    protected = [edge_type.name for edge_type in schema.edge_types if not edge_type.public]
+    check_cells(schema, protected, settings, field="graph_schema.edge_types")
     if unit.temporal and not schema.temporal:
         raise InvalidInput(
             f"the unit {unit} speaks of time: declare a time grid, or use the unit edge",
@@ -61,4 +65,20 @@ def check_schema(schema: GraphSchema, unit: Unit, window: int | None, settings: 
     if all(edge_type.public for edge_type in schema.edge_types):
         raise InvalidInput(
             "every edge type is declared public: there is nothing to protect", field="graph_schema.edge_types"
+        )
+
+
+def check_cells(schema: GraphSchema, edge_types: Iterable[str], settings: Settings, *, field: str) -> None:
+    """The relations have no more cells than a plan may list; InvalidInput naming ``field`` otherwise.
+
+    A cell is a relation, or one snapshot of a relation with time. Nothing is listed to count them.
+    """
+    names = list(edge_types)
+    timed = sum(schema.edge_type(name).temporal for name in names)
+    cells = timed * schema.steps + len(names) - timed
+    if cells > settings.max_cells:
+        raise InvalidInput(
+            f"{timed} relations with {schema.steps} steps each, and {len(names) - timed} without time, are "
+            f"{cells} cells to plan, of at most {settings.max_cells}; widen the steps, or name fewer of them",
+            field=field,
         )

@@ -70,7 +70,7 @@ def begin_check(services: Services, list_id: str, worker: str) -> CheckWork | No
         )
         if row is None or row.object_key is None:
             return None
-        limits = IngestLimits(max_rows=settings.max_edges, max_findings=settings.max_findings)
+        limits = IngestLimits.of(settings)
         return CheckWork(
             row.id,
             row.dataset_id,

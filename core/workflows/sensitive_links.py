@@ -168,9 +168,10 @@ def _require_nameable(session: Session, dataset: Dataset) -> DatasetVersion:
     """The current version, of which a relation can have sensitive links."""
     if dataset.state != DatasetState.READY or dataset.current_version_id is None:
         raise DatasetNotReady(
-            f"The dataset is {dataset.state}; sensitive links are named in one that is ready.",
+            f"The dataset is {dataset.shown_state}; sensitive links are named in one that is ready.",
             id=dataset.id,
-            state=dataset.state,
+            state=dataset.shown_state,
+            retry_after=dataset.retry_after_seconds,
         )
     version = session.get_one(DatasetVersion, dataset.current_version_id)
     schema = GraphSchema.model_validate(version.graph_schema or dataset.graph_schema)

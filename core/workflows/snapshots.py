@@ -29,6 +29,7 @@ from core.storage.sealed import seal
 from core.streams import repository, service
 from core.streams.models import SENT_ANEW, Outcome, Snapshot, Stream
 from core.streams.service import Arrival, Content
+from core.workflows import turns
 from core.workflows.context import Services
 from core.workflows.ingest_work import fingerprint_key
 from core.workflows.prepare import ready_dataset
@@ -90,7 +91,7 @@ def receive_snapshot(
     sender announced. Constant memory. What is refused leaves nothing stored, reserved or charged.
 
     Raises Forbidden, NotFound, InvalidInput, UnknownFormat, PayloadTooLarge, SnapshotLate, SnapshotEarly,
-    SnapshotConflict, StreamBusy, StreamClosed, DatasetNotReady, BudgetRefused, StorageError.
+    SnapshotConflict, StreamBusy, StreamClosed, TooManyJobs, DatasetNotReady, BudgetRefused, StorageError.
     """
     require(principal, Role.CURATOR)
     check_file(EDGES, format, options)
@@ -221,7 +222,7 @@ def _take(
         if arrival is Arrival.NEXT:
             row = None
             _fill(services, session, principal, stream, place)
-        row = _add(session, principal, stream, place.step, row, received)
+        row = _add(services, session, principal, stream, place.step, row, received)
         _ring(session, stream, row)
         view = views(session, principal, stream, [row])[0]
         reach("before_snapshot_commit")
@@ -233,10 +234,11 @@ def _fill(services: Services, session: Session, principal: Principal, stream: St
     for step in service.missing(stream, place.step, limit=services.settings.max_missing_steps):
         empty = _digested((), _Place(stream.id, step, place.mac_key, None), 0)
         nothing = _Received(Content(EMPTY_FORMAT, {}, empty.hexdigest()), None, 0)
-        _add(session, principal, stream, step, None, nothing)
+        _add(services, session, principal, stream, step, None, nothing)
 
 
 def _add(
+    services: Services,
     session: Session,
     principal: Principal,
     stream: Stream,
@@ -245,6 +247,7 @@ def _add(
     received: _Received,
 ) -> Snapshot:
     """The step's snapshot, with its job and reservation; ``row`` is the one that it replaces."""
+    turns.check_room(session, services.settings, principal)
     version = session.get_one(DatasetVersion, stream.version_id)
     account = session.get_one(BudgetAccount, stream.account_id)
     schema = GraphSchema.model_validate(version.graph_schema)

@@ -16,7 +16,7 @@ from core.jobs import repository as jobs
 from core.jobs.models import ArtifactRole, Evaluation, Job, JobState
 from core.streams import repository, service
 from core.streams.models import Outcome, Snapshot, Stream
-from core.workflows import paging, ticks
+from core.workflows import paging, ticks, unpaid
 from core.workflows.combined import combined
 from core.workflows.context import Services
 
@@ -30,9 +30,9 @@ class SnapshotView:
     """One step of a stream as its caller may see it.
 
     ``starts_at`` and ``ends_at`` are times of the dataset's grid, the end excluded. ``state`` is the job's,
-    or ``refused``. ``nano_epsilon`` is what the step has charged, or holds reserved. ``artifacts`` are the
-    names of the released files. Findings, format, size, the comparison's state and the exact end are None for
-    all but curators.
+    or ``refused``, which is for curators. ``nano_epsilon`` is what the step has charged, or holds reserved.
+    ``artifacts`` are the names of the released files. Findings, format, size, the comparison's state and the
+    exact end are None for all but curators.
     """
 
     stream_id: str
@@ -156,8 +156,8 @@ def _view(
         starts_at=starts_at,
         ends_at=starts_at + stream.grid_width,
         job_id=job.id,
-        state=str(Outcome.REFUSED) if row.outcome == Outcome.REFUSED else job.state,
-        reason=job.reason,
+        state=str(Outcome.REFUSED) if row.outcome == Outcome.REFUSED and exact else job.state,
+        reason=unpaid.job_reason(principal, job),
         number=row.number,
         nano_epsilon=spent(job),
         artifacts=tuple(names) if job.state == JobState.PUBLISHED else (),

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from sqlalchemy.orm import Session
 
 from core.datasets import vault
+from core.datasets.models import Dataset
 from core.errors import NotFound, StorageError
 from core.identity.service import Principal, require
 from core.jobs import repository as jobs
@@ -21,11 +23,15 @@ from core.ledger.amounts import format_epsilon
 from core.ledger.filters import steps_of
 from core.ledger.holdings import STEPS_SHOWN
 from core.ledger.statement import AccountStatement
+from core.privacy.events import NANO
+from core.privacy.guarantee import inequality
 from core.reports.evidence import CuratorPart
 from core.reports.model import PublicPart
+from core.reports.stored import curator_of, public_of
 from core.storage.sealed import unseal
 from core.streams import repository, service
 from core.streams.models import Snapshot, Stream
+from core.workflows import unpaid
 from core.workflows.bundles import REPORT
 from core.workflows.context import Services
 from core.workflows.dataset_policies import reads_comparisons
@@ -96,6 +102,7 @@ class StreamReport:
 
     stream_id: str
     dataset_id: str
+    dataset_name: str
     method: str
     state: str
     window: int
@@ -137,6 +144,7 @@ def stream_report(
     page = step_page(services, principal, "stream report", stream_id, after, cursor, limit)
     with services.db.transaction() as session:
         stream = service.get(session, tenant=principal.tenant, stream_id=stream_id)
+        name = session.get_one(Dataset, stream.dataset_id).name
         found = repository.snapshots(session, stream_id, after=steps_after(page, after), limit=page.size + 1)
         rows, more = page.cut(found, by_step)
         shown = views(session, principal, stream, rows)
@@ -150,6 +158,7 @@ def stream_report(
     return StreamReport(
         stream_id=stream.id,
         dataset_id=stream.dataset_id,
+        dataset_name=name,
         method=stream.method,
         state=stream.state,
         window=stream.window,
@@ -159,7 +168,7 @@ def stream_report(
         not_covered=_not_covered(stream),
         first_step=stream.first_step,
         next_step=stream.next_step,
-        counts={outcome or "waiting": count for outcome, count in counts.items()},
+        counts=unpaid.outcomes(principal, counts),
         worst_window=_worst(statement),
         capacity_nano_epsilon=statement.capacity.nano_epsilon,
         metrics=METRICS,
@@ -203,8 +212,9 @@ def _statement(stream: Stream) -> str:
     steps = "step" if stream.window == 1 else "consecutive steps"
     return (
         f"w-event privacy with w = {stream.window} and epsilon = {epsilon}: take any {stream.window} {steps} "
-        "and in each of them add or remove one edge. The probability of everything that the stream "
-        f"publishes, all steps together, changes by a factor of at most exp({epsilon})."
+        "and in each of them add or remove one edge, before that P and after it P' are the probabilities of "
+        "what the stream publishes, all steps together: "
+        f"{inequality(Decimal(stream.nano_epsilon) / NANO)} for every set S of it."
     )
 
 
@@ -216,7 +226,7 @@ def _not_covered(stream: Stream) -> tuple[str, ...]:
         "Several edges of one node in one step: each counts for itself.",
         "Who the nodes are, and that they exist: the list of nodes is public. So are the relations and the "
         "time grid.",
-        "When a snapshot was sent, and that it was refused or failed: this is not part of any release.",
+        "When a snapshot was sent, and that it came to no release: this is not part of any release.",
     )
 
 
@@ -246,11 +256,11 @@ def _row(
         content = b"".join(services.store.get(files.public.object_key))
         if hashlib.sha256(content).hexdigest() != files.public.sha256:
             raise StorageError("a published report has another digest", job_id=view.job_id)
-        statistics = _statistics(PublicPart.model_validate_json(content))
+        statistics = _statistics(public_of(content))
     if files.curator is not None and key is not None:
         sealed = services.store.get(files.curator.object_key)
         opened = unseal(sealed, key, context=seal_context(view.job_id, CURATOR_REPORT))
-        comparison = _comparison(CuratorPart.model_validate_json(b"".join(opened)))
+        comparison = _comparison(curator_of(b"".join(opened)))
     return TickRow(
         step=view.step,
         starts_at=view.starts_at,

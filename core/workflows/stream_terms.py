@@ -27,7 +27,7 @@ from core.privacy.plan import PrivacyPlan
 from core.privacy.units import Unit
 from core.streams.models import Stream
 from core.streams.service import MAX_STEP
-from core.workflows.policies import check_stream, policy_of
+from core.workflows.policies import check_least, check_stream, policy_of
 from core.workflows.prepare import (
     check_plan,
     check_policy,
@@ -148,6 +148,7 @@ def check_terms(
     """
     check_policy(session, dataset, method, plan.kind, nano_epsilon, team=team, project=project)
     check_stream(dataset, nano_epsilon)
+    check_least(dataset, nano_epsilon)
 
 
 def window_preview(

@@ -15,7 +15,7 @@ from core import ids
 from core.errors import Conflict
 from core.graphs.schema import GraphSchema
 from core.identity.models import Role
-from core.identity.service import Principal, require
+from core.identity.service import Principal, require, require_own
 from core.jobs import idempotency
 from core.ledger.statement import AccountStatement
 from core.logging import get_logger
@@ -177,10 +177,14 @@ def list_streams(
 
 
 def close_stream(services: Services, principal: Principal, stream_id: str) -> Stream:
-    """The stream takes no further snapshot; those that wait are still published. Safe to repeat."""
+    """The stream takes no further snapshot; those that wait are still published. Safe to repeat.
+
+    A requester closes its own streams and its team's, a curator any. Raises NotFound and Forbidden.
+    """
     require(principal, Role.REQUESTER, Role.CURATOR)
     with services.db.transaction() as session:
         stream = service.get_locked(session, tenant=principal.tenant, stream_id=stream_id)
+        require_own(principal, person=stream.person, team=stream.team)
         service.close(session, stream)
         return stream
 

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from core import ids
 from core.errors import BudgetRefused
+from core.generators import registry
 from core.generators.choice import Choice
 from core.graphs.schema import GraphSchema
 from core.identity.models import Role
@@ -20,15 +21,22 @@ from core.ledger import service as ledger
 from core.ledger.statement import AccountStatement
 from core.outbox import service as outbox
 from core.outbox.models import Topic
-from core.privacy.plan import Cost
+from core.privacy.plan import Cost, GuaranteeKind
+from core.publishing.true_edges import true_edge_notices
 from core.reports.notices import lasting_relations
 from core.tracing import spans
-from core.workflows import announcements, identical
+from core.workflows import announcements, identical, turns
 from core.workflows.context import Services
-from core.workflows.prepare import JobRequest, Prepared, prepare
+from core.workflows.prepare import JobRequest, Prepared, node_counts, prepare
 from core.workflows.quotas import drawn_on
 
 __all__ = ["DryRun", "JobRequest", "plan_job", "submit_job"]
+
+EXPOSING = (
+    "The job carries no guarantee: once it has opened the graph, and even if it fails then, no epsilon can "
+    "be claimed for the dataset any more."
+)
+"""What a dry run says of a job without a guarantee."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +46,7 @@ class DryRun:
     ``choice`` is None where the request names its ``method`` itself. ``identical_to`` is the job whose
     release the request would be refused for, because it can be had at no charge. ``quotas_after``: those that
     it draws on, beside the account. ``needs_approval``: whether it would wait for a second person.
+    ``least_epsilon``: of a job under the dataset's policy, and so of an attempt that fails; None: no least.
     """
 
     method: str
@@ -53,6 +62,7 @@ class DryRun:
     statement_after: AccountStatement
     quotas_after: tuple[AccountStatement, ...]
     needs_approval: bool
+    least_epsilon: str | None
     warnings: tuple[str, ...] = ()
     identical_to: str | None = None
 
@@ -64,7 +74,7 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> D
     """
     require(principal, Role.REQUESTER, Role.CURATOR)
     with services.db.transaction() as session:
-        prepared = prepare(session, principal, request)
+        prepared = prepare(session, principal, request, services.settings)
         twin = identical.earlier(session, prepared, request)
         try:
             after = ledger.preview(
@@ -82,7 +92,17 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> D
             raise
         quotas_after = _quotas_after(session, principal, request, prepared)
         schema = GraphSchema.model_validate(prepared.version.graph_schema or prepared.dataset.graph_schema)
-    notices = lasting_relations(schema, prepared.plan.unit, prepared.plan.window, prepared.edge_types)
+    exposing = [EXPOSING] if prepared.cost.kind is GuaranteeKind.NONE else []
+    notices = (
+        *lasting_relations(schema, prepared.plan.unit, prepared.plan.window, prepared.edge_types),
+        *true_edge_notices(
+            registry.get(prepared.method),
+            prepared.params,
+            prepared.plan,
+            schema,
+            node_counts(prepared.version, schema),
+        ),
+    )
     return DryRun(
         method=prepared.method,
         choice=prepared.choice,
@@ -97,7 +117,8 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> D
         statement_after=after,
         quotas_after=quotas_after,
         needs_approval=prepared.needs_approval,
-        warnings=tuple(notice.text for notice in notices),
+        least_epsilon=prepared.least_epsilon,
+        warnings=(*(notice.text for notice in notices), *exposing),
         identical_to=None if twin is None else twin.id,
     )
 
@@ -108,7 +129,7 @@ def submit_job(
     """The job is queued and its budget reserved, in one transaction; True when an earlier call did it.
 
     Above the threshold of the dataset's policy it waits for a second person instead, its budget reserved.
-    Raises IdempotencyKeyMissing, IdempotencyKeyReused, IdenticalRelease, what
+    Raises IdempotencyKeyMissing, IdempotencyKeyReused, TooManyJobs, IdenticalRelease, what
     :func:`core.workflows.prepare.prepare` raises, and what the ledger refuses.
     """
     require(principal, Role.REQUESTER, Role.CURATOR)
@@ -116,7 +137,8 @@ def submit_job(
     digest = idempotency.payload_hash(request.model_dump(mode="json"))
 
     def make(session: Session) -> Job:
-        prepared = prepare(session, principal, request)
+        turns.check_room(session, services.settings, principal)
+        prepared = prepare(session, principal, request, services.settings)
         content = identical.content_hash(prepared, request.seed)
         job_id = ids.new_id(ids.JOB)
         settings, waits = services.settings, prepared.needs_approval

@@ -72,13 +72,10 @@ def fetch_snapshot(services: Services, work: JobWork, folder: Path) -> SnapshotT
     with services.db.transaction() as session:
         version = session.get_one(DatasetVersion, work.version_id)
         schema = GraphSchema.model_validate(version.graph_schema)
-    settings = services.settings
     return SnapshotTask(
         None if row.object_key is None else {"format": row.format, "options": row.options},
         tick_schema(schema, work.release["edge_types"], row.step),
-        IngestLimits(
-            max_nodes=settings.max_nodes, max_rows=settings.max_edges, max_findings=settings.max_findings
-        ),
+        IngestLimits.of(services.settings),
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import pkgutil
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,7 +16,7 @@ from sqlalchemy import func
 from core.datasets import objects, repository, service, vault
 from core.datasets.models import DatasetPart, DatasetVersion, VersionState
 from core.datasets.service import Event
-from core.errors import InvalidInput, LeaseLost, PayloadTooLarge, StorageError, UnknownFormat
+from core.errors import InvalidInput, LeaseLost, PayloadTooLarge, StorageError
 from core.graphs import formats
 from core.identity.models import Role
 from core.identity.service import Principal, require
@@ -175,19 +174,18 @@ def too_large(limit: int) -> PayloadTooLarge:
 
 
 def check_file(part: str, format: str, options: Mapping[str, Any]) -> None:
-    """Part and format are known, and the options can be stored. UnknownFormat, InvalidInput otherwise."""
+    """The format holds this part and has these options, which can be stored. UnknownFormat, InvalidInput."""
     if part not in (NODES, EDGES):
-        raise InvalidInput(f"a part is {NODES} or {EDGES}", field="part")
-    # By the names of the modules: reading them in would load the libraries that only a worker has.
-    known = sorted(m.name for m in pkgutil.iter_modules(formats.__path__) if not m.name.startswith("_"))
-    if format not in known:
-        raise UnknownFormat(f"no format of that name; there are {', '.join(known)}", field="format")
+        raise InvalidInput(f"no such part; take {NODES} or {EDGES}", field="part")
+    chosen = formats.get(format)
+    formats.require_part(chosen, part, "format")
     try:
         size = len(json.dumps(dict(options), allow_nan=False))
     except (TypeError, ValueError) as error:
         raise InvalidInput("options are plain JSON values", field="options") from error
     if size > MAX_OPTIONS_BYTES:
-        raise InvalidInput(f"options have at most {MAX_OPTIONS_BYTES} bytes", field="options")
+        raise InvalidInput(f"options are too long; use at most {MAX_OPTIONS_BYTES} bytes", field="options")
+    formats.options_of(chosen, options)
 
 
 def begin(services: Services, principal: Principal, dataset_id: str, seconds: float) -> Upload:

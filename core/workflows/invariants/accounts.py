@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from core.jobs.models import UNGUARDED
 from core.workflows.invariants.base import SqlPromise
 
 
@@ -35,9 +36,10 @@ class ExposureLasts(SqlPromise):
     name = "exposure_lasts"
     promise = (
         "An account is exposed exactly if an entry exposed it, and takes no finite claim afterwards; every "
-        "unprotected release exposed its account, under its digests."
+        "job without a guarantee exposed its account when it opened the graph, and again under digests of "
+        "its release."
     )
-    broken = """
+    broken = f"""
         WITH exposed AS (
             SELECT account_id, min(sequence) AS sequence FROM ledger_entries WHERE kind = 'expose'
             GROUP BY account_id
@@ -50,13 +52,20 @@ class ExposureLasts(SqlPromise):
         SELECT a.tenant, a.id, e.kind || ' ' || e.sequence || ' claims a guarantee after the exposure'
         FROM exposed AS x JOIN ledger_entries AS e ON e.account_id = x.account_id AND e.sequence > x.sequence
         JOIN budget_accounts AS a ON a.id = e.account_id
-        WHERE e.kind IN ('reserve', 'charge') AND e.amounts <> '{}'
+        WHERE e.kind IN ('reserve', 'charge') AND e.amounts <> '{{}}'
         UNION ALL
         SELECT j.tenant, j.id, 'it is unprotected, and no entry exposed ' || j.account_id
         FROM jobs AS j
         WHERE j.state IN ('publishing', 'published') AND j.spec ->> 'kind' = 'none' AND NOT EXISTS (
             SELECT FROM ledger_entries AS x JOIN ledger_entries AS c
                 ON c.job_id = x.job_id AND c.kind = 'charge' AND c.digests = x.digests
+            WHERE x.kind = 'expose' AND x.job_id = j.id AND x.account_id = j.account_id
+        )
+        UNION ALL
+        SELECT j.tenant, j.id, 'it opened the graph unprotected, and no entry exposed ' || j.account_id
+        FROM jobs AS j
+        WHERE {UNGUARDED} AND NOT EXISTS (
+            SELECT FROM ledger_entries AS x
             WHERE x.kind = 'expose' AND x.job_id = j.id AND x.account_id = j.account_id
         )
     """

@@ -1,0 +1,72 @@
+"""Whose turn it is: the order in which jobs that wait are claimed, and how many may wait.
+
+The rule, first to last:
+
+1. a job that pays before a free sample of a published model;
+2. the tenant with the fewest jobs in the hands of workers;
+3. of those, the tenant whose latest job began longest ago, or that has had none;
+4. of its jobs, the oldest.
+
+So a tenant waits for no more than the running jobs and one job of each other tenant, however many another has
+queued. All of it is public: what is counted is jobs and times that callers see by polling.
+
+Every step is a look into an index. Tenants that have jobs waiting are found by leaping from one to the next,
+so that a turn costs O(t log n) for t such tenants among n jobs; what ``but`` leaves out comes on top where it
+stands before a tenant's oldest job that it does not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, func, select, text, true
+from sqlalchemy.orm import Session
+
+from core.jobs.models import LEASED_JOB, OPEN_JOB, PAID_AND_QUEUED, SAMPLE_AND_QUEUED, Job
+
+
+def fairest(*, free: bool, but: ColumnElement[bool]) -> Select[Any]:
+    """Selects the id of the job whose turn it is among the samples (``free``) or the other jobs that wait.
+
+    ``but``, about a job: of those whose turn it cannot be.
+    """
+    waits = text(SAMPLE_AND_QUEUED if free else PAID_AND_QUEUED)
+    tenants = select(func.min(Job.tenant).label("tenant")).where(waits).cte("waiting", recursive=True)
+    following = select(func.min(Job.tenant)).where(waits, Job.tenant > tenants.c.tenant)
+    tenants = tenants.union_all(select(following.scalar_subquery()).where(tenants.c.tenant.is_not(None)))
+    running = select(func.count()).where(text(LEASED_JOB), Job.tenant == tenants.c.tenant)
+    began = select(func.max(Job.started_at)).where(
+        Job.started_at.is_not(None), Job.tenant == tenants.c.tenant
+    )
+    oldest = (
+        select(Job.id, Job.created_at)
+        .where(waits, Job.tenant == tenants.c.tenant, ~but)
+        .order_by(Job.created_at, Job.id)
+        .limit(1)
+        .lateral("oldest")
+    )
+    return (
+        select(oldest.c.id)
+        .select_from(tenants)
+        .join(oldest, true())
+        .order_by(
+            running.scalar_subquery(),
+            began.scalar_subquery().asc().nulls_first(),
+            oldest.c.created_at,
+            oldest.c.id,
+        )
+        .limit(1)
+    )
+
+
+def next_id(session: Session, *, but: ColumnElement[bool]) -> str | None:
+    """The job whose turn it is, without those of which ``but`` is true; None when none waits."""
+    paid = session.scalars(fairest(free=False, but=but)).one_or_none()
+    return paid or session.scalars(fairest(free=True, but=but)).one_or_none()
+
+
+def open_jobs(session: Session, *, tenant: str, key_id: str) -> tuple[int, int]:
+    """How many jobs that have not ended are the tenant's, and how many of them the key asked for."""
+    query = select(func.count(), func.count().filter(Job.requested_by == key_id))
+    of_tenant, of_key = session.execute(query.where(text(OPEN_JOB), Job.tenant == tenant)).one()
+    return of_tenant, of_key

@@ -1,0 +1,78 @@
+"""Which job a worker takes next (:mod:`core.jobs.turns` has the rule), and who may have another one wait."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, or_
+from sqlalchemy.orm import Session
+
+from core.errors import TooManyJobs
+from core.identity.service import Principal
+from core.jobs import turns
+from core.jobs.models import Job
+from core.outbox import repository as outbox
+from core.outbox.models import Topic
+from core.settings import Settings
+from core.streams import repository as streams
+from core.workflows.context import Services
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How many jobs have not ended: the tenant's, and those that the key asked for."""
+
+    of_tenant: int
+    of_key: int
+
+
+def next_job(services: Services, passed_over: Collection[str] = ()) -> str | None:
+    """The job whose turn it is, without those that are ``passed_over``; None when none can be claimed.
+
+    It is not held: of two workers that look at once, one claims it, and the other looks again. So each sees
+    what the ones before it run.
+    """
+    with services.db.transaction() as session:
+        return turns.next_id(session, but=not_its_turn(passed_over))
+
+
+def not_its_turn(passed_over: Collection[str] = ()) -> ColumnElement[bool]:
+    """About a job: it is passed over, waits for an earlier snapshot, or pauses after it was handed back."""
+    return or_(
+        Job.id.in_(passed_over),
+        Job.id.in_(streams.held_up()),
+        Job.id.in_(outbox.not_yet_due(Topic.RUN)),
+    )
+
+
+def standing(services: Services, principal: Principal) -> Standing:
+    """How many jobs of the caller's have not ended."""
+    with services.db.transaction() as session:
+        return _standing(session, principal)
+
+
+def check_room(session: Session, settings: Settings, principal: Principal) -> None:
+    """Returns while the caller's tenant and key may have another open job; raises TooManyJobs otherwise.
+
+    Requests of one moment do not see each other, and would wait for each other if they did: they may go past
+    the limit by as many as the service works on at a time.
+    """
+    found = _standing(session, principal)
+    for of, count, limit in (
+        ("key", found.of_key, settings.max_open_key_jobs),
+        ("tenant", found.of_tenant, settings.max_open_jobs),
+    ):
+        if count >= limit:
+            raise TooManyJobs(
+                f"{count} jobs of this {of} have not ended, and {limit} may be open: wait until some have, "
+                "or cancel some.",
+                of=of,
+                open=count,
+                limit=limit,
+                retry_after=settings.poll_after_seconds,
+            )
+
+
+def _standing(session: Session, principal: Principal) -> Standing:
+    return Standing(*turns.open_jobs(session, tenant=principal.tenant, key_id=principal.key_id))

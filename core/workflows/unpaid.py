@@ -1,0 +1,58 @@
+"""What callers who are no curators are shown of states that follow from data which no budget was paid for.
+
+Curators hold the data. To all others an upload whose content was refused looks like one that was never sent,
+and a snapshot whose content was refused like one that the infrastructure lost. SECURITY.md lists what stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from core.datasets.models import Dataset, DatasetState
+from core.identity.models import Role
+from core.identity.service import Principal
+from core.jobs.models import Job, JobState
+from core.streams.models import Outcome
+from core.workflows import ticks
+
+RETURNED = "returned"
+"""Why a stream's snapshot failed without a charge: for its content, or for infrastructure."""
+
+_SHOWN_TO_ALL = frozenset({DatasetState.REGISTERED, DatasetState.READY, DatasetState.ARCHIVED})
+_LOOKS_LOST = frozenset({Outcome.REFUSED, Outcome.LOST})
+
+
+def dataset_state(principal: Principal, dataset: Dataset) -> str:
+    """The dataset's state; ``registered`` in place of how far an upload has come, and of its rejection."""
+    state = dataset.shown_state
+    if Role.CURATOR in principal.roles or state in _SHOWN_TO_ALL:
+        return state
+    return DatasetState.REGISTERED
+
+
+def retry_after_seconds(principal: Principal, dataset: Dataset) -> int | None:
+    """When another look is worth while; None for those who are not told what is waited for."""
+    return dataset.retry_after_seconds if Role.CURATOR in principal.roles else None
+
+
+def job_reason(principal: Principal, job: Job) -> str | None:
+    """Why the job ended as it did; ``returned`` for every failed snapshot that was charged nothing."""
+    return RETURNED if hidden(principal, job) else job.reason
+
+
+def hidden(principal: Principal, job: Job) -> bool:
+    """Whether the job failed before its content was paid for, and this caller may not be told of what."""
+    free = job.first_read_at is None or job.reason in ticks.GIVEN_BACK
+    failed = job.state == JobState.FAILED and ticks.is_tick(job) and free
+    return failed and Role.CURATOR not in principal.roles
+
+
+def outcomes(principal: Principal, counts: Mapping[str | None, int]) -> dict[str, int]:
+    """Snapshots by outcome, those without one as ``waiting``; refused and lost ones as ``failed``."""
+    found: dict[str, int] = {}
+    for outcome, count in counts.items():
+        name = outcome or "waiting"
+        if Role.CURATOR not in principal.roles and outcome in _LOOKS_LOST:
+            name = str(Outcome.FAILED)
+        found[name] = found.get(name, 0) + count
+    return found
