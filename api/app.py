@@ -8,19 +8,19 @@ from functools import partial
 
 from anyio import to_thread
 from fastapi import FastAPI
-from starlette.types import Scope
 
 from api import openapi, problems, streaming, traces
 from api.event_streams import EventStreams
 from api.limits import Limits
 from api.metrics import HttpMetrics
-from api.middleware import BodyLimit, Boundary
+from api.middleware import Boundary
 from api.routes import (
     approvals,
     audits,
     budgets,
     datasets,
     events,
+    guides,
     health,
     jobs,
     keys,
@@ -70,9 +70,6 @@ RESOURCES = (
 )
 
 
-STREAMED = {("PUT", "content"), ("PUT", "sensitive-links"), ("POST", "snapshots")}
-
-
 def create_app(services: Settings | Services) -> FastAPI:
     """An app over the given services; those that it opened from settings, it closes at shutdown."""
     owned = isinstance(services, Settings)
@@ -103,15 +100,9 @@ def create_app(services: Settings | Services) -> FastAPI:
     app.state.metrics = metrics
     app.state.authenticator = Authenticator(opened.settings)
     app.state.limits = Limits(opened.settings)
-    app.state.upload_slots = streaming.upload_slots()
+    app.state.upload_slots = streaming.UploadSlots(opened.settings)
     app.state.event_streams = EventStreams(opened.settings, partial(changes_behind, opened))
     problems.install(app)
-    limit = opened.settings.max_request_bytes
-    app.add_middleware(
-        BodyLimit,
-        limit_of=lambda scope: None if _streams(scope) else limit,
-        seconds=opened.settings.body_seconds,
-    )
     app.add_middleware(Boundary, metrics=metrics, max_header_bytes=opened.settings.max_header_bytes)
     # Routes are tried one after another, twice for each router around them: none around these, jobs first.
     for module in RESOURCES:
@@ -124,9 +115,5 @@ def create_app(services: Settings | Services) -> FastAPI:
             )
     app.include_router(health.router)
     app.include_router(problem_pages.router)
+    app.include_router(guides.router)
     return app
-
-
-def _streams(scope: Scope) -> bool:
-    """Whether the route reads its body as it comes and counts for itself."""
-    return (scope["method"], scope["path"].rsplit("/", 1)[-1]) in STREAMED

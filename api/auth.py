@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from anyio import to_thread
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
@@ -19,27 +20,35 @@ _scheme = HTTPBearer(
 )
 
 
-async def bearer_token(credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_scheme)]) -> str:
-    """The token as sent; Unauthenticated when there is none."""
-    if credentials is None:
-        raise Unauthenticated("send an API key as Authorization: Bearer gv_...")
-    return credentials.credentials
+async def authenticate(request: Request) -> None:
+    """``state.principal`` is who calls, ``state.rate_limit`` how its key stands. Nothing but headers is read.
 
-
-def principal_of(request: Request, token: Annotated[str, Depends(bearer_token)]) -> Principal:
-    """Who calls, within the limits of its key. Sets ``state.rate_limit`` for the answer's headers.
-
-    Raises Unauthenticated, IssuerUnavailable, RateLimited. An address whose credentials were refused too
-    often is not listened to for a while, except with a key that was checked a moment ago.
+    Raises Unauthenticated, IssuerUnavailable, RateLimited. An address that came too often without credentials
+    that hold is not listened to for a while, except with a key that was checked a moment ago.
     """
+    sent = await _scheme(request)
+    token = sent.credentials if sent is not None else None
+    request.state.principal = await to_thread.run_sync(_checked, request, token)
+
+
+async def principal_of(
+    request: Request, _: Annotated[HTTPAuthorizationCredentials | None, Depends(_scheme)]
+) -> Principal:
+    """Who calls, as it was found before the body was read. Fails on a route that does not ask first."""
+    return request.state.principal
+
+
+def _checked(request: Request, token: str | None) -> Principal:
     state = request.app.state
     authenticator: Authenticator = state.authenticator
     limits: Limits = state.limits
-    principal = authenticator.remembered(token)
+    principal = authenticator.remembered(token) if token is not None else None
     if principal is None:
         client = request.client.host if request.client else ""
         limits.check_attempts(client)
         try:
+            if token is None:
+                raise Unauthenticated("send an API key as Authorization: Bearer gv_...")
             principal = authenticator.principal(state.services, token)
         except Unauthenticated:
             limits.refused_attempt(client)

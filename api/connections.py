@@ -1,17 +1,24 @@
-"""Connections that dawdle are closed: a request's head must arrive in time.
+"""How many connections there are, how long one may dawdle, and what it is told when it takes too much.
 
 Uvicorn times the pause between two requests, not the arrival of one: a client that sends a byte a minute
-would hold its connection for ever. Bodies are timed where they are read, in ``api.middleware``.
+would hold its connection for ever. Bodies are timed where they are read, in ``api.bodies``.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
+from functools import lru_cache
 from typing import Any
 
 import h11
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from api import problems
+from api.limits import network_of
+from api.problems import Row
+from core import ids
 from core.settings import Settings
 
 KEEP_ALIVE_SECONDS = 5
@@ -20,11 +27,10 @@ KEEP_ALIVE_SECONDS = 5
 def limits(settings: Settings) -> dict[str, Any]:
     """Uvicorn's options that bound what connections may take. Its logs name no request."""
     return {
-        "http": protocol(settings.head_seconds),
+        "http": protocol(settings),
         "ws": "none",
         "h11_max_incomplete_event_size": settings.max_header_bytes,
         "timeout_keep_alive": KEEP_ALIVE_SECONDS,
-        "limit_concurrency": settings.max_connections,
         "proxy_headers": True,
         "forwarded_allow_ips": settings.trusted_proxies,
         "access_log": False,
@@ -33,34 +39,114 @@ def limits(settings: Settings) -> dict[str, Any]:
     }
 
 
-def protocol(head_seconds: float) -> type[H11Protocol]:
-    """Uvicorn's HTTP/1.1, whose connections end when a head is not complete after ``head_seconds``."""
+def protocol(settings: Settings) -> type[H11Protocol]:
+    """Uvicorn's HTTP/1.1, whose connections are counted, and end when they dawdle.
+
+    Together they are ``max_connections``, those of one address ``max_address_connections``, but for trusted
+    proxies, which come for many. One more is told so and closed. Those that came through the machine itself,
+    without an address, are the internal port's, and always served.
+    """
+    proxies = ProxyHeadersMiddleware(_nobody, settings.trusted_proxies).trusted_hosts
+    addresses: Counter[str] = Counter()
 
     class PatientProtocol(H11Protocol):
-        _head_timer: asyncio.TimerHandle | None = None
+        _network: str | None = None  # whose connection is counted
+        _awaited: str | None = None  # what the clock runs for
+        _timer: asyncio.TimerHandle | None = None
+        _unread_bytes = 0
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
-            self._time_head()
-
-        def handle_events(self) -> None:
-            super().handle_events()
-            self._time_head()
+            if self.client is not None:
+                if len(self.connections) > settings.max_connections:  # itself among them
+                    self._refuse(problems.CONNECTIONS_FULL, None)
+                    return
+                network = network_of(self.client[0])
+                counted = self.client[0] not in proxies
+                if counted and addresses[network] >= settings.max_address_connections:
+                    limit = settings.max_address_connections
+                    self._refuse(
+                        problems.TOO_MANY_CONNECTIONS, f"{limit} connections of this address are open"
+                    )
+                    return
+                self._network = network
+                addresses[network] += 1
+            self._time()
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._stop_timer()
+            if self._network is not None:
+                addresses[self._network] -= 1
+                if not addresses[self._network]:  # who has left is forgotten
+                    del addresses[self._network]
+                self._network = None
             super().connection_lost(exc)
 
-        def _time_head(self) -> None:
-            """The clock runs while a head is awaited, from its first moment on, and at no other time."""
-            if self.conn.their_state is not h11.IDLE or self.transport.is_closing():
+        def data_received(self, data: bytes) -> None:
+            if self._rest_is_unread():
+                self._unread_bytes += len(data)
+                if self._unread_bytes > settings.max_unread_bytes:
+                    self.timeout_keep_alive_handler()
+                    return
+            super().data_received(data)
+
+        def handle_events(self) -> None:
+            super().handle_events()
+            self._time()
+
+        def on_response_complete(self) -> None:
+            self._unread_bytes = 0
+            super().on_response_complete()
+            self._time()
+
+        def send_400_response(self, msg: str) -> None:
+            self._refuse(problems.BAD_REQUEST, "this is no HTTP/1.1 request, or its head is too large")
+
+        def _refuse(self, row: Row, detail: str | None) -> None:
+            """The connection ends: with this problem, unless an answer has begun."""
+            if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
+                self.transport.close()
+                return
+            self.transport.write(_refusal(row, detail))
+            self.transport.close()
+
+        def _rest_is_unread(self) -> bool:
+            """Whether the request was answered before its body had come, which nobody waits for any more."""
+            return self.conn.our_state is h11.DONE and self.conn.their_state is h11.SEND_BODY
+
+        def _time(self) -> None:
+            """The clock runs while a head is awaited, or the end of a body that nobody reads."""
+            awaited = None
+            if not self.transport.is_closing():
+                if self.conn.their_state is h11.IDLE:
+                    awaited = "head"
+                elif self._rest_is_unread():
+                    awaited = "rest"
+            if awaited != self._awaited:
                 self._stop_timer()
-            elif self._head_timer is None:
-                self._head_timer = self.loop.call_later(head_seconds, self.timeout_keep_alive_handler)
+                self._awaited = awaited
+                if awaited is not None:
+                    self._timer = self.loop.call_later(settings.head_seconds, self.timeout_keep_alive_handler)
 
         def _stop_timer(self) -> None:
-            if self._head_timer is not None:
-                self._head_timer.cancel()
-                self._head_timer = None
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
 
     return PatientProtocol
+
+
+@lru_cache(maxsize=16)
+def _refusal(row: Row, detail: str | None) -> bytes:
+    """The problem as it goes over the wire. Written once: who opens a thousand connections costs no more."""
+    answer = problems.response(row, ids.new_id("req"), detail=detail)  # no log names this id
+    answer.headers["Connection"] = "close"
+    head = h11.Response(status_code=answer.status_code, headers=answer.raw_headers)
+    wire = h11.Connection(h11.SERVER)
+    return b"".join(
+        wire.send(part) or b"" for part in (head, h11.Data(data=bytes(answer.body)), h11.EndOfMessage())
+    )
+
+
+async def _nobody(*_: Any) -> None:
+    raise AssertionError("asked for its list of proxies only")

@@ -20,6 +20,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
+from api.mends import mend_of
 from api.schemas import problems as shapes
 from api.schemas.problems import ActionableBy, Problem
 from api.validation import field_errors
@@ -183,11 +184,20 @@ TABLE: dict[type[Exception], Row] = {
     errors.PlanExceeded: Row("plan-exceeded", "The method overran its plan", 500, False, OPERATOR),
     errors.MeterClosed: Row("meter-closed", "The method went on after an overrun", 500, False, OPERATOR),
     errors.UnmeteredFit: Row("unmetered-fit", "The method recorded no read", 500, False, OPERATOR),
+    errors.TooManyJobs: Row(
+        "too-many-jobs", "Too many open jobs", 429, True, CALLER, shapes.TooManyJobsProblem
+    ),
     errors.TooManyEventStreams: Row(
         "too-many-event-streams", "Too many event streams", 429, True, CALLER, shapes.EventStreamsProblem
     ),
     errors.EventStreamsFull: Row(
         "event-streams-full", "The service follows no further job now", 503, True, OPERATOR
+    ),
+    errors.TooManyUploads: Row(
+        "too-many-uploads", "Too many uploads", 429, True, CALLER, shapes.UploadsProblem
+    ),
+    errors.UploadsFull: Row(
+        "uploads-full", "The service receives no further upload now", 503, True, OPERATOR
     ),
     errors.LeaseLost: Row("lease-lost", "Another worker owns the work", 503, True, OPERATOR),
     errors.StorageError: Row("storage-unavailable", "Object storage is unavailable", 503, True, OPERATOR),
@@ -197,7 +207,11 @@ TABLE: dict[type[Exception], Row] = {
 
 METHOD_NOT_ALLOWED = Row("method-not-allowed", "The method is not allowed here", 405, False, CALLER)
 BAD_REQUEST = Row("bad-request", "The request is malformed", 400, False, CALLER)
+TOO_MANY_CONNECTIONS = Row("too-many-connections", "Too many connections", 429, True, CALLER)
+CONNECTIONS_FULL = Row("connections-full", "The service takes no further connection now", 503, True, OPERATOR)
 INTERNAL = TABLE[errors.GraphveilError]
+WITHOUT_ERROR = (METHOD_NOT_ALLOWED, BAD_REQUEST, TOO_MANY_CONNECTIONS, CONNECTIONS_FULL)
+"""What is found before any code of ours could raise an error."""
 
 _BY_STATUS = {
     401: TABLE[errors.Unauthenticated],
@@ -217,7 +231,7 @@ _NO_ROUTE = {
 
 def rows() -> dict[str, Row]:
     """Every kind of problem by its slug."""
-    return {row.slug: row for row in (*TABLE.values(), METHOD_NOT_ALLOWED, BAD_REQUEST)}
+    return {row.slug: row for row in (*TABLE.values(), *WITHOUT_ERROR)}
 
 
 def row_of(error: Exception) -> Row:
@@ -270,7 +284,9 @@ def response(row: Row, request_id: str, **content: Any) -> JSONResponse:
     headers = {"Cache-Control": "no-store"}
     if row.status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    if row.status == 503:
+    if row.status == 408:
+        headers["Connection"] = "close"  # the rest of the body is not waited for
+    if row.status == 503 or row is TOO_MANY_CONNECTIONS:
         headers["Retry-After"] = str(RETRY_AFTER_SECONDS)
     return _Answer(row.slug, problem.model_dump(mode="json", exclude_none=True), row.status, headers)
 
@@ -280,7 +296,7 @@ def of_error(error: errors.GraphveilError, request_id: str) -> JSONResponse:
     row = row_of(error)
     members = dict(error.members)
     if issubclass(row.model, _INVALID) and isinstance(field := members.pop("field", None), str):
-        mend = str(members.pop("how_to_mend", shapes.SEE_DETAIL))
+        mend = str(members.pop("how_to_mend", None) or mend_of(field, error.message))
         members["errors"] = [{"field": field, "message": error.message, "how_to_mend": mend}]
     answer = response(row, request_id, detail=error.message, members=members)
     if isinstance(pause := members.get("retry_after"), int):

@@ -20,11 +20,12 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import structlog
-from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector, start_http_server
+from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
 from prometheus_client.core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 from prometheus_client.registry import Collector
 
+from api import internal
 from api.metrics import tell_build
 from core.settings import Settings
 
@@ -48,14 +49,13 @@ def supervise(settings: Settings) -> None:
         counts = undo.enter_context(tempfile.TemporaryDirectory(prefix="graphveil-counts-"))
         os.putenv(COUNTS, counts)
         sockets = [undo.enter_context(one) for one in listening(settings)]
-        children = _Children(settings, sockets, counts)
+        doors = [internal.door(Path(counts), place) for place in range(settings.api_processes)]
+        sockets_of = [(one, undo.enter_context(way)) for one, (way, _) in zip(sockets, doors, strict=True)]
+        children = _Children(settings, sockets_of, counts)
         undo.callback(children.stop)
         children.start()
-        listener, thread = start_http_server(
-            settings.metrics_port, addr=settings.host, registry=merged(Path(counts), children.pids)
-        )
-        undo.callback(thread.join, DRAIN_SECONDS)
-        undo.callback(listener.shutdown)
+        registry, ways = merged(Path(counts), children.pids), [path for _, path in doors]
+        undo.callback(internal.listen(settings.host, settings.metrics_port, registry, lambda: ways))
         log.info(
             "serving",
             host=settings.host,
@@ -80,7 +80,8 @@ def listening(settings: Settings) -> list[socket.socket]:
         probe.bind((settings.host, settings.port))
     found = []
     for _ in range(settings.api_processes):
-        one = socket.socket(family)
+        # Named as TCP: for no other does asyncio turn Nagle's algorithm off, which holds answers back 40 ms.
+        one = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         one.bind((settings.host, settings.port))
@@ -116,9 +117,14 @@ class _Processes(Collector):
 
 
 class _Children:
-    """The processes, one for each socket. They end with their parent, however it ends."""
+    """The processes. They end with their parent, however it ends.
 
-    def __init__(self, settings: Settings, sockets: list[socket.socket], counts: str) -> None:
+    Each has two sockets: the public one, and the internal port's way in.
+    """
+
+    def __init__(
+        self, settings: Settings, sockets: list[tuple[socket.socket, socket.socket]], counts: str
+    ) -> None:
         self._settings, self._sockets, self._counts = settings, sockets, counts
         self._context = multiprocessing.get_context("spawn")
         self._running: list[BaseProcess | None] = [None] * len(sockets)
@@ -147,7 +153,7 @@ class _Children:
 
     def stop(self) -> None:
         """None runs: they were asked to stop, and had ``DRAIN_SECONDS`` and a little to finish."""
-        for listener in self._sockets:
+        for listener, _ in self._sockets:
             listener.close()  # a connection that comes now is refused, not left waiting
         running = [one for one in self._running if one is not None]
         for one in running:
@@ -161,13 +167,13 @@ class _Children:
         self._held.close()
 
 
-def _child(settings: Settings, listener: socket.socket, alive: Connection) -> None:
+def _child(settings: Settings, listeners: tuple[socket.socket, socket.socket], alive: Connection) -> None:
     """Serves until it is told to stop, or its parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C reaches the whole group: the parent decides
     threading.Thread(target=_end_with_parent, args=(alive,), daemon=True).start()
     from api.serving import serve  # not above: the parent serves nobody, and need not hold all of it
 
-    serve(settings, listener, DRAIN_SECONDS)
+    serve(settings, list(listeners), DRAIN_SECONDS)
 
 
 def _end_with_parent(alive: Connection) -> None:

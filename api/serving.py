@@ -1,4 +1,4 @@
-"""One process that serves: the app behind one listening socket."""
+"""One process that serves: the app behind its listening sockets."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Server(uvicorn.Server):
         spans.stop()  # here: the signal that was caught is raised again after this, and ends the process
 
 
-def serve(settings: Settings, listener: socket.socket, drain_seconds: int) -> None:
-    """What comes in at the listener is answered until SIGTERM; requests under way are finished first."""
+def serve(settings: Settings, listeners: list[socket.socket], drain_seconds: int) -> None:
+    """What comes in at the listeners is answered until SIGTERM; requests under way are finished first."""
     logging.configure(json_lines=settings.log_json, level=settings.log_level)
     config = uvicorn.Config(
         create_app(settings), timeout_graceful_shutdown=drain_seconds, **connections.limits(settings)
     )
     spans.start(settings, "api")
-    Server(config).run([listener])
+    Server(config).run(listeners)

@@ -20,7 +20,7 @@ PUBLIC_BANNER = (
 def markdown(report: StreamReport) -> str:
     """One page of the report as GitHub-flavoured Markdown, with a line feed at its end. Deterministic."""
     compared = any(row.comparison is not None for row in report.rows)
-    lines = [f"# Stream report: {escape(report.method)}", ""]
+    lines = [f"# Stream report: {escape(report.dataset_name)}, by {escape(report.method)}", ""]
     lines += [CURATOR_BANNER if compared else PUBLIC_BANNER, ""]
     lines += [escape(report.statement), ""]
     if report.not_covered:
@@ -42,7 +42,7 @@ def _stream(report: StreamReport) -> list[str]:
         held = f"steps {window.first_step} to {window.last_step}: {held}"
     rows = [
         ("stream", report.stream_id),
-        ("dataset", report.dataset_id),
+        ("dataset", f"{report.dataset_name} ({report.dataset_id})"),
         ("state", f"{report.state}, waits for step {report.next_step}"),
         ("window", f"{report.window} steps"),
         ("epsilon of any window", report.epsilon),

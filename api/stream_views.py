@@ -22,8 +22,8 @@ _PLAN = (
     "allotments", "plan_digest", "window_fits", "warnings",
 )  # fmt: skip
 _REPORT = (
-    "stream_id", "dataset_id", "method", "state", "window", "statement", "not_covered", "first_step",
-    "next_step", "counts", "metrics", "next_cursor",
+    "stream_id", "dataset_id", "dataset_name", "method", "state", "window", "statement", "not_covered",
+    "first_step", "next_step", "counts", "metrics", "next_cursor",
 )  # fmt: skip
 
 

@@ -2,18 +2,62 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from api.schemas.problems import FieldError
 
 MAX_ERRORS = 20
+# What Pydantic puts into a path for one type of a choice.
+_TYPE = re.compile(r"str|int|float|bool|none|(constrained|function|lax-or-strict|nullable)-.*|\w+\[.*\]")
 _PLACES = frozenset({"body", "query", "path", "header"})
 
 
 def field_errors(findings: Iterable[Mapping[str, Any]]) -> list[FieldError]:
-    """One entry for each finding, at most ``MAX_ERRORS``, with a dotted path and how to mend it."""
-    return [_field_error(finding) for _, finding in zip(range(MAX_ERRORS), findings, strict=False)]
+    """One entry for each field, at most ``MAX_ERRORS``, with a dotted path and how to mend it.
+
+    A value that fits none of several types is one error: Pydantic names a finding for each, below the field.
+    """
+    held = list(findings)
+    choices = _choices(held)
+    fields: dict[tuple[Any, ...], list[FieldError]] = {}
+    for finding in held:
+        location = tuple(finding["loc"])
+        choice = next((location[:k] for k in range(len(location)) if location[:k] in choices), None)
+        if len(fields) == MAX_ERRORS and (choice is None or choice not in fields):
+            break
+        error = _field_error({**finding, "loc": location if choice is None else choice})
+        fields.setdefault((len(fields), location) if choice is None else choice, []).append(error)
+    return [_one_of(errors) for errors in fields.values()]
+
+
+def _choices(findings: Iterable[Mapping[str, Any]]) -> set[tuple[Any, ...]]:
+    """The fields that have a finding below each of several types."""
+    below: dict[tuple[Any, ...], set[str]] = {}
+    for finding in findings:
+        location = tuple(finding["loc"])
+        for place, part in enumerate(location):
+            if place and isinstance(part, str) and _TYPE.fullmatch(part):
+                below.setdefault(location[:place], set()).add(part)
+    return {location for location, types in below.items() if len(types) > 1}
+
+
+def _one_of(errors: list[FieldError]) -> FieldError:
+    """The errors of one field, one for each type that it may have, as one."""
+    messages, mends = (
+        list(dict.fromkeys(said)) for said in zip(*((e.message, e.how_to_mend) for e in errors), strict=True)
+    )
+    either = " or ".join([mends[0].removesuffix("."), *(_lowered(mend) for mend in mends[1:])])
+    return FieldError(
+        field=errors[0].field,
+        message=" or ".join([messages[0], *map(_lowered, messages[1:])]),
+        how_to_mend=f"{either}." if len(mends) > 1 else mends[0],
+    )
+
+
+def _lowered(text: str) -> str:
+    return text[:1].lower() + text[1:].removesuffix(".")
 
 
 def _field_error(finding: Mapping[str, Any]) -> FieldError:

@@ -44,6 +44,7 @@ def plan_view(dry_run: DryRun) -> dict[str, Any]:
         "budget_after": budget_view(dry_run.statement_after),
         "quotas_after": [budget_view(quota) for quota in dry_run.quotas_after],
         "needs_approval": dry_run.needs_approval,
+        "least_epsilon": dry_run.least_epsilon,
         "warnings": list(dry_run.warnings),
         "identical_to": dry_run.identical_to,
     }

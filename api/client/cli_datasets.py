@@ -19,9 +19,10 @@ from api.client.console import (
     service,
     show_findings,
 )
+from api.client.errors import ClientError
+from api.schemas.datasets import Dataset
 
 DatasetId = Annotated[str, typer.Argument(help="The dataset's id, ds_...", show_default=False)]
-SchemaFile = Annotated[Path, typer.Argument(help="A JSON file.", exists=True, dir_okay=False)]
 
 
 def register(
@@ -96,19 +97,39 @@ def upload(
             return
         with notes.status("validating"):
             dataset = graphveil.wait_ready(dataset_id)
+    _settled(context, dataset)
+
+
+def confirm_schema(
+    context: typer.Context,
+    dataset_id: DatasetId,
+    schema: Annotated[
+        Path | None, typer.Argument(help="A JSON file; not with --accept.", exists=True, dir_okay=False)
+    ] = None,
+    accept: Annotated[bool, typer.Option("--accept", help="The proposed schema, as it is.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until the upload is validated.")] = False,
+) -> None:
+    """Declare the schema, or confirm the one that was proposed. It becomes public."""
+    if accept == (schema is not None):
+        raise typer.BadParameter("name the file of a schema, or --accept the proposed one")
+    with service(context) as graphveil:
+        declared = read_json(schema) if schema else graphveil.dataset(dataset_id).proposed_schema
+        if declared is None:
+            raise ClientError(f"no proposed schema waits in {dataset_id}; see graphveil dataset {dataset_id}")
+        dataset = graphveil.confirm_schema(dataset_id, declared)
+        if wait and dataset.state == "validating":
+            with notes.status("validating"):
+                dataset = graphveil.wait_ready(dataset_id)
+    _settled(context, dataset)
+
+
+def _settled(context: typer.Context, dataset: Dataset) -> None:
+    """The dataset is shown; a rejected one with its findings, and the exit code of a bad end."""
     if not answered_in_json(context, dataset):
         render.dataset(dataset)
     if dataset.state == "rejected":
         show_findings(dataset.version.findings if dataset.version else None)
         raise typer.Exit(ENDED_BADLY)
-
-
-def confirm_schema(context: typer.Context, dataset_id: DatasetId, schema: SchemaFile) -> None:
-    """Declare the schema, or confirm the one that was proposed."""
-    with service(context) as graphveil:
-        dataset = graphveil.confirm_schema(dataset_id, read_json(schema))
-    if not answered_in_json(context, dataset):
-        render.dataset(dataset)
 
 
 def dataset(context: typer.Context, dataset_id: DatasetId) -> None:

@@ -14,6 +14,7 @@ from api.client.forms import ReportForm
 from api.client.sdk import Graphveil
 from api.schemas.jobs import Event, Job
 
+CURATOR = "curator"  # the role of a file that is for curators only
 JobId = Annotated[str, typer.Argument(help="The job's id, job_...", show_default=False)]
 DatasetId = Annotated[str, typer.Argument(help="The dataset's id, ds_...", show_default=False)]
 Epsilon = Annotated[str, typer.Option(help="What this release may cost, such as 0.5.")]
@@ -158,11 +159,17 @@ def download(
     job_id: JobId,
     name: Annotated[list[str] | None, typer.Argument(help="Files; all when left out.")] = None,
     to: Annotated[Path, typer.Option(help="A folder.", file_okay=False)] = Path("."),
+    curator: Annotated[
+        bool, typer.Option("--curator", help="Also what is for curators only: it tells of the original.")
+    ] = False,
 ) -> None:
     """Download a release's files and check their digests."""
     saved = []
     with service(context) as graphveil:
-        for wanted in name or [artifact.name for artifact in graphveil.artifacts(job_id)]:
+        listed = {artifact.name: artifact.role for artifact in graphveil.artifacts(job_id)}
+        for secret in [each for each in name or [] if listed.get(each) == CURATOR and not curator]:
+            raise typer.BadParameter(f"{secret} is for curators only; add --curator")
+        for wanted in name or [each for each in listed if curator or listed[each] != CURATOR]:
             with notes.status(f"downloading {wanted}"):
                 saved.append(graphveil.download(job_id, wanted, to / Path(wanted).name))
     if not answered_in_json(context, [str(path) for path in saved]):

@@ -159,17 +159,22 @@ def report(
     context: typer.Context,
     stream_id: StreamId,
     markdown: Annotated[bool, typer.Option("--markdown", help="As Markdown, one page.")] = False,
+    html: Annotated[bool, typer.Option("--html", help="As a web page that loads nothing.")] = False,
     after: Annotated[
-        int | None, typer.Option(help="Of the Markdown: the page that follows this step.", min=0)
+        int | None, typer.Option(help="Of Markdown and page: the steps that follow this one.", min=0)
     ] = None,
     file: Annotated[Path | None, typer.Option("--out", help="A file to write.", dir_okay=False)] = None,
 ) -> None:
     """Show what the steps cost, what the windows hold, and how close the snapshots are."""
-    if not markdown and (file is not None or after is not None):
-        raise typer.BadParameter("belongs to --markdown", param_hint="--out, --after")
+    if not (markdown or html) and (file is not None or after is not None):
+        raise typer.BadParameter("belongs to --markdown and --html", param_hint="--out, --after")
+    if markdown and html:
+        raise typer.BadParameter("is one form or the other", param_hint="--markdown, --html")
     with service(context) as graphveil:
-        if markdown:
-            text = graphveil.streams.report_markdown(stream_id, after=after)
+        if markdown or html:
+            streams = graphveil.streams
+            read = streams.report_html if html else streams.report_markdown
+            text = read(stream_id, after=after)
             if file is None:
                 typer.echo(text, nl=False)
             else:

@@ -18,7 +18,6 @@ from rich.table import Table
 
 from api.client.errors import ClientError, ProblemError, TransportError, WaitTimeout
 from api.client.sdk import Graphveil
-from api.schemas.problems import SEE_DETAIL
 
 ENDED_BADLY = 1  # the job or the upload ended without a result
 USAGE = 2  # the command line itself (Typer's own code)
@@ -73,7 +72,8 @@ def show_problem(problem: ProblemError) -> None:
     for error in errors:
         said = error["message"] if error["message"][-1:] in (".", "!", "?") else f"{error['message']}."
         mend = error.get("how_to_mend") or ""
-        mend = "" if mend == SEE_DETAIL else f" {escape(mend)}"
+        known = mend.rstrip(".").lower() in said.lower()  # the message has it already
+        mend = "" if known else f" {escape(mend)}"
         notes.print(f"  [bold]{escape(error['field'])}[/bold]: {escape(said)}{mend}")
     extras = {k: v for k, v in problem.members.items() if k not in _SHOWN_OTHERWISE and v is not None}
     for name, value in list(extras.items())[:10]:

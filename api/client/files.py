@@ -15,6 +15,8 @@ CHUNK_BYTES = 2**20
 FORMATS = {
     ".csv": "csv",
     ".tsv": "tsv",
+    ".txt": "csv",
+    ".edges": "csv",
     ".parquet": "parquet",
     ".graphml": "graphml",
     ".gml": "gml",

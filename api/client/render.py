@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from typing import Any
 
 from rich.markup import escape
 from rich.text import Text
@@ -21,6 +22,7 @@ BAR_WIDTH = 50
 _STATES = {
     "published": "green",
     "ready": "green",
+    "proposed": "yellow",
     "intact": "green",
     "failed": "red",
     "rejected": "red",
@@ -50,12 +52,41 @@ def dataset(found: Dataset) -> None:
     out.print(f"[bold]{escape(found.name)}[/bold]  {found.id}  {coloured(found.state)}", highlight=False)
     out.print(f"unit {_unit(found.unit, found.window)}, account {found.account_id}", highlight=False)
     if found.exposed:
-        out.print("[red]Exposed: a release without a guarantee was published from its account.[/red]")
+        out.print("[red]Exposed: a job without a guarantee has opened a graph of its account.[/red]")
     if found.version:
         out.print(f"version {found.version.number}: {coloured(found.version.state)}", highlight=False)
+        _read(found.version.ingest_report or {})
     if found.proposed_schema:
-        out.print("A schema is proposed; check it, correct it, and send it with `graphveil confirm-schema`:")
+        out.print("A schema is proposed:")
         out.print_json(data=found.proposed_schema)
+        out.print(
+            "[bold]To confirm it makes it public.[/bold] As it is: "
+            f"graphveil confirm-schema {found.id} --accept --wait\n"
+            f"Corrected, in a file: graphveil confirm-schema {found.id} schema.json --wait",
+            highlight=False,
+        )
+
+
+def _read(report: Mapping[str, Any]) -> None:
+    """What was read of an upload, in numbers, then what its curator should know."""
+    if "message" in report:
+        out.print(escape(str(report["message"])), highlight=False)
+    nodes, edges = report.get("nodes") or {}, report.get("edges") or {}
+    if nodes:
+        counted = [f"{count} {escape(name)}" for name, count in nodes.items()]
+        counted += [f"{counts['edges']} {escape(name)}" for name, counts in edges.items()]
+        dropped = f"{report.get('duplicates_merged', 0)} duplicates merged"
+        loops = f"{report.get('loops_dropped', 0)} loops dropped"
+        out.print(
+            f"{report.get('rows_read', 0)} rows read: {_few(counted)}; {dropped}, {loops}", highlight=False
+        )
+    warned(report.get("warnings") or ())
+
+
+def _few(parts: Sequence[str], most: int = 12) -> str:
+    """The parts as one line: of many, the first."""
+    more = f" and {len(parts) - most} more" if len(parts) > most else ""
+    return ", ".join(parts[:most]) + more
 
 
 def datasets(found: Sequence[Dataset]) -> None:
@@ -130,7 +161,7 @@ def budget(found: Budget) -> None:
     if found.blocked:
         out.print("[red]Blocked: too many jobs in a row gave their budget back.[/red]")
     if found.exposed:
-        out.print("[red]Exposed: an unprotected release was published.[/red]")
+        out.print("[red]Exposed: a job without a guarantee has opened a graph.[/red]")
 
 
 def _bar(found: Budget) -> Text:
@@ -182,17 +213,9 @@ def _evaluation(found: Evaluation) -> str:
 
 
 def jobs(found: Sequence[Job]) -> None:
-    """A line for each."""
-    made = table(None, "id", "created", "method", "epsilon", "state", "reason", "label")
+    """Two lines for each, which 80 columns hold: which job and where it stands; what it was asked for."""
     for one in found:
         created = one.created_at.strftime("%Y-%m-%d %H:%M")
-        made.add_row(
-            one.id,
-            created,
-            one.method,
-            one.epsilon,
-            coloured(one.state),
-            one.reason or "",
-            escape(one.label or ""),
-        )
-    out.print(made)
+        out.print(f"{one.id}  [dim]{created}[/dim]  {coloured(one.state)}", highlight=False)
+        told = (one.method, f"epsilon {one.epsilon}", one.reason, one.label and escape(one.label))
+        out.print(f"    {', '.join(filter(None, told))}", highlight=False)

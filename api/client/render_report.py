@@ -1,4 +1,4 @@
-"""A report on a terminal: the guarantee in words, scores, charge, statistics, and for curators more."""
+"""A report on a terminal: the guarantee in words, precision, charge, statistics, and for curators scores."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def report(found: dict[str, Any]) -> None:
     """Both parts, as far as the caller was given them."""
     public = found["public"]
     _guarantee(public["guarantee"])
-    _scores("scores", public["scores"])
+    _precision(public["precision"])
     _charge(public.get("charge"))
     _notices("note", public["caveats"])
     _statistics(public["statistics"])
@@ -33,6 +33,19 @@ def _guarantee(guarantee: dict[str, Any]) -> None:
     out.print(
         Panel("\n".join(lines), title="guarantee", title_align="left", border_style=style, expand=False)
     )
+
+
+def _precision(found: list[dict[str, Any]]) -> None:
+    """How near the paid figures are to the truth, in their units."""
+    if not found:
+        return
+    made = table(
+        "predicted precision, each figure by itself", "relation", "quantity", "within", "in the release"
+    )
+    for each in found:
+        bound = f"± {each['within']} ({each['confidence']:.0%})"
+        made.add_row(escape(each["edge_type"]), each["quantity"], bound, _number(each["released"]))
+    out.print(made)
 
 
 def _scores(title: str, scores: dict[str, Any]) -> None:

@@ -29,7 +29,7 @@ from api.schemas.keys import Me
 from api.schemas.methods import Method, Methods
 
 POLL_SECONDS = 2.0
-_SETTLED = frozenset({"ready", "rejected", "archived"})
+_SETTLED = frozenset({"ready", "proposed", "rejected", "archived"})
 
 
 class Graphveil(AuditCalls, EventCalls, GovernanceCalls, LedgerCalls, SampleCalls, SensitiveLinkCalls):
@@ -128,7 +128,7 @@ class Graphveil(AuditCalls, EventCalls, GovernanceCalls, LedgerCalls, SampleCall
         return Received.model_validate(answer.json())
 
     def confirm_schema(self, dataset_id: str, graph_schema: Mapping[str, Any]) -> Dataset:
-        """The schema is the dataset's; an upload that waited for it is validated."""
+        """The schema is the dataset's, and public; an upload that waited for it is validated."""
         answer = self._calls.request("PUT", f"/datasets/{dataset_id}/schema", json=dict(graph_schema))
         return Dataset.model_validate(answer.json())
 
@@ -139,14 +139,13 @@ class Graphveil(AuditCalls, EventCalls, GovernanceCalls, LedgerCalls, SampleCall
         timeout_seconds: float | None = None,
         on_change: Callable[[Dataset], None] | None = None,
     ) -> Dataset:
-        """The dataset once it is ready, rejected or archived, or has a proposed schema to be confirmed."""
+        """The dataset once it is ready, rejected, archived, or proposed: a schema waits to be confirmed."""
 
         def settled(answer: httpx.Response) -> Dataset | None:
             dataset = Dataset.model_validate(answer.json())
             if on_change:
                 on_change(dataset)
-            waits = dataset.state == "registered" and dataset.proposed_schema is not None
-            return dataset if dataset.state in _SETTLED or waits else None
+            return dataset if dataset.state in _SETTLED else None
 
         return self._poll(f"/datasets/{dataset_id}", settled, timeout_seconds)
 

@@ -171,6 +171,11 @@ class StreamCalls:
         query = {} if after is None else {"after": after}
         return self._calls.request("GET", f"/streams/{stream_id}/report.md", params=query).text
 
+    def report_html(self, stream_id: str, *, after: int | None = None) -> str:
+        """One page of the report as an HTML file, from the step that follows ``after``."""
+        query = {} if after is None else {"after": after}
+        return self._calls.request("GET", f"/streams/{stream_id}/report.html", params=query).text
+
     def download(
         self, stream_id: str, path: Path | str, *, first: int | None = None, last: int | None = None
     ) -> Path:

@@ -8,13 +8,14 @@ from fastapi import APIRouter
 
 from api import openapi
 from api.deps import CuratorDep, ServicesDep
+from api.guarded import Guarded
 from api.routes.proposals import DecisionBody
 from api.schemas.jobs import Job
 from core import errors
 from core.workflows import job_queries
 from core.workflows.approvals import approve_job, reject_job
 
-router = APIRouter(prefix="/jobs/{job_id}", tags=["governance"])
+router = APIRouter(prefix="/jobs/{job_id}", tags=["governance"], route_class=Guarded)
 
 
 @router.post(

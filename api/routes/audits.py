@@ -9,11 +9,12 @@ from fastapi import APIRouter, Body, Query, Request, Response
 from api import conditional, openapi
 from api.audit_views import audit_view
 from api.deps import Cursor, IdempotencyKey, ReaderDep, ServicesDep
+from api.guarded import Guarded
 from api.schemas.audits import TERMINAL, Audit, Audits
 from core import errors
 from core.workflows import audits
 
-router = APIRouter(prefix="/audits", tags=["audits"])
+router = APIRouter(prefix="/audits", tags=["audits"], route_class=Guarded)
 
 _EXAMPLES = {
     "a mechanism": {

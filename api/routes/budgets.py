@@ -9,6 +9,7 @@ from pydantic import AwareDatetime
 
 from api import openapi
 from api.deps import CuratorDep, Cursor, LedgerDep, ReaderDep, ServicesDep
+from api.guarded import Guarded
 from api.schemas.budgets import Budget, LedgerPage, Unblock
 from api.views import budget_view, ledger_view
 from core import errors
@@ -30,7 +31,7 @@ AsOf = Annotated[
 ]
 LastStep = Annotated[int | None, Query(ge=0, le=MAX_STEP, description="Spend by step up to here.")]
 
-router = APIRouter(prefix="/datasets/{dataset_id}", tags=["budgets"])
+router = APIRouter(prefix="/datasets/{dataset_id}", tags=["budgets"], route_class=Guarded)
 
 
 @router.get(

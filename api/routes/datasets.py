@@ -8,6 +8,7 @@ from fastapi import APIRouter, Body, Query, Request, Response
 
 from api import openapi
 from api.deps import CuratorDep, Cursor, ReaderDep, ServicesDep
+from api.guarded import Guarded
 from api.schemas.datasets import Dataset, Datasets
 from core import errors
 from core.graphs.schema import GraphSchema
@@ -15,7 +16,7 @@ from core.workflows import dataset_queries
 from core.workflows.archive import archive_dataset
 from core.workflows.register import NewDataset, confirm_schema, register_dataset
 
-router = APIRouter(prefix="/datasets", tags=["datasets"])
+router = APIRouter(prefix="/datasets", tags=["datasets"], route_class=Guarded)
 
 _STATIC = {
     "node_types": [{"name": "person", "count": 1005}],
@@ -86,11 +87,24 @@ def list_datasets(
     "/{dataset_id}",
     response_model=Dataset,
     summary="Show a dataset",
-    responses=openapi.refusals(errors.NotFound),
+    responses={
+        200: {
+            "headers": {
+                "Retry-After": {
+                    "schema": {"type": "integer"},
+                    "description": "Seconds before the next poll; absent once nothing changes by itself.",
+                },
+            }
+        },
+        **openapi.refusals(errors.NotFound),
+    },
 )
-def get_dataset(services: ServicesDep, principal: ReaderDep, dataset_id: str) -> Any:
-    """The dataset as the caller may see it."""
-    return dataset_queries.get_dataset(services, principal, dataset_id)
+def get_dataset(services: ServicesDep, principal: ReaderDep, response: Response, dataset_id: str) -> Any:
+    """The dataset as the caller may see it. Poll until `ready`, `proposed`, `rejected` or `archived`."""
+    view = dataset_queries.get_dataset(services, principal, dataset_id)
+    if view.retry_after_seconds is not None:
+        response.headers["Retry-After"] = str(view.retry_after_seconds)
+    return view
 
 
 @router.put(

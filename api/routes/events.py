@@ -9,12 +9,13 @@ from fastapi import APIRouter, Header, Query, Request
 from api import openapi
 from api.deps import PortalDep, ServicesDep
 from api.event_streams import EventStreams, JobEventStream
+from api.guarded import Guarded
 from api.negotiation import preferred
 from api.schemas.jobs import Events
 from core import errors
 from core.workflows import job_events, job_queries
 
-router = APIRouter(prefix="/jobs", tags=["jobs"])
+router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=Guarded)
 
 JSON, STREAM = "application/json", "text/event-stream"
 LAST_NUMBER = 2**31 - 1

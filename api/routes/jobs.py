@@ -8,6 +8,7 @@ from fastapi import APIRouter, Body, Query, Request, Response
 
 from api import conditional, openapi
 from api.deps import Cursor, IdempotencyKey, PortalDep, ServicesDep
+from api.guarded import Guarded
 from api.schemas.jobs import AWAITING_APPROVAL, TERMINAL, Job, Jobs, Plan
 from api.views import plan_view
 from core import errors
@@ -15,7 +16,7 @@ from core.workflows import job_queries
 from core.workflows.cancel import cancel_job
 from core.workflows.submit import JobRequest, plan_job, submit_job
 
-router = APIRouter(prefix="/jobs", tags=["jobs"])
+router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=Guarded)
 
 _EXAMPLES = {
     "whole graph": {
@@ -57,6 +58,7 @@ _EXAMPLES = {
             errors.IdempotencyKeyReused,
             errors.UnitMismatch,
             errors.KindNotAllowed,
+            errors.TooManyJobs,
         ),
     },
 )

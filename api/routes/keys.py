@@ -9,12 +9,13 @@ from fastapi import APIRouter, Body, Query, Request, Response
 
 from api import openapi
 from api.deps import Cursor, OperatorDep, ServicesDep
+from api.guarded import Guarded
 from api.schemas.keys import CreatedKey, Key, Keys
 from core import errors
 from core.workflows import api_keys
 from core.workflows.api_keys import NewKey
 
-router = APIRouter(prefix="/keys", tags=["identity"])
+router = APIRouter(prefix="/keys", tags=["identity"], route_class=Guarded)
 
 _EXAMPLES = {
     "a requester of one team": {

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends
 
 from api import openapi
 from api.deps import LedgerDep, ServicesDep, allow
+from api.guarded import Guarded
 from api.schemas.ledger import LedgerHealth, Verification
 from core import errors
 from core.identity.models import Role
@@ -16,7 +17,7 @@ from core.workflows import ledger_health
 
 WatcherDep = Annotated[Principal, Depends(allow(Role.AUDITOR, Role.OPERATOR, Role.CURATOR))]
 
-router = APIRouter(tags=["ledger"])
+router = APIRouter(tags=["ledger"], route_class=Guarded)
 
 
 @router.get("/ledger/health", response_model=LedgerHealth, summary="Is the ledger whole?")

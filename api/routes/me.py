@@ -6,16 +6,19 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 
-from api.deps import CallerDep
+from api.deps import CallerDep, ServicesDep
+from api.guarded import Guarded
 from api.schemas.keys import Me
+from core.workflows import turns
 
-router = APIRouter(prefix="/me", tags=["identity"])
+router = APIRouter(prefix="/me", tags=["identity"], route_class=Guarded)
 
 
 @router.get("", response_model=Me, summary="Show who is calling")
-def get_me(principal: CallerDep, request: Request) -> Any:
+def get_me(services: ServicesDep, principal: CallerDep, request: Request) -> Any:
     """The caller's tenant, person, team and roles, the end of its key or token, and what it may still ask."""
     requests, jobs = request.app.state.limits.standing(principal.key_id)
+    standing = turns.standing(services, principal)
     return {
         "tenant": principal.tenant,
         "key_id": principal.key_id,
@@ -26,4 +29,6 @@ def get_me(principal: CallerDep, request: Request) -> Any:
         "expires_at": principal.expires_at,
         "requests": requests,
         "jobs": jobs,
+        "open_jobs": {"open": standing.of_key, "limit": services.settings.max_open_key_jobs},
+        "tenant_open_jobs": {"open": standing.of_tenant, "limit": services.settings.max_open_jobs},
     }

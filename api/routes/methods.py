@@ -7,10 +7,13 @@ from typing import Any
 from fastapi import APIRouter, Depends
 
 from api.deps import principal_of
+from api.guarded import Guarded
 from api.schemas.methods import Methods
 from core.workflows import job_queries
 
-router = APIRouter(prefix="/methods", tags=["methods"], dependencies=[Depends(principal_of)])
+router = APIRouter(
+    prefix="/methods", tags=["methods"], dependencies=[Depends(principal_of)], route_class=Guarded
+)
 
 
 @router.get("", response_model=Methods, summary="List the synthesis methods")

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from api import conditional, openapi
 from api.deps import CuratorDep, ReaderDep, ServicesDep
+from api.guarded import Guarded
 from api.routes.proposals import LOCATION, address_of
 from api.schemas.common import Reason
 from api.schemas.policies import DatasetPolicy, Proposal
@@ -16,7 +17,7 @@ from core import errors
 from core.workflows.dataset_policies import PolicyView, get_policy, set_policy
 from core.workflows.policies import Policy
 
-router = APIRouter(prefix="/datasets/{dataset_id}/policy", tags=["governance"])
+router = APIRouter(prefix="/datasets/{dataset_id}/policy", tags=["governance"], route_class=Guarded)
 
 ETAG = {"ETag": {"schema": {"type": "string"}, "description": "Send it as `If-Match` to change the policy."}}
 

@@ -8,11 +8,12 @@ from fastapi import APIRouter, Body, Query, Request
 
 from api import openapi
 from api.deps import CuratorDep, Cursor, LedgerDep, ServicesDep
+from api.guarded import Guarded
 from api.schemas.policies import Decision, Proposal, Proposals
 from core import errors
 from core.workflows import proposals
 
-router = APIRouter(prefix="/proposals", tags=["governance"])
+router = APIRouter(prefix="/proposals", tags=["governance"], route_class=Guarded)
 
 LOCATION = {"Location": {"schema": {"type": "string"}, "description": "The proposal."}}
 

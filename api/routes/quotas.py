@@ -8,6 +8,7 @@ from fastapi import APIRouter, Body, Path, Query, Request, Response
 
 from api import openapi
 from api.deps import CuratorDep, Cursor, LedgerDep, ReaderDep, ServicesDep
+from api.guarded import Guarded
 from api.routes.proposals import LOCATION, address_of
 from api.schemas.budgets import Adjustment, Budget, Grant, LedgerPage, NewQuota, Quotas
 from api.schemas.policies import Proposal
@@ -18,7 +19,7 @@ from core.workflows.grants import propose_grant
 from core.workflows.policies import SLUG
 from core.workflows.quotas import list_quotas, open_quota, quota_ledger
 
-router = APIRouter(prefix="/datasets/{dataset_id}/budget", tags=["governance"])
+router = APIRouter(prefix="/datasets/{dataset_id}/budget", tags=["governance"], route_class=Guarded)
 
 _GRANTS = {
     "account": {

@@ -8,11 +8,15 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
+from pydantic import BaseModel
 
 from api import conditional, openapi, streaming
+from api.conditional import PAGE_POLICY
 from api.deps import PortalDep, ServicesDep
+from api.guarded import Guarded
 from api.negotiation import preferred
 from api.schemas.jobs import Artifacts, ReportPending
+from api.schemas.reports import ServedReport
 from core import errors
 from core.reports import card, markdown
 from core.reports.catalogues import forms
@@ -21,14 +25,9 @@ from core.workflows import release_queries
 from core.workflows.context import Services
 from core.workflows.release_queries import Edition
 
-router = APIRouter(prefix="/jobs/{job_id}", tags=["releases"])
+router = APIRouter(prefix="/jobs/{job_id}", tags=["releases"], route_class=Guarded)
 
 HTML, MARKDOWN = "text/html; charset=utf-8", "text/markdown; charset=utf-8"
-# The page is one file: it runs nothing, loads nothing and sends nothing.
-PAGE_POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
 _CHUNKS = {"*/*": {"schema": {"type": "string", "format": "binary"}}}  # as the list of artifacts says
 _TEXT = {"schema": {"type": "string"}}
 _OBJECT = {"schema": {"type": "object"}}
@@ -36,11 +35,13 @@ _ETAG = {"ETag": {"schema": {"type": "string"}, "description": "SHA-256 of the a
 PublicationQuery = Annotated[Publication, Query()]
 
 
-def _answers(*media_types: str) -> dict[int | str, dict[str, Any]]:
-    """What a form of the report is answered with."""
-    shapes = {kind: _OBJECT if kind.endswith("json") else _TEXT for kind in media_types}
+def _answers(*media_types: str, model: type[BaseModel] | None = None) -> dict[int | str, dict[str, Any]]:
+    """What a form of the report is answered with; ``model``: the shape of its JSON, where it is ours."""
+    json_shape = _OBJECT if model is None else {}
+    shapes = {kind: json_shape if kind.endswith("json") else _TEXT for kind in media_types}
+    told = {"content": shapes, "description": "The report in this form.", "headers": _ETAG}
     return {
-        200: {"content": shapes, "description": "The report in this form.", "headers": _ETAG},
+        200: told if model is None else told | {"model": model},
         202: {
             "model": ReportPending,
             "description": "The job still runs.",
@@ -55,7 +56,7 @@ def _answers(*media_types: str) -> dict[int | str, dict[str, Any]]:
     "/report",
     summary="Show a release's report",
     response_class=Response,
-    responses=_answers("application/json", "text/html", "text/markdown"),
+    responses=_answers("application/json", "text/html", "text/markdown", model=ServedReport),
 )
 def get_report(services: ServicesDep, principal: PortalDep, request: Request, job_id: str) -> Response:
     """The public part for everyone in the tenant; the comparison with the original for curators.

@@ -8,12 +8,13 @@ from fastapi import APIRouter, Body, Request, Response
 
 from api import openapi
 from api.deps import IdempotencyKey, PortalDep, ServicesDep
+from api.guarded import Guarded
 from api.schemas.jobs import Job
 from core import errors
 from core.workflows import job_queries
 from core.workflows.samples import SampleRequest, submit_sample
 
-router = APIRouter(prefix="/jobs/{job_id}/samples", tags=["jobs"])
+router = APIRouter(prefix="/jobs/{job_id}/samples", tags=["jobs"], route_class=Guarded)
 
 _PLAIN = SampleRequest()
 _EXAMPLES = {
@@ -42,6 +43,7 @@ _EXAMPLES = {
             errors.IdempotencyKeyReused,
             errors.KindNotAllowed,
             errors.PolicyRefused,
+            errors.TooManyJobs,
         ),
     },
 )

@@ -6,13 +6,14 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
 
-from api import openapi, streaming
+from api import bodies, openapi, streaming
 from api.deps import CuratorDep, ServicesDep, format_options
+from api.guarded import Guarded
 from api.schemas.sensitive_links import EXAMPLES, SensitiveLinks
 from core import errors
 from core.workflows.sensitive_links import delete_lists, get_lists, receive_list
 
-router = APIRouter(prefix="/datasets/{dataset_id}", tags=["datasets"])
+router = APIRouter(prefix="/datasets/{dataset_id}", tags=["datasets"], route_class=Guarded)
 
 _NAMED = frozenset({"format"})
 
@@ -51,6 +52,7 @@ async def put_sensitive_links(
     options = format_options(request, _NAMED)
     return await streaming.feed(
         request,
+        principal,
         lambda chunks: receive_list(
             services,
             principal,
@@ -58,7 +60,7 @@ async def put_sensitive_links(
             format=format,
             options=options,
             chunks=chunks,
-            length=streaming.announced_bytes(request.headers),
+            length=bodies.announced_bytes(request.headers),
         ),
     )
 

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from api import conditional, openapi, stream_markdown, streaming
+from api import bodies, conditional, openapi, stream_markdown, streaming
+from api.conditional import PAGE_POLICY
 from api.deps import (
     CuratorDep,
     Cursor,
@@ -17,6 +18,7 @@ from api.deps import (
     ServicesDep,
     format_options,
 )
+from api.guarded import Guarded
 from api.negotiation import preferred
 from api.schemas.streams import TERMINAL, Snapshot, Snapshots, Stream, StreamPlan, StreamReport, Streams
 from api.stream_views import plan_view, report_view, snapshot_view, stream_view
@@ -25,9 +27,9 @@ from core.identity.service import Principal
 from core.workflows import snapshots, stream_queries, stream_report, streams
 from core.workflows.context import Services
 
-router = APIRouter(prefix="/streams", tags=["streams"])
+router = APIRouter(prefix="/streams", tags=["streams"], route_class=Guarded)
 
-JSON, MARKDOWN = "application/json", "text/markdown"
+JSON, HTML, MARKDOWN = "application/json", "text/html", "text/markdown"
 _NAMED = frozenset({"step", "time", "format"})
 _LAST_STEP = 2**31 - 1
 _EXAMPLES = {
@@ -59,7 +61,7 @@ _PAUSE = {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds
 _TAG = {"ETag": {"schema": {"type": "string"}, "description": "Changes when the answer does."}}
 _REPORT: dict[int | str, dict[str, Any]] = {
     200: {
-        "content": {MARKDOWN: {"schema": {"type": "string"}}},
+        "content": {form: {"schema": {"type": "string"}} for form in (HTML, MARKDOWN)},
         "description": "One page of the report.",
         "headers": _TAG,
     },
@@ -189,6 +191,7 @@ def close(services: ServicesDep, principal: PortalDep, stream_id: str) -> Any:
             errors.SnapshotEarly,
             errors.SnapshotConflict,
             errors.StreamBusy,
+            errors.TooManyJobs,
             errors.StreamClosed,
             errors.BudgetExceeded,
             errors.AccountBlocked,
@@ -225,6 +228,7 @@ async def push(
     options = format_options(request, _NAMED)
     found, replayed = await streaming.feed(
         request,
+        principal,
         lambda chunks: snapshots.receive_snapshot(
             services,
             principal,
@@ -234,7 +238,7 @@ async def push(
             format=format,
             options=options,
             chunks=chunks,
-            length=streaming.announced_bytes(request.headers),
+            length=bodies.announced_bytes(request.headers),
         ),
     )
     response.headers["Location"] = f"{request.url.path.rstrip('/')}/{found.step}"
@@ -304,13 +308,35 @@ def get_report(
 ) -> Response:
     """What each step cost, what each window holds, and how the snapshots are; comparisons for curators.
 
-    JSON, unless `Accept` prefers `text/markdown`.
+    JSON, unless `Accept` prefers `text/html` or `text/markdown`.
     """
     report = _report(services, principal, stream_id, after, cursor, limit)
     vary = {"Vary": "Accept"}
-    if preferred(request.headers.get("accept", ""), (JSON, MARKDOWN)) == MARKDOWN:
+    form = preferred(request.headers.get("accept", ""), (JSON, HTML, MARKDOWN))
+    if form == HTML:
+        return _page(request, report, vary)
+    if form == MARKDOWN:
         return _markdown(request, report, vary)
     return conditional.tagged_bytes(request, report.model_dump_json().encode(), JSON, vary)
+
+
+@router.get(
+    "/{stream_id}/report.html",
+    summary="Show a stream's report as a page",
+    response_class=Response,
+    responses=_REPORT,
+)
+def get_page(
+    services: ServicesDep,
+    principal: ReaderDep,
+    request: Request,
+    stream_id: str,
+    after: After = None,
+    cursor: Cursor = None,
+    limit: Limit = None,
+) -> Response:
+    """The report as one self-contained HTML file, in the edition that the caller may see."""
+    return _page(request, _report(services, principal, stream_id, after, cursor, limit))
 
 
 @router.get(
@@ -375,6 +401,13 @@ def _report(
 ) -> StreamReport:
     found = stream_report.stream_report(services, principal, stream_id, after, cursor, limit)
     return StreamReport.model_validate(report_view(found))
+
+
+def _page(request: Request, report: StreamReport, headers: dict[str, str] | None = None) -> Response:
+    from api.stream_html import render  # templates are compiled for those who ask for a page
+
+    policy = {"Content-Security-Policy": PAGE_POLICY, **(headers or {})}
+    return conditional.tagged_bytes(request, render(report).encode(), f"{HTML}; charset=utf-8", policy)
 
 
 def _markdown(request: Request, report: StreamReport, headers: dict[str, str] | None = None) -> Response:

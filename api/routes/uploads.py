@@ -6,14 +6,15 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Query, Request
 
-from api import openapi, streaming
+from api import bodies, openapi, streaming
 from api.deps import CuratorDep, ServicesDep, format_options
+from api.guarded import Guarded
 from api.schemas.datasets import NewUpload, Received, UploadOffer, UploadParts
 from core import errors
 from core.workflows.direct_uploads import abandon_direct, begin_direct, complete_direct
 from core.workflows.upload import receive_part
 
-router = APIRouter(prefix="/datasets/{dataset_id}", tags=["datasets"])
+router = APIRouter(prefix="/datasets/{dataset_id}", tags=["datasets"], route_class=Guarded)
 
 _NAMED = frozenset({"part", "format"})
 _UPLOADS = {
@@ -72,6 +73,7 @@ async def put_content(
     options = format_options(request, _NAMED)
     return await streaming.feed(
         request,
+        principal,
         lambda chunks: receive_part(
             services,
             principal,
@@ -80,7 +82,7 @@ async def put_content(
             format=format,
             options=options,
             chunks=chunks,
-            length=streaming.announced_bytes(request.headers),
+            length=bodies.announced_bytes(request.headers),
         ),
     )
 

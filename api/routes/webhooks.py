@@ -8,12 +8,13 @@ from fastapi import APIRouter, Body, Depends, Query, Request, Response
 
 from api import openapi
 from api.deps import Cursor, ServicesDep, allow
+from api.guarded import Guarded
 from api.schemas.webhooks import Deliveries, Delivery, Webhook, Webhooks
 from core import errors
 from core.identity.service import Principal
 from core.workflows import deliveries, webhooks
 
-router = APIRouter(prefix="/webhooks", tags=["webhooks"])
+router = APIRouter(prefix="/webhooks", tags=["webhooks"], route_class=Guarded)
 
 ManagerDep = Annotated[Principal, Depends(allow(*webhooks.ROLES))]
 Limit = Annotated[int | None, Query(ge=1, le=500, description="Entries on a page.")]

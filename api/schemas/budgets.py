@@ -54,7 +54,7 @@ class Budget(Answer):
     steps: StepSpend | None
     blocked: bool = Field(description="True after too many give-backs in a row; a curator resets it.")
     exposed: bool = Field(
-        description="True after an unprotected release; no epsilon can be claimed any more."
+        description="True once a graph was opened without a guarantee; no epsilon can be claimed."
     )
     entries: int = Field(description="How many ledger entries explain these figures.")
     head: str = Field(description="Hash of the last entry (hex): quote it to pin this statement.")

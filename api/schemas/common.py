@@ -14,7 +14,7 @@ Sum = Annotated[StrictStr | StrictInt | StrictFloat, Field(examples=["0.5"])]
 
 
 EXPOSED = (
-    "True once a release without a guarantee was published from the dataset's account: no epsilon can be "
+    "True once a job without a guarantee has opened a graph of the dataset's account: no epsilon can be "
     "claimed for the dataset as a whole any more, whatever single releases promise."
 )
 

@@ -44,7 +44,11 @@ class Dataset(Answer):
 
     id: str = Field(examples=["ds_01k8zv2v9h6t0h3r6b8mkx2n4e"])
     name: str
-    state: str = Field(description="registered, uploading, validating, ready, rejected or archived.")
+    state: str = Field(
+        description="registered, uploading, validating, proposed (a schema waits for a curator's word), "
+        "ready, rejected or archived. Only curators see how far an upload is, or that it was rejected: to "
+        "others it is registered, ready or archived."
+    )
     unit: str = Field(description="The privacy unit: edge, event, w-event or pair.")
     window: int | None = Field(default=None, description="Steps of the unit w-event.")
     protection_domain: str = Field(description="The population whose budget the dataset draws on.")

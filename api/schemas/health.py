@@ -17,3 +17,14 @@ class Readiness(BaseModel):
         description="By name: `database`, `migrations` (the schema is the newest), `redis`, `storage`.",
         examples=[{"database": True, "migrations": True, "redis": True, "storage": True}],
     )
+
+
+class Entrance(BaseModel):
+    """What the service is, and where to go from here."""
+
+    service: Literal["graphveil"] = "graphveil"
+    version: str
+    documentation: str = "/docs"
+    problems: str = "/problems"
+    openapi: str = "/openapi.json"
+    health: str = "/healthz"

@@ -40,7 +40,7 @@ class Approval(Answer):
 
 
 class BudgetOutcome(Answer):
-    """What stopping a job does to its budget."""
+    """What ending without a release does to a job's budget."""
 
     outcome: str = Field(description="returned, pending (it returns once the job has stopped) or spent.")
     text: str = Field(description="Why, in a sentence.")
@@ -75,7 +75,7 @@ class Job(Answer):
     state: str = Field(description=STATES)
     reason: str | None = Field(description="Why it ended so, from an enumerated list.")
     budget: BudgetOutcome | None = Field(
-        default=None, description="Of a job that was cancelled, is being cancelled, or was rejected."
+        default=None, description="Of a job that failed, was cancelled, is being cancelled, or was rejected."
     )
     suite: str = Field(description="How closely it is compared with its original: quick, standard or full.")
     evaluation: Evaluation | None = Field(description=f"The comparison with the original. {CURATORS}")
@@ -109,7 +109,10 @@ class Cost(Answer):
     """What a plan costs: a function of the request and the public schema alone."""
 
     kind: str = Field(description="pure, approximate or none.")
-    epsilon: str | None = Field(description="Rounded up to 1e-9; null where there is no guarantee.")
+    epsilon: str | None = Field(
+        description="Rounded up to 1e-9; null where there is no guarantee. A job that fails after it has "
+        "opened the graph spends it too."
+    )
     delta: str | None = Field(description="Rounded up to 1e-18.")
 
 
@@ -131,8 +134,15 @@ class Plan(Answer):
     budget_after: Budget = Field(description="The account as it would stand with this job's reservation.")
     quotas_after: list[Budget] = Field(default=[], description="The quotas that it would draw on as well.")
     needs_approval: bool = Field(default=False, description="Whether it would wait for a second person.")
+    least_epsilon: str | None = Field(
+        default=None,
+        description="Least epsilon of a job under the dataset's policy, and so of an attempt that fails "
+        "after it has opened the graph; null: no least.",
+    )
     warnings: list[str] = Field(
-        default=[], description="What the unit leaves open for relations that are declared to last."
+        default=[],
+        description="What the unit leaves open for relations that are declared to last; that a job without a "
+        "guarantee exposes the account once it has opened the graph.",
     )
     identical_to: str | None = Field(
         default=None,

@@ -44,6 +44,13 @@ class RateLimit(Answer):
     reset_seconds: int = Field(description="Until the oldest counted request is forgotten.")
 
 
+class OpenJobs(Answer):
+    """Jobs that have not ended, samples and snapshots among them. At `limit` no further one is taken."""
+
+    open: int
+    limit: int
+
+
 class Me(Answer):
     """Who is calling, as the service sees it."""
 
@@ -56,3 +63,5 @@ class Me(Answer):
     expires_at: datetime | None = Field(description="When the key or token ends; null: never.")
     requests: RateLimit | None = Field(description="The limit of all requests; null: there is none.")
     jobs: RateLimit | None = Field(description="The limit of requests that make jobs; null: there is none.")
+    open_jobs: OpenJobs = Field(description="Of those that this caller asked for.")
+    tenant_open_jobs: OpenJobs = Field(description="Of the whole tenant's.")

@@ -16,6 +16,10 @@ class PolicyRules(Answer):
     methods: list[str] | None = Field(description="Methods that a job may use.")
     kinds: list[str] = Field(description="Guarantees that a release may carry.")
     max_epsilon_per_job: str | None = Field(description="Most epsilon of one job, or of a stream's window.")
+    min_epsilon_per_job: str | None = Field(
+        default=None,
+        description="Least epsilon of one job, failed or not, or of a stream's window.",
+    )
     approval_above_epsilon: str | None = Field(description="A job above it waits for a second person.")
     curator_report_readers: list[str] | None = Field(
         description="The curators who may read comparisons with the original."

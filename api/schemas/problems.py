@@ -8,9 +8,6 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, computed_field
 
-SEE_DETAIL = "See the detail."
-"""How to mend a field where the problem's detail says it."""
-
 
 class ActionableBy(StrEnum):
     """Who can make the next attempt succeed."""
@@ -116,9 +113,21 @@ class StreamProblem(Problem):
     retry_after: int | None = Field(default=None, description="Seconds to wait before sending again.")
 
 
+class TooManyJobsProblem(Problem):
+    of: str | None = Field(default=None, description="Whose jobs they are: tenant or key.")
+    open: int | None = Field(default=None, description="Jobs that have not ended.")
+    limit: int | None = Field(default=None, description="How many may be open at a time.")
+    retry_after: int | None = Field(default=None, description="Seconds to wait before sending again.")
+
+
 class EventStreamsProblem(Problem):
     limit: int | None = Field(default=None, description="How many may be open at a time.")
     retry_after: int | None = Field(default=None, description="Seconds to wait before connecting again.")
+
+
+class UploadsProblem(Problem):
+    limit: int | None = Field(default=None, description="How many may be under way at a time.")
+    retry_after: int | None = Field(default=None, description="Seconds to wait before sending again.")
 
 
 class ForbiddenProblem(Problem):
@@ -183,7 +192,7 @@ class AccountBlockedProblem(BudgetProblem):
 
 class AccountExposedProblem(BudgetProblem):
     exposed_at: datetime | None = Field(
-        default=None, description="When the unprotected release was published."
+        default=None, description="The day on which a job without a guarantee opened the graph."
     )
 
 

@@ -148,6 +148,7 @@ class StreamReport(Answer):
 
     stream_id: str
     dataset_id: str
+    dataset_name: str = Field(description="What the dataset is called.")
     method: str
     state: str = Field(description="open or closed.")
     window: int

@@ -35,6 +35,8 @@ def contract_services(
             # What is generated opens more of everything than a tenant needs.
             max_open_streams=100_000,
             max_open_audits=100_000,
+            max_open_jobs=100_000,
+            max_open_key_jobs=100_000,
             max_webhooks=100_000,
         )
     )

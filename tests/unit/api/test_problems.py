@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from api import problems
-from api.routes.problems import PAGES
+from api import mends, problems
+from api.pages import PROBLEMS as PAGES
 from core import errors
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -25,7 +25,7 @@ def test_every_error_has_a_row_of_its_own(kind: type[Exception]):
 
 
 def test_slugs_of_different_rows_differ():
-    rows = [*problems.TABLE.values(), problems.METHOD_NOT_ALLOWED, problems.BAD_REQUEST]
+    rows = [*problems.TABLE.values(), *problems.WITHOUT_ERROR]
     assert len({row.slug for row in rows}) == len(set(rows))
 
 
@@ -45,18 +45,36 @@ def test_every_page_has_a_row():
     assert {page.stem for page in PAGES.glob("*.md")} == set(problems.rows())
 
 
-def raised_members() -> list[tuple[str, str, set[str]]]:
-    """(file, error class, keyword names) of every place in the product that makes an error of the tree."""
+def raises() -> list[tuple[str, ast.Call]]:
+    """(file, call) of every place in the product that makes an error of the tree."""
     names = {kind.__name__ for kind in every_error()}
     found = []
     for file in sorted(p for top in ("core", "api", "worker") for p in (ROOT / top).rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call):
-                name = getattr(node.func, "id", getattr(node.func, "attr", None))
-                if name in names:
-                    members = {keyword.arg for keyword in node.keywords if keyword.arg}
-                    found.append((str(file.relative_to(ROOT)), name, members))
+            if isinstance(node, ast.Call) and _name(node) in names:
+                found.append((str(file.relative_to(ROOT)), node))
     return found
+
+
+def _name(call: ast.Call) -> str | None:
+    return getattr(call.func, "id", getattr(call.func, "attr", None))
+
+
+def words(node: ast.expr) -> str:
+    """The text of a literal or f-string, with an x for each value in it; of anything else, nothing."""
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if isinstance(node, ast.JoinedStr):
+        return "".join(part.value if isinstance(part, ast.Constant) else "x" for part in node.values)
+    return ""
+
+
+def raised_members() -> list[tuple[str, str, set[str]]]:
+    """(file, error class, keyword names) of every such place."""
+    return [
+        (file, str(_name(call)), {keyword.arg for keyword in call.keywords if keyword.arg})
+        for file, call in raises()
+    ]
 
 
 def test_every_member_that_is_raised_is_declared_by_its_row():
@@ -129,3 +147,44 @@ def test_an_error_of_a_new_class_gets_its_parents_row():
 
     assert problems.row_of(Fresh("not yet")).slug == "dataset-not-ready"
     assert problems.row_of(RuntimeError("surprise")).slug == "internal-error"
+
+
+def test_every_field_error_says_how_to_mend_it():
+    """No refusal of a request leaves a field without a word on what would be accepted.
+
+    What a workflow, method or format refuses: errors of the mechanisms below them are no caller's to mend.
+    """
+    rooms = (
+        "api",
+        "core/workflows",
+        "core/generators",
+        "core/identity",
+        "core/graphs/formats",
+    )
+    silent = []
+    for file, call in raises():
+        if not file.startswith(rooms):
+            continue
+        given = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+        if "field" not in given or "how_to_mend" in given or not call.args:
+            continue
+        said = words(call.args[0])
+        field = words(given["field"])
+        if field and said.strip("x: ") and mends.mend_of(field, said) == mends.LAST_WORD:
+            silent.append(f"{file}:{call.lineno}: {field}: {said}")
+    assert not silent, "\n".join(silent)
+
+
+@pytest.mark.parametrize(
+    ("field", "message", "mend"),
+    [
+        ("part", "no such part; take nodes or edges", "Take nodes or edges."),
+        ("method", "no method named 'x'; known are: a, b", "Known are: a, b."),
+        ("epsilon", "epsilon is too small to be divided", mends.MENDS["epsilon"]),
+        ("formats.0", "This graph cannot be written.", mends.MENDS["formats"]),
+    ],
+)
+def test_a_mend_follows_from_message_or_field(field: str, message: str, mend: str):
+    assert mends.mend_of(field, message) == mend
+    error = body_of(errors.InvalidInput(message, field=field))["errors"]
+    assert error == [{"field": field, "message": message, "how_to_mend": mend}]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr, ValidationError
 
 from api.validation import MAX_ERRORS, field_errors
 
@@ -17,6 +17,8 @@ class Shape(BaseModel):
     unit: Literal["edge", "event"] = "edge"
     count: Annotated[int, Field(ge=1, le=9)] = 1
     items: Annotated[list[int], Field(max_length=30)] = Field(default_factory=list)
+    amount: StrictStr | StrictInt | StrictFloat = 0
+    options: dict[str, str | list[str]] = Field(default_factory=dict)
 
 
 def found(**sent: object):
@@ -81,3 +83,13 @@ def test_pydantics_own_words_are_left_out():
 def test_the_place_is_left_out_of_the_path():
     findings = [{"loc": ("query", "limit"), "msg": "m", "type": "greater_than_equal", "ctx": {"ge": 1}}]
     assert field_errors(findings)[0].field == "limit"
+
+
+@pytest.mark.parametrize(
+    ("sent", "field"), [({"amount": [1]}, "amount"), ({"options": {"str": 5}}, "options.str")]
+)
+def test_a_choice_of_types_is_one_error_under_the_fields_own_name(sent: dict[str, object], field: str):
+    [error] = found(name="a", **sent)
+    assert error.field == field
+    assert "string" in error.how_to_mend
+    assert " or " in error.how_to_mend

@@ -26,9 +26,9 @@ def refusal(detail: str, message: str, mend: str) -> dict[str, Any]:
     ("body", "shown", "not_shown"),
     [
         (
-            refusal("a delta is needed", "a delta is needed", "See the detail."),
-            ["delta: a delta is needed"],
-            ["See the detail"],
+            refusal("a delta is needed; name one", "a delta is needed; name one", "Name one."),
+            ["delta: a delta is needed; name one."],
+            ["Name one."],
         ),
         (
             refusal("No documented shape.", "Field required", "Add this field."),

@@ -71,7 +71,7 @@ def test_a_form_goes_to_the_screen_or_to_a_file(tmp_path: Path):
     out = tmp_path / "card.md"
     run("job_1", "--format", "card", "--out", str(out), "--say", "title=2024", "--say", "publisher=A=B")
     assert out.read_text(encoding="utf-8") == f"card.md title=2024&publisher=A%3DB {TEXT}"
-    assert json.loads(run("job_1", "--format", "json"))["schema_version"] == "2.0"
+    assert json.loads(run("job_1", "--format", "json"))["schema_version"] == "3.0"
 
 
 @pytest.mark.parametrize(
@@ -91,8 +91,8 @@ def test_a_wrong_command_line_is_refused(arguments: tuple[str, ...]):
 def test_the_terminal_shows_scores_caveats_titles_attacks_and_warnings():
     shown = run("job_1")
     for words in (
-        "protection 6.2 of 10",
-        "utility not scored",
+        "± 30 (95%)",
+        "of 10",
         "note (is_a) It is copied as it is.",
         "Transitivity",
         "compared with the original",

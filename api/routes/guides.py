@@ -1,0 +1,105 @@
+"""What the service is, where its documentation stands, and the documentation itself. Open to everybody."""
+
+from __future__ import annotations
+
+import html
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, JSONResponse, Response
+
+from api import openapi, pages
+from api.negotiation import preferred
+from api.schemas.health import Entrance
+from core.errors import NotFound
+from core.version import package_version
+
+JSON, HTML = "application/json", "text/html"
+FIRST = ("api", "datasets", "budget", "report", "streams")
+"""What a newcomer reads, in this order."""
+
+router = APIRouter(tags=["service"])
+
+
+@router.get(
+    "/",
+    response_model=Entrance,
+    summary="What this is, and where to go",
+    responses={200: {"content": {HTML: {}}}},
+)
+def entrance(request: Request) -> Response:
+    """A page for a browser; the same addresses as JSON for everybody else."""
+    if preferred(request.headers.get("accept", ""), (JSON, HTML)) == JSON:
+        told = Entrance(version=package_version())
+        return JSONResponse(told.model_dump(), headers={"Vary": "Accept"})
+    answer = pages.framed("Graphveil", _welcome())
+    answer.headers["Vary"] = "Accept"
+    return answer
+
+
+@router.get(
+    "/docs",
+    response_class=HTMLResponse,
+    summary="Every page of the documentation",
+    responses={200: {"content": {HTML: {}}}},
+)
+def index() -> HTMLResponse:
+    """A list of all pages but those of problems."""
+    listed = [f for f in pages.addresses() if f.parent != pages.PROBLEMS]
+    items = "".join(_item(pages.addresses()[file], pages.title_of(file)) for file in listed)
+    return pages.framed("Documentation", f"<h1>Documentation</h1><ul>{items}</ul>")
+
+
+@router.get(
+    "/docs/{name}",
+    response_class=HTMLResponse,
+    summary="A page of the documentation",
+    responses={200: {"content": {HTML: {}}}, **openapi.refusals(NotFound)},
+)
+def guide(name: str) -> HTMLResponse:
+    """The page of that name."""
+    return _page(f"/docs/{name}")
+
+
+@router.get(
+    "/docs/generators/{method}",
+    response_class=HTMLResponse,
+    summary="The page of a method",
+    responses={200: {"content": {HTML: {}}}, **openapi.refusals(NotFound)},
+)
+def method_page(method: str) -> HTMLResponse:
+    """What the method does, its parameters, and how its plan is made."""
+    return _page(f"/docs/generators/{method}")
+
+
+def _page(address: str) -> HTMLResponse:
+    found = [file for file, at in pages.addresses().items() if at == address]
+    if not found:
+        raise NotFound("there is no page of that name")
+    return pages.page(found[0])
+
+
+def _welcome() -> str:
+    files = [pages.DOCS / f"{name}.md" for name in FIRST]
+    guides = "".join(_item(pages.addresses()[file], pages.title_of(file)) for file in files)
+    others = "".join(
+        (
+            _item("/docs", "All of the documentation"),
+            _item("/problems", "What each refusal means, and how to mend it"),
+            _item("/openapi.json", "The API's description (OpenAPI)"),
+            _item("/healthz", "Whether the service is alive"),
+        )
+    )
+    return (
+        f"<h1>Graphveil {html.escape(package_version())}</h1>"
+        "<p>This is a REST service that publishes graphs which may not be shown: a sensitive graph goes in, "
+        "the dataset's privacy budget is charged, and a synthetic graph comes out with a report, under a "
+        "guarantee that is computed from the record of what was read.</p>"
+        "<p>It is spoken to with an API key, in the header <code>Authorization: Bearer gv_…</code>, by the "
+        "command <code>graphveil</code> or by any program. Operators make keys; nothing but these pages and "
+        "the service's health is shown without one.</p>"
+        f"<h2>Start here</h2><ul>{guides}</ul><h2>Everything</h2><ul>{others}</ul>"
+    )
+
+
+def _item(address: str, title: str) -> str:
+    return f'<li><a href="{html.escape(address)}">{html.escape(title)}</a></li>'

@@ -1,0 +1,239 @@
+"""Every parameter of every method is heeded or refused: two values, one of them set, and what differs.
+
+Chance repeats itself, so that two fits differ by what was set alone. An effect is a difference in the plan,
+in what is read, in how the model was learned, in what is published beside a graph, or in two graphs drawn.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from core import errors
+from core.generators import registry
+from core.generators.base import LearnedModel, PublicFacts, VectorModel, WeightedModel, no_progress
+from core.graphs.graph import EdgeTable, Graph, NodeTable
+from core.graphs.schema import (
+    Attribute,
+    AttributeKind,
+    EdgeType,
+    GraphSchema,
+    NodeType,
+    Protection,
+    TimeGrid,
+)
+from core.privacy import mechanisms
+from core.privacy.entropy import public_generator
+from core.privacy.meter import MemoryRecorder, Meter
+from core.privacy.private_graph import PrivateGraph
+from core.privacy.units import Unit
+from tests.support.parameters import TRIED, Tried
+
+NODES, STEPS = 60, 4
+NANO, DELTA = 10**9, 10**13
+LEARNED = {"dpggan", "dpgvae", "ggan", "gvae", "hetedp", "hetesdg", "ppgsl", "thepuff"}
+"""Methods that train: three CPU minutes, so that they are looked at with the slow tests."""
+ELSEWHERE = {"pooled"}
+"""Parameters of collections alone, shown by tests/unit/generators/test_pooling.py."""
+CASES = [
+    pytest.param(
+        *(method, name, each),
+        id=f"{method}-{name}-{each.where}-{number}",
+        marks=[pytest.mark.slow] if method in LEARNED else [],
+    )
+    for method, table in TRIED.items()
+    for name, rows in table.items()
+    for number, each in enumerate(rows)
+]
+
+
+def blocks(seed: int, nodes: int = NODES) -> np.ndarray:
+    """Pairs of two communities."""
+    rng = np.random.default_rng(seed)
+    low, high = np.triu_indices(nodes, 1)
+    chance = np.where(low % 2 == high % 2, 0.25, 0.03)
+    return np.stack([low, high], axis=1)[rng.random(len(low)) < chance]
+
+
+def one_relation(pairs: list[np.ndarray], relation: EdgeType, sizes: dict[str, int]) -> Graph:
+    """The relation with these pairs, a list entry a step."""
+    ends = np.concatenate(pairs)
+    step = np.repeat(np.arange(len(pairs)), [len(each) for each in pairs]) if relation.temporal else None
+    kinds = tuple(NodeType(name=name, count=count) for name, count in sizes.items())
+    time = TimeGrid(count=len(pairs)) if relation.temporal else None
+    schema = GraphSchema(node_types=kinds, edge_types=(relation,), time=time)
+    table = EdgeTable(ends[:, 0], ends[:, 1], step)
+    return Graph.build(schema, {name: NodeTable(count) for name, count in sizes.items()}, {"edge": table})
+
+
+def sided(sources: int, targets: int, steps: int, **facts: Any) -> Graph:
+    """Sources with preferred targets."""
+    rng = np.random.default_rng(5)
+    functional = facts.get("functional", False)
+    pairs = []
+    fixed = rng.integers(0, targets, sources)
+    for _ in range(steps):
+        chance = np.where(np.arange(sources)[:, None] % 3 == np.arange(targets) % 3, 0.5, 0.05)
+        linked = rng.random((sources, targets)) < np.minimum(chance, 200 / (sources * targets) + 0.2)
+        if functional:
+            linked = np.arange(targets) == fixed[:, None]
+            linked[: sources // 25] = False  # a few have none
+        pairs.append(np.argwhere(linked))
+    relation = EdgeType(source="node", target="item", temporal=steps > 1, **facts)
+    return one_relation(pairs, relation, {"node": sources, "item": targets})
+
+
+def typed() -> Graph:
+    """Papers with public words and authors with protected numbers."""
+    rng = np.random.default_rng(2)
+    words = Attribute(name="words", kind=AttributeKind.VECTOR, protection=Protection.PUBLIC)
+    history = Attribute(name="history", kind=AttributeKind.VECTOR, protection=Protection.PROTECTED)
+    sizes = {"paper": 50, "author": 40, "topic": 5}
+    kinds = (
+        NodeType(name="paper", count=50, attributes=(words,)),
+        NodeType(name="author", count=40, attributes=(history,)),
+        NodeType(name="topic", count=5),
+    )
+    relations = {"writes": ("author", "paper"), "about": ("paper", "topic"), "cites": ("paper", "paper")}
+    tables = {}
+    for name, (source, target) in relations.items():
+        linked = np.argwhere(rng.random((sizes[source], sizes[target])) < 0.1)
+        linked = linked[(linked[:, 0] != linked[:, 1]) | (source != target)]
+        tables[name] = EdgeTable(linked[:, 0], linked[:, 1])
+    schema = GraphSchema(
+        node_types=kinds,
+        edge_types=tuple(
+            EdgeType(name=name, source=ends[0], target=ends[1], directed=True)
+            for name, ends in relations.items()
+        ),
+    )
+    nodes = {
+        "paper": NodeTable(50, None, {"words": rng.random((50, 6)).astype(np.float32)}),
+        "author": NodeTable(40, None, {"history": rng.random((40, 4)).astype(np.float32)}),
+        "topic": NodeTable(5),
+    }
+    return Graph.build(schema, nodes, tables)
+
+
+def two_relations() -> Graph:
+    """Two undirected relations among one type's nodes."""
+    relations = tuple(EdgeType(name=name) for name in ("one", "two"))
+    schema = GraphSchema(node_types=(NodeType(count=NODES),), edge_types=relations)
+    tables = {each.name: EdgeTable(*blocks(seed).T) for seed, each in enumerate(relations)}
+    return Graph.build(schema, {"node": NodeTable(NODES)}, tables)
+
+
+@functools.cache
+def request_of(where: str) -> tuple[Graph, Unit, int | None]:
+    """The graph, the unit and the window of a request."""
+    plain, directed = EdgeType(), EdgeType(directed=True)
+    timed = EdgeType(temporal=True)
+    match where:
+        case "plain":
+            return one_relation([blocks(1)], plain, {"node": NODES}), Unit.EDGE, None
+        case "directed":
+            return one_relation([blocks(1)], directed, {"node": NODES}), Unit.EDGE, None
+        case "timed plain":
+            pairs = [blocks(seed) for seed in range(STEPS)]
+            return one_relation(pairs, timed, {"node": NODES}), Unit.EVENT, None
+        case "stream":
+            pairs = [blocks(1)[5 * step :] for step in range(STEPS)]  # it drifts slowly
+            return one_relation(pairs, timed, {"node": NODES}), Unit.W_EVENT, 2
+        case "sided":
+            return sided(200, 8, 1), Unit.EDGE, None
+        case "functional":
+            return sided(200, 8, 1, functional=True), Unit.EDGE, None
+        case "large":
+            return sided(450, 430, 1), Unit.EDGE, None
+        case "timed":
+            return sided(40, 30, STEPS), Unit.EVENT, None
+        case "timed functional":
+            return sided(40, 30, STEPS, functional=True), Unit.EVENT, None
+        case "typed":
+            return typed(), Unit.EDGE, None
+        case "two plain":
+            return two_relations(), Unit.EDGE, None
+    raise AssertionError(where)
+
+
+@pytest.fixture(autouse=True)
+def chance_repeats(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mechanisms, "OPENDP_VALUES", -1)  # its noise cannot be seeded
+    for module in (
+        *("core.privacy.entropy", "core.generators._shared.altered", "core.generators.thepuff.fit"),
+        *("core.generators.dpggan.raw", "core.generators.dpggan.fit"),
+        *("core.generators.hetesdg.raw", "core.generators.hetesdg.training"),
+    ):
+        monkeypatch.setattr(f"{module}.noise_generator", lambda: np.random.default_rng(5))
+
+
+KNOWN: dict[tuple[str, str, str], list[Any]] = {}
+"""What was told by (method, request, parameters): rows of a table share one of their two values."""
+
+
+def told(method: str, where: str, params: dict[str, Any]) -> list[Any]:
+    """All that a request shows. Raises where it is refused."""
+    key = method, where, repr(sorted(params.items()))
+    if key not in KNOWN:
+        KNOWN[key] = _told(method, where, params)
+    return KNOWN[key]
+
+
+def _told(method: str, where: str, params: dict[str, Any]) -> list[Any]:
+    generator, (graph, unit, window) = registry.get(method), request_of(where)
+    chosen = generator.Params.model_validate(params)
+    names = tuple(each.name for each in graph.schema.edge_types)
+    delta = DELTA if len(generator.kinds) > 1 else 0
+    facts = PublicFacts(graph.schema, unit, window, 4 * NANO, delta, names)
+    plan = generator.plan(chosen, facts)
+    meter = Meter(plan, MemoryRecorder())
+    model = generator.fit(PrivateGraph(graph, meter), plan, chosen, no_progress)
+    found: list[Any] = [plan.to_json(), [(e.edge_type, e.step, e.event, e.purpose) for e in meter.transcript]]
+    for seed in (1, 2):
+        sampled = model.sample(public_generator(seed), no_progress)
+        for table in sampled.edges.values():
+            columns = (table.source, table.target, table.step)
+            found += [column.tolist() for column in columns if column is not None]
+    if isinstance(model, LearnedModel):
+        found.append(repr(model.training()))
+    if isinstance(model, VectorModel):
+        found.append([rows.tobytes() for kinds in model.vectors().values() for rows in kinds.values()])
+    if isinstance(model, WeightedModel):
+        found.append([weight.tobytes() for _, weight in model.edge_weights().values()])
+    claim = getattr(generator, "claim", None)
+    if claim is not None:
+        found.append(claim(chosen, facts))
+    return found
+
+
+def test_every_parameter_of_every_method_is_tried():
+    for method, generator in registry.generators().items():
+        assert set(TRIED[method]) == set(generator.Params.model_fields) - ELSEWHERE, method
+
+
+@pytest.mark.parametrize(("method", "name", "tried"), CASES)
+def test_a_parameter_is_heeded_or_refused(method: str, name: str, tried: Tried):
+    found = []
+    for value in (tried.one, tried.other):
+        try:
+            found.append(told(method, tried.where, {**tried.beside, name: value}))
+        except errors.NotAccepted as refused:
+            found.append([refused.members["field"], refused.message])
+        except ValidationError as refused:
+            found.append([refused.errors()[0]["msg"]])
+    assert found[0] != found[1]
+
+
+@pytest.mark.parametrize(
+    "method",
+    [pytest.param(each, marks=[pytest.mark.slow] if each in LEARNED else []) for each in sorted(TRIED)],
+)
+def test_chance_repeats_itself(method: str):
+    """Else every parameter would seem to be heeded."""
+    name, rows = next(iter(TRIED[method].items()))
+    params = {**rows[0].beside, name: rows[0].one}
+    assert _told(method, rows[0].where, params) == _told(method, rows[0].where, params)
