@@ -16,9 +16,10 @@ from kombu import Queue
 from core import logging
 from core.settings import get_settings
 from core.tracing import spans
+from worker.limits import kernels_folder
 
-WORK, CHECKS = "graphveil", "graphveil-checks"
-"""The queues: what callers wait for, and what looks at releases afterwards (comparisons, audits)."""
+UPLOADS, WORK, CHECKS = "graphveil-uploads", "graphveil", "graphveil-checks"
+"""The queues: files to validate, releases, and what looks at releases afterwards (comparisons, audits)."""
 
 settings = get_settings()
 
@@ -26,10 +27,16 @@ app = Celery("graphveil", broker=settings.redis_url, include=["worker.tasks"])
 app.conf.update(
     accept_content=["json"],
     task_serializer="json",
-    # Releases go first where a worker serves both queues, as it does unless it is started with -Q.
-    task_queues=[Queue(WORK), Queue(CHECKS)],
+    # In this order where a worker serves all, as it does unless it is started with -Q. An upload is short and
+    # somebody sits before it: besides going first it has a process of its own, which no long job holds up.
+    task_queues=[Queue(UPLOADS), Queue(WORK), Queue(CHECKS)],
     task_default_queue=WORK,
-    task_routes={"graphveil.evaluate": CHECKS, "graphveil.audit": CHECKS},
+    task_routes={
+        "graphveil.ingest": UPLOADS,
+        "graphveil.links": UPLOADS,
+        "graphveil.evaluate": CHECKS,
+        "graphveil.audit": CHECKS,
+    },
     task_acks_late=False,  # a lost worker is noticed by its lease, not by the broker
     task_ignore_result=True,
     task_publish_retry=False,  # the relay keeps what could not be sent
@@ -51,6 +58,7 @@ app.conf.update(
 
 # One byte that the pool processes share with their parent: it lives in memory mapped before they are forked.
 _drain = mmap.mmap(-1, 1)
+_beside: list[subprocess.Popen[bytes]] = []
 
 
 def draining() -> bool:
@@ -64,9 +72,18 @@ def _start_only_with_a_whole_ledger(**_: Any) -> None:
         raise SystemExit(1)
 
 
+@signals.worker_ready.connect
+def _start_compiling(**_: Any) -> None:
+    """Kernels are compiled beside the work, unless only uploads are taken, which need none."""
+    if kernels_folder() is not None and set(app.amqp.queues.consume_from) != {UPLOADS}:
+        _beside.append(subprocess.Popen([sys.executable, "-m", "worker.kernels"]))
+
+
 @signals.worker_shutting_down.connect
 def _start_draining(**_: Any) -> None:
     _drain[0] = 1
+    for process in _beside:
+        process.kill()
 
 
 @signals.worker_process_shutdown.connect

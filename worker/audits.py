@@ -15,7 +15,7 @@ from worker.aside import quietly
 from worker.folders import private_folder, write_private
 from worker.process import WorkerProcess
 from worker.pulse import Pulse
-from worker.supervisor import Ending, Orders, no_reads, supervise
+from worker.supervisor import INFRASTRUCTURE, Ending, Orders, no_reads, supervise
 
 RESULT = "audit.json"
 
@@ -52,7 +52,7 @@ def run_audit(process: WorkerProcess, audit_id: str, draining: Callable[[], bool
             ending = supervise("audit", folder, limits, pulse, orders)
             if ending is Ending.FINISHED:
                 audits.finish_audit(services, work, folder / "out" / RESULT)
-            elif ending in (Ending.DRAINED, Ending.LOST):
+            elif ending in INFRASTRUCTURE:
                 audits.hand_back_audit(services, audit_id, attempt=work.attempt)
             else:
                 audits.fail_audit(services, work, REASONS.get(ending, AuditReason.METHOD_FAILED))

@@ -18,7 +18,7 @@ from worker.aside import quietly
 from worker.folders import private_folder, write_private
 from worker.process import WorkerProcess
 from worker.pulse import Pulse
-from worker.supervisor import Ending, Orders, no_reads, supervise
+from worker.supervisor import INFRASTRUCTURE, Ending, Orders, no_reads, supervise
 
 TOO_MUCH = frozenset({Ending.TIME, Ending.MEMORY, Ending.FAILED})
 
@@ -44,7 +44,7 @@ def run_evaluation(process: WorkerProcess, job_id: str, draining: Callable[[], b
             ending = _compared(folder, work.spec, settings, pulse, orders)
             if ending is Ending.FINISHED:
                 evaluate.finish_evaluation(services, work, folder / "out" / evaluate.CURATOR_REPORT)
-            elif ending in (Ending.DRAINED, Ending.LOST):
+            elif ending in INFRASTRUCTURE:
                 evaluate.hand_back_evaluation(services, job_id, attempt=work.attempt)
             else:
                 evaluate.fail_evaluation(services, work)

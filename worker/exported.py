@@ -100,6 +100,12 @@ def _budgets(budgets: BudgetGauges) -> Iterator[Metric]:
     yield _gauge(
         "budget_blocked", "1: reservations wait for a curator.", ACCOUNT, states(lambda b: b.blocked)
     )
+    yield _gauge(
+        "account_info",
+        "1: the name that people gave the account's protection domain.",
+        ("account", "name"),
+        (((b.account_id, b.name), 1.0) for b in budgets.fullest),
+    )
     yield _one("budget_accounts", "Budget accounts; the fullest have gauges.", budgets.accounts)
     yield _one("budget_exposed_accounts", "Those of them that are exposed.", budgets.exposed)
     yield _one("budget_blocked_accounts", "Those of them that are blocked.", budgets.blocked)
@@ -130,6 +136,12 @@ def _work(work: WorkGauges, totals: Counts) -> Iterator[Metric]:
         "Running jobs by method.",
         ("method",),
         (((m,), count) for m, count in running.items()),
+    )
+    yield _gauge(
+        "uploads",
+        "Uploads that are not validated yet, by state.",
+        ("state",),
+        (((state,), count) for state, count in work.uploads.items()),
     )
     yield _since("jobs_oldest_waiting", "Since when the first job in the queue waits.", work.waiting_since)
     yield _since(

@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from core.db.outages import unreachable
 from core.errors import (
     AccountExposed,
     InvalidInput,
@@ -22,7 +23,7 @@ from core.errors import (
 from core.failpoints import reach
 from core.generators import registry
 from core.generators.base import LinkHidingGenerator
-from core.jobs.models import JobReason
+from core.jobs.models import JobReason, Stop
 from core.logging import get_logger
 from core.privacy.guarantee import Guarantee
 from core.privacy.meter import TranscriptEntry
@@ -45,6 +46,12 @@ REASONS = {
     Ending.MEMORY: JobReason.MEMORY_EXCEEDED,
     Ending.TIME: JobReason.TIME_EXCEEDED,
     Ending.VIOLATION: JobReason.PRIVACY_VIOLATION,
+}
+
+STOPS = {
+    Ending.DRAINED: Stop.DRAINED,
+    Ending.LOST: Stop.WORKER_LOST,
+    Ending.OUTAGE: Stop.OUTAGE,
 }
 
 log = get_logger(__name__)
@@ -75,7 +82,7 @@ def run_job(process: WorkerProcess, job_id: str, draining: Callable[[], bool]) -
             log.warning("lease_lost")
         except (StorageError, SQLAlchemyError, OSError) as error:
             log.warning("infrastructure_failed", error=type(error).__name__)
-            _hand_back(process, work)
+            _hand_back(process, work, _stop(error))
     return True
 
 
@@ -163,8 +170,8 @@ class _Attempt:
                 self._publish()
             case Ending.CANCELLED:
                 publish.cancel_held(self._services, self._work)
-            case Ending.DRAINED | Ending.LOST:
-                publish.hand_back(self._services, self._work)
+            case Ending.DRAINED | Ending.LOST | Ending.OUTAGE:
+                publish.hand_back(self._services, self._work, STOPS[ending])
             case _:
                 publish.fail_job(self._services, self._work, REASONS[ending])
 
@@ -245,8 +252,14 @@ class _Attempt:
         publish.finish_release(self._services, self._work.job_id)
 
 
-def _hand_back(process: WorkerProcess, work: publish.JobWork) -> None:
+def _stop(error: Exception) -> Stop:
+    """What stopped the attempt. The worker's own disk is no outage: what a job writes can fill it."""
+    outage = isinstance(error, StorageError) or unreachable(error)
+    return Stop.OUTAGE if outage else Stop.WORKER_LOST
+
+
+def _hand_back(process: WorkerProcess, work: publish.JobWork, stop: Stop) -> None:
     try:
-        publish.hand_back(process.services, work)
+        publish.hand_back(process.services, work, stop)
     except (LeaseLost, SQLAlchemyError) as error:
         log.warning("left_to_the_reaper", error=type(error).__name__)

@@ -10,7 +10,7 @@ import signal
 from functools import cache
 from pathlib import Path
 
-from worker import seccomp
+from worker import landlock, seccomp
 
 OPEN_FILES = 1024
 PR_SET_PDEATHSIG = 1
@@ -30,9 +30,10 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def child_environment(folder: Path) -> dict[str, str]:
     """The environment of a child: an allow-list, so that no address or secret of the service is in it."""
-    passed = {name: value for name, value in os.environ.items() if name in PASSED_ON}
-    if kernels := passed.get("NUMBA_CACHE_DIR"):
-        passed["NUMBA_CACHE_DIR"] = str(Path(kernels) / code_digest(ROOT / "core"))
+    passed = _passed()
+    if (kernels := kernels_folder()) is not None:
+        kernels.mkdir(parents=True, exist_ok=True)  # a confined child could not
+        passed["NUMBA_CACHE_DIR"] = str(kernels)
     return passed | {
         "HOME": str(folder),
         "TMPDIR": str(folder),
@@ -41,6 +42,16 @@ def child_environment(folder: Path) -> dict[str, str]:
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONUNBUFFERED": "1",
     }
+
+
+def kernels_folder() -> Path | None:
+    """Where children of this code find and leave compiled kernels; None where no place is set for them."""
+    place = _passed().get("NUMBA_CACHE_DIR")
+    return Path(place) / code_digest(ROOT / "core") if place else None
+
+
+def _passed() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name in PASSED_ON}
 
 
 @cache
@@ -57,12 +68,13 @@ def code_digest(folder: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def confine(parent: int) -> None:
-    """This child dies with its parent, dumps no memory, reaches no network, opens few files, goes first.
+def confine(parent: int, folder: Path) -> None:
+    """Confine this process: killed with its parent, no core dumps, no network, at most OPEN_FILES open files.
 
-    First, that is, when memory ends. Memory itself is watched from outside: an address-space limit would hit
-    the reservations of numeric libraries, not what they use. Raises RuntimeError if the parent is gone
-    already, OSError where the kernel does not confine the child, which must not go on then.
+    Where the kernel has Landlock, these lie in ``folder`` or are programs. First for the OOM killer. Memory
+    is watched from outside: an address-space limit would hit what numeric libraries reserve, not what they
+    use. Raises RuntimeError if the parent is gone already, OSError where the kernel does not confine the
+    child, which must not go on then.
     """
     os.umask(0o077)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -70,12 +82,21 @@ def confine(parent: int) -> None:
     files = OPEN_FILES if most == resource.RLIM_INFINITY else min(OPEN_FILES, most)
     resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
     Path("/proc/self/oom_score_adj").write_text("1000")
+    die_with(parent)
+    told = _passed()
+    libraries = [Path(each) for each in told.get("LD_LIBRARY_PATH", "").split(":") if each]
+    kernels = Path(told["NUMBA_CACHE_DIR"]) if "NUMBA_CACHE_DIR" in told else None
+    landlock.confine_to(landlock.Surroundings(folder.resolve(), ROOT, kernels, libraries))
+    seccomp.refuse_network()
+
+
+def die_with(parent: int) -> None:
+    """This process is killed when that parent ends. RuntimeError if it has ended already."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl")
     if os.getppid() != parent:
         raise RuntimeError("the supervisor is gone")
-    seccomp.refuse_network()
 
 
 def group_memory_bytes(group: int) -> int:

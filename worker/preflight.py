@@ -11,7 +11,7 @@ from core import command_line, logging
 from core.logging import get_logger
 from core.settings import Settings, get_settings
 from core.workflows.startup import may_start
-from worker import seccomp
+from worker import landlock, seccomp
 
 log = get_logger(__name__)
 
@@ -25,6 +25,9 @@ def may_work(settings: Settings) -> bool:
         message = "this machine's kernel cannot keep a job's process from the network (seccomp filters)"
         log.error("not_started", message=message)
         return False
+    if not landlock.version():
+        message = "this machine's kernel has no Landlock: jobs may read whatever the worker's user may"
+        log.warning("files_not_confined", message=message)
     return may_start(settings)
 
 

@@ -51,7 +51,7 @@ def open_process(settings: Settings) -> WorkerProcess:
     failpoints.arm(settings.failpoints)
     name = f"{socket.gethostname()[:64]}-{os.getpid()}-{os.urandom(4).hex()}"
     make_private_folder(settings.work_folder)
-    folder = _own_folder(settings.work_folder, name)
+    folder = own_folder(settings.work_folder, name)
     sweep(settings.work_folder)
     own = settings.model_copy(update={"work_folder": folder})
     return WorkerProcess(name, open_services(own))
@@ -81,7 +81,7 @@ def sweep(parent: Path) -> int:
     return removed
 
 
-def _own_folder(parent: Path, name: str) -> Path:
+def own_folder(parent: Path, name: str) -> Path:
     """The lock is held before the folder carries a name that a sweep looks for; it ends with the process."""
     made = parent / f"new-{name}"
     os.mkdir(made, 0o700)

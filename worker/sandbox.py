@@ -200,6 +200,13 @@ def links(folder: Path, channel: Channel) -> None:
     (folder / "result.json").write_text(json.dumps(result), encoding="utf-8")
 
 
+def kernels(folder: Path, channel: Channel) -> None:
+    """Every kernel is compiled. Nothing is read, and nothing left in the folder."""
+    from core.publishing.kernels import compile_kernels
+
+    compile_kernels(channel.progress)
+
+
 KINDS: dict[str, Callable[[Path, Channel], None]] = {
     "release": release,
     "sample": sample,
@@ -208,6 +215,7 @@ KINDS: dict[str, Callable[[Path, Channel], None]] = {
     "links": links,
     "evaluate": evaluate,
     "audit": audit,
+    "kernels": kernels,
 }
 
 
@@ -220,7 +228,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--answers", type=int, required=True)
     parser.add_argument("--parent", type=int, required=True)
     asked = parser.parse_args(arguments)
-    limits.confine(asked.parent)
+    limits.confine(asked.parent, asked.folder)
     try:
         KINDS[asked.kind](asked.folder, Channel(asked.events, asked.answers))
     except PrivacyViolation:

@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoConnection
 
+from core.db.outages import unreachable
 from core.errors import LeaseLost, PrivacyViolation
 from core.logging import get_logger
 from core.settings import Settings
@@ -29,7 +30,10 @@ log = get_logger(__name__)
 
 
 class Ending(StrEnum):
-    """How a child ended. LOST and DRAINED: infrastructure; CANCELLED: a caller; the rest: itself."""
+    """How a child ended. LOST, OUTAGE and DRAINED: infrastructure; CANCELLED: a caller; the rest: itself.
+
+    OUTAGE: the database could not be reached. What it answers, if only that it will not, is none.
+    """
 
     FINISHED = "finished"
     FAILED = "failed"
@@ -39,6 +43,11 @@ class Ending(StrEnum):
     CANCELLED = "cancelled"
     DRAINED = "drained"
     LOST = "lost"
+    OUTAGE = "outage"
+
+
+INFRASTRUCTURE = frozenset({Ending.DRAINED, Ending.LOST, Ending.OUTAGE})
+"""Somebody else may try the same again."""
 
 
 def no_reads(entry: dict[str, Any] | None = None) -> None:
@@ -101,7 +110,7 @@ class _Watch:
         except (DBAPIError, NoConnection) as error:
             # Whether the read was recorded is for the database to say, when it answers again.
             log.warning("database_failed", error=type(error).__name__)
-            return Ending.LOST
+            return Ending.OUTAGE if unreachable(error) else Ending.LOST
         except Exception as error:
             # What else can go wrong here comes of what the child sent: its doing, never infrastructure.
             log.warning("child_refused", error=type(error).__name__)

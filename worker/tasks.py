@@ -5,7 +5,7 @@ from __future__ import annotations
 from core.outbox.models import Topic
 from worker.app import app, draining
 from worker.process import this_process
-from worker.work import take
+from worker.work import take, take_turn
 
 PREFIX = "graphveil."
 
@@ -17,8 +17,8 @@ def task_name(topic: str) -> str:
 
 @app.task(name=task_name(Topic.RUN))
 def run(job_id: str) -> None:
-    """The job was taken as far as this worker can, or was not free."""
-    take(this_process(), Topic.RUN, job_id, draining)
+    """The job whose turn it is was taken as far as this worker can: this one, or one that goes before it."""
+    take_turn(this_process(), draining)
 
 
 @app.task(name=task_name(Topic.INGEST))

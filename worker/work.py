@@ -9,6 +9,7 @@ import structlog
 from core.errors import InvalidInput
 from core.logging import get_logger
 from core.outbox.models import Topic
+from core.workflows import turns
 from worker.audits import run_audit
 from worker.evaluations import run_evaluation
 from worker.ingests import run_ingest
@@ -41,3 +42,20 @@ def take(process: WorkerProcess, topic: Topic, subject_id: str, draining: Draini
         taken = RUNNERS[topic](process, subject_id, draining)
         log.info("work_ended" if taken else "work_not_free")
     return taken
+
+
+def take_turn(process: WorkerProcess, draining: Draining) -> bool:
+    """The job whose turn it is was taken, as :func:`take` takes one; False if there is none that is free.
+
+    A message says that a job waits, not which one is next: it came in the order in which jobs were asked for,
+    and that order is the fair one to nobody but the tenant that asked for most.
+    """
+    passed_over: list[str] = []
+    while not draining():
+        job_id = turns.next_job(process.services, passed_over)
+        if job_id is None:
+            break
+        if take(process, Topic.RUN, job_id, draining):
+            return True
+        passed_over.append(job_id)  # another worker was faster
+    return False

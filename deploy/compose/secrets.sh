@@ -18,6 +18,13 @@ done
 for name in master_key fingerprint_key head_signing_key; do
     make "graphveil_$name" "$(random 32)"
 done
+# What the ledger's heads are verified with; what signs them goes to those alone who sign. An Ed25519 key in
+# PKCS #8 is these 16 bytes and its seed, and the public one ends with its 32 bytes (RFC 8410).
+bytes() { for byte in $(printf %s "$1" | sed 's/../0x& /g'); do printf "\\$(printf %03o "$byte")"; done; }
+public=$(bytes "302e020100300506032b657004220420$(value graphveil_head_signing_key)" \
+    | openssl pkey -inform DER -pubout -outform DER | tail -c 32 | od -A n -t x1 | tr -d ' \n')
+[ ${#public} = 64 ] || { echo "openssl made no public key of graphveil_head_signing_key" >&2; exit 1; }
+make graphveil_head_public_keys "$public"
 make redis_password "$(random 24)"
 make graphveil_storage_access_key_id "$(random 10)"
 make graphveil_storage_secret_access_key "$(random 24)"

@@ -30,6 +30,7 @@ JOBS = dashboard(
                steps=((None, "blue"),), empty="none", about="Idle workers hold nothing and are not seen."),
         figure("Lost attempts in a day", "max(increase(graphveil_job_lost_attempts_total[1d]))",
                steps=((None, GREEN), (1, ORANGE), (10, RED))),
+        lines("Uploads to validate, by state", ("max by (state) (graphveil_uploads)", "{{state}}"), width=24),
         lines("Jobs under way, by state",
               ('max by (state) (graphveil_jobs{state!~"published|failed|cancelled|rejected"})', "{{state}}"),
               width=12),

@@ -118,11 +118,12 @@ def dashboard(
     }  # fmt: skip
 
 
-def variable(name: str, query: str, *, multi: bool, all_value: bool) -> dict[str, Any]:
-    """A choice among a label's values."""
+def variable(name: str, query: str, *, multi: bool, all_value: bool, regex: str = "") -> dict[str, Any]:
+    """A choice among a label's values; with ``regex``, among those that it finds, shown by their text."""
     return {
         "name": name, "label": name.capitalize(), "type": "query", "datasource": PROMETHEUS,
         "definition": query, "query": {"query": query, "refId": name}, "refresh": 2, "sort": 1,
+        **({"regex": regex} if regex else {}),
         "multi": multi, "includeAll": all_value, **({"allValue": ".*"} if all_value else {}),
         "current": {"text": ["All"], "value": ["$__all"]} if all_value else {},
     }  # fmt: skip

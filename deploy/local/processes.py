@@ -14,18 +14,21 @@ from pathlib import Path
 PR_SET_PDEATHSIG = 1
 PYTHON = (sys.executable, "-m")
 
+WORKER = (
+    *PYTHON, "celery", "-A", "worker.app", "worker", "--concurrency", "1", "--pool", "prefork",
+    "--loglevel", "WARNING", "--without-gossip", "--without-mingle",
+)  # fmt: skip
+
 COMMANDS: dict[str, tuple[str, ...]] = {
     "api": (*PYTHON, "api"),
-    "worker": (
-        *PYTHON, "celery", "-A", "worker.app", "worker", "--concurrency", "1", "--pool", "prefork",
-        "--loglevel", "WARNING", "--without-gossip", "--without-mingle",
-    ),
+    "worker": WORKER,
+    "validator": (*WORKER, "-Q", "graphveil-uploads"),
     "relay": (*PYTHON, "worker.relay"),
     "reaper": (*PYTHON, "worker.reaper"),
     "webhooks": (*PYTHON, "worker.webhooks"),
     "auditor": (*PYTHON, "worker.auditor"),
     "exporter": (*PYTHON, "worker.exporter"),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)

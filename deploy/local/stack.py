@@ -22,6 +22,9 @@ from deploy.local.servers import EmbeddedPostgres, EmbeddedRedis, free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 60.0
+LOOPBACK = "127.0.0.1"
+EVERYWHERE = ("", "0.0.0.0", "::")
+"""Addresses to listen at that reach the loopback interface too."""
 TENANT, TEAM, FIRST_PERSON = "local", "local", "owner"
 
 
@@ -62,9 +65,12 @@ class Stack:
     def _environment(self, undo: ExitStack) -> dict[str, str]:
         """Addresses and secrets of the processes; what the caller's environment already sets is kept."""
         secrets = self.folder.secrets()
-        port, metrics_port, exporter_port = free_port(8000), free_port(9100), free_port(9101)
-        self.url, self.metrics_url = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{metrics_port}/metrics"
-        self.exporter_url = f"http://127.0.0.1:{exporter_port}/metrics"
+        port, metrics_port = _port("GRAPHVEIL_PORT", 8000), _port("GRAPHVEIL_METRICS_PORT", 9100)
+        exporter_port = _port("GRAPHVEIL_EXPORTER_PORT", 9101)
+        host = os.environ.get("GRAPHVEIL_HOST", LOOPBACK)
+        at = LOOPBACK if host in EVERYWHERE else host
+        self.url, self.metrics_url = f"http://{at}:{port}", f"http://{at}:{metrics_port}/metrics"
+        self.exporter_url = f"http://{at}:{exporter_port}/metrics"
         own = {
             "GRAPHVEIL_STORAGE_URL": (self.folder.path / "objects").as_uri(),
             "GRAPHVEIL_MASTER_KEY": secrets["master_key"],
@@ -76,6 +82,8 @@ class Stack:
             "GRAPHVEIL_EXPORTER_PORT": str(exporter_port),
             "GRAPHVEIL_PUBLIC_URL": self.url,
             "GRAPHVEIL_GRACE_SECONDS": "5",
+            # For every stack of this checkout: compiled once, whichever data folder is used.
+            "NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", str(ROOT / ".data" / "kernels")),
         }
         if "GRAPHVEIL_DATABASE_URL" not in os.environ:
             postgres = undo.enter_context(EmbeddedPostgres(self.folder.path / "postgres"))
@@ -131,3 +139,9 @@ class Stack:
         raise RuntimeError(
             f"the api was not ready after {START_SECONDS:.0f} s; logs are in {self.folder.logs}"
         )
+
+
+def _port(name: str, preferred: int) -> int:
+    """The port that the caller's environment names, or else a free one."""
+    asked = os.environ.get(name)
+    return free_port(preferred) if asked is None else int(asked)

@@ -6,7 +6,8 @@
 --   graphveil_app       api and worker: rows, never the schema. It adds ledger entries and transcript lines and
 --                       can neither change nor remove one; it raises the capacity of an account only together
 --                       with a grant entry, which names two persons (triggers, checked at COMMIT).
---   graphveil_auditor   reads the ledger, the jobs and their transcripts. No keys, no datasets, no uploads.
+--   graphveil_auditor   reads the ledger, the jobs and their transcripts, and how many uploads are in which state.
+--                       No keys, no datasets, no uploads.
 --   graphveil_reader    reads one view of recent ledger entries, for dashboards, and nothing else.
 
 BEGIN;
@@ -110,6 +111,8 @@ BEGIN
             ('graphveil_auditor', 'jobs', 'SELECT'),
             ('graphveil_auditor', 'metered_reads', 'SELECT'),
             ('graphveil_auditor', 'artifacts', 'SELECT'),
+            ('graphveil_auditor', 'unfinished_uploads', 'SELECT'),
+            ('graphveil_app', 'unfinished_uploads', 'SELECT'),
             ('graphveil_reader', 'recent_ledger_entries', 'SELECT')
         ) AS grants (role_name, table_name, privileges)
     LOOP

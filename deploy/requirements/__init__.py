@@ -1,0 +1,1 @@
+"""What the images install, each file by its digest."""
