@@ -4,8 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= 2
+LEARNED := $(addprefix tests/unit/generators/,dpggan hetesdg ppgsl thepuff) tests/unit/evaluation/learning \
+	tests/unit/privacy/test_dp_sgd.py
 
-.PHONY: help demo up secrets check-deploy licences test test-slow lint format bench clean
+.PHONY: help demo up secrets check-deploy licences test test-isa test-slow lint format bench clean
 
 help:
 	@echo "make demo       publish the example graph through the HTTP API, from nothing"
@@ -14,6 +16,7 @@ help:
 	@echo "make check-deploy  images, compose file, manifests and rules, without a container engine"
 	@echo "make licences   NOTICE and the list of components, or what the images may not carry"
 	@echo "make test       lint, then the whole test suite"
+	@echo "make test-isa   the learned methods' tests with the floats of another processor"
 	@echo "make test-slow  the tests that take minutes"
 	@echo "make lint       ruff, mypy, import contracts, file lengths"
 	@echo "make bench      every benchmark that needs no outside data"
@@ -48,6 +51,12 @@ licences: $(READY)
 
 test: lint
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+# Sums and products of another processor, and kernels of an old one: no test holds by the last bits of a float.
+test-isa: $(READY)
+	MKL_ENABLE_INSTRUCTIONS=SSE4_2 MKL_CBWR=SSE4_2 OPENBLAS_CORETYPE=Nehalem ATEN_CPU_CAPABILITY=default \
+	ONEDNN_MAX_CPU_ISA=SSE41 NPY_DISABLE_CPU_FEATURES=X86_V3 \
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -p tests.support.other_floats $(LEARNED)
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow

@@ -33,3 +33,9 @@ def test_every_setting_and_parameter_is_explained(build: ModuleType) -> None:
     for path, text in build.pages().items():
         unexplained = [line for line in text.splitlines() if line.startswith("| `") and line.endswith("|  |")]
         assert unexplained == [], path.name
+
+
+def test_every_method_says_what_to_expect_of_it(build: ModuleType) -> None:
+    methods = {path: text for path, text in build.pages().items() if path.parent.name == "generators"}
+    assert methods
+    assert [path.name for path, text in methods.items() if "what to expect" not in text.lower()] == []

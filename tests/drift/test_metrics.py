@@ -167,10 +167,33 @@ def _as_listed() -> dict[str, set[str]]:
 def test_variables_of_dashboards_ask_for_labels_that_there_are() -> None:
     for board in dashboards():
         for variable in board["templating"]["list"]:
-            asked = re.fullmatch(r"label_values\((.*), (\w+)\)", variable["query"]["query"])
-            assert asked is not None, variable["name"]
-            (selector,) = selectors(filled(asked[1]))
-            assert asked[2] in exported()[selector.name]
+            query = variable["query"]["query"]
+            if asked := re.fullmatch(r"label_values\((.*), (\w+)\)", query):
+                (selector,) = selectors(filled(asked[1]))
+                assert asked[2] in exported()[selector.name]
+                continue
+            series = re.fullmatch(r"query_result\((.*)\)", query)
+            assert series is not None, variable["name"]
+            found = selectors(filled(series[1]))
+            assert all(selector.name in exported() for selector in found)
+            labels = set().union(*(exported()[selector.name] for selector in found))
+            assert set(re.findall(r'(\w+)="\(\?<', variable["regex"])) <= labels
+            assert set(re.findall(r"\?<(\w+)>", variable["regex"])) == {"value", "text"}
+
+
+def test_figures_of_an_account_stand_beside_its_name() -> None:
+    """An id tells nobody whose budget it is."""
+    (board,) = (board for board in dashboards() if board["uid"] == "graphveil-budget")
+    shown = [
+        (panel["title"], target)
+        for panel in board["panels"]
+        for target in panel.get("targets", ())
+        if "{{account}}" in target.get("legendFormat", "") or "by (account" in target.get("expr", "")
+    ]
+    assert len(shown) >= 10
+    for title, target in shown:
+        assert "group_left (name) max by (account, name) (graphveil_account_info)" in target["expr"], title
+        assert "{{account}}" not in target["legendFormat"] or "{{name}}" in target["legendFormat"], title
 
 
 def test_metrics_follow_the_naming_rules() -> None:
@@ -184,6 +207,6 @@ def test_metrics_follow_the_naming_rules() -> None:
 def test_no_metric_is_labelled_by_a_person_or_a_job() -> None:
     labels = set().union(*exported().values())
     assert labels == {
-        "account", "unit", "state", "invariant", "kind", "method", "outcome", "reason", "worker", "gpu",
-        "slo", "version", "route", "code", "problem", "le",
+        "account", "name", "unit", "state", "invariant", "kind", "method", "outcome", "reason", "worker",
+        "gpu", "slo", "version", "route", "code", "problem", "le",
     }  # fmt: skip

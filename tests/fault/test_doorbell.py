@@ -9,13 +9,18 @@ from collections.abc import Callable
 import pytest
 import redis
 
+from core.datasets.models import DatasetVersion, VersionState
 from core.identity.service import Principal
 from core.jobs.models import Job
 from core.settings import Settings
 from core.workflows import job_queries
+from core.workflows.cancel import cancel_job
 from core.workflows.context import Services
+from core.workflows.register import NewDataset, register_dataset
+from deploy.local.processes import COMMANDS
 from tests.support.faults import Processes, alive, assert_sound, children_of, endings, until
-from tests.support.releases import job_row
+from tests.support.releases import SCHEMA, job_row
+from tests.support.world import put_edges
 from worker.app import app as celery_app
 
 WORKER = (
@@ -75,6 +80,31 @@ def test_a_relay_that_dies_between_sending_and_marking_sends_twice_and_the_job_r
     assert job_row(fault_services, busy.id).state in ("queued", "published")
     assert "Traceback" not in processes.output()
     assert_sound(fault_services, job.id)
+    if job_row(fault_services, busy.id).state == "queued":  # the next test's worker would take it first
+        cancel_job(fault_services, caller, busy.id)
+
+
+def test_an_upload_is_validated_while_the_only_worker_is_at_a_long_job(
+    submitted: Callable[[], Job],
+    processes: Processes,
+    broker: redis.Redis,
+    fault_services: Services,
+    caller: Principal,
+) -> None:
+    processes.start("worker.relay")
+    processes.start(*WORKER, failpoints="after_read:pause=60")
+    job = submitted()
+    until(lambda: job_row(fault_services, job.id).first_read_at is not None, what="the job's first read")
+    processes.start(*COMMANDS["validator"][2:])
+    declared = NewDataset(name="meanwhile", unit="edge", epsilon="1", graph_schema=SCHEMA)
+    uploaded = put_edges(fault_services, register_dataset(fault_services, caller, declared).id)
+
+    def state() -> str:
+        with fault_services.db.transaction() as session:
+            return session.get_one(DatasetVersion, uploaded.id).state
+
+    until(lambda: state() == VersionState.READY, seconds=45, what="the validation")
+    assert job_row(fault_services, job.id).state == "running"
 
 
 def test_a_killed_worker_takes_its_child_with_it(

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
 
+from core.errors import AccountExposed
+from core.identity.service import Principal
 from core.jobs.models import Job
 from core.outbox.models import Topic
 from core.workflows.context import Services
 from tests.support.faults import Processes, assert_sound, endings, lapse, mostly_slow
 from tests.support.inline import taken
-from tests.support.releases import job_row, spent, stored_keys
+from tests.support.releases import job_row, queued_job, ready_dataset, spent, stored_keys
 from worker.reaper import reap_once
 
 KEPT = ["reserve", "charge"]
@@ -81,4 +84,25 @@ def test_a_job_whose_workers_all_die_fails_and_its_budget_returns(
     assert (row.state, row.reason, row.attempt) == ("failed", "worker_lost", 3)
     assert endings(fault_services, job.id) == ["reserve", "release"]
     assert spent(fault_services, job) == (before, "0")
+    assert_sound(fault_services, job.id)
+
+
+@pytest.mark.parametrize("point", ["after_open", "after_child"])
+def test_a_job_without_a_guarantee_has_exposed_its_account_before_its_worker_dies(
+    point: str, fault_services: Services, caller: Principal, processes: Processes
+) -> None:
+    """Nothing of it is published, and nobody can say that nothing was learned."""
+    principal = replace(caller, tenant=f"tenant-{point.replace('_', '-')}")
+    policy = {"kinds": ["pure", "approximate", "none"]}
+    dataset = ready_dataset(fault_services, principal, policy=policy, public=True)
+    job = queued_job(fault_services, principal, dataset.id, method="random_rewire")
+    victim = processes.start("worker.once", "run", job.id, failpoints=point)
+    assert victim.wait(timeout=60) == -signal.SIGKILL, processes.output()
+    assert endings(fault_services, job.id) == ["reserve", "expose"]
+    with pytest.raises(AccountExposed):
+        queued_job(fault_services, principal, dataset.id, "k2")
+    lapse(fault_services)
+    reap_once(fault_services)
+    assert taken(fault_services.settings, Topic.RUN, job.id)
+    assert endings(fault_services, job.id) == ["reserve", "expose", "release", "reserve", "charge", "expose"]
     assert_sound(fault_services, job.id)

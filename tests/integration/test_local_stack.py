@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,23 @@ def test_a_failed_start_gives_the_folder_back(folder: Path, monkeypatch: pytest.
     again.lock()
     again.unlock()
     assert running_on(folder) == []
+
+
+def test_exported_addresses_are_those_that_the_stack_waits_at_and_tells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ports = {"PORT": "8123", "METRICS_PORT": "9123", "EXPORTER_PORT": "9124"}
+    for name, value in {**ports, "DATABASE_URL": "postgresql://x", "REDIS_URL": "redis://x"}.items():
+        monkeypatch.setenv(f"GRAPHVEIL_{name}", value)
+    for host, reached in ((None, "127.0.0.1"), ("0.0.0.0", "127.0.0.1"), ("10.0.0.5", "10.0.0.5")):
+        if host is not None:
+            monkeypatch.setenv("GRAPHVEIL_HOST", host)
+        stack = Stack(tmp_path)
+        environment = stack._environment(ExitStack())
+        assert {name: environment[f"GRAPHVEIL_{name}"] for name in ports} == ports
+        assert stack.url == environment["GRAPHVEIL_PUBLIC_URL"] == f"http://{reached}:8123"
+        assert stack.metrics_url == f"http://{reached}:9123/metrics"
+        assert stack.exporter_url == f"http://{reached}:9124/metrics"
 
 
 def test_secrets_are_the_owners_alone(folder: Path) -> None:

@@ -14,6 +14,7 @@ from unittest import mock
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from core.db.outages import unreachable
 from core.errors import LeaseLost, PrivacyViolation
 from core.outbox.models import Topic
 from core.privacy.meter import TranscriptEntry
@@ -73,8 +74,9 @@ def children_inline(sabotage: Sabotage | None = None) -> Iterator[None]:
             return Ending.VIOLATION
         except MemoryError:
             return Ending.MEMORY
-        except SQLAlchemyError:
-            return Ending.LOST  # as the supervisor has it: the database says later what was recorded
+        except SQLAlchemyError as error:
+            # As the supervisor has it: the database says later what was recorded.
+            return Ending.OUTAGE if unreachable(error) else Ending.LOST
         except Exception:
             return Ending.FAILED
         return Ending.FINISHED

@@ -7,7 +7,7 @@ from typing import Any
 from core.reports.comparison import Comparison
 from core.reports.evidence import Attacks, CuratorPart, Task
 from core.reports.model import PublicPart, Report
-from core.reports.scoring import curator_scores, public_scores
+from core.reports.scoring import curator_scores
 
 NANO = 10**9
 # Values of the original: none of them may ever stand in a public edition.
@@ -18,6 +18,12 @@ METRICS = {
     "transitivity": ("Transitivity", "clustering", None),
     "density": ("Density", "edges", None),
 }
+ANCHORED_SCALARS = frozenset(
+    {
+        "density", "gini", "transitivity", "mean_local_clustering", "assortativity", "modularity",
+        "largest_component_share",
+    }
+)  # fmt: skip
 DISTANCES = {"degree_total_variation": ("Degree total variation", "degree", "lower")}
 
 
@@ -71,7 +77,7 @@ def guarantee(**changes: Any) -> dict[str, Any]:
         "delta": "0",
         "unit": "edge",
         "window": None,
-        "statement": "One edge changes a probability by a factor of at most exp(1).",
+        "statement": "Graphs that differ in one edge only: P[S] <= e^1 P'[S] for every set S of releases.",
         "assurance": "proven",
         **changes,
     }
@@ -111,7 +117,7 @@ def public_part(
             "untimed_nano_epsilon": 0,
         },
         "parameters": {"count_share": 0.3, "edge_types": [r["name"] for r in relations if not r["copied"]]},
-        "scores": {"utility": None, "protection": None},
+        "precision": [precision(r["name"]) for r in relations if not r["copied"]],
         "statistics": {
             "nodes": {"user": 100},
             "steps": steps,
@@ -136,9 +142,41 @@ def public_part(
         "caveats": [{"code": "node_privacy_not_offered", "text": "Nodes are public."}],
         **changes,
     }
-    part = PublicPart.model_validate(content)
-    scores = public_scores(part.guarantee, part.transcript, part.statistics)
-    return part.model_copy(update={"scores": scores})
+    return PublicPart.model_validate(content)
+
+
+def precision(edge_type: str, **changes: Any) -> dict[str, Any]:
+    """Edge counts under noise of scale 10."""
+    return {
+        "edge_type": edge_type,
+        "query": "edge_count",
+        "quantity": "edges",
+        "within": 30,
+        "confidence": 0.95,
+        "snapshots": None,
+        "released": 100.0,
+        **changes,
+    }
+
+
+def anchors(**distances: tuple[float, float]) -> dict[str, Any]:
+    """The ends of the scale: for every named metric how far a uniform graph and a resample are off."""
+
+    def row(place: int) -> dict[str, Any]:
+        scalars = {
+            name: {
+                "original": 0.5,
+                "synthetic": 0.5 - ends[place] * (0.5 if name == "density" else 1),
+                "absolute_error": ends[place] * (0.5 if name == "density" else 1),
+                "relative_error": 2 * ends[place],
+            }
+            for name, ends in distances.items()
+            if name in ANCHORED_SCALARS
+        }
+        far = {name: ends[place] for name, ends in distances.items() if name not in ANCHORED_SCALARS}
+        return {"step": None, "scalars": scalars, "distances": far}
+
+    return {"draws": 1, "uniform": row(0), "resampled": row(1)}
 
 
 def compared_row(step: int | None, public: dict[str, float | None]) -> dict[str, Any]:
@@ -180,6 +218,7 @@ def comparison(public: PublicPart, **changes: Any) -> Comparison:
         "metrics": described(METRICS | DISTANCES),
         "edge_types": found,
         "overall": found[0]["means"] if found else None,
+        "anchors": anchors(degree_total_variation=(0.75, 0.05), density=(0.0, 0.01)) if found else None,
     }
     return Comparison.model_validate(content | changes)
 

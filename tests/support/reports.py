@@ -8,7 +8,6 @@ from typing import Any
 from core.reports.base import Notice
 from core.reports.evidence import CuratorPart
 from core.reports.model import Charge, PublicPart
-from core.reports.scores import Score, ScorePart, Scores
 from tests.support import report_parts
 
 # Markup of every form that a report takes, and a line break.
@@ -16,10 +15,6 @@ HOSTILE = '<script>alert(1)</script> |a|b| `c` [x](http://h.example) **d** "e"\n
 # Figures of the original: they may stand in a curators' edition only.
 CURATORS_ONLY = (0.7071, 0.3183, 0.5772, 0.6931, 0.015)
 NANO = 10**9
-
-
-_BOUND = ScorePart(name="guarantee", title="Bound", value=0.62, weight=1.0, explanation="1 - A.")
-SCORES = Scores(utility=None, protection=Score(value=6.2, formula="10 x (1 - A)", parts=(_BOUND,)))
 
 
 def _file(name: str, size_bytes: int) -> dict[str, Any]:
@@ -70,8 +65,7 @@ def _part(relations: list[dict[str, Any]], **changes: Any) -> PublicPart:
         "provenance": _provenance(),
         "caveats": [_NODES],
     }
-    part = report_parts.public_part(relations, **(given | changes))
-    return part.model_copy(update={"scores": SCORES})
+    return report_parts.public_part(relations, **(given | changes))
 
 
 def static() -> PublicPart:

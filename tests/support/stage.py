@@ -91,6 +91,8 @@ class Stage:
     def _makers(self) -> dict[str, Callable[[], Members]]:
         job = {"dataset_id": self.dataset_id, "epsilon": "0.01", "method": "edgerand", "repeat": True}
         return {
+            "GET /docs/{name}": lambda: {"name": "budget"},
+            "GET /docs/generators/{method}": lambda: {"method": "edgerand"},
             "POST /v1/datasets": lambda: {"body": self._declared()},
             "DELETE /v1/datasets/{dataset_id}": lambda: {"dataset_id": self._empty()},
             "PUT /v1/datasets/{dataset_id}/schema": lambda: {"dataset_id": self._empty(), "body": SCHEMA},

@@ -157,7 +157,7 @@ def told(generator: Any, params: Any, facts: PublicFacts, graph: Graph, folder: 
 
 
 def _answered_lazily(asked: Asked):
-    def respond(source, target, shape, step, flips):
+    def respond(source, target, shape, step, flips, room):
         slots = np.zeros((shape.source_count, shape.target_count), dtype=np.int64)
         slots[source, target] = 1
         asked.pure.append((slots.ravel(), Fraction(flips.nano_epsilon)))

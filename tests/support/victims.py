@@ -19,7 +19,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from core import failpoints
-from core.jobs.models import JobReason
+from core.jobs.models import JobReason, Stop
 from core.outbox.models import Topic
 from core.settings import Settings
 from core.workflows import publish
@@ -78,7 +78,7 @@ def stopping(services: Services, work: JobWork) -> None:
 
 def handing_back(services: Services, work: JobWork) -> None:
     """As the worker does when it is drained."""
-    publish.hand_back(services, work)
+    publish.hand_back(services, work, Stop.DRAINED)
 
 
 def reaping(services: Services) -> None:

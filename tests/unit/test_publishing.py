@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pyarrow.parquet as pq
 import pytest
 from pydantic import ValidationError
@@ -60,6 +61,7 @@ def test_the_bundle_holds_the_named_files_and_the_manifest_tells_them_truly(rele
         "release/edges.parquet": "artifact",
         "release/graph.csv": "artifact",
         "release/graph.graphml": "artifact",
+        "release/nodes.csv": "artifact",
         "release/nodes.parquet": "artifact",
         "release/public.json": "report",
         "release/schema.json": "artifact",
@@ -73,6 +75,12 @@ def test_the_bundle_holds_the_named_files_and_the_manifest_tells_them_truly(rele
         e["name"].removeprefix("release/"): e["sha256"] for e in entries if e["role"] == "artifact"
     }
     assert {e["media_type"] for e in entries if e["name"].endswith(".csv")} == {"text/csv"}
+
+
+def test_a_delimited_release_lists_every_node_beside_its_edges(released):
+    release = released / "job" / "release"
+    listed = pl.read_csv(release / "nodes.csv", infer_schema=False)
+    assert listed["id"].to_list() == pq.read_table(release / "nodes.parquet")["id"].to_pylist()
 
 
 def test_the_tables_are_plain_columns(released):

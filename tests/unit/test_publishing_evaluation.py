@@ -63,7 +63,7 @@ def test_evaluation_compares_node_by_node_and_stays_with_the_curators(released, 
     shown = found["comparison"]["edge_types"][0]["rows"][0]
     assert shown["distances"] == pytest.approx(expected["distances"])
     assert shown["scalars"]["triangles"] == expected["scalars"]["triangles"]
-    assert {stage for stage, _, _ in calls} == {"load", "compare", "whole", "shadow", "attack"}
+    assert {stage for stage, _, _ in calls} == {"load", "compare", "whole", "anchors", "shadow", "attack"}
 
 
 def test_evaluation_of_a_perfect_copy_finds_no_difference(tmp_path):

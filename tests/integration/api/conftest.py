@@ -75,6 +75,7 @@ def api_settings(
         max_upload_bytes=3 * 2**20,
         poll_after_seconds=1,
         key_cache_seconds=0.2,
+        rate_limit_attempts_per_minute=100_000,  # all tests call from one address, many without a key
     )
     postgres_cluster.drop(name)
 

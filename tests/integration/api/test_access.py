@@ -73,6 +73,7 @@ EVERY_ROUTE = [
     ("GET", "/streams/{stream}/snapshots"),
     ("GET", "/streams/{stream}/snapshots/0"),
     ("GET", "/streams/{stream}/report"),
+    ("GET", "/streams/{stream}/report.html"),
     ("GET", "/streams/{stream}/report.md"),
     ("GET", "/streams/{stream}/download"),
     ("POST", "/audits"),

@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,16 +15,15 @@ from typing import Any
 
 import httpx
 import pytest
-import uvicorn
 from fastapi.testclient import TestClient
 
-from api import connections
 from api.app import create_app
 from core.identity.models import Role
 from core.settings import Settings
 from core.workflows.context import Services
-from tests.integration.api.conftest import Tenant
+from tests.integration.api.conftest import EDGES, Tenant
 from tests.support.redis import free_port
+from tests.support.serving import serving
 
 ROOT = Path(__file__).resolve().parents[3]
 HEAD = b"GET /healthz HTTP/1.1\r\nHost: x\r\n"
@@ -35,19 +33,13 @@ HEAD = b"GET /healthz HTTP/1.1\r\nHost: x\r\n"
 def hurried(api_services: Services) -> Iterator[tuple[str, int]]:
     """The service on a socket, as ``python -m api`` runs it, but in a hurry."""
     changes = {"head_seconds": 1.5, "body_seconds": 1.0, "max_header_bytes": 4_096, "max_connections": 40}
+    changes |= {"upload_wait_seconds": 0.2, "upload_bytes_per_second": 100}
     settings = api_services.settings.model_copy(update=changes)
-    app = create_app(Services(api_services.db, api_services.store, settings))
-    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, **connections.limits(settings)))
-    listening = socket.create_server(("127.0.0.1", 0))
-    thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
-    thread.start()
-    deadline = time.monotonic() + 20
-    while not server.started:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    yield listening.getsockname()
-    server.should_exit = True
-    thread.join(timeout=10)
+    with serving(create_app(Services(api_services.db, api_services.store, settings)), settings) as (
+        _,
+        address,
+    ):
+        yield address
 
 
 @contextmanager
@@ -119,12 +111,13 @@ def test_a_patient_caller_keeps_its_connection(hurried: tuple[str, int]):
             time.sleep(0.3)  # longer than a head may take, all in all
 
 
-def test_a_body_that_drips_is_a_problem_and_ends_the_connection(hurried: tuple[str, int]):
+def test_a_body_that_drips_is_a_problem_and_ends_the_connection(hurried: tuple[str, int], tenant: Tenant):
     head = (
-        b"POST /datasets HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n"
+        f"POST /datasets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {tenant.token(Role.CURATOR)}\r\n"
+        "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n"
     )
     with connected(hurried) as connection:
-        connection.sendall(head + b"{")
+        connection.sendall(head.encode() + b"{")
         said, seconds = until_closed(connection)
     assert said.startswith(b"HTTP/1.1 408")
     assert b"/problems/request-timeout" in said
@@ -141,11 +134,43 @@ def test_an_upload_may_be_long_but_not_pause(hurried: tuple[str, int], tenant: T
     with connected(hurried) as connection:
         connection.sendall(head.encode())
         for _ in range(15):
-            connection.sendall(b"source,target\n")
+            connection.sendall(b"source,target\n" * 10)
             time.sleep(0.1)
         said, seconds = until_closed(connection)
     assert said.startswith(b"HTTP/1.1 408")
     assert seconds < 8
+
+
+def test_uploads_that_drip_hold_neither_others_nor_their_turns(hurried: tuple[str, int], tenant: Tenant):
+    """Each byte comes in time, as an attacker's would; another tenant's upload goes through beside them."""
+    token, other = tenant.token(Role.CURATOR), Tenant(tenant._http, tenant.services, tenant._process)
+    datasets = [tenant.register()["id"] for _ in range(4)]
+    held = [socket.create_connection(hurried, timeout=30) for _ in datasets]
+    try:
+        for connection, dataset in zip(held, datasets, strict=True):
+            head = (
+                f"PUT /datasets/{dataset}/content HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n"
+                "Content-Length: 100000\r\n\r\n"
+            )
+            connection.sendall(head.encode() + b"s")
+        url = f"http://{hurried[0]}:{hurried[1]}"
+        time.sleep(0.3)
+        late = httpx.put(
+            f"{url}/datasets/{tenant.register()['id']}/content",
+            headers={"Authorization": f"Bearer {token}"}, content=EDGES, timeout=30,
+        )  # fmt: skip
+        assert (late.status_code, late.json()["type"]) == (429, "/problems/too-many-uploads")
+        assert int(late.headers["Retry-After"]) >= 1
+        theirs = httpx.put(
+            f"{url}/datasets/{other.register()['id']}/content",
+            headers={"Authorization": f"Bearer {other.token(Role.CURATOR)}"}, content=EDGES, timeout=30,
+        )  # fmt: skip
+        assert theirs.status_code == 200, theirs.text
+        for connection in held:
+            assert drip(connection, [b"s"] * 100, 0.3) < 20  # 30 for all of them
+    finally:
+        for connection in held:
+            connection.close()
 
 
 @pytest.mark.parametrize(

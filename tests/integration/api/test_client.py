@@ -101,7 +101,7 @@ def test_a_proposed_schema_is_confirmed(sdk: Graphveil, tenant: Tenant, tmp_path
     version = sdk.upload(dataset.id, file).id
     tenant.work(Topic.INGEST, version)
     waiting = sdk.wait_ready(dataset.id)
-    assert waiting.state == "registered"
+    assert waiting.state == "proposed"
     assert waiting.proposed_schema is not None
     sdk.confirm_schema(dataset.id, waiting.proposed_schema)
     tenant.work(Topic.INGEST, version)

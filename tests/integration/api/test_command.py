@@ -47,6 +47,26 @@ def test_a_dataset_from_declaration_to_archive(command: Command, tenant: Tenant,
     assert "archived" in command("dataset", dataset["id"]).stdout
 
 
+def test_a_proposal_is_shown_accepted_and_waited_for(command: Command, tenant: Tenant, tmp_path: Path):
+    edges = tmp_path / "edges.txt"
+    edges.write_text("# FromNodeId ToNodeId\n0 1\n1 2\n2 2\n")
+    dataset = command.json("register", "snap", "--epsilon", "1")
+    assert isinstance(dataset, dict)
+    received = command.json("upload", dataset["id"], str(edges), "--no-wait")
+    assert isinstance(received, dict)
+    tenant.work(Topic.INGEST, received["id"])
+    shown = " ".join(command("dataset", dataset["id"]).stdout.split())
+    assert " proposed " in shown
+    assert "3 rows read: 3 node, 2 edge; 0 duplicates merged, 1 loops dropped" in shown
+    assert "publishes who has one" in shown
+    assert f"graphveil confirm-schema {dataset['id']} --accept --wait" in shown
+    command("confirm-schema", dataset["id"], code=2)
+    assert "validating" in command("confirm-schema", dataset["id"], "--accept").stdout
+    assert "no proposed schema" in command("confirm-schema", dataset["id"], "--accept", code=2).stderr
+    tenant.work(Topic.INGEST, received["id"])
+    assert "ready" in command("dataset", dataset["id"]).stdout
+
+
 def test_a_job_from_plan_to_download(
     house_command: Command, ready_dataset: str, published_job: str, tmp_path: Path
 ):
@@ -68,6 +88,13 @@ def test_a_job_from_plan_to_download(
     saved = house_command("download", published_job, "--to", str(tmp_path)).stdout.split()
     assert str(tmp_path / "nodes.parquet") in saved
     assert all(Path(path).stat().st_size for path in saved)
+    assert not (tmp_path / "curator.json").exists()
+    house_command("download", published_job, "curator.json", "--to", str(tmp_path), code=2)
+    assert not (tmp_path / "curator.json").exists()
+    house_command("download", published_job, "--curator", "--to", str(tmp_path / "ours"))
+    assert {path.name for path in (tmp_path / "ours").iterdir()} == {Path(p).name for p in saved} | {
+        "curator.json"
+    }
     assert "psgraph" in house_command("methods").stdout
 
 

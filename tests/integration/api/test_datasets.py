@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from core.identity.models import Role
+from core.outbox.models import Topic
 from tests.integration.api.conftest import EDGES, SCHEMA, Tenant
 
 
@@ -68,9 +69,32 @@ def test_an_upload_is_received_and_its_digest_is_the_curators_only(tenant: Tenan
     assert (received.json()["number"], received.json()["state"]) == (1, "queued")
     for role, seen in ((Role.CURATOR, True), (Role.REQUESTER, False), (Role.AUDITOR, False)):
         shown = tenant.call("GET", f"/datasets/{dataset_id}", role).json()
-        assert shown["state"] == "validating"
+        # How far an upload is, and that it was sent at all, would tell when its content is refused.
+        assert shown["state"] == ("validating" if seen else "registered")
         assert (shown["version"] is not None) is seen
         assert ("sha256" in str(shown)) is seen
+
+
+def test_that_an_upload_was_rejected_is_the_curators_to_know(tenant: Tenant):
+    """A pair that occurs twice breaks a declared fact: one edge more or less, and nobody has paid for it."""
+    once = SCHEMA | {"edge_types": [SCHEMA["edge_types"][0] | {"directed": True, "functional": True}]}
+    never, broken = (tenant.register(graph_schema=once)["id"] for _ in range(2))
+    received = tenant.upload(broken, "source,target\n0,1\n0,2\n")
+    tenant.work(Topic.INGEST, received.json()["id"])
+    assert tenant.call("GET", f"/datasets/{broken}").json()["state"] == "rejected"
+    for role in (Role.REQUESTER, Role.AUDITOR):
+        seen = [tenant.call("GET", f"/datasets/{each}", role).json() for each in (never, broken)]
+        assert [each["state"] for each in seen] == ["registered", "registered"]
+        own = ("id", "name", "account_id", "protection_domain", "created_at")
+        same = [{name: value for name, value in each.items() if name not in own} for each in seen]
+        assert same[0] == same[1]
+    asked = {"epsilon": "1", "method": "edgerand"}
+    refused = [
+        tenant.call("POST", "/jobs?dry_run=true", Role.REQUESTER, json={**asked, "dataset_id": each}).json()
+        for each in (never, broken)
+    ]
+    assert [each["detail"] for each in refused] == [refused[0]["detail"]] * 2
+    assert [each["state"] for each in refused] == ["registered", "registered"]
 
 
 def test_an_upload_streams_without_a_declared_length(tenant: Tenant):
@@ -153,3 +177,54 @@ def test_datasets_are_paged(tenant: Tenant):
     second = tenant.call("GET", f"/datasets?limit=2&cursor={first['next_cursor']}").json()
     assert [d["id"] for d in first["items"] + second["items"]] == ids[::-1]
     assert second["next_cursor"] is None
+
+
+def test_a_dataset_says_when_to_ask_again_until_it_has_settled(tenant: Tenant):
+    dataset_id = tenant.register(graph_schema=None)["id"]
+    path = f"/datasets/{dataset_id}"
+    assert "Retry-After" not in tenant.call("GET", path).headers
+    version = tenant.upload(dataset_id).json()["id"]
+    validating = tenant.call("GET", path)
+    assert (validating.json()["state"], validating.headers["Retry-After"]) == ("validating", "2")
+    tenant.work(Topic.INGEST, version)
+    proposed = tenant.call("GET", path)
+    assert (proposed.json()["state"], proposed.headers["Retry-After"]) == ("proposed", "60")
+    # Whether an upload came to a proposal or was rejected follows from its content: curators alone see it.
+    hidden = tenant.call("GET", path, Role.REQUESTER)
+    assert (hidden.json()["state"], "Retry-After" in hidden.headers) == ("registered", False)
+    refused = tenant.submit(dataset_id, "0.5")
+    assert (refused.status_code, refused.headers["Retry-After"]) == (409, "60")
+    assert (refused.json()["state"], refused.json()["retry_after"]) == ("proposed", 60)
+    schema = tenant.call("GET", path).json()["proposed_schema"]
+    assert tenant.call("PUT", f"{path}/schema", json=schema).json()["state"] == "validating"
+    tenant.work(Topic.INGEST, version)
+    ready = tenant.call("GET", path)
+    assert (ready.json()["state"], "Retry-After" in ready.headers) == ("ready", False)
+
+
+@pytest.mark.parametrize(
+    ("query", "field", "says"),
+    [
+        ("format=csv&sep=;", "options.sep", "delimiter"),
+        ("format=csv&delimiter=ab", "options.delimiter", "delimiter"),
+        ("format=parquet&header=true", "options.header", "extra_columns"),
+        ("part=nodes&format=npz", "format", "csv, parquet or tsv"),
+    ],
+)
+def test_an_option_that_the_format_does_not_have_is_refused_at_upload(
+    tenant: Tenant, query: str, field: str, says: str
+):
+    dataset_id = tenant.register()["id"]
+    answer = tenant.upload(dataset_id, query=query)
+    assert answer.status_code == 422
+    (error,) = answer.json()["errors"]
+    assert error["field"] == field
+    assert says in error["message"]
+    assert tenant.call("GET", f"/datasets/{dataset_id}").json()["state"] == "registered"
+
+
+def test_fields_go_by_the_names_that_callers_know(tenant: Tenant):
+    body = {"name": "x", "unit": "edge", "epsilon": [1], "graph_schema": SCHEMA}
+    errors = tenant.call("POST", "/datasets", json=body).json()["errors"]
+    assert [error["field"] for error in errors] == ["epsilon"]
+    assert "string" in errors[0]["how_to_mend"]

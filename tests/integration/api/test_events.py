@@ -26,6 +26,7 @@ from api.client.console import ENDED_BADLY, TIMED_OUT
 from api.serving import Server
 from core.identity.models import Role
 from core.identity.service import Principal
+from core.jobs.models import Stop
 from core.outbox.models import Topic
 from core.workflows import publish
 from core.workflows.context import Services
@@ -296,7 +297,7 @@ def test_every_change_of_state_has_a_number_of_the_same_transaction(
     work = publish.begin_job(api_services, job_id, "w")
     assert work is not None
     publish.record_event(api_services, work, stage="load", done=0, total=1)
-    publish.hand_back(api_services, work)
+    publish.hand_back(api_services, work, Stop.WORKER_LOST)
     query = text(
         "SELECT sequence, coalesce(state, stage) FROM job_events WHERE job_id = :id ORDER BY sequence"
     )

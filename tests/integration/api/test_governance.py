@@ -368,6 +368,11 @@ def test_an_approval_meets_the_policy_of_its_own_day(tenant: Tenant, ada: Call, 
     smaller = submit(ada, dataset_id, "0.4").json()
     approved = bo("POST", f"/jobs/{smaller['id']}/approve", json=WHY).json()
     assert approved["policy_version"] == 2
+    cheap = submit(ada, dataset_id, "0.3").json()
+    rules |= {"max_epsilon_per_job": "0.4", "min_epsilon_per_job": "0.35"}
+    assert change(bo, dataset_id, **rules).status_code == 200
+    said = bo("POST", f"/jobs/{cheap['id']}/approve", json=WHY).json()
+    assert (said["rule"], said["limit"]) == ("min_epsilon_per_job", "0.35")
 
 
 def test_the_policy_is_checked_when_a_job_is_asked_for_and_planned(tenant: Tenant, ada: Call) -> None:
@@ -386,8 +391,11 @@ def test_the_policy_is_checked_when_a_job_is_asked_for_and_planned(tenant: Tenan
         assert (said["field"], said["rule"], said["asked"]) == ("method", "methods", "dcsbm")
         dear = ask(dry_run=dry_run, method="edgerand", epsilon="0.61").json()
         assert (dear["rule"], dear["limit"], dear["asked"]) == ("max_epsilon_per_job", "0.6", "0.61")
+        cheap = ask(dry_run=dry_run, method="edgerand", epsilon="0.009").json()
+        assert (cheap["rule"], cheap["limit"], cheap["field"]) == ("min_epsilon_per_job", "0.01", "epsilon")
+        assert "fails after it has opened the graph" in cheap["detail"]
     plan = ask(method="edgerand", epsilon="0.6").json()
-    assert plan["needs_approval"] is True
+    assert (plan["needs_approval"], plan["least_epsilon"]) == (True, "0.01")
     chosen = ask().json()
     assert (chosen["method"], chosen["needs_approval"]) == ("edgerand", False)
     assert "the dataset's policy does not allow it" in chosen["chosen_because"]

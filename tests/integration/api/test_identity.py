@@ -18,7 +18,8 @@ from tests.integration.api.conftest import Tenant
 from tests.support import issuer
 
 NEW = {"name": "portal", "roles": ["requester"], "person": "requester-a", "team": "epidemiology", "days": 30}
-OPEN = {"/healthz", "/readyz", "/problems", "/problems/{slug}", "/openapi.json"}
+PAGES = {"/problems/{slug}", "/docs/{name}", "/docs/generators/{method}"}
+OPEN = {"/", "/healthz", "/readyz", "/problems", "/docs", "/openapi.json", *PAGES}
 
 
 def bearer(token: str) -> dict[str, str]:
@@ -62,6 +63,19 @@ def test_an_operator_makes_a_key_that_opens_its_tenant(http: TestClient, tenant:
     shown = tenant.call("GET", f"/keys/{key['id']}", Role.OPERATOR).json()
     assert shown == {name: value for name, value in key.items() if name != "token"}
     assert shown["created_by"] == maker
+
+
+def test_a_caller_is_told_how_many_jobs_are_open(tenant: Tenant):
+    settings, dataset_id = tenant.services.settings, tenant.ready()
+    body = {"dataset_id": dataset_id, "epsilon": "0.1", "method": "edgerand"}
+    job = tenant.call("POST", "/jobs", json=body, headers={"Idempotency-Key": "k"}).json()
+    tenants = {"open": 1, "limit": settings.max_open_jobs}
+    mine, auditors = tenant.call("GET", "/me").json(), tenant.call("GET", "/me", Role.AUDITOR).json()
+    assert mine["open_jobs"] == {"open": 1, "limit": settings.max_open_key_jobs}
+    assert auditors["open_jobs"] == {"open": 0, "limit": settings.max_open_key_jobs}
+    assert mine["tenant_open_jobs"] == auditors["tenant_open_jobs"] == tenants
+    tenant.call("POST", f"/jobs/{job['id']}/cancel")
+    assert tenant.call("GET", "/me").json()["tenant_open_jobs"]["open"] == 0
 
 
 def test_a_key_lives_as_long_as_the_settings_say(tenant: Tenant):
@@ -227,7 +241,7 @@ def test_nothing_but_health_and_pages_answers_without_a_key(api_services: Servic
                 assert answer.status_code == 401, (method, path)
                 assert answer.json()["type"] == "/problems/unauthenticated"
                 walked += 1
-        for path in OPEN - {"/problems/{slug}"}:
+        for path in OPEN - PAGES:
             assert http.get(path).status_code == 200, path
     assert walked > 80  # under both prefixes
 

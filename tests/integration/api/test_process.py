@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,6 +33,10 @@ class Api:
 
     def metrics(self) -> str:
         return httpx.get(self.metrics_url, timeout=10, verify=False).text
+
+    def probed(self, path: str) -> int:
+        """The status of a probe on the internal port."""
+        return httpx.get(self.metrics_url.replace("/metrics", path), timeout=20, verify=False).status_code
 
     def pids(self) -> set[int]:
         """The processes that serve."""
@@ -67,7 +71,7 @@ def until(true: Callable[[], bool]) -> None:
 
 
 @contextmanager
-def api(settings: Settings, processes: int, port: int | None = None) -> Iterator[Api]:
+def api(settings: Settings, processes: int, port: int | None = None, **further: str) -> Iterator[Api]:
     """The service on a port of its own; killed at the end, if it still runs."""
     port, metrics_port = port or free_port(), free_port()
     environment = {
@@ -80,6 +84,7 @@ def api(settings: Settings, processes: int, port: int | None = None) -> Iterator
         "GRAPHVEIL_PORT": str(port),
         "GRAPHVEIL_METRICS_PORT": str(metrics_port),
         "GRAPHVEIL_API_PROCESSES": str(processes),
+        **further,
     }
     process = subprocess.Popen(
         [sys.executable, "-m", "api"], cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True
@@ -135,6 +140,32 @@ def test_processes_share_the_address_and_their_counts_are_added_up(api_settings:
         service.process.kill()
         service.process.wait(timeout=10)
         until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in left))
+
+
+def test_probes_are_answered_when_the_public_port_is_full(api_settings: Settings):
+    with api(api_settings, 1, GRAPHVEIL_MAX_CONNECTIONS="20") as service, ExitStack() as undo:
+        until(service.answers)
+        address = ("127.0.0.1", int(service.url.rsplit(":", 1)[1]))
+        for _ in range(30):
+            undo.enter_context(socket.create_connection(address, timeout=10))
+        assert not service.answers()
+        assert service.probed("/healthz") == 200
+        assert service.probed("/readyz") == 200
+        assert service.probed("/me") == 200  # the metrics: nothing else is served here
+        assert "graphveil_build_info" in httpx.get(service.metrics_url.replace("/metrics", "/me")).text
+
+
+def test_a_process_that_hangs_is_noticed_by_the_probes(api_settings: Settings):
+    with api(api_settings, 2) as service:
+        until(service.answers)
+        until(lambda: service.probed("/healthz") == 200)
+        hung = min(service.pids())
+        os.kill(hung, signal.SIGSTOP)
+        try:
+            assert service.probed("/healthz") == 503
+        finally:
+            os.kill(hung, signal.SIGCONT)
+        until(lambda: service.probed("/healthz") == 200)
 
 
 def test_an_address_that_is_taken_ends_the_process_with_an_error(api_settings: Settings):

@@ -223,9 +223,20 @@ def test_refused_credentials_close_the_door_for_their_address(api_services: Serv
         wrong = {"Authorization": "Bearer gv_" + "x" * 43}
         answers = [http.get("/methods", headers=wrong).status_code for _ in range(5)]
         assert answers == [401, 401, 401, 429, 429]
-        assert http.get("/methods").status_code == 401  # no credential is no attempt
+        assert http.get("/methods").status_code == 429
         assert caller.call("GET", "/methods").status_code == 200  # at work already
         assert caller.call("GET", "/methods", Role.AUDITOR).status_code == 429
+        assert http.get("/healthz").status_code == 200
+
+
+def test_coming_without_credentials_is_an_attempt_too(api_services: Services):
+    with (
+        redis_server.server() as url,
+        app_under(api_services, rate_limit_attempts_per_minute=3, redis_url=url) as http,
+    ):
+        answers = [http.post("/jobs", json={}) for _ in range(5)]
+        assert [answer.status_code for answer in answers] == [401, 401, 401, 429, 429]
+        assert 1 <= int(answers[-1].headers["Retry-After"]) <= 60
         assert http.get("/healthz").status_code == 200
 
 

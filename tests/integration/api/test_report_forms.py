@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from api.schemas.reports import CuratorReport, ServedReport
 from core.identity.models import Role
 from core.outbox.models import Topic
 from tests.integration.api.conftest import Tenant
@@ -83,6 +84,19 @@ def test_only_curators_are_shown_the_comparison(house: Tenant, published_job: st
     if form == "report.md":
         assert "**Curator edition" in curators
         assert "**Public edition" in requesters
+
+
+def test_every_edition_says_what_the_dataset_is_called(house: Tenant, published_job: str):
+    report = house.call("GET", f"/jobs/{published_job}/report", Role.REQUESTER).json()["public"]
+    dataset = house.call("GET", f"/datasets/{report['provenance']['dataset_id']}").json()
+    assert report["provenance"]["dataset_name"] == dataset["name"]
+    assert f"<h1>{dataset['name']}</h1>" in house.call("GET", f"/jobs/{published_job}/report.html").text
+    assert dataset["name"] in house.call("GET", f"/jobs/{published_job}/report.md").text.splitlines()[0]
+    # The stored part does not name it: a dataset is called otherwise without a new release.
+    stored = house.call("GET", f"/jobs/{published_job}/artifacts/public.json").json()
+    assert stored["provenance"]["dataset_name"] is None
+    assert "scores" not in report
+    assert report["precision"] == stored["precision"] != []
 
 
 @pytest.mark.parametrize("form", CATALOGUES)
@@ -174,3 +188,17 @@ def test_the_day_of_a_release_is_all_that_is_told_of_its_time(house: Tenant, pub
     for form in CATALOGUES:
         text = json.dumps(house.call("GET", f"/jobs/{published_job}/{form}").text)
         assert charged_at[11:19] not in text
+
+
+@pytest.mark.parametrize("role", [Role.REQUESTER, Role.CURATOR])
+def test_the_description_of_the_api_says_what_a_report_holds(
+    house: Tenant, published_job: str, role: Role
+) -> None:
+    told = house.call("GET", f"/jobs/{published_job}/report", role).json()
+    described = ServedReport.model_validate(told)
+    assert isinstance(described.curator, CuratorReport | None)
+    assert (described.curator is not None) == (role is Role.CURATOR)
+    document = house.call("GET", "/openapi.json").json()
+    answer = document["paths"]["/v1/jobs/{job_id}/report"]["get"]["responses"]["200"]
+    assert answer["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/ServedReport"}
+    assert set(document["components"]["schemas"]["ServedReport"]["properties"]) >= set(told)

@@ -114,6 +114,8 @@ def test_a_stream_from_plan_to_archive_in_a_shell(
     file = tmp_path / "report.md"
     command("report", stream["id"], "--markdown", "--out", str(file))
     assert file.read_text().startswith("# Stream report")
+    command("report", stream["id"], "--html", "--out", str(tmp_path / "report.html"))
+    assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
     path = tmp_path / "home.zip"
     assert str(path) in command("download", stream["id"], "--to", str(path)).stdout.replace("\n", "")
     assert zipfile.is_zipfile(path)
@@ -165,6 +167,7 @@ def test_waiting_sees_the_worker_publish(
         ("push", "st_1", "--numbered", "--empty"),
         ("push", "st_1", str(ROOT / "README.md"), "--numbered", "--step", "1"),
         ("report", "st_1", "--out", "report.md"),
+        ("report", "st_1", "--html", "--markdown"),
     ],
 )
 def test_a_wrong_command_line_is_refused_before_any_call(command: Command, arguments: tuple[str, ...]):

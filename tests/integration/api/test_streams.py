@@ -221,8 +221,20 @@ def test_a_refused_snapshot_is_mended_and_sent_anew(house: Tenant, stream: str):
     assert refused["reason"]
     assert {finding["line"] for finding in refused["findings"]} == {3, 4}
     path = f"/streams/{stream}/snapshots/0"
-    assert house.call("GET", path, Role.REQUESTER).json()["findings"] is None
     assert refused["epsilon"] == "0"
+    # To all but curators it looks like one that was lost: what was wrong with it was paid for by nobody.
+    for role in (Role.REQUESTER, Role.AUDITOR):
+        seen = house.call("GET", path, role).json()
+        assert (seen["state"], seen["reason"], seen["findings"]) == ("failed", "returned", None)
+    job = house.call("GET", f"/jobs/{refused['job_id']}", Role.REQUESTER).json()
+    assert (job["state"], job["reason"], job["run_time"]) == ("failed", "returned", None)
+    assert house.call("GET", f"/jobs/{refused['job_id']}").json()["reason"] == "invalid_snapshot"
+    told = house.call("GET", f"/jobs/{refused['job_id']}/report", Role.REQUESTER).json()
+    assert (told["type"], told["reason"]) == ("/problems/job-failed", "returned")
+    for role, counted in ((Role.REQUESTER, "failed"), (Role.CURATOR, "refused")):
+        report = house.call("GET", f"/streams/{stream}/report", role).json()
+        assert report["counts"] == {counted: 1}
+        assert report["rows"][0]["state"] == counted
     mended = publish(house, stream, 0, "source,target,time\n0,1,3\n")
     assert (mended["state"], mended["number"], mended["epsilon"]) == ("published", 1, "0.5")
 
@@ -310,7 +322,8 @@ def test_the_report_is_markdown_where_that_is_preferred(house: Tenant, published
     assert preferred.content == served.content
     assert served.headers["Content-Type"] == "text/markdown; charset=utf-8"
     assert preferred.headers["Vary"] == house.call("GET", path).headers["Vary"] == "Accept"
-    assert served.text.startswith("# Stream report: psgraph\n")
+    assert served.text.startswith("# Stream report: ")
+    assert served.text.splitlines()[0].endswith(", by psgraph")
     assert "**Curator edition" in served.text
     assert "Against the originals" in served.text
     public = house.call("GET", f"{path}.md", Role.REQUESTER).text
@@ -318,6 +331,27 @@ def test_the_report_is_markdown_where_that_is_preferred(house: Tenant, published
     assert "Against the originals" not in public
     assert "Synthetic snapshots" in public
     held = house.call("GET", f"{path}.md", headers={"If-None-Match": served.headers["ETag"]})
+    assert (held.status_code, held.content) == (304, b"")
+
+
+def test_the_report_is_a_page_where_that_is_preferred(house: Tenant, published_stream: str):
+    path = f"/streams/{published_stream}/report"
+    preferred = house.call("GET", path, headers={"Accept": "text/html"})
+    served = house.call("GET", f"{path}.html")
+    assert preferred.content == served.content
+    assert served.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert "default-src 'none'" in served.headers["Content-Security-Policy"]
+    assert preferred.headers["Vary"] == "Accept"
+    report = house.call("GET", path).json()
+    assert f"<h1>{report['dataset_name']}</h1>" in served.text
+    assert "not for publication" in served.text
+    assert "Against the originals" in served.text
+    public = house.call("GET", f"{path}.html", Role.REQUESTER).text
+    assert "Public edition" in public
+    assert "Synthetic snapshots" in public
+    for words in ("not for publication", "Against the originals", "Not for publication"):
+        assert words not in public
+    held = house.call("GET", f"{path}.html", headers={"If-None-Match": served.headers["ETag"]})
     assert (held.status_code, held.content) == (304, b"")
 
 
@@ -355,3 +389,4 @@ def test_a_stream_without_a_published_step_has_nothing_to_download(house: Tenant
     report = house.call("GET", f"/streams/{stream}/report")
     assert (report.status_code, report.json()["rows"]) == (200, [])
     assert "none yet" in house.call("GET", f"/streams/{stream}/report.md").text
+    assert "None yet." in house.call("GET", f"/streams/{stream}/report.html").text

@@ -63,6 +63,9 @@ def test_an_exposed_account_shows_as_exposed_everywhere(tenant: Tenant):
     bounded = published(tenant, dataset_id, method="edgerand")
     places = dict(seen(tenant, dataset_id, bounded))
     assert not any(places.values()), places
+    asked = {"dataset_id": dataset_id, "epsilon": "1", "method": "random_rewire"}
+    dry = tenant.call("POST", "/jobs?dry_run=true", json=asked).json()
+    assert any("once it has opened the graph, and even if it fails" in said for said in dry["warnings"])
     exposing = published(tenant, dataset_id, method="random_rewire", suite="quick")
     for job_id in (bounded, exposing):  # earlier releases say so as well
         for role in (Role.CURATOR, Role.REQUESTER):
@@ -101,5 +104,5 @@ def seen(tenant: Tenant, dataset_id: str, job_id: str, role: Role = Role.CURATOR
         ("release", get(f"/jobs/{job_id}/artifacts").json()["exposed"]),
         ("report", get(f"/jobs/{job_id}/report").json()["public"]["charge"]["exposed"]),
         ("page", "The account is exposed." in get(f"/jobs/{job_id}/report.html").text),
-        ("markdown", "published from this budget account" in get(f"/jobs/{job_id}/report.md").text),
+        ("markdown", "opened a graph of this budget account" in get(f"/jobs/{job_id}/report.md").text),
     ]

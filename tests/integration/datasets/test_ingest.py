@@ -121,10 +121,11 @@ def test_a_proposed_schema_waits_for_its_curator(curator: Curator, tmp_path: Pat
     proposed = curator.validate(version)
     assert proposed.state == "proposed"
     view = queries.get_dataset(curator.services, curator.principal, dataset.id)
-    assert (view.state, view.graph_schema) == ("registered", None)
+    assert (view.state, view.graph_schema) == ("proposed", None)
     assert view.proposed_schema is not None
     requester = replace(curator.principal, roles=frozenset({Role.REQUESTER}))
-    assert queries.get_dataset(curator.services, requester, dataset.id).proposed_schema is None
+    seen = queries.get_dataset(curator.services, requester, dataset.id)
+    assert (seen.state, seen.proposed_schema) == ("proposed", None)
     temporal = {**view.proposed_schema, "time": {"count": 3}}
     temporal["edge_types"] = [{**temporal["edge_types"][0], "temporal": True}]
     with pytest.raises(InvalidInput, match="unit"):
@@ -273,3 +274,16 @@ def test_a_graph_that_was_not_asked_for_is_refused(curator: Curator) -> None:
     with pytest.raises(InvalidInput):
         ingest.finish_ingest(curator.services, work, report.to_json() | {"fingerprint": None})
     assert len(curator.objects()) == 1
+
+
+def test_columns_that_a_proposal_leaves_out_stay_out_once_it_is_confirmed(curator: Curator) -> None:
+    dataset = curator.register(graph_schema=None)
+    version = curator.send(dataset, b"from,to,weight\na,b,.5\nb,c,2\n")
+    proposed = curator.validate(version)
+    assert proposed.state == "proposed", proposed.findings
+    assert proposed.ingest_report is not None
+    assert list(proposed.ingest_report["columns_ignored"]) == ["weight"]
+    view = queries.get_dataset(curator.services, curator.principal, dataset.id)
+    schema = GraphSchema.model_validate(view.proposed_schema)
+    confirm_schema(curator.services, curator.principal, dataset.id, schema)
+    assert curator.validate(version).state == "ready"

@@ -9,6 +9,7 @@ import yaml
 from psycopg.types.json import Jsonb
 from sqlalchemy import make_url
 
+from core.datasets.models import VersionState
 from core.identity.service import Principal
 from core.jobs.models import JobState
 from core.workflows.context import Services
@@ -17,12 +18,14 @@ from tests.support.releases import queued_job, ready_dataset
 DEPLOY = Path(__file__).resolve().parents[3] / "deploy"
 
 
-def asked(services: Services) -> int:
-    """How many pods the trigger's query asks for."""
+def asked(services: Services, name: str = "worker") -> int:
+    """How many pods of that name the trigger's query asks for."""
     documents = yaml.safe_load_all(
         (DEPLOY / "kubernetes" / "components" / "autoscaling" / "worker.yaml").read_text()
     )
-    (scaled,) = [each for each in documents if each["kind"] == "ScaledObject"]
+    (scaled,) = [
+        each for each in documents if (each["kind"], each["metadata"]["name"]) == ("ScaledObject", name)
+    ]
     (trigger,) = scaled["spec"]["triggers"]
     address = make_url(services.settings.database_url).set(drivername="postgresql")
     with psycopg.connect(address.render_as_string(hide_password=False)) as owner:
@@ -52,3 +55,15 @@ def test_each_job_asks_for_a_pod_and_a_stream_for_one(services: Services, princi
         owner.execute("UPDATE jobs SET state = %s WHERE id = %s", (JobState.RUNNING, jobs[0]))
         owner.execute("UPDATE jobs SET state = %s WHERE id = %s", (JobState.AWAITING_APPROVAL, jobs[3]))
     assert asked(services) == 1
+
+
+def test_each_upload_that_is_not_validated_asks_for_a_validator(
+    services: Services, principal: Principal
+) -> None:
+    ready_dataset(services, principal)
+    assert asked(services, "validator") == 0
+    address = make_url(services.settings.database_url).set(drivername="postgresql")
+    with psycopg.connect(address.render_as_string(hide_password=False)) as owner:
+        owner.execute("UPDATE dataset_versions SET state = %s", (VersionState.VALIDATING,))
+    assert asked(services, "validator") == 1
+    assert asked(services) == 0

@@ -8,16 +8,19 @@ from typing import Any
 import pytest
 from alembic import command
 from alembic.script import ScriptDirectory
-from sqlalchemy import inspect, text
+from sqlalchemy import inspect, select, text
 
+from core.datasets.models import Dataset
 from core.db import migrate
 from core.db.session import Database
 from core.ledger import service as ledger
 from core.ledger.models import BudgetAccount
 from core.settings import Settings
+from core.workflows.context import open_services
+from core.workflows.sensitive_links import receive_list
 from tests.support.ledger import charge, give_back, open_account, reserve
 from tests.support.postgres import PostgresCluster
-from tests.support.world import open_world
+from tests.support.world import CALLER, open_world
 
 SCRIPTS = ScriptDirectory.from_config(migrate.configuration("postgresql://nowhere"))
 REVISION = "alembic_version"
@@ -44,6 +47,18 @@ def a_service(settings: Settings) -> None:
     world.empty_dataset()
     world.audit()
     world.close()
+
+
+def a_service_with_a_list(settings: Settings) -> None:
+    """The same, and a list of sensitive links that waits to be checked."""
+    a_service(settings)
+    services = open_services(settings)
+    with services.db.transaction() as session:
+        ready = session.scalars(select(Dataset.id).where(Dataset.name == "ring")).one()
+    receive_list(
+        services, CALLER, ready, format="csv", options={}, chunks=[b"source,target\n0,1\n"], length=None
+    )
+    services.close()
 
 
 Rows = dict[str, list[dict[str, Any]]]
@@ -77,6 +92,9 @@ FILLED: dict[str, tuple[Callable[[Settings], None], frozenset[str]]] = {
         a_service,
         frozenset({"datasets", "dataset_versions", "jobs", "job_events", "artifacts", "streams", "audits"}),
     ),
+    "0002": (a_service_with_a_list, frozenset({"datasets", "jobs", "sensitive_lists"})),
+    "0003": (a_service_with_a_list, frozenset({"datasets", "jobs", "sensitive_lists"})),
+    "0004": (a_service_with_a_list, frozenset({"datasets", "jobs", "sensitive_lists"})),
 }
 
 

@@ -43,6 +43,7 @@ def as_told(services: Services, account: BudgetAccount) -> dict[str, Any]:
     delta = Amounts(*(figures.delta_atto for figures in amounts))
     return {
         "account_id": account.id,
+        "name": account.domain,
         "unit": account.unit,
         "epsilon": Amounts(*(figures.nano_epsilon for figures in amounts)),
         "delta": delta if delta.capacity else None,
@@ -118,6 +119,19 @@ def test_jobs_the_outbox_and_the_queue_are_told(world: World) -> None:
         r"graphveil_budget_(\w+)_epsilon\{" + re.escape(account) + r"\} (\S+)", text_)}  # fmt: skip
     assert amounts == {"capacity": 9.0, "charged": 2.0, "reserved": 3.0, "remaining": 4.0}
     assert "graphveil_budget_exposed_accounts 1.0" in text_
+    names = dict(re.findall(r'graphveil_account_info\{account="(\w+)",name="([^"]+)"\} 1.0', text_))
+    with world.services.db.transaction() as session:
+        assert names == {row.id: row.domain for row in session.query(BudgetAccount)}
+
+
+def test_uploads_that_wait_are_told_until_they_are_validated(world: World) -> None:
+    with undone(world) as session:
+        assert gauges_work.read(session, 90.0).uploads == {"queued": 0, "validating": 0}
+        session.execute(text("UPDATE dataset_versions SET state = 'queued'"))
+        waiting = session.execute(text("SELECT count(*) FROM dataset_versions")).scalar_one()
+        assert gauges_work.read(session, 90.0).uploads == {"queued": waiting, "validating": 0}
+        session.execute(text("UPDATE dataset_versions SET state = 'validating'"))
+        assert gauges_work.read(session, 90.0).uploads == {"queued": 0, "validating": waiting}
 
 
 def test_what_waits_is_told_by_the_time_at_which_it_began(world: World) -> None:
@@ -176,8 +190,8 @@ def test_workers_are_told_by_host_while_they_hold_work(world: World) -> None:
 def test_no_label_names_a_job_or_a_person(world: World) -> None:
     labels = set(re.findall(r"[{,](\w+)=", scraped(lambda: read_gauges(world.services))))
     assert labels == {
-        "account", "unit", "state", "invariant", "kind", "method", "outcome", "reason", "le", "worker",
-        "slo", "version",
+        "account", "name", "unit", "state", "invariant", "kind", "method", "outcome", "reason", "le",
+        "worker", "slo", "version",
     }  # fmt: skip
 
 
@@ -243,7 +257,7 @@ def test_one_moment_is_read_and_nothing_written(world: World) -> None:
     event.listen(engine, "begin", begun.append)
     read_gauges(world.services)
     assert len(begun) == 1
-    assert len(seen) == 17  # however many rows there are
+    assert len(seen) == 18  # however many rows there are
     assert not [each for each in seen if not each.lstrip().upper().startswith("SELECT")]
 
 

@@ -254,6 +254,12 @@ BREAKS = [
         "it is unprotected, and no entry exposed {account}",
     ),
     Break(
+        "exposure_lasts",
+        (set_jobs("spec", "kind", '"none"', "failed"),),
+        "{failed}",
+        "it opened the graph unprotected, and no entry exposed {account}",
+    ),
+    Break(
         "streams_keep_their_windows",
         ("UPDATE snapshots SET nano_epsilon = 2000000000 WHERE step = 1",),
         "{stream}",

@@ -17,7 +17,7 @@ from core.workflows import dataset_queries, job_queries, publish
 from core.workflows.cancel import cancel_job
 from core.workflows.context import Services
 from core.workflows.register import NewDataset, register_dataset
-from tests.support.releases import queued_job, ready_dataset
+from tests.support.releases import queued_job, ready_dataset, spent
 
 
 def test_pages_show_every_job_once_newest_first_while_new_ones_arrive(
@@ -123,6 +123,27 @@ def test_a_job_without_a_release_says_why_there_is_no_report(
     with pytest.raises(JobFailed) as late:
         job_queries.open_artifact(services, principal, job.id, "nodes.parquet")
     assert late.value.members == {"state": "failed", "reason": "generator_failed"}
+
+
+@pytest.mark.parametrize("opened", [False, True])
+def test_a_failed_job_says_what_became_of_its_budget(
+    services: Services, principal: Principal, opened: bool
+) -> None:
+    dataset = ready_dataset(services, principal)
+    job = queued_job(services, principal, dataset.id)
+    work = publish.begin_job(services, job.id, "w")
+    assert work is not None
+    if opened:
+        publish.record_opening(services, work)
+    publish.fail_job(services, work, JobReason.MEMORY_EXCEEDED)
+    assert spent(services, job) == ("1" if opened else "0", "0")
+    seen = job_queries.get_job(services, principal, job.id)
+    assert seen.budget is not None
+    assert seen.budget.outcome == ("spent" if opened else "returned")
+    with pytest.raises(JobFailed) as refused:
+        job_queries.get_report(services, principal, job.id)
+    said = "its whole cost stays charged" if opened else "The whole reservation has returned."
+    assert said in refused.value.message
 
 
 def test_events_count_up_are_bounded_and_carry_names_only(services: Services, principal: Principal) -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import func, select, update
 
 from core.datasets.models import Dataset
-from core.errors import LeaseLost, PrivacyViolation
+from core.errors import LeaseLost, PrivacyViolation, StorageError
 from core.identity.service import Principal
 from core.jobs import service as jobs
-from core.jobs.models import Evaluation, Job, JobReason, JobState
+from core.jobs.models import Evaluation, Job, JobReason, JobState, Stop
 from core.ledger import service as ledger
 from core.ledger.models import BudgetAccount, BudgetHold
 from core.outbox.models import OutboxMessage
@@ -77,7 +78,7 @@ def test_a_lost_job_without_a_read_keeps_its_reservation(
         lambda: publish.fail_job(services, work, JobReason.GENERATOR_FAILED),
         lambda: publish.commit_release(services, work, []),
         lambda: publish.heartbeat(services, work),
-        lambda: publish.hand_back(services, work),
+        lambda: publish.hand_back(services, work, Stop.WORKER_LOST),
     ):
         with pytest.raises(LeaseLost):
             late()
@@ -88,14 +89,14 @@ def test_a_retry_after_a_read_fails_where_the_account_refuses_to_reserve_anew(
     services: Services, submit: Callable[..., Job]
 ) -> None:
     job = submit()
-    strict = with_settings(services, give_backs_before_block=1)
-    publish.record_read(strict, begun(strict, job), ENTRY)
-    age(strict, Job, job.id, lease_expires_at=1)
-    recover.recover_lost_jobs(strict)
+    publish.record_read(services, begun(services, job), ENTRY)
+    age(services, Job, job.id, lease_expires_at=1)
+    with services.db.transaction() as session:
+        session.get_one(BudgetAccount, job.account_id).blocked_at = job_row(services, job.id).created_at
+    recover.recover_lost_jobs(services)
     row = job_row(services, job.id)
     assert (row.state, row.reason) == ("failed", "budget_exhausted")
     assert spent(services, job) == ("0", "0")
-    assert violations(services) == []
 
 
 def test_once_the_graph_was_opened_a_failure_costs_and_a_lost_worker_gives_back(
@@ -118,7 +119,7 @@ def test_once_the_graph_was_opened_a_failure_costs_and_a_lost_worker_gives_back(
     assert row.reservation_id != lost.reservation_id
     assert spent(services, lost) == ("1", "1")
     with services.db.transaction() as session:
-        assert session.get_one(BudgetAccount, dataset.account_id).consecutive_give_backs == 1
+        assert session.get_one(BudgetAccount, dataset.account_id).consecutive_give_backs == 0
     assert violations(services) == []
 
 
@@ -248,13 +249,104 @@ def test_a_lost_evaluation_is_tried_again_and_then_fails_while_the_release_stand
     assert job_row(services, job.id).state == "published"
 
 
+def evaluated(services: Services, job: Job) -> evaluate.EvaluationWork:
+    """A published release whose evaluation has begun."""
+    with services.db.transaction() as session:
+        row = session.get_one(Job, job.id)
+        row.state = JobState.PUBLISHING
+        jobs.published(session, row)
+        session.add(Evaluation(id=job.id, state="pending"))
+    return tried_again(services, job)
+
+
+def tried_again(services: Services, job: Job) -> evaluate.EvaluationWork:
+    work = evaluate.begin_evaluation(services, job.id, "w1")
+    assert work is not None
+    return work
+
+
+def comparison(folder: Path) -> Path:
+    path = folder / "curator.json"
+    path.write_text("{}")
+    return path
+
+
+def test_comparisons_that_no_row_names_are_swept_once_their_evaluation_is_over(
+    services: Services, submit: Callable[..., Job], tmp_path: Path
+) -> None:
+    job = submit()
+    evaluated(services, job)
+    lost, kept, release = (
+        f"releases/{job.id}/{name}"
+        for name in ("evaluation-1/curator.json", "evaluation-2/curator.json", "a.csv")
+    )
+    services.store.put(lost, [b"left behind"])  # its worker was killed before it was named
+    services.store.put(release, [b"of the release"])
+    age(services, Evaluation, job.id, lease_expires_at=1)
+    assert recover.recover_lost_evaluations(services) == 1
+    assert recover.delete_unnamed_evaluations(services) == 0  # another attempt is to come
+    work = tried_again(services, job)
+    assert recover.delete_unnamed_evaluations(services) == 0  # and is at work
+    evaluate.finish_evaluation(services, work, comparison(tmp_path))
+    assert recover.delete_unnamed_evaluations(services) == 0  # who lost its lease may still be putting
+    assert stored_keys(services, f"releases/{job.id}") == sorted([lost, kept, release])
+    age(services, Evaluation, job.id, lease_expires_at=1)
+    assert recover.delete_unnamed_evaluations(services) == 1
+    assert stored_keys(services, f"releases/{job.id}") == sorted([kept, release])
+    assert recover.delete_unnamed_evaluations(services) == 0
+
+
+def test_a_sweep_takes_a_few_evaluations_at_a_time_and_comes_to_all(
+    services: Services, submit: Callable[..., Job]
+) -> None:
+    for key in ("a", "b"):
+        work = evaluated(services, submit(key))
+        services.store.put(f"releases/{work.job_id}/evaluation-1/curator.json", [b"left behind"])
+        evaluate.fail_evaluation(services, work)
+        age(services, Evaluation, work.job_id, lease_expires_at=1)
+    short = with_settings(services, sweep_limit=1)
+    assert [recover.delete_unnamed_evaluations(short) for _ in range(3)] == [1, 1, 0]
+    assert stored_keys(services, "releases") == []
+
+
+def test_what_the_storage_did_not_delete_is_swept_again(
+    services: Services, submit: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = evaluated(services, submit())
+    services.store.put(f"releases/{work.job_id}/evaluation-1/curator.json", [b"left behind"])
+    evaluate.fail_evaluation(services, work)
+    age(services, Evaluation, work.job_id, lease_expires_at=1)
+    with monkeypatch.context() as broken:
+        broken.setattr(services.store, "delete", refuse)
+        assert recover.delete_unnamed_evaluations(services) == 1
+    assert recover.delete_unnamed_evaluations(services) == 1
+    assert stored_keys(services, "releases") == []
+
+
+def refuse(key: str) -> None:
+    raise StorageError("object storage failed; try again")
+
+
+def test_who_lost_the_lease_while_it_stored_the_comparison_takes_it_away(
+    services: Services, submit: Callable[..., Job], tmp_path: Path
+) -> None:
+    job = submit()
+    late = evaluated(services, job)
+    age(services, Evaluation, job.id, lease_expires_at=1)
+    recover.recover_lost_evaluations(services)
+    evaluate.finish_evaluation(services, tried_again(services, job), comparison(tmp_path))
+    with pytest.raises(LeaseLost):
+        evaluate.finish_evaluation(services, late, comparison(tmp_path))
+    assert stored_keys(services, "releases") == [f"releases/{job.id}/evaluation-2/curator.json"]
+
+
 def test_a_job_that_comes_back_is_announced_after_a_pause_that_grows(
     services: Services, submit: Callable[..., Job]
 ) -> None:
     job = submit()
     pauses = []
     for _ in range(services.settings.max_attempts - 1):
-        publish.hand_back(services, begun(services, job))
+        publish.hand_back(services, begun(services, job), Stop.WORKER_LOST)
         with services.db.transaction() as session:
             newest = select(OutboxMessage).where(OutboxMessage.subject_id == job.id)
             message = session.scalars(newest.order_by(OutboxMessage.id.desc()).limit(1)).one()

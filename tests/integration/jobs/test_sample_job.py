@@ -29,7 +29,7 @@ from core.graphs.graph import EdgeTable, Graph
 from core.graphs.store import read_graph, write_graph
 from core.identity.service import Principal
 from core.jobs import repository
-from core.jobs.models import Job, JobReason, JobState
+from core.jobs.models import Job, JobReason, JobState, Stop
 from core.ledger import service as ledger
 from core.ledger.models import BudgetAccount, LedgerEntry
 from core.outbox.models import Topic
@@ -254,7 +254,7 @@ def test_a_lost_worker_is_replaced_and_the_sample_is_charged_nothing(services, p
     job = ask(services, principal, source.id)
     work = publish.begin_job(services, job.id, "w")
     assert work is not None
-    publish.hand_back(services, work)
+    publish.hand_back(services, work, Stop.WORKER_LOST)
     found = job_row(services, job.id)
     assert (found.state, found.reservation_id) == (JobState.QUEUED, job.reservation_id)
     with services.db.transaction() as session:

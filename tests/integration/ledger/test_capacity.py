@@ -110,7 +110,7 @@ def test_what_is_no_grant_is_refused(
 
 
 def test_a_renyi_capacity_never_changes(app: Database) -> None:
-    account = open_account(app, domain=new_id("domain"), filter="renyi", delta_atto=10**12, orders=[2**16])
+    account = open_account(app, domain=new_id("domain"), filter="renyi", delta_atto=10**12, orders=[1024])
     with pytest.raises(Conflict):
         grant(app, account, 1)
     raised = "UPDATE budget_accounts SET capacity_nano_epsilon = capacity_nano_epsilon + 1 WHERE id = :id"
@@ -213,11 +213,11 @@ def test_an_adjustment_only_counts_against_the_spender(app: Database, account: B
 
 
 def test_an_adjustment_of_a_curve_names_every_order(app: Database) -> None:
-    account = open_account(app, domain=new_id("domain"), filter="renyi", delta_atto=10**12, orders=[2, 2**16])
+    account = open_account(app, domain=new_id("domain"), filter="renyi", delta_atto=10**12, orders=[2, 1024])
     before = call(app, service.statement, account.id).remaining.nano_epsilon
     with pytest.raises(InvalidInput):
         adjust(app, account, {"rdp/2": 5})
-    adjust(app, account, {"rdp/2": 5, f"rdp/{2**16}": 7})
+    adjust(app, account, {"rdp/2": 5, f"rdp/{1024}": 7})
     assert call(app, service.statement, account.id).remaining.nano_epsilon == before - 7
     stream = open_account(app, domain=new_id("domain"), unit="w-event", window=2)
     with pytest.raises(InvalidInput, match="untimed"):

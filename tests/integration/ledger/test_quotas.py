@@ -95,13 +95,13 @@ def test_a_full_quota_refuses_and_leaves_nothing_anywhere(
 @pytest.mark.parametrize("shape", ["w-event", "renyi"])
 def test_a_quota_counts_as_its_account_does(module_database: Database, shape: str) -> None:
     stream = shape == "w-event"
-    terms = {"unit": "w-event", "window": 2} if stream else {"filter": "renyi", "orders": [2, 2**16]}
+    terms = {"unit": "w-event", "window": 2} if stream else {"filter": "renyi", "orders": [2, 1024]}
     account = open_account(module_database, domain=new_id("d"), delta_atto=10**12, **terms)
-    quota = open_quota(module_database, account, "team", "a", 10**6, 10**12)
+    quota = open_quota(module_database, account, "team", "a", 10**8, 10**12)
     room = call(module_database, service.statement, quota.id).remaining.nano_epsilon
-    asked = {"step/4": room} if stream else {"rdp/2": 10**12, f"rdp/{2**16}": room}
+    asked = {"step/4": room} if stream else {"rdp/2": 10**12, f"rdp/{1024}": room}
     first = reserve(module_database, account, asked, team="a")
-    more = {"step/5": 1} if stream else {"rdp/2": 1, f"rdp/{2**16}": 1}
+    more = {"step/5": 1} if stream else {"rdp/2": 1, f"rdp/{1024}": 1}
     with pytest.raises(BudgetExceeded) as refused:
         reserve(module_database, account, more, team="a")
     assert refused.value.members["account_id"] == quota.id

@@ -60,7 +60,7 @@ def intact(database: Database, account: BudgetAccount) -> bool:
         ({}, {"epsilon": 1}),
         ({"delta_atto": 3}, {"epsilon": 1, "delta": 3}),
         ({"unit": "w-event", "window": 3}, {"step/6": 1}),
-        ({"filter": "renyi", "delta_atto": 10**12, "orders": [2**16]}, {f"rdp/{2**16}": 1}),
+        ({"filter": "renyi", "delta_atto": 10**12, "orders": [1024]}, {f"rdp/{1024}": 1}),
     ],
 )
 def test_the_last_unit_is_admitted_once(wide: Database, terms: dict, amounts: dict[str, int]) -> None:

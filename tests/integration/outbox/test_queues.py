@@ -1,4 +1,4 @@
-"""On a real broker: what waits in both queues is taken releases first, whatever came first."""
+"""On a real broker: what waits is taken uploads first, then releases, whatever came first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from worker.app import app
 from worker.tasks import task_name
 
 
-def test_releases_are_taken_before_comparisons_that_came_earlier(redis_url: str):
+def test_uploads_go_before_releases_and_those_before_comparisons_that_came_earlier(redis_url: str):
     apart = redis_url.rsplit("/", 1)[0] + "/7"  # no other test's messages
     taken: list[str] = []
 
@@ -26,5 +26,5 @@ def test_releases_are_taken_before_comparisons_that_came_earlier(redis_url: str)
         with connection.Consumer(queues, callbacks=[take], prefetch_count=1):
             while len(taken) < 6:
                 connection.drain_events(timeout=10)
-    topics = (Topic.RUN, Topic.INGEST, Topic.RUN, Topic.EVALUATE, Topic.AUDIT, Topic.EVALUATE)
+    topics = (Topic.INGEST, Topic.RUN, Topic.RUN, Topic.EVALUATE, Topic.AUDIT, Topic.EVALUATE)
     assert taken == [task_name(topic) for topic in topics]

@@ -10,6 +10,7 @@ from sqlalchemy import func, select, update
 from core import clock
 from core.errors import StreamClosed
 from core.identity.service import Principal
+from core.jobs.models import Stop
 from core.outbox.models import OutboxMessage
 from core.workflows import recover, snapshots
 from core.workflows.context import Services
@@ -46,7 +47,7 @@ def test_a_step_that_lost_its_workers_may_be_sent_again(
     assert work is not None
     if opened:
         record_opening(once, work)
-    hand_back(once, work)
+    hand_back(once, work, Stop.WORKER_LOST)
     lost = seen(services, principal, stream, 0)
     assert (lost.state, lost.reason, lost.nano_epsilon) == ("failed", "worker_lost", 0)
     again, repeated = send(services, principal, stream, 0, content)
@@ -66,7 +67,7 @@ def test_a_lost_step_of_a_closed_stream_stays_lost(
     once = with_settings(services, max_attempts=1)
     work = begin_job(once, view.job_id, "tests")
     assert work is not None
-    hand_back(once, work)
+    hand_back(once, work, Stop.WORKER_LOST)
     close_stream(services, principal, stream.id)
     with pytest.raises(StreamClosed):
         send(services, principal, stream, 0)

@@ -12,13 +12,23 @@ from core.ledger.models import Filter
 from core.privacy.units import Unit
 from core.settings import Settings
 from core.workflows.register import NewDataset
-from core.workflows.schema_rules import check_schema, check_terms
+from core.workflows.schema_rules import check_cells, check_schema, check_terms
 
-SETTINGS = Settings(max_nodes=1000, max_steps=50)
+SETTINGS = Settings(max_nodes=1000, max_steps=50, max_cells=60)
 STATIC = GraphSchema(node_types=(NodeType(count=10),))
 TEMPORAL = GraphSchema(
     node_types=(NodeType(count=10),), edge_types=(EdgeType(temporal=True),), time=TimeGrid(count=20)
 )
+
+
+def three_relations(steps: int) -> GraphSchema:
+    """Two relations with time and one without, all protected, and a public one, which is not planned."""
+    timed = [EdgeType(name=name, temporal=True) for name in ("a", "b")]
+    return GraphSchema(
+        node_types=(NodeType(count=10),),
+        edge_types=(*timed, EdgeType(name="c"), EdgeType(name="d", public=True)),
+        time=TimeGrid(count=steps),
+    )
 
 
 @pytest.mark.parametrize(
@@ -70,6 +80,7 @@ def test_terms_that_fit() -> None:
             None,
             "graph_schema.time.count",
         ),
+        (three_relations(30), Unit.EVENT, None, "graph_schema.edge_types"),
         (GraphSchema(edge_types=(EdgeType(public=True),)), Unit.EDGE, None, "graph_schema.edge_types"),
     ],
 )
@@ -116,3 +127,13 @@ def test_a_master_key_that_is_none_stops_the_work(secret: str) -> None:
 
 def test_a_master_key_is_32_bytes() -> None:
     assert check_master_key(SecretStr("0f" * 32)) == b"\x0f" * 32
+
+
+def test_relations_times_steps_are_bounded_and_the_refusal_counts_them() -> None:
+    check_schema(three_relations(29), Unit.EVENT, None, SETTINGS)
+    with pytest.raises(InvalidInput, match=r"2 relations with 30 steps each, and 1 .* 61 cells"):
+        check_schema(three_relations(30), Unit.EVENT, None, SETTINGS)
+    check_cells(three_relations(30), ["a", "c"], SETTINGS, field="edge_types")
+    with pytest.raises(InvalidInput) as refused:
+        check_cells(three_relations(30), ["a", "b", "c"], SETTINGS, field="edge_types")
+    assert refused.value.members["field"] == "edge_types"

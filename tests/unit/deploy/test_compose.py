@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from api.routes.problems import PAGES
+from api.pages import DOCS
+from core.checks import signed_heads
 from core.settings import Settings
 from core.version import package_version, version_of
 from deploy.local.processes import COMMANDS
@@ -109,6 +110,8 @@ def test_made_secrets_are_settings_that_fit_together(tmp_path: Path, monkeypatch
     found = Settings(_secrets_dir=folder)
     for key in (found.master_key, found.fingerprint_key, found.head_signing_key):
         assert len(bytes.fromhex(key.get_secret_value())) == 32
+    seed = found.head_signing_key.get_secret_value()
+    assert found.head_public_keys == signed_heads.key_text(signed_heads.signing_key(seed).public_key())
     password = (folder / "postgres_app_password").read_text()
     assert found.database_url == f"postgresql+psycopg://graphveil_app:{password}@postgres/graphveil"
     password = (folder / "redis_password").read_text()
@@ -140,8 +143,8 @@ def test_no_image_holds_more_than_its_context_allows(file: str):
     assert "\nUSER 10001:10001\n" in (ROOT / file).read_text()
 
 
-def test_the_api_has_the_pages_of_its_problems():
-    assert str(PAGES.relative_to(ROOT)) in copied("Dockerfile.api")
+def test_the_api_has_the_pages_that_it_serves():
+    assert str(DOCS.relative_to(ROOT)) in copied("Dockerfile.api")
 
 
 @pytest.mark.parametrize("file", ["Dockerfile.api", "Dockerfile.worker"])
@@ -189,14 +192,14 @@ def test_the_bucket_is_made_or_its_maker_fails(tmp_path: Path, there: str, ended
     assert subprocess.run(command, env={"PATH": path}, check=False).returncode == ended
 
 
-def test_both_kinds_of_workers_are_held_alike() -> None:
-    """They differ in what they run on, and in nothing else."""
-    own = {"image", "build", "profiles", "deploy"}
-    plain, gpu = (
-        {key: value for key, value in SERVICES[name].items() if key not in own}
-        for name in ("worker", "worker-gpu")
+@pytest.mark.parametrize(("name", "folder"), [("worker-gpu", "work-gpu"), ("validator", "work-validator")])
+def test_all_kinds_of_workers_are_held_alike(name: str, folder: str) -> None:
+    """They differ in what they run on, or in the queue that they serve, and in nothing else."""
+    own = {"image", "build", "profiles", "deploy", "command"}
+    plain, other = (
+        {key: value for key, value in SERVICES[name].items() if key not in own} for name in ("worker", name)
     )
-    assert gpu | {"volumes": [each.replace("work-gpu", "work") for each in gpu["volumes"]]} == plain
+    assert other | {"volumes": [each.replace(folder, "work") for each in other["volumes"]]} == plain
 
 
 def test_a_child_is_stopped_before_its_container_is_killed() -> None:

@@ -13,7 +13,8 @@ from tests.support.deployed import KUBERNETES, PODS, SERVICES, names
 
 KEYS = {"graphveil_master_key", "graphveil_fingerprint_key"}
 """What opens stored graphs, and what tells whether two uploads are one."""
-EVERY = names(SERVICES["api"]["secrets"])
+SIGNING = "graphveil_head_signing_key"
+EVERY = names(SERVICES["api"]["secrets"]) | {SIGNING}
 
 
 def mounted(pod: str) -> set[str]:
@@ -41,8 +42,16 @@ def test_the_cluster_says_which_secrets_there_are() -> None:
 
 def test_keys_go_to_those_who_open_graphs_or_sign_webhooks() -> None:
     holders = {name for name, service in SERVICES.items() if KEYS & names(service.get("secrets", []))}
-    assert holders == {"api", "worker", "worker-gpu", "webhooks", "keys"}
+    assert holders == {"api", "worker", "validator", "worker-gpu", "webhooks", "keys"}
     assert {name for name in PODS if name != "migrations" and KEYS & mounted(name)} == holders - {"keys"}
+
+
+def test_only_who_signs_the_heads_is_handed_the_seed_and_the_others_what_verifies_them() -> None:
+    given = {name: names(service.get("secrets", [])) for name, service in SERVICES.items()}
+    assert {name for name, secrets in given.items() if SIGNING in secrets} == {"auditor"}
+    assert {name for name in PODS if name != "migrations" and SIGNING in mounted(name)} == {"auditor"}
+    verifying = {"api", "worker", "validator", "relay", "reaper", "webhooks", "auditor", "keys"}
+    assert all("graphveil_head_public_keys" in given[name] for name in verifying)
 
 
 def test_the_exporter_needs_the_database_and_nothing_else(database_url: str) -> None:

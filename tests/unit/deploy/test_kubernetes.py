@@ -7,7 +7,7 @@ import importlib.util
 import pytest
 import yaml
 
-from api import readiness
+from api import internal, readiness
 from core.jobs.models import JobState
 from core.settings import Settings
 from deploy.kubernetes import rules
@@ -72,7 +72,7 @@ def test_a_worker_is_given_the_time_that_its_child_has_and_more():
     grace = int(configuration["data"]["GRAPHVEIL_GRACE_SECONDS"])
     # A job that is cut off counts against its account: the longest is given its time.
     assert grace >= Settings.model_fields["job_wall_seconds"].default
-    for name in ("worker", "worker-gpu"):
+    for name in ("worker", "validator", "worker-gpu"):
         assert PODS[name]["spec"]["terminationGracePeriodSeconds"] >= grace + 30
         (container,) = PODS[name]["spec"]["containers"]
         memory = int(next(v["value"] for v in container["env"] if v["name"] == "GRAPHVEIL_JOB_MEMORY_BYTES"))
@@ -85,7 +85,7 @@ def test_a_worker_is_given_the_time_that_its_child_has_and_more():
 def test_nothing_is_open_that_no_policy_names():
     policies = {policy["metadata"]["name"]: policy["spec"] for policy in of_kind("NetworkPolicy")}
     assert policies["nothing"] == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
-    for name in ("worker", "worker-gpu"):
+    for name in ("worker", "validator", "worker-gpu"):
         assert "graphveil/internet" not in PODS[name]["metadata"]["labels"]
     reaching = {name for name, pod in PODS.items() if "graphveil/internet" in pod["metadata"]["labels"]}
     assert reaching == {"webhooks"}
@@ -105,12 +105,12 @@ def test_selectors_meet_their_pods():
 
 
 def test_workers_scale_on_the_states_of_work_that_is_not_done():
-    (scaled,) = of_kind("ScaledObject")
-    (trigger,) = scaled["spec"]["triggers"]
-    query = trigger["metadata"]["query"]
+    scaled = {found["metadata"]["name"]: found["spec"] for found in of_kind("ScaledObject")}
+    queries = {name: spec["triggers"][0]["metadata"]["query"] for name, spec in scaled.items()}
     for state in JobState:
         counted = state in (JobState.QUEUED, JobState.RUNNING, JobState.PUBLISHING, JobState.CANCELLING)
-        assert (f"'{state}'" in query) == counted
+        assert (f"'{state}'" in queries["worker"]) == counted
+    assert queries["validator"] == "SELECT count(*) FROM unfinished_uploads"
 
 
 def test_scraped_jobs_are_called_what_the_rules_call_them():
@@ -150,9 +150,8 @@ def test_who_scales_a_deployment_is_the_only_one_to_say_how_many():
     """A number in the manifest would end all pods but so many whenever it is applied."""
     component = KUBERNETES / "components" / "autoscaling" / "kustomization.yaml"
     (patch,) = yaml.safe_load(component.read_text())["patches"]
-    (scaled,) = of_kind("ScaledObject")
-    name = scaled["spec"]["scaleTargetRef"]["name"]
-    assert patch["target"] == {"kind": "Deployment", "name": f"^{name}$"}
+    scaled = [found["spec"]["scaleTargetRef"]["name"] for found in of_kind("ScaledObject")]
+    assert patch["target"] == {"kind": "Deployment", "name": f"^({'|'.join(scaled)})$"}
     assert yaml.safe_load(patch["patch"]) == [{"op": "remove", "path": "/spec/replicas"}]
 
 
@@ -162,6 +161,9 @@ def test_an_api_that_waits_for_others_is_not_killed():
     assert container["livenessProbe"]["httpGet"]["path"] == "/healthz"
     assert container["readinessProbe"]["httpGet"]["path"] == "/readyz"
     assert container["readinessProbe"]["timeoutSeconds"] > readiness.TIMEOUT_SECONDS
+    for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+        assert container[probe]["httpGet"]["port"] == "metrics"  # which callers cannot fill
+        assert container[probe]["timeoutSeconds"] > internal.SECONDS > readiness.TIMEOUT_SECONDS
 
 
 def test_the_migrations_can_be_applied_before_everything_else():

@@ -13,8 +13,10 @@ from core.datasets.models import Dataset, DatasetState
 from core.errors import KindNotAllowed, PolicyRefused
 from core.privacy.plan import GuaranteeKind
 from core.workflows.policies import (
+    LEAST_EPSILON,
     Policy,
     allows_more,
+    check_least,
     check_quotas,
     check_request,
     check_stream,
@@ -45,6 +47,8 @@ RANKED: list[tuple[str, Any, Any]] = [
     ("kinds", ["pure", "approximate"], ["pure", "approximate", "none"]),
     ("max_epsilon_per_job", "1", "1.000000001"),
     ("max_epsilon_per_job", "1", None),
+    ("min_epsilon_per_job", "0.01", "0.009999999"),
+    ("min_epsilon_per_job", "1", None),
     ("approval_above_epsilon", "0.5", "0.6"),
     ("approval_above_epsilon", "0.5", None),
     ("curator_report_readers", [], ["ada"]),
@@ -82,6 +86,7 @@ policies = st.builds(
     methods=st.none() | st.sets(st.sampled_from(["a", "b", "c"]), min_size=1).map(tuple),
     kinds=st.sets(st.sampled_from(list(GuaranteeKind)), min_size=1).map(tuple),
     max_epsilon_per_job=limits,
+    min_epsilon_per_job=limits,
     approval_above_epsilon=limits,
     curator_report_readers=st.none() | st.sets(st.sampled_from(["ada", "bo"])).map(tuple),
     project_required=st.booleans(),
@@ -103,6 +108,8 @@ def admits(policy: Policy, request: dict[str, Any]) -> bool:
     kept = Dataset(id="ds_1", policy=stored(policy), policy_version=1)
     try:
         check_request(kept, **request)
+        if request["kind"] is not NONE:
+            check_least(kept, request["nano_epsilon"])
     except (KindNotAllowed, PolicyRefused):
         return False
     return not needs_approval(kept, request["kind"], request["nano_epsilon"])
@@ -146,6 +153,30 @@ def test_a_limit_admits_exactly_itself() -> None:
     ask({"max_epsilon_per_job": "1"}, nano_epsilon=EPSILON)
     with pytest.raises(PolicyRefused):
         ask({"max_epsilon_per_job": "1"}, nano_epsilon=EPSILON + 1)
+
+
+def test_a_job_costs_the_least_that_the_policy_asks_for() -> None:
+    """What an attempt costs that fails once the graph is open must not be nearly nothing."""
+    check_least(dataset(), 10**7)  # 0.01 where a policy says nothing
+    with pytest.raises(PolicyRefused) as caught:
+        check_least(dataset(), 10**7 - 1)
+    members = caught.value.members
+    assert (members["field"], members["rule"]) == ("epsilon", "min_epsilon_per_job")
+    assert (members["limit"], members["asked"]) == ("0.01", "0.009999999")
+    assert "0.009999999" in caught.value.message
+    assert "0.01, which is what an attempt costs that fails" in caught.value.message
+    check_least(dataset(min_epsilon_per_job=None), 1)
+    check_least(dataset(min_epsilon_per_job="1e-9"), 1)
+    with pytest.raises(PolicyRefused):
+        check_least(dataset(min_epsilon_per_job="2"), EPSILON)
+
+
+def test_a_policy_of_the_version_before_has_the_usual_least_and_is_stored_as_that_version_reads_it() -> None:
+    assert "min_epsilon_per_job" not in stored(Policy())
+    assert Policy.model_validate(stored(Policy())).min_epsilon_per_job == LEAST_EPSILON
+    for told in (None, "0.5"):
+        kept = stored(Policy(min_epsilon_per_job=told))
+        assert Policy.model_validate(kept).min_epsilon_per_job == kept["min_epsilon_per_job"] == told
 
 
 def test_what_has_no_epsilon_is_for_the_kinds_to_decide_and_always_waits() -> None:

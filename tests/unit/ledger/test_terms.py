@@ -40,6 +40,9 @@ def test_the_ledger_knows_every_privacy_unit() -> None:
         ({"filter": "renyi", "delta_atto": 10**12, "orders": (float("nan"),)}, "orders"),
         ({"filter": "renyi", "delta_atto": 10**12, "orders": (float("inf"),)}, "orders"),
         ({"filter": "renyi", "delta_atto": 10**12, "orders": tuple(range(2, 80))}, "orders"),
+        ({"filter": "renyi", "delta_atto": 10**12, "orders": (2, 9)}, "orders"),  # metered at no order 9
+        ({"filter": "renyi", "delta_atto": 10**12, "orders": (2, 2048)}, "orders"),
+        ({"filter": "renyi", "delta_atto": 10**12, "orders": (True,)}, "orders"),
         ({"filter": "renyi", "delta_atto": 1, "orders": (1.5,)}, "epsilon"),
     ],
 )

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import InvalidInput
+from core.settings import Settings
 from core.webhooks.addresses import Rules, checked_url, is_public, may_connect
 
 PUBLIC = ["8.8.8.8", "1.1.1.1", "93.184.216.34", "2606:4700:4700::1111", "2a00:1450:4001:80b::200e"]
@@ -197,3 +198,19 @@ def test_private_addresses_only_where_the_settings_say_so_and_http_only_to_this_
     ]:
         address = ip_address(text)
         assert (may_connect(address, near, trial), may_connect(address, far, trial)) == (by_http, by_https)
+
+
+@pytest.mark.parametrize(
+    ("url", "setting"),
+    [
+        ("http://hooks.example.org/", "GRAPHVEIL_WEBHOOK_PRIVATE_ADDRESSES"),
+        ("https://127.0.0.1/", "GRAPHVEIL_WEBHOOK_PRIVATE_ADDRESSES"),
+        ("https://localhost/", "GRAPHVEIL_WEBHOOK_PRIVATE_ADDRESSES"),
+        ("https://hooks.example.org:8443/", "GRAPHVEIL_WEBHOOK_PORTS"),
+    ],
+)
+def test_a_refusal_that_a_setting_would_lift_names_it(url: str, setting: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        checked_url(url, Rules())
+    assert setting in refused.value.message
+    assert setting.removeprefix("GRAPHVEIL_").lower() in Settings.model_fields

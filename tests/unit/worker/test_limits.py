@@ -59,18 +59,27 @@ def test_a_kernel_that_was_compiled_before_an_upgrade_is_not_used_after_it(
     code_digest.cache_clear()
 
 
+def test_the_place_of_kernels_is_there_before_a_child_that_may_not_make_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kernels"))
+    assert Path(child_environment(tmp_path)["NUMBA_CACHE_DIR"]).is_dir()
+
+
 def test_a_confined_child_dumps_no_core_and_dies_with_its_parent(tmp_path: Path) -> None:
     script = (
-        "import os, resource, sys, time; from worker.limits import confine; confine(int(sys.argv[1]));"
+        "import os, resource, sys, time; from pathlib import Path;"
+        "from worker.limits import confine; confine(int(sys.argv[1]), Path(sys.argv[2]));"
         "assert resource.getrlimit(resource.RLIMIT_CORE) == (0, 0); assert os.umask(0) == 0o077;"
         "print(os.getpid(), flush=True); time.sleep(60)"
     )
     parent = (
         "import os, subprocess, sys, time;"
-        "child = subprocess.Popen([sys.executable, '-c', sys.argv[1], str(os.getpid())]); time.sleep(60)"
+        "child = [sys.executable, '-c', sys.argv[1], str(os.getpid()), sys.argv[2]];"
+        "subprocess.Popen(child); time.sleep(60)"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", parent, script], cwd=ROOT, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", parent, script, str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     child = int(process.stdout.readline())
@@ -84,7 +93,7 @@ def test_a_confined_child_dumps_no_core_and_dies_with_its_parent(tmp_path: Path)
 
 
 def test_a_child_whose_parent_is_gone_refuses_to_start() -> None:
-    script = "from worker.limits import confine; confine(1)"
+    script = "from pathlib import Path; from worker.limits import confine; confine(1, Path())"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 1
     assert "supervisor is gone" in done.stderr

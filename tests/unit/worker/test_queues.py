@@ -1,11 +1,12 @@
-"""What callers wait for stands in another queue than what looks at releases afterwards, and goes first."""
+"""Uploads, releases, and what looks at releases afterwards: a queue each, in that order."""
 
 from __future__ import annotations
 
 import pytest
 
 from core.outbox.models import Topic
-from worker.app import CHECKS, WORK, app
+from deploy.local.processes import COMMANDS
+from worker.app import CHECKS, UPLOADS, WORK, app
 from worker.tasks import task_name
 
 
@@ -13,8 +14,8 @@ from worker.tasks import task_name
     ("topic", "queue"),
     [
         (Topic.RUN, WORK),
-        (Topic.INGEST, WORK),
-        (Topic.LINKS, WORK),
+        (Topic.INGEST, UPLOADS),
+        (Topic.LINKS, UPLOADS),
         (Topic.EVALUATE, CHECKS),
         (Topic.AUDIT, CHECKS),
     ],
@@ -24,6 +25,10 @@ def test_every_topic_has_its_queue(topic: Topic, queue: str):
     assert app.amqp.router.route({}, task_name(topic))["queue"].name == queue
 
 
-def test_a_worker_serves_both_and_releases_first():
-    assert [queue.name for queue in app.conf.task_queues] == [WORK, CHECKS]
+def test_a_worker_serves_all_and_uploads_first():
+    assert [queue.name for queue in app.conf.task_queues] == [UPLOADS, WORK, CHECKS]
     assert app.conf.broker_transport_options["queue_order_strategy"] == "priority"
+
+
+def test_uploads_have_a_process_that_no_job_holds_up():
+    assert COMMANDS["validator"] == (*COMMANDS["worker"], "-Q", UPLOADS)

@@ -113,8 +113,8 @@ def test_threads_and_grandchildren_are_confined_too(tmp_path: Path) -> None:
 
 def test_a_thread_that_ran_before_is_confined_with_the_others() -> None:
     script = """
-    import os, socket, threading
-    from worker.limits import confine
+    import socket, threading
+    from worker.seccomp import refuse_network
     ready, found = threading.Event(), []
     def early():
         ready.wait()
@@ -124,7 +124,7 @@ def test_a_thread_that_ran_before_is_confined_with_the_others() -> None:
             found.append(error.errno)
     thread = threading.Thread(target=early)
     thread.start()
-    confine(os.getppid())
+    refuse_network()
     ready.set()
     thread.join()
     print(found)

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy.exc import OperationalError, StatementError
+from psycopg.errors import QueryCanceled
+from sqlalchemy.exc import DataError, OperationalError, StatementError
 
 from core.errors import InvalidInput, LeaseLost
 from core.settings import Settings
@@ -160,15 +161,24 @@ def test_a_database_that_stays_away_for_a_lease_loses_it(run: Run) -> None:
     assert run("time.sleep(60)", beat=beat)[0] is Ending.LOST
 
 
-@pytest.mark.parametrize("error", [LeaseLost("gone"), OperationalError("INSERT", {}, Exception("down"))])
+STOPPED = [
+    pytest.param(LeaseLost("gone"), Ending.LOST, id="lease"),
+    pytest.param(OperationalError("INSERT", {}, Exception("down")), Ending.OUTAGE, id="database"),
+    # What the database answers may follow from what it was asked: no outage, which would not count.
+    pytest.param(DataError("INSERT", {}, Exception("22003")), Ending.LOST, id="refused"),
+    pytest.param(OperationalError("UPDATE", {}, QueryCanceled("late")), Ending.LOST, id="timeout"),
+]
+
+
+@pytest.mark.parametrize(("error", "ending"), STOPPED)
 def test_a_read_that_could_not_be_recorded_is_never_answered(
-    error: Exception, run: Run, tmp_path: Path
+    error: Exception, ending: Ending, run: Run, tmp_path: Path
 ) -> None:
     def record(entry: dict[str, Any]) -> None:
         raise error
 
     program = METER + "Path('drew').write_text(repr(answer))"
-    assert run(program, record=record)[0] is Ending.LOST
+    assert run(program, record=record)[0] is ending
     drew = tmp_path / "drew"
     assert not drew.exists() or drew.read_text() == "b''"
 
@@ -206,12 +216,14 @@ def test_a_graph_is_opened_after_that_is_durable(run: Run, tmp_path: Path) -> No
     assert (tmp_path / "opened").read_text() == repr(b'{"opened": true}\n')
 
 
-@pytest.mark.parametrize("error", [LeaseLost("gone"), OperationalError("UPDATE", {}, Exception("down"))])
-def test_an_opening_that_is_not_durable_is_never_answered(error: Exception, run: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("error", "ending"), STOPPED)
+def test_an_opening_that_is_not_durable_is_never_answered(
+    error: Exception, ending: Ending, run: Run, tmp_path: Path
+) -> None:
     def opening() -> None:
         raise error
 
-    assert run(OPEN, opening=opening)[0] is Ending.LOST
+    assert run(OPEN, opening=opening)[0] is ending
     opened = tmp_path / "opened"
     assert not opened.exists() or opened.read_text() == "b''"
 

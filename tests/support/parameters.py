@@ -1,0 +1,276 @@
+"""Two values of every parameter of every method, and the request in which it must be heeded.
+
+A row is (where, what else is set, the parameter's two values): ``where`` names a request of
+:mod:`tests.contract.test_every_parameter`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+
+class Tried(NamedTuple):
+    """``beside``: what else is set, for both values."""
+
+    where: str
+    one: Any
+    other: Any
+    beside: Mapping[str, Any] = {}
+
+
+Table = Mapping[str, list[Tried]]
+
+
+def at(where: str, *values: Any, **beside: Any) -> list[Tried]:
+    return [Tried(where, *values, beside)]
+
+
+def everywhere(table: Mapping[str, tuple[Any, Any]], *places: str, **beside: Any) -> dict[str, list[Tried]]:
+    return {name: [Tried(where, *pair, beside) for where in places] for name, pair in table.items()}
+
+
+ANCHORED_ROUTES = ("sided", "functional", "large", "directed", "plain", "timed", "timed functional")
+
+DEGREE_TRIANGLE: dict[str, tuple[Any, Any]] = {
+    "count_share": (0.2, 0.4),
+    "triangle_share": (0.3, 0.1),
+    "product_share": (0.05, 0.2),
+    "transitivity": (0.0, 1.0),
+    "band": (0.0, 0.5),
+    "proposals": (0.0, 100.0),
+}
+DEFENCE: dict[str, tuple[Any, Any]] = {"sensitive_share": (0.1, 0.5)}
+
+_SGD = {"learn": "link-sgd", "epochs": 2, "fit_steps": 5, "steps": 3}
+_PAPER = {"variant": "paper", "most_steps": 3, "claimed_epsilon": 5.0}
+
+
+def link_method(gan: bool) -> dict[str, list[Tried]]:
+    """dpgvae's parameters, and dpggan's."""
+    table = everywhere(DEGREE_TRIANGLE, "plain", learn="off", product_nodes=0) | {
+        "variant": at("plain", "sound", "paper", most_steps=3),
+        "claimed_epsilon": at("plain", 1.0, 5.0, **{**_PAPER, "claimed_epsilon": 1.0}),
+        "most_steps": at("plain", 3, 5, variant="paper"),
+        "latent": at("plain", "prior", "encoder", **_PAPER),
+        "learn": at("plain", "off", "evidence"),
+        "frame": at("plain", True, False, learn="off"),
+        "inputs": at("plain", "spectral", "random", **_SGD),
+        "decoder": at("plain", "bilinear", "mlp", **_SGD),
+        "product_nodes": at("plain", 0, 1000, learn="off"),
+        "joint": at("two plain", False, True, **_SGD),
+        "frame_share": at("plain", 0.1, 0.3, learn="evidence"),
+        "hat_share": at("plain", 0.3, 0.6, **_SGD),
+        "epochs": at("plain", 1, 30, **{**_SGD, "inputs": "networks"}),
+        "steps": at("plain", 2, 3, **{**_SGD, "decoder": "mlp"}),
+        "fit_steps": at("plain", 1, 100, **_SGD),
+        "clip": at("plain", 0.01, 10.0, **{**_SGD, "decoder": "mlp"}),
+        "clip_decay": at("plain", 0.5, 1.0, **{**_SGD, "decoder": "mlp"}),
+        "exchanges": at("plain", 0.0, 100.0, learn="evidence"),
+    }
+    if gan:
+        weights: dict[str, tuple[Any, Any]] = {"structure": (0.0, 100.0), "adversarial": (0.0, 100.0)}
+        table |= everywhere(weights, "plain", **{**_SGD, "inputs": "networks", "epochs": 20})
+    return table
+
+
+def hete() -> dict[str, list[Tried]]:
+    """hetesdg's parameters, and hetedp's. Widths stay small, for the time that training takes."""
+    learned = {"learn": "link-sgd", "steps": 3, "release": ("embedding",)}
+    predicted = {"learn": "link-sgd", "steps": 3, "links": "predictor"}
+    return {
+        "variant": at("typed", "sound", "paper"),
+        "claimed_epsilon": at("typed", 1.0, 5.0, variant="paper"),
+        "release": at("typed", ("graph",), ("embedding",)),
+        "mechanism": at("typed", "histogram", "gaussian-sums", release=("embedding",)),
+        "clusters": at("typed", 2, 5),
+        "split": at("typed", "equal", "bilevel"),
+        "count_share": at("typed", 0.02, 0.3),
+        "second_hop": at("typed", "on", "off", release=("embedding",)),
+        "meta_paths": at("typed", (), (("paper", "author"),), release=("embedding",)),
+        "heads": at("typed", 1, 8, release=("embedding",)),
+        "debias": at("typed", False, True, release=("embedding",), clusters=3),
+        "learn": at("typed", "off", "link-sgd", release=("embedding",), steps=3),
+        "links": at("typed", "tables", "predictor", learn="link-sgd", steps=3),
+        "sgd_share": at("typed", 0.2, 0.7, **learned),
+        "steps": at("typed", 2, 5, learn="link-sgd", release=("embedding",)),
+        "rate": at("typed", 0.001, 1.0, **predicted),
+        "clip": at("typed", 0.01, 10.0, **predicted),
+        "negatives": at("typed", 4, 128, **predicted),
+        "divergence": at("typed", 0.0, 1000.0, **predicted),
+        "semantic": at("typed", 0.0, 1000.0, **predicted),
+        "rows": at("typed", False, True, release=("features",)),
+        "row_width": at("typed", 1, 3, release=("features",), rows=True),
+    }
+
+
+TRIED: Mapping[str, Table] = {
+    "anchored": {
+        "degree_share": [
+            *(Tried(where, None, 0.8) for where in ANCHORED_ROUTES),
+            *(Tried(where, 0.3, 0.9) for where in ANCHORED_ROUTES[:-1]),
+        ],
+        "evidence": [
+            Tried(where, "auto", value)  # a functional relation with time asks for no evidence anyhow
+            for where in ANCHORED_ROUTES
+            for value in ("lazy", "none")[: 1 if where == "timed functional" else 2]
+        ],
+        "proposals_per_edge": [
+            *(Tried(where, 150, 0.05, {"degree_share": 0.5}) for where in ANCHORED_ROUTES[:-1]),
+            *(Tried(where, 150, 0.05, {"evidence": "none"}) for where in ANCHORED_ROUTES),
+        ],
+        "spectral": everywhere({"spectral": (False, True)}, *ANCHORED_ROUTES)["spectral"],
+        "deconvolve": everywhere({"deconvolve": (True, False)}, *ANCHORED_ROUTES)["deconvolve"],
+    },
+    "dcsbm": everywhere(
+        {
+            "preset": ("default", "balanced"),
+            "degree_share": (0.28, 0.4),
+            "block_share": (0.05, 0.2),
+            "triangle_share": (0.06, 0.2),
+            "product_share": (0.05, 0.2),
+            "groups": (2, 5),
+            "core": (0.0, 1.0),
+            "forward_share": (0.2, 0.8),
+            "resolution": (0.1, 10.0),
+            "band": (0.0, 0.5),
+            "proposals": (0.0, 100.0),
+        },
+        "plain",
+    ),
+    "degree_triangle": everywhere(DEGREE_TRIANGLE, "plain"),
+    "der": everywhere(
+        {
+            "order": ("noisy_degree", "given"),
+            "count_share": (0.05, 0.3),
+            "order_share": (0.4, 0.2),
+            "max_depth": (1, 6),
+            "smallest_side": (2, 20),
+            "split_factor": (0.0, 1e6),
+        },
+        "plain",
+    ),
+    "dgg": everywhere({"count_share": (0.05, 0.4), "clustering": (0.0, 1.0)}, "plain"),
+    "dice": everywhere(DEFENCE | {"share": (0.1, 0.6)}, "plain"),
+    "dp_dk": everywhere(
+        {"order": (1, 2), "count_share": (0.05, 0.3), "matrix_share": (0.1, 0.4), "class_ratio": (1.1, 4.0)},
+        "plain",
+    ),
+    "dpggan": link_method(gan=True),
+    "dpgvae": link_method(gan=False),
+    "edgerand": everywhere({"form": ("balanced", "symmetric"), "count_share": (0.1, 0.4)}, "plain", "sided"),
+    "ggan": everywhere({"epochs": (2, 20)}, "plain")
+    | everywhere({"structure": (0.0, 100.0), "adversarial": (0.0, 100.0)}, "plain", epochs=5),
+    "gvae": everywhere({"epochs": (2, 20)}, "plain"),
+    "hetedp": hete(),
+    "hetesdg": hete(),
+    "keyframe": everywhere(
+        {
+            "count_share": (0.3, 0.5),
+            "tail_share": (0.25, 0.5),
+            "cells_share": (0.05, 0.3),
+            "first_frame": (0, 1),
+        },
+        "timed plain",
+        "stream",
+    ),
+    "lapgraph": everywhere({"count_share": (0.1, 0.4)}, "plain", "sided"),
+    "ldpgen": everywhere({"reports": (2, 4), "initial_groups": (1, 6), "groups": (2, 20)}, "plain"),
+    "ppgsl": everywhere(
+        DEFENCE
+        | {
+            "alpha": (0.0, 50.0),
+            "target": (None, {"attack_auc": 0.6}),
+            "additions": (0.0, 5.0),
+            "full": (False, True),
+            "encoder": ("gcn", "sage"),
+            "head": ("cosine", "inner"),
+            "protocol": ("sitp", "alternating"),
+            "steps": (2, 10),
+            "interval": (2, 6),
+            "surrogate_steps": (1, 10),
+            "learning_rate": (0.01, 10.0),
+            "rounding": ("threshold", "bernoulli"),
+            "release": ("graph", "weighted"),
+        },
+        "plain",
+        steps=8,
+        interval=4,
+        surrogate_steps=3,
+        rounds=2,
+    )
+    | {"rounds": at("plain", 2, 3, steps=2, interval=2, surrogate_steps=2, target={"attack_auc": 0.55})},
+    "ppne": everywhere(
+        DEFENCE | {"share": (0.1, 0.6), "rounds": (1, 10), "candidates": (1.0, 20.0)}, "plain"
+    ),
+    "privgraph": everywhere(
+        {
+            "initialise_share": (0.2, 0.5),
+            "adjust_share": (0.2, 0.5),
+            "super_node_size": (2, 20),
+            "max_super_nodes": (2, 2048),
+        },
+        "plain",
+        super_node_size=3,
+    ),
+    "privhrg": everywhere(
+        {
+            "leaves": (2, 16),
+            "adjust_share": (0.6, 0.3),
+            "evidence_share": (0.2, 0.5),
+            "steps_per_leaf": (1, 300),
+        },
+        "plain",
+        steps_per_leaf=50,
+    ),
+    "psgraph": everywhere(
+        {
+            "preset": ("default", "paper"),
+            "count_cap": (0.06, 5.0),
+            "initialise_share": (None, 0.1),
+            "adjust_share": (None, 0.1),
+            "between_share": (0.05, 0.4),
+            "partition": ("super_graph", "label_stream"),
+            "groups": (2, 6),
+            "threshold_factor": (0.0, 1e6),
+            "reuse_partition": (True, False),
+            "combine": (True, False),
+            "combination": ("two_steps", "all_past"),
+            "past_weight": (0.0, 1e3),
+            "degrees": ("norm_sub", "heavy_tailed"),
+            "reconstruction": ("matched", "weighted_pairs"),
+            "totals": ("noisy_count", "as_published"),
+            "triangle_share": (0.0, 0.3),
+        },
+        "stream",
+    )
+    | {
+        "count_share": at("stream", 0.3, 0.1, count_cap=5.0),
+        "super_node_size": at("stream", 3, 20, partition="super_graph"),
+        "max_super_nodes": at("stream", 2, 1024, partition="super_graph", super_node_size=3),
+        "trigger": at("stream", "last_partition", "previous_step", threshold_factor=0.15),
+        "post_process": at("stream", True, False, reconstruction="weighted_pairs", totals="as_published"),
+        "proposals": at("stream", 0.0, 100.0, triangle_share=0.3),
+    },
+    "random_rewire": everywhere(DEFENCE | {"share": (0.1, 0.6)}, "plain"),
+    "rwlp": everywhere(DEFENCE | {"length": (1, 4), "share": (0.2, 0.9)}, "plain"),
+    "thepuff": {
+        "variant": at("timed", "sound", "paper", epochs=1, most_batches=2, utility_epochs=1),
+        "bias": at("timed", "paid", "hat", epochs=1, most_batches=2, utility=False),
+        "utility": at("timed", True, False, epochs=1, most_batches=2, utility_steps=2),
+        "keep_degrees": at("timed", True, False, epochs=1, most_batches=2, utility=False),
+        "privacy": at("timed", True, False, epochs=1, most_batches=2, utility_steps=2),
+        "epochs": at("timed", 1, 2, most_batches=50, utility=False),
+        "utility_epochs": at("timed", 1, 2, variant="paper", epochs=1, most_batches=2),
+        "most_batches": at("timed", 1, 3, epochs=1, utility=False),
+        "utility_steps": at("timed", 1, 2, epochs=1, most_batches=2),
+        "walks_per_edge": at("timed", 0.5, 3.0, epochs=1, most_batches=2, utility=False),
+        "epsilon_minus": at("timed", 1.0, 8.0, variant="paper", epochs=1, most_batches=2, utility_epochs=1),
+    },
+    "thepuff_perturb": {
+        "variant": at("timed", "sound", "paper"),
+        "count_share": at("timed", 0.04, 0.4),
+        "epsilon_minus": at("timed", 0.5, 8.0, variant="paper"),
+    },
+    "tmf": everywhere({"count_share": (0.1, 0.4)}, "plain", "sided"),
+}

@@ -1,0 +1,67 @@
+"""What the images install: every file by its digest, in the versions that constraints.txt pins."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from deploy.requirements import build
+
+ROOT = Path(__file__).resolve().parents[3]
+FOLDER = ROOT / "deploy" / "requirements"
+ENTRY = re.compile(r"^([a-z0-9-]+)==(\S+)((?: \\\n    --hash=sha256:[0-9a-f]{64})+)$", re.MULTILINE)
+
+
+def listed(name: str) -> dict[str, str]:
+    """The versions by package; every line of the file is part of an entry or a comment."""
+    content = (FOLDER / f"{name}.txt").read_text()
+    assert ENTRY.sub("", content).strip() == build.HEADER.strip()
+    return {found[1]: found[2] for found in ENTRY.finditer(content)}
+
+
+@pytest.mark.parametrize("name", ["api", "worker"])
+def test_versions_are_those_of_the_constraints(name: str) -> None:
+    pins = build.constrained()
+    assert {package: pins.get(package) for package in listed(name)} == listed(name)
+
+
+@pytest.mark.parametrize(("name", "extras"), [("api", ()), ("worker", ("worker",))])
+def test_every_declared_dependency_is_listed(name: str, extras: tuple[str, ...]) -> None:
+    asked = {build.normal(re.split(r"[\[=<>~!]", each)[0]) for each in build.declared(*extras)}
+    assert asked - {"torch"} <= listed(name).keys()
+
+
+def test_torch_is_of_the_declared_version_in_both_forms() -> None:
+    (declared,) = [each for each in build.declared("worker") if each.startswith("torch==")]
+    assert f"torch=={listed('torch-cuda')['torch']}" == declared
+    assert f"{declared} ;;" in (ROOT / "Dockerfile.worker").read_text()
+
+
+@pytest.mark.parametrize("file", ["Dockerfile.api", "Dockerfile.worker"])
+def test_images_install_nothing_without_a_digest_but_torch_for_the_cpu(file: str) -> None:
+    commands = [line for line in (ROOT / file).read_text().splitlines() if "pip install" in line]
+    loose = [line for line in commands if "--require-hashes" not in line]
+    assert len(commands) > len(loose)
+    assert all("TORCH_CPU_INDEX" in line for line in loose)
+
+
+def test_a_report_of_pip_becomes_pins_with_the_files_of_both_machines() -> None:
+    def report(digest: str, version: str = "1.0") -> dict:
+        item = {
+            "metadata": {"name": "A_b.C", "version": version},
+            "download_info": {"archive_info": {"hashes": {"sha256": digest * 64}}},
+        }
+        return {"install": [item]}
+
+    made = build.text(build.both(build.pins_of(report("b")), build.pins_of(report("a"))))
+    assert (
+        made
+        == build.HEADER
+        + "a-b-c==1.0"
+        + "".join(f" \\\n    --hash=sha256:{each * 64}" for each in "ab")
+        + "\n"
+    )
+    with pytest.raises(ValueError, match="other packages"):
+        build.both(build.pins_of(report("b")), build.pins_of(report("a", "2.0")))
