@@ -21,7 +21,7 @@ from benchmarks.campaign_scene import QUEUES, Scene, descendants, generator_of
 from benchmarks.store_gate import Gate
 from tests.support.faults import alive
 
-DAEMONS = ("relay", "reaper", "auditor", "webhooks", "exporter")
+DAEMONS = ("validator", "relay", "reaper", "auditor", "webhooks", "exporter")
 AWAY_SECONDS = (1.0, 5.0)
 """How long storage goes on refusing: between these."""
 UNTIL_SECONDS = 30.0

@@ -33,7 +33,7 @@ from tests.support.world import Piece, World
 
 STUCK_SECONDS = 120.0
 """Work that has not ended so long after a fault is lost or stuck."""
-QUEUES = ("graphveil", "graphveil-checks")
+QUEUES = ("graphveil", "graphveil-checks", "graphveil-uploads")
 REFUSALS = frozenset({"budget-exceeded", "account-blocked"})
 AGAIN = frozenset({429, 500, 502, 503, 504})
 POOR_EPSILON, RICH_EPSILON = "0.05", "900"

@@ -100,6 +100,8 @@ class Service:
             # The limits are checked at every request, and never reached.
             "GRAPHVEIL_RATE_LIMIT_PER_MINUTE": str(10**7),
             "GRAPHVEIL_RATE_LIMIT_JOBS_PER_MINUTE": str(10**7),
+            "GRAPHVEIL_MAX_OPEN_JOBS": str(10**6),
+            "GRAPHVEIL_MAX_OPEN_KEY_JOBS": str(10**6),
         }
         (folder / "objects").mkdir()
         log = undo.enter_context((folder / "api.log").open("wb"))

@@ -18,6 +18,7 @@ from core.evaluation.whole.compare import WHOLE
 from core.generators.base import Generator
 from core.generators.registry import generators
 from core.reports.build import write_json_schema
+from core.reports.measured import FAMILIES
 from core.settings import Settings
 
 DOCS = Path(__file__).resolve().parent
@@ -63,6 +64,13 @@ def _metrics() -> str:
     attacks = [attack.against_release for attack in link_attacks(_NO_LINKS, (), learned_scorers())]
     rows += [f"| `{a.name}` | {a.suite} | {_cell(a.knowledge)} |" for a in attacks]
     parts.append("## Attacks on links\n\n" + "\n".join(rows))
+    rows = ["| family | members |", "|---|---|"]
+    rows += [f"| {title} | {', '.join(f'`{m.metric}`' for m in members)} |" for _, title, members in FAMILIES]
+    parts.append(
+        "## The utility score\n\nThe metrics that the curators' utility score reads, each between a uniform "
+        "random graph (0) and a resample of the original (10); of a family the worst counts. See "
+        "[evaluation](evaluation.md).\n\n" + "\n".join(rows)
+    )
     return "\n\n".join(parts) + "\n"
 
 
