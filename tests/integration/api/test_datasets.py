@@ -163,7 +163,9 @@ def test_an_archived_dataset_keeps_its_ledger(tenant: Tenant):
 def test_the_ledger_is_paged(house: Tenant, published_job: str, ready_dataset: str):
     path = f"/datasets/{ready_dataset}/ledger"
     everything = house.call("GET", path, Role.AUDITOR).json()["items"]
-    assert [entry["kind"] for entry in everything[:3]] == ["grant", "reserve", "charge"]
+    assert everything[0]["kind"] == "grant"
+    of_job = [entry["kind"] for entry in everything if entry["job_id"] == published_job]
+    assert of_job == ["reserve", "charge"]
     first = house.call("GET", f"{path}?limit=1").json()
     second = house.call("GET", f"{path}?limit=1&cursor={first['next_cursor']}").json()
     assert first["items"] + second["items"] == everything[:2]

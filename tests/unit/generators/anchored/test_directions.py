@@ -101,7 +101,7 @@ def test_another_accountant_finds_no_more(epsilon):
     """Privacy loss distributions of a cell's own events: closer than Renyi orders, and never above them."""
     found = granted(GENERATOR.plan(SPECTRAL, facts(schema_of(SEES), epsilon)))["sees"]
     assert found.directions is not None
-    grid = {"value_discretization_interval": 1e-3}
+    grid = {"value_discretization_interval": 1e-4}
     rest = DifferentialPrivacyParameters(found.nano_epsilon / NANO, 0.0)
     passes = pld.from_gaussian_mechanism(float(found.directions), **grid).self_compose(4)
     loss = passes.compose(pld.from_privacy_parameters(rest, **grid))

@@ -116,7 +116,7 @@ def test_the_rate_follows_from_public_sizes():
 
 @pytest.mark.parametrize(
     ("asked", "field"),
-    [({"epsilon": 2.0, "delta": 0}, "delta"), ({"epsilon": 1e-6}, "epsilon"), ({"epsilon": 0.01}, "epsilon")],
+    [({"epsilon": 2.0, "delta": 0}, "delta"), ({"epsilon": 1e-6}, "epsilon"), ({"epsilon": 1e-4}, "epsilon")],
 )
 def test_too_little_is_refused_with_the_field_to_mend(asked, field):
     with pytest.raises(errors.NotAccepted) as found:

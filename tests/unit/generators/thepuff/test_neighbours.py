@@ -186,8 +186,8 @@ def test_a_divisor_that_nobody_paid_for_is_caught(monkeypatch, tmp_path):
     """By the true number of edges the noisy gradients move the networks otherwise for every neighbour."""
     true = DpSgdSession._open
 
-    def opened(self, cells):
-        true(self, cells)
+    def opened(self, cells, shapes):
+        true(self, cells, shapes)
         self._divisor = float(sum(cell.count for cell in cells))
 
     monkeypatch.setattr(DpSgdSession, "_open", opened)
