@@ -6,12 +6,16 @@ database does not answer there are no series of it, never zeros: a dead source m
 
 from __future__ import annotations
 
+import socket
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, make_server
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Gauge, make_wsgi_app
+from prometheus_client.exposition import ThreadingWSGIServer
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from sqlalchemy.exc import SQLAlchemyError
@@ -90,6 +94,22 @@ class GaugeCollector(Collector):
             return self._last[1]
 
 
+class _Handler(WSGIRequestHandler):
+    disable_nagle_algorithm = True  # the body would wait 40 ms until the head is acknowledged
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing is logged: who reads comes every few seconds."""
+
+
+def listen(host: str, port: int, registry: CollectorRegistry) -> ThreadingWSGIServer:
+    """A server of the registry's metrics, bound to its port; it answers once it runs. OSError: port taken."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    server_class: type[ThreadingWSGIServer] = type(
+        "Server", (ThreadingWSGIServer,), {"address_family": family}
+    )
+    return make_server(host, port, make_wsgi_app(registry), server_class, _Handler)
+
+
 def main() -> int:
     """The exit code."""
     command_line.parser("worker.exporter", __doc__).parse_args()
@@ -99,11 +119,14 @@ def main() -> int:
     stopping = Stopping()
     registry = CollectorRegistry()
     GaugeCollector(Readings(services), registry)
-    listener, thread = start_http_server(settings.exporter_port, addr=settings.host, registry=registry)
+    listener = listen(settings.host, settings.exporter_port, registry)
+    thread = threading.Thread(target=listener.serve_forever, daemon=True)
+    thread.start()
     log.info("exporter_started", host=settings.host, port=settings.exporter_port)
     while not stopping.wait(3600.0):
         continue
     listener.shutdown()
+    listener.server_close()
     thread.join()
     services.close()
     log.info("exporter_stopped")
