@@ -296,7 +296,7 @@ class Settings(BaseSettings):
     max_release_files: int = Field(default=64, ge=4, le=1_000, description="Most files of one release.")
     max_release_bytes: int = Field(default=40 * 2**30, ge=1, description="Largest release.")
     sweep_limit: int = Field(
-        default=100, ge=1, description="Rows that one duty of the reaper takes at a time."
+        default=100, ge=1, description="Rows or objects that one duty of the reaper takes at a time."
     )
     work_folder: Path = Field(
         default=Path("/tmp/graphveil-work"),

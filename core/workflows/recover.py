@@ -6,7 +6,8 @@ it and looks again: what a worker did in between is respected.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 
 from core.audits import repository as audits
 from core.datasets import repository as datasets
@@ -153,16 +154,20 @@ def recover_lost_audits(services: Services) -> int:
 
 def delete_unclaimed_staging(services: Services) -> int:
     """Staged bytes that no living attempt will publish are gone; how many objects there were."""
-    deleted = 0
+    # Living attempts do not count: they are no more than the workers, and must not hide what comes after.
+    unclaimed = list(islice(_unclaimed(services), services.settings.sweep_limit))
+    return each(unclaimed, services.store.delete, subject=str)
+
+
+def _unclaimed(services: Services) -> Iterator[str]:
+    """The key of each staged object that no living attempt will publish."""
     alive: dict[tuple[str, str], bool] = {}
     for stored in services.store.list(STAGING):
         _, job_id, attempt = (*stored.key.split("/"), "", "")[:3]  # a stray object is nobody's
         if (job_id, attempt) not in alive:
             alive[job_id, attempt] = _may_publish(services, job_id, attempt)
         if not alive[job_id, attempt]:
-            services.store.delete(stored.key)
-            deleted += 1
-    return deleted
+            yield stored.key
 
 
 def _may_publish(services: Services, job_id: str, attempt: str) -> bool:

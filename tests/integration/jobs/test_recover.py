@@ -213,6 +213,19 @@ def test_staged_bytes_go_unless_a_living_attempt_may_publish_them(
     assert recover.delete_unclaimed_staging(services) == 1
 
 
+def test_a_sweep_of_staged_bytes_leaves_what_is_over_its_limit_to_the_next(
+    services: Services, submit: Callable[..., Job]
+) -> None:
+    work = begun(services, submit())
+    staged = [f"{work.staging}/{name}" for name in ("a", "b", "c")]
+    left = [f"staging/job_{name}/1/nodes.parquet" for name in ("0", "unknown", "zzz")]
+    for key in (*staged, *left):
+        services.store.put(key, [b"x"])
+    short = with_settings(services, sweep_limit=2)
+    assert [recover.delete_unclaimed_staging(short) for _ in range(3)] == [2, 1, 0]
+    assert stored_keys(services, "staging") == staged
+
+
 def test_waiting_work_is_rung_again_when_its_message_is_old(
     services: Services, submit: Callable[..., Job]
 ) -> None:
