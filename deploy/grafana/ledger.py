@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deploy.grafana.panels import ALARMING, GREEN, ORANGE, RED, dashboard, figure, lines, table
+from deploy.grafana.panels import ALARMING, GREEN, ORANGE, RED, WHO, dashboard, figure, lines, named, table
 
 INTEGRITY = dashboard(
     "graphveil-ledger",
@@ -26,10 +26,10 @@ INTEGRITY = dashboard(
               width=12),
         lines("Entries in an hour, by kind",
               ("max by (kind) (increase(graphveil_ledger_entries_total[1h]))", "{{kind}}"), width=12),
-        lines("Entries of each account", ("max by (account) (graphveil_ledger_head_sequence)", "{{account}}"),
+        lines("Entries of each account", (named("max by (account) (graphveil_ledger_head_sequence)"), WHO),
               width=12, about="A line that falls: an older database was put in place."),
         table("Heads: first 48 bits of the last entry's hash",
-              "max by (account) (graphveil_ledger_head_fingerprint)", unit="none", width=12,
+              named("max by (account) (graphveil_ledger_head_fingerprint)"), unit="none", width=12,
               about="Kept here outside the database: the same number of entries must keep the same head."),
         lines("Readings and failures of the exporter",
               ("sum by (instance) (rate(graphveil_exporter_scrapes_total[5m]))", "readings"),

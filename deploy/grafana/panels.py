@@ -16,6 +16,15 @@ ALARMING = ((None, GREEN), (1, RED))
 """Any is too many."""
 
 
+WHO = "{{name}} ({{account}})"
+"""The legend of an account: an id tells nobody whose budget it is."""
+
+
+def named(query: str) -> str:
+    """The same figures by account, with the name of each account beside its id."""
+    return f"({query}) * on (account) group_left (name) max by (account, name) (graphveil_account_info)"
+
+
 @dataclass(frozen=True)
 class Panel:
     """One panel. ``queries``: PromQL and legend; ``sql`` instead, for the ledger's view. Width in columns."""

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from sqlalchemy import make_url, text
+from sqlalchemy import TextClause, make_url, text
 from sqlalchemy.exc import DBAPIError, ProgrammingError
 
 from core.db.base import Base
 from core.db.session import Database
 from core.ledger import service
+from deploy.grafana.budget import ENTRIES, GRANTS
 from tests.support import ledger
 from tests.support.postgres import PostgresCluster
 
@@ -179,6 +180,25 @@ def test_the_dashboards_role_reads_recent_entries_with_amounts_and_no_hashes(
     assert (False, "reserve", None, None) in told
     assert {row.amounts["step/4"] for row in rows if row.kind == "reserve" and row.epsilon is None} == {2}
     assert not {name for name in rows[0]._fields if "hash" in name or "digest" in name}
+
+
+def test_entries_on_the_dashboards_stand_beside_the_name_of_their_account(
+    app: Database, reader: Database
+) -> None:
+    account = ledger.open_account(app, domain="calls of 2024")
+    team = ledger.open_quota(app, account, "team", "a", 500_000_000)
+    names = {account.id: "calls of 2024", team.id: "calls of 2024, team a"}
+    for id, name in names.items():
+        with reader.transaction() as session:
+            entries, grants = (session.execute(asked(query), {"id": id}).all() for query in (ENTRIES, GRANTS))
+        assert {(row.account, row.name) for row in entries} == {(id, name)}
+        assert all(row.text.startswith(f"{name} ({id}): ") for row in grants)
+        assert grants
+
+
+def asked(query: str) -> TextClause:
+    """A dashboard's query as Grafana would send it."""
+    return text(query.replace("$__timeFilter(created_at)", "true").replace("${account:sqlstring}", ":id"))
 
 
 @pytest.mark.parametrize("table", [table.name for table in Base.metadata.tables.values()])
