@@ -13,11 +13,15 @@ import pytest
 
 from core.generators import registry
 from core.publishing import kernels as made_up
-from worker import app, kernels
+from worker import app, kernels, limits
 from worker.limits import ROOT
 
 FIT = """
-import gc
+import gc, os, sys
+from pathlib import Path
+from worker import landlock, limits
+limits.confine(os.getppid(), Path(sys.argv[1]))
+assert landlock.version(), "this test needs a kernel with Landlock"
 from numba.core.dispatcher import Dispatcher
 from core.evaluation.metric import Suite
 from core.evaluation.suite import compare
@@ -94,13 +98,19 @@ def test_a_worker_compiles_as_it_starts_and_a_validator_does_not(
 
 
 @pytest.mark.slow
-def test_a_job_after_it_compiles_nothing(place: Path, tmp_path: Path) -> None:
+def test_a_confined_child_after_it_compiles_nothing(place: Path, tmp_path: Path) -> None:
     environment = {**os.environ, "GRAPHVEIL_WORK_FOLDER": str(tmp_path / "work")}
     subprocess.run([sys.executable, "-m", "worker.kernels"], cwd=ROOT, env=environment, check=True)
     assert [file.name for file in place.glob("compiled-*")] == [f"compiled-{kernels.processor()}"]
-    given = environment | {"NUMBA_CACHE_DIR": str(place)}
+    own = tmp_path / "own"
+    own.mkdir()
     found = subprocess.run(
-        [sys.executable, "-c", FIT], cwd=ROOT, env=given, check=True, capture_output=True, text=True
+        [sys.executable, "-c", FIT, str(own)],
+        cwd=own,
+        env=limits.child_environment(own),
+        check=True,
+        capture_output=True,
+        text=True,
     )
     compiled, read = map(int, found.stdout.split())
     assert compiled == 0
