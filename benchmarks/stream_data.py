@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gzip
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -125,12 +125,8 @@ def release(
     return synthetic, time.process_time() - started
 
 
-def figures(original: Graph, synthetic: Graph) -> dict[str, float]:
-    """Every figure's mean over the snapshots.
-
-    A snapshot where a figure is undefined (a relative error of a true zero) is left out of that mean.
-    """
-    rows: dict[str, list[float]] = {name: [] for name in FIGURES}
+def figures_by_step(original: Graph, synthetic: Graph) -> Iterator[dict[str, float]]:
+    """The figures of every snapshot; what is undefined (a relative error of a true zero) is left out."""
     for step in range(original.schema.steps):
         ours, theirs = (UndirectedView.of(graph.cell("edge", step)) for graph in (original, synthetic))
         found = degrees.distances(ours, theirs, Suite.QUICK) | eigenvector.distances(
@@ -152,8 +148,13 @@ def figures(original: Graph, synthetic: Graph) -> dict[str, float]:
             row[f"{name}_error"] = abs(true - drawn)
             if true:
                 row[f"{name}_re"] = abs(true - drawn) / abs(true)
-        for name in FIGURES:
-            value = row.get(name)
-            if value is not None:
-                rows[name].append(float(value))
-    return {name: float(np.mean(values)) if values else float("nan") for name, values in rows.items()}
+        yield {name: float(row[name]) for name in FIGURES if row.get(name) is not None}
+
+
+def figures(original: Graph, synthetic: Graph) -> dict[str, float]:
+    """Every figure's mean over the snapshots that have it; not a number where none has."""
+    found: dict[str, list[float]] = {name: [] for name in FIGURES}
+    for row in figures_by_step(original, synthetic):
+        for name, value in row.items():
+            found[name].append(value)
+    return {name: float(np.mean(values)) if values else float("nan") for name, values in found.items()}
