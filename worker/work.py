@@ -44,18 +44,18 @@ def take(process: WorkerProcess, topic: Topic, subject_id: str, draining: Draini
     return taken
 
 
-def take_turn(process: WorkerProcess, draining: Draining) -> bool:
-    """The job whose turn it is was taken, as :func:`take` takes one; False if there is none that is free.
+def take_turn(process: WorkerProcess, topic: Topic, draining: Draining) -> bool:
+    """The work whose turn it is was taken, as :func:`take` takes it; False if there is none that is free.
 
-    A message says that a job waits, not which one is next: it came in the order in which jobs were asked for,
-    and that order is the fair one to nobody but the tenant that asked for most.
+    A message says that work of the topic waits, not which is next: it came in the order in which work was
+    asked for, and that order is the fair one to nobody but the tenant that asked for most.
     """
     passed_over: list[str] = []
     while not draining():
-        job_id = turns.next_job(process.services, passed_over)
-        if job_id is None:
+        found = turns.next_work(process.services, topic, passed_over)
+        if found is None:
             break
-        if take(process, Topic.RUN, job_id, draining):
+        if take(process, *found, draining):
             return True
-        passed_over.append(job_id)  # another worker was faster
+        passed_over.append(found[1])  # another worker was faster
     return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import func, select, text, tuple_
+from sqlalchemy import Select, func, select, text, tuple_
 from sqlalchemy.orm import Session
 
 from core.audits.models import OPEN, Audit, AuditState
@@ -76,6 +76,11 @@ def queued_ids(session: Session, limit: int) -> Sequence[str]:
     """Audits that wait for a worker, oldest first."""
     query = select(Audit.id).where(Audit.state == AuditState.QUEUED).order_by(Audit.created_at).limit(limit)
     return session.scalars(query).all()
+
+
+def audits_in(state: AuditState) -> Select[str, str, datetime]:
+    """Selects id, tenant and created_at of the audits in that state."""
+    return select(Audit.id, Audit.tenant, Audit.created_at).where(Audit.state == state)
 
 
 def database_now(session: Session) -> datetime:

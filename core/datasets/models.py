@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import BigInteger, ForeignKey, Integer, LargeBinary, String, UniqueConstraint
+from sqlalchemy import BigInteger, ForeignKey, Index, Integer, LargeBinary, String, UniqueConstraint, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -111,7 +111,12 @@ class DatasetVersion(CreatedAt, Leased, Base):
     """
 
     __tablename__ = "dataset_versions"
-    __table_args__ = (UniqueConstraint("dataset_id", "number"),)
+    __table_args__ = (
+        UniqueConstraint("dataset_id", "number"),
+        Index(
+            "ix_dataset_versions_work", "state", postgresql_where=text("state IN ('queued', 'validating')")
+        ),
+    )
 
     id: Mapped[str] = mapped_column(String(64), primary_key=True)
     dataset_id: Mapped[str] = mapped_column(ForeignKey("datasets.id", ondelete="RESTRICT"))

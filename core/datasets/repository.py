@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 
-from sqlalchemy import exists, func, select, update
+from sqlalchemy import Select, exists, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -180,6 +180,12 @@ def queued_ingests(session: Session, limit: int) -> Sequence[str]:
     """Versions that wait for a worker, oldest first."""
     query = select(DatasetVersion.id).where(DatasetVersion.state == VersionState.QUEUED)
     return session.scalars(query.order_by(DatasetVersion.id).limit(limit)).all()
+
+
+def versions_in(state: VersionState) -> Select[str, str, datetime]:
+    """Selects id, tenant and created_at of the versions in that state."""
+    query = select(DatasetVersion.id, Dataset.tenant, DatasetVersion.created_at)
+    return query.join(Dataset, Dataset.id == DatasetVersion.dataset_id).where(DatasetVersion.state == state)
 
 
 def lease_lost(session: Session, version_id: str) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
-from sqlalchemy import func, select
+from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 
-from core.datasets.models import ListState, SensitiveList
+from core.datasets.models import Dataset, ListState, SensitiveList
 from core.db.base import ROW_LOCK
 
 
@@ -43,6 +44,12 @@ def waiting(session: Session, limit: int) -> Sequence[str]:
     """Lists that wait for a worker, oldest first."""
     query = select(SensitiveList.id).where(SensitiveList.state == ListState.QUEUED)
     return session.scalars(query.order_by(SensitiveList.id).limit(limit)).all()
+
+
+def lists_in(state: ListState) -> Select[str, str, datetime]:
+    """Selects id, tenant and created_at of the lists in that state."""
+    query = select(SensitiveList.id, Dataset.tenant, SensitiveList.created_at)
+    return query.join(Dataset, Dataset.id == SensitiveList.dataset_id).where(SensitiveList.state == state)
 
 
 def lost(session: Session, limit: int) -> Sequence[str]:

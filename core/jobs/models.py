@@ -209,3 +209,13 @@ class Evaluation(CreatedAt, Leased, Base):
     done: Mapped[int] = mapped_column(BigInteger, default=0)
     total: Mapped[int] = mapped_column(BigInteger, default=0)
     finished_at: Mapped[datetime | None] = mapped_column(default=None)
+
+
+class Turn(Base):
+    """When a tenant was last served at a desk other than the jobs': see :mod:`core.jobs.turns`."""
+
+    __tablename__ = "turns"
+
+    desk: Mapped[str] = mapped_column(String(16), primary_key=True)
+    tenant: Mapped[str] = mapped_column(String(64), primary_key=True)
+    served_at: Mapped[datetime]

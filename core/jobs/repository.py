@@ -326,6 +326,12 @@ def pending_evaluations(session: Session, limit: int) -> Sequence[str]:
     return session.scalars(query).all()
 
 
+def evaluations_in(state: EvaluationState) -> Select[str, str, datetime]:
+    """Selects id, tenant and created_at of the evaluations in that state."""
+    query = select(Evaluation.id, Job.tenant, Evaluation.created_at).join(Job, Job.id == Evaluation.id)
+    return query.where(Evaluation.state == state)
+
+
 def unswept_evaluations(session: Session, limit: int) -> Sequence[str]:
     """Those that are over, and whose lost attempts' files are to be looked for by now; oldest first."""
     over = (EvaluationState.DONE, EvaluationState.FAILED)

@@ -1,4 +1,4 @@
-"""Whose turn it is: the order in which jobs that wait are claimed, and how many may wait.
+"""Whose turn it is: the order in which work that waits is claimed, and how many jobs may wait.
 
 The rule, first to last:
 
@@ -10,19 +10,23 @@ The rule, first to last:
 So a tenant waits for no more than the running jobs and one job of each other tenant, however many another has
 queued. All of it is public: what is counted is jobs and times that callers see by polling.
 
-Every step is a look into an index. Tenants that have jobs waiting are found by leaping from one to the next,
-so that a turn costs O(t log n) for t such tenants among n jobs; what ``but`` leaves out comes on top where it
-stands before a tenant's oldest job that it does not.
+Uploads, and what looks at releases afterwards, are claimed by 2 to 4, at a desk of their own each. There the
+time at which a tenant was last served is written down (:class:`Turn`), and a turn costs O(n) for n that wait.
+
+Of jobs, every step is a look into an index. Tenants that have some waiting are found by leaping from one to
+the next, so that a turn costs O(t log n) for t such tenants among n jobs; what ``but`` leaves out comes on
+top where it stands before a tenant's oldest job that it does not.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, func, select, text, true
+from sqlalchemy import ColumnElement, FromClause, Select, func, select, text, true
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from core.jobs.models import LEASED_JOB, OPEN_JOB, PAID_AND_QUEUED, SAMPLE_AND_QUEUED, Job
+from core.jobs.models import LEASED_JOB, OPEN_JOB, PAID_AND_QUEUED, SAMPLE_AND_QUEUED, Job, Turn
 
 
 def fairest(*, free: bool, but: ColumnElement[bool]) -> Select[Any]:
@@ -63,6 +67,34 @@ def next_id(session: Session, *, but: ColumnElement[bool]) -> str | None:
     """The job whose turn it is, without those of which ``but`` is true; None when none waits."""
     paid = session.scalars(fairest(free=False, but=but)).one_or_none()
     return paid or session.scalars(fairest(free=True, but=but)).one_or_none()
+
+
+def serve(session: Session, desk: str, *, waiting: FromClause, held: FromClause) -> tuple[str, str] | None:
+    """The topic and id of the work at the desk whose turn it is, and its tenant is served; None: none waits.
+
+    ``waiting`` has the columns ``topic``, ``id``, ``tenant``, ``created_at``, and ``held`` the ``tenant`` of
+    each piece of work at the desk that is in the hands of a worker.
+    """
+    running = select(held.c.tenant, func.count().label("count")).group_by(held.c.tenant).subquery()
+    turn = (
+        select(waiting.c.topic, waiting.c.id, waiting.c.tenant)
+        .outerjoin(running, running.c.tenant == waiting.c.tenant)
+        .outerjoin(Turn, (Turn.tenant == waiting.c.tenant) & (Turn.desk == desk))
+        .order_by(
+            func.coalesce(running.c.count, 0),
+            Turn.served_at.asc().nulls_first(),
+            waiting.c.created_at,
+            waiting.c.id,
+        )
+        .limit(1)
+    )
+    found = session.execute(turn).one_or_none()
+    if found is None:
+        return None
+    served = insert(Turn).values(desk=desk, tenant=found.tenant, served_at=func.clock_timestamp())
+    again = {"served_at": served.excluded.served_at}
+    session.execute(served.on_conflict_do_update(index_elements=[Turn.desk, Turn.tenant], set_=again))
+    return found.topic, found.id
 
 
 def open_jobs(session: Session, *, tenant: str, key_id: str) -> tuple[int, int]:

@@ -1,22 +1,48 @@
-"""Which job a worker takes next (:mod:`core.jobs.turns` has the rule), and who may have another one wait."""
+"""Which work a worker takes next (:mod:`core.jobs.turns` has the rule), and who may have another job wait."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import datetime
 
-from sqlalchemy import ColumnElement, or_
+from sqlalchemy import ColumnElement, Select, literal, or_, select, union_all
 from sqlalchemy.orm import Session
 
+from core.audits import repository as audits
+from core.audits.models import AuditState
+from core.datasets import repository as datasets
+from core.datasets import sensitive_repository as lists
+from core.datasets.models import ListState, VersionState
 from core.errors import TooManyJobs
 from core.identity.service import Principal
-from core.jobs import turns
+from core.jobs import repository, turns
 from core.jobs.models import Job
+from core.jobs.states import EvaluationState
 from core.outbox import repository as outbox
 from core.outbox.models import Topic
 from core.settings import Settings
 from core.streams import repository as streams
 from core.workflows.context import Services
+
+Rows = Select[str, str, datetime]
+# What waits, and what a worker holds, of each topic. Topics whose messages share a queue share a desk.
+DESKS: dict[str, dict[Topic, tuple[Rows, Rows]]] = {
+    "uploads": {
+        Topic.INGEST: (
+            datasets.versions_in(VersionState.QUEUED),
+            datasets.versions_in(VersionState.VALIDATING),
+        ),
+        Topic.LINKS: (lists.lists_in(ListState.QUEUED), lists.lists_in(ListState.CHECKING)),
+    },
+    "checks": {
+        Topic.EVALUATE: (
+            repository.evaluations_in(EvaluationState.PENDING),
+            repository.evaluations_in(EvaluationState.RUNNING),
+        ),
+        Topic.AUDIT: (audits.audits_in(AuditState.QUEUED), audits.audits_in(AuditState.RUNNING)),
+    },
+}
 
 
 @dataclass(frozen=True)
@@ -25,6 +51,30 @@ class Standing:
 
     of_tenant: int
     of_key: int
+
+
+def next_work(
+    services: Services, topic: Topic, passed_over: Collection[str] = ()
+) -> tuple[Topic, str] | None:
+    """The work whose turn it is where work of the topic waits, which may be of a topic that waits beside it.
+
+    Without what is ``passed_over``; None when none can be claimed. It is not held, as in :func:`next_job`.
+    """
+    for desk, topics in DESKS.items():
+        if topic in topics:
+            held = union_all(*(held for _, held in topics.values())).subquery()
+            waiting = union_all(*(_waiting(each, topics[each][0], passed_over) for each in topics))
+            with services.db.transaction() as session:
+                found = turns.serve(session, desk, waiting=waiting.subquery(), held=held)
+            return None if found is None else (Topic(found[0]), found[1])
+    job_id = next_job(services, passed_over)
+    return None if job_id is None else (Topic.RUN, job_id)
+
+
+def _waiting(topic: Topic, waits: Rows, passed_over: Collection[str]) -> Select[str, str, str, datetime]:
+    rows = waits.subquery()
+    found = select(literal(str(topic)).label("topic"), rows.c.id, rows.c.tenant, rows.c.created_at)
+    return found.where(rows.c.id.not_in(passed_over), rows.c.id.not_in(outbox.not_yet_due(topic)))
 
 
 def next_job(services: Services, passed_over: Collection[str] = ()) -> str | None:

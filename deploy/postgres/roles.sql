@@ -89,6 +89,7 @@ BEGIN
             ('graphveil_app', 'metered_reads', 'SELECT, INSERT'),
             ('graphveil_app', 'artifacts', 'SELECT, INSERT, UPDATE, DELETE'),
             ('graphveil_app', 'evaluations', 'SELECT, INSERT, UPDATE'),
+            ('graphveil_app', 'turns', 'SELECT, INSERT, UPDATE'),
             ('graphveil_app', 'streams', 'SELECT, INSERT, UPDATE'),
             ('graphveil_app', 'snapshots', 'SELECT, INSERT, UPDATE'),
             ('graphveil_app', 'audits', 'SELECT, INSERT, UPDATE'),

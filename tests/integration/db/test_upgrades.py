@@ -95,6 +95,7 @@ FILLED: dict[str, tuple[Callable[[Settings], None], frozenset[str]]] = {
     "0002": (a_service_with_a_list, frozenset({"datasets", "jobs", "sensitive_lists"})),
     "0003": (a_service_with_a_list, frozenset({"datasets", "jobs", "sensitive_lists"})),
     "0004": (a_service_with_a_list, frozenset({"datasets", "jobs", "sensitive_lists"})),
+    "0005": (a_service_with_a_list, frozenset({"datasets", "jobs", "sensitive_lists"})),
 }
 
 

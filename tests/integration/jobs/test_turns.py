@@ -135,13 +135,13 @@ def test_a_ring_has_the_worker_take_the_job_whose_turn_it_is(
     many = queue(services, principal, dataset, 3)
     process = open_process(settings)
     with children_inline():
-        assert take_turn(process, lambda: False)
+        assert take_turn(process, Topic.RUN, lambda: False)
         [late] = queue(services, OTHER, elsewhere, 1)
-        assert take_turn(process, lambda: False)
+        assert take_turn(process, Topic.RUN, lambda: False)
     process.services.close()
     states = {job_id: job_row(services, job_id).state for job_id in (*many, late)}
     assert states == {many[0]: "published", late: "published", many[1]: "queued", many[2]: "queued"}
-    assert not take_turn(process, lambda: True)
+    assert not take_turn(process, Topic.RUN, lambda: True)
 
 
 def test_a_job_that_another_worker_took_meanwhile_is_passed_over(
@@ -164,7 +164,7 @@ def test_a_job_that_another_worker_took_meanwhile_is_passed_over(
     monkeypatch.setattr(turns, "next_job", beaten)
     process = open_process(settings)
     with children_inline():
-        assert take_turn(process, lambda: False)
+        assert take_turn(process, Topic.RUN, lambda: False)
     process.services.close()
     assert chosen == [first, second]
     assert job_row(services, first).leased_by == "faster"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.outbox.models import Topic
+from core.workflows.turns import DESKS
 from deploy.local.processes import COMMANDS
 from worker.app import CHECKS, UPLOADS, WORK, app
 from worker.tasks import task_name
@@ -32,3 +33,11 @@ def test_a_worker_serves_all_and_uploads_first():
 
 def test_uploads_have_a_process_that_no_job_holds_up():
     assert COMMANDS["validator"] == (*COMMANDS["worker"], "-Q", UPLOADS)
+
+
+def test_topics_share_a_desk_where_they_share_a_queue():
+    """A message has its worker take what is next at the desk: that must wait in the queue that it serves."""
+    queues = {UPLOADS: DESKS["uploads"], CHECKS: DESKS["checks"], WORK: {Topic.RUN: None}}
+    for queue, topics in queues.items():
+        assert {app.amqp.router.route({}, task_name(topic))["queue"].name for topic in topics} == {queue}
+    assert {topic for topics in queues.values() for topic in topics} == set(Topic)
