@@ -20,16 +20,19 @@ CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 VERSION, PATH_BENEATH = 1, 1
 PR_SET_NO_NEW_PRIVS = 38
 
-EXECUTE, WRITE_FILE, READ_FILE, READ_DIR, TRUNCATE, IOCTL_DEV = (
+EXECUTE, WRITE_FILE, READ_FILE, READ_DIR, MAKE_LINK, TRUNCATE, IOCTL_DEV = (
     1 << 0,
     1 << 1,
     1 << 2,
     1 << 3,
+    1 << 12,
     1 << 14,
     1 << 15,
 )
 ON_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
 READ = EXECUTE | READ_FILE | READ_DIR
+WRITE = ~MAKE_LINK
+"""Everything but symbolic links: whoever reads what a child left must not be led where it could not go."""
 ABSTRACT_SOCKETS, SIGNALS = 1 << 0, 1 << 1
 
 KNOWN_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
@@ -101,8 +104,8 @@ def confine_to(given: Surroundings) -> bool:
 
 def allowed(given: Surroundings) -> Iterator[tuple[Path, int]]:
     """Each path that a child may use, and how. Modules are found by listing ``root``; only code is read."""
-    everything, root = ~0, given.root
-    yield given.folder, everything
+    root = given.root
+    yield given.folder, WRITE
     yield root, READ_DIR
     libraries = {Path(each) for each in (sys.prefix, sys.base_prefix, *sys.path) if each}
     code = (root / "core", root / "worker", *sorted(libraries - {root}), *given.libraries)
@@ -110,9 +113,9 @@ def allowed(given: Surroundings) -> Iterator[tuple[Path, int]]:
     for path in (*map(Path, READABLE), *code, *version):
         yield path, READ
     yield Path("/dev"), READ_DIR | READ_FILE | WRITE_FILE | IOCTL_DEV
-    yield Path("/dev/shm"), everything & ~EXECUTE
+    yield Path("/dev/shm"), WRITE & ~EXECUTE
     for path in (root / "core").rglob("__pycache__") if given.kernels is None else (given.kernels,):
-        yield path, everything
+        yield path, WRITE
 
 
 def _allow(rules: int, path: Path, rights: int) -> None:

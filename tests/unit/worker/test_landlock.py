@@ -92,6 +92,22 @@ def test_a_child_writes_its_folder_and_reads_libraries(tmp_path: Path) -> None:
     assert attempt(tmp_path, program) == "done 8 True"
 
 
+def test_a_child_makes_no_link_by_which_its_worker_would_read_or_write_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker takes up what a child left, by its own rights."""
+    (tmp_path / "kernels").mkdir()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kernels"))
+    program = f"""
+    print([
+        fails(os.symlink, {str(tmp_path / "secret")!r}, place / f"link-{{os.getpid()}}")
+        for place in (folder, Path("/dev/shm"), Path(os.environ["NUMBA_CACHE_DIR"]))
+    ])
+    """
+    (tmp_path / "secret").write_text("private")
+    assert attempt(tmp_path, program) == str([True] * 3)
+
+
 def test_a_child_knows_its_version_by_every_way_that_there_is(tmp_path: Path) -> None:
     program = """
     from core import version
