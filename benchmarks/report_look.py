@@ -3,8 +3,9 @@
     python -m benchmarks.report_look REPORT.html... [--to FOLDER] [--axe axe.min.js] [--chromium PATH]
 
 Each page is opened at desktop and phone width, light and dark, with every fold open and closed. Exit code 1
-when a page is wider than its window, a picture is empty, anything is fetched from elsewhere, the console
-complains, or axe (WCAG 2.1 A and AA, best practices) finds a violation.
+when a page is wider than its window, a picture is empty, a cell's text is squeezed into a column of letters,
+anything is fetched from elsewhere, the console complains, or axe (WCAG 2.1 A and AA, best practices) finds a
+violation.
 """
 
 from __future__ import annotations
@@ -42,6 +43,12 @@ CLIPPED = """() => [...document.querySelectorAll('svg')].flatMap(s => {
       || b.top < box.top - 1 || b.bottom > box.bottom + 1;
   }).map(t => s.querySelector('title').textContent + ': ' + t.textContent);
 })"""
+# A cell whose text stands in a column of a few letters.
+SQUEEZED = """() => [...document.querySelectorAll('td, th')].filter(c => {
+  const b = c.getBoundingClientRect();
+  return c.textContent.trim().length > 8 && b.height > 100 && b.width < 60;
+}).slice(0, 5).map(c => c.textContent.trim().slice(0, 40))"""
+CHECKS = {"overflow": OVERFLOW, "blank": BLANK, "clipped text": CLIPPED, "squeezed": SQUEEZED}
 AXE = """async () => (await axe.run(document, {runOnly: [
     'wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice']}))
   .violations.map(v => v.id + ' (' + v.impact + '): ' + v.nodes.slice(0, 3).map(n => n.target + ' ' +
@@ -86,7 +93,7 @@ def look(
     for state in ("folded", "open"):
         if state == "open":
             page.evaluate(OPEN)
-        for name, script in (("overflow", OVERFLOW), ("blank", BLANK), ("clipped text", CLIPPED)):
+        for name, script in CHECKS.items():
             if found := page.evaluate(script):
                 yield f"{state}, {name}: {found}"
     yield from (f"fetched {url}" for url in asked[1:])

@@ -97,3 +97,8 @@ def test_hostile_names_stay_text():
     text = render(report(dataset_name=HOSTILE, method=HOSTILE, statement=HOSTILE, not_covered=[HOSTILE]))
     assert "<script" not in text
     assert text.count("&lt;script&gt;") >= 4
+
+
+def test_a_narrow_page_does_not_break_a_jobs_name_into_letters():
+    """The table scrolls; the name, which has no place to break, keeps its line."""
+    assert '<code class="digest together">job_0</code>' in render(report())
