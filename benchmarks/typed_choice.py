@@ -126,7 +126,7 @@ class Original:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.cycles = cache(lambda relation: four_cycles(graph, relation))
-        self.preference = cache(lambda relation: preference_aucs(graph, graph, relation)[0])
+        self.preference = cache(lambda relation: _preference(graph, graph, relation))
         self.paths = cache(lambda relation: paths(graph, relation))
 
     def errors(self, synthetic: Graph) -> dict[str, float]:
@@ -153,10 +153,7 @@ class Original:
             found["cycles"] = 1 - min(ratio, 1 / ratio) if ratio else 1.0
         whole = self.preference(name)
         if whole is not None and whole > 0.55:
-            try:
-                part = preference_aucs(self.graph, synthetic, name)[0] or 0.5
-            except ArpackError:  # too few distinct components to be told apart: nothing is kept of them
-                part = 0.5
+            part = _preference(self.graph, synthetic, name) or 0.5
             found["preference"] = float(np.clip((whole - part) / (whole - 0.5), 0, 1))
         columns = self.graph.nodes[self.graph.schema.edge_type(name).target].count
         real, drawn = (
@@ -165,6 +162,14 @@ class Original:
         )
         found["true"] = np.isin(drawn, real).mean() if len(drawn) else 0.0
         return {name: float(value) for name, value in found.items()}
+
+
+def _preference(original: Graph, synthetic: Graph, relation: str) -> float | None:
+    """The AUC of real pairs by the synthetic ones; None where these have too few distinct components."""
+    try:
+        return preference_aucs(original, synthetic, relation)[0]
+    except ArpackError:  # such as where every source has one target: all singular values are alike
+        return None
 
 
 def _apart(ours: np.ndarray, theirs: np.ndarray) -> float:
