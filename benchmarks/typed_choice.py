@@ -214,8 +214,8 @@ def tables(lines: list[dict[str, Any]]) -> Iterator[str]:
         found[line["set"], line["epsilon"]][line["method"]].append(line["errors"])
         taken[line["set"], line["epsilon"]] = line["auto"]
     methods = list(dict.fromkeys(line["method"] for line in lines))
-    yield "| set | epsilon | " + " | ".join(methods) + " | auto takes |"
-    yield "|---|---|" + "---|" * (len(methods) + 1)
+    yield "| set | epsilon | " + " | ".join(methods) + " | auto takes | its regret | runs |"
+    yield "|---|---|" + "---|" * (len(methods) + 3)
     regrets: dict[tuple[str, float], list[float]] = defaultdict(list)
     for (name, epsilon), rows in sorted(found.items(), key=lambda each: (SETS.index(each[0][0]), each[0][1])):
         errors = {method: _error(runs) for method, runs in rows.items()}
@@ -225,7 +225,9 @@ def tables(lines: list[dict[str, Any]]) -> Iterator[str]:
         if auto in errors:
             regrets["auto", epsilon].append(errors[auto] - best)
         told = " | ".join(f"{errors[method]:.3f}" if method in errors else "" for method in methods)
-        yield f"| {name} | {epsilon:g} | {told} | {auto} |"
+        regret = f"{errors[auto] - best:.3f}" if auto in errors else ""
+        count = min(len(runs) for runs in rows.values())
+        yield f"| {name} | {epsilon:g} | {told} | {auto} | {regret} | {count} |"
     epsilons = sorted({epsilon for _, epsilon in found})
     yield "\nRegret, mean (largest) over the sets:\n"
     yield "| method | " + " | ".join(f"{e:g}" for e in epsilons) + " |"
