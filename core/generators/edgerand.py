@@ -19,18 +19,20 @@ Source: Wu et al., "LinkTeller" (IEEE S&P 2022), EdgeRand; balanced flips: THEPU
 What to expect: below an epsilon of about ln(pairs / edges) a nearly random graph with the right number of
 edges. At epsilon 1, on Facebook (4,039 nodes, 88,234 edges) degrees are off by a total variation of .77,
 transitivity by 98 %, modularity by 84 %; on Chameleon (2,277 nodes, 31,371 edges) by .77, 96 % and 75 %.
-Above it nearly all edges are kept.
+Above it nearly all edges are kept. Plan and report print the share of true edges to expect, a public function
+of epsilon and sizes.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
 from core import errors
+from core.generators._shared.heeded import Idle
 from core.generators._shared.percell import Parts, PerCell, drawn_edges, same_edges
 from core.generators._shared.plan import divide
 from core.generators.base import GraphKinds, Parameters, Progress, PublicFacts
@@ -106,26 +108,20 @@ class EdgeRand(PerCell):
         self, params: EdgeRandParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
     ) -> Mapping[str, tuple[float, float]]:
         """The expected share of true edges: those kept, among them and those that appear."""
-        from core.generators._shared.worth import guessed_edges
-        from core.privacy.queries import Shape, slot_count
-        from core.privacy.randomised_response import WORD, Flips
+        from core.generators._shared.true_edges import kept_shares
+        from core.privacy.randomised_response import Flips
 
-        found = {}
-        for allotment in plan.allotments:
-            relation = schema.edge_type(allotment.edge_type)
-            sizes = nodes[relation.source], nodes[relation.target]
-            slots, edges = slot_count(Shape(relation, *sizes)), guessed_edges(relation, *sizes)
-            nano = (pure_nano_epsilon(allotment.event) or 0) // edges_of_unit(plan.unit, relation)
-            if min(slots, edges) < 1:
-                continue
+        def flips_for(nano: int, multiplicity: int, edges: int, slots: int) -> Flips:
             if params.form == "symmetric":
-                flips = Flips.symmetric(nano)
-            else:
-                flips = Flips.balanced(divide(nano, params.count_share)[1], edges, slots)
-            kept, added = edges * (WORD - flips.drop), (slots - edges) * flips.add
-            share = kept / max(kept + added, 1)
-            found[allotment.edge_type] = share, share
-        return found
+                return Flips.symmetric(nano // multiplicity)
+            return Flips.balanced(divide(nano, params.count_share)[1] // multiplicity, edges, slots)
+
+        return kept_shares(plan, schema, nodes, flips_for)
+
+    def idle(self, params: EdgeRandParams) -> Iterable[Idle]:
+        """The parameters that the others leave without effect."""
+        if params.form == "symmetric":
+            yield Idle(("count_share",), "the symmetric form asks for no number of edges; form=balanced does")
 
     def parts(self) -> Parts:
         """Flipping at fit; nothing is left to draw."""

@@ -18,23 +18,29 @@ Source: Wu et al., "LinkTeller" (IEEE S&P 2022), LapGraph.
 What to expect: below an epsilon of about ln(pairs / edges) a nearly random graph with the right number of
 edges. At epsilon 1, on Facebook (4,039 nodes, 88,234 edges) degrees are off by a total variation of .77,
 transitivity by 98 %, modularity by 84 %; on Chameleon (2,277 nodes, 31,371 edges) by .78, 96 % and 75 %.
-Above it nearly all edges are kept.
+Above it nearly all edges are kept. Plan and report print the share of true edges to expect, a public function
+of epsilon and sizes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from core.generators._shared.percell import Parts, PerCell, drawn_edges, same_edges
 from core.generators._shared.plan import divide
+from core.generators._shared.thresholds import threshold_flips
 from core.generators.base import GraphKinds, Parameters
 
 if TYPE_CHECKING:
     from core.generators._shared.percell import Columns
+    from core.graphs.schema import GraphSchema
     from core.privacy.entropy import Generator as Rng
+    from core.privacy.plan import PrivacyPlan
     from core.privacy.private_graph import PrivateCell
+    from core.privacy.randomised_response import Flips
 
 
 class LapGraphParams(Parameters):
@@ -60,6 +66,21 @@ class LapGraph(PerCell):
     mechanism = "laplace"
     Params = LapGraphParams
     accepts = GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True)
+
+    def true_shares(
+        self, params: LapGraphParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+    ) -> Mapping[str, tuple[float, float]]:
+        """The expected share of true edges: those of m edges whose noisy value is among the m largest.
+
+        That is P(1 + Z > t), Z Laplace noise, at the t above which m of N cells are expected to lie: TmF's
+        threshold. m is the declared bound on edges or a guess.
+        """
+        from core.generators._shared.true_edges import kept_shares
+
+        def flips_for(nano: int, multiplicity: int, edges: int, slots: int) -> Flips:
+            return threshold_flips(divide(nano, params.count_share)[1] // multiplicity, edges, slots)
+
+        return kept_shares(plan, schema, nodes, flips_for)
 
     def parts(self) -> Parts:
         """Choosing at fit; nothing is left to draw."""

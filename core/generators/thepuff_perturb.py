@@ -22,18 +22,21 @@ Source: He et al., "Temporal Heterogeneous Graph Generation with Privacy, Utilit
 
 What to expect at epsilon 1: the number of edges, and little else of sparse relations. On ACM (papers and
 authors, 13,407 links) degrees are off by a total variation of .14 and .46, on IMDB (movies and actors) by .78
-and .46; ``hetesdg`` is off by .04 and .03, and by .01 and .06.
+and .46; ``hetesdg`` is off by .04 and .03, and by .01 and .06. Plan and report
+print the share of true edges to expect, a public function of epsilon and sizes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
+from core.generators._shared.heeded import Idle, require_heeded
 from core.generators._shared.percell import Parts, PerCell, drawn_edges, same_edges
-from core.generators._shared.plan import unprotected_plan
+from core.generators._shared.plan import divide, unprotected_plan
 from core.generators.base import Claimed, GraphKinds, Parameters, Progress, PublicFacts, require_accepted
 from core.generators.thepuff import paper
 from core.privacy.plan import GuaranteeKind, PrivacyPlan
@@ -41,6 +44,7 @@ from core.privacy.plan import GuaranteeKind, PrivacyPlan
 if TYPE_CHECKING:
     from core.generators._shared.model import CellsModel
     from core.generators._shared.percell import Columns
+    from core.graphs.schema import GraphSchema
     from core.privacy.entropy import Generator as Rng
     from core.privacy.private_graph import PrivateCell, PrivateGraph
 
@@ -86,15 +90,42 @@ class ThepuffPerturb(PerCell):
     kinds = frozenset({GuaranteeKind.PURE, GuaranteeKind.NONE})
 
     def plan(self, params: ThepuffPerturbParams, public: PublicFacts) -> PrivacyPlan:
-        """As :class:`PerCell` has it; variant paper is one unprotected access."""
+        """As :class:`PerCell` has it; variant paper is one unprotected access.
+
+        A parameter that the other variant alone looks at is refused.
+        """
         if params.variant == "paper":
             require_accepted(self, public)
+            require_heeded(params, self.idle(params))
             return unprotected_plan(self.name, public, REASON)
         return super().plan(params, public)
 
     def claim(self, params: ThepuffPerturbParams, public: PublicFacts) -> Claimed | None:
         """What the paper claims for its own form; None for ours, whose guarantee is computed."""
         return paper.claim_of(params.epsilon_minus) if params.variant == "paper" else None
+
+    def true_shares(
+        self, params: ThepuffPerturbParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+    ) -> Mapping[str, tuple[float, float]]:
+        """The expected share of true edges: 1 - p_drop, as about as many appear as vanish; variant sound.
+
+        At the declared bound on edges or a guess. Nothing is said of variant paper, which has no guarantee
+        and keeps 1 - exp(-eps_minus).
+        """
+        from core.generators._shared.true_edges import kept_shares
+        from core.privacy.randomised_response import Flips
+
+        def flips_for(nano: int, multiplicity: int, edges: int, slots: int) -> Flips:
+            return Flips.balanced(divide(nano, params.count_share)[1] // multiplicity, edges, slots)
+
+        return {} if params.variant == "paper" else kept_shares(plan, schema, nodes, flips_for)
+
+    def idle(self, params: ThepuffPerturbParams) -> Iterable[Idle]:
+        """The parameters that the others leave without effect."""
+        if params.variant == "paper":
+            yield Idle(("count_share",), "variant=paper takes exact counts; variant=sound spends it")
+        else:
+            yield Idle(("epsilon_minus",), "it is of variant=paper; the request's epsilon counts here")
 
     def parts(self) -> Parts:
         """Flipping at fit; nothing is left to draw."""

@@ -26,22 +26,27 @@ Source: Nguyen, Imine, Rusinowitch, "Differentially Private Publication of Socia
 What to expect: below an epsilon of about ln(pairs / edges) a nearly random graph with the right number of
 edges. At epsilon 1, on Facebook (4,039 nodes, 88,234 edges) degrees are off by a total variation of .77,
 transitivity by 98 %, modularity by 84 %; on Chameleon (2,277 nodes, 31,371 edges) by .78, 96 % and 75 %.
-Above it nearly all edges are kept.
+Above it nearly all edges are kept. Plan and report print the share of true edges to expect, a public function
+of epsilon and sizes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from core.generators._shared.percell import Parts, PerCell, drawn_edges, same_edges
 from core.generators._shared.plan import divide
+from core.generators._shared.thresholds import threshold_flips
 from core.generators.base import GraphKinds, Parameters
 
 if TYPE_CHECKING:
     from core.generators._shared.percell import Columns
+    from core.graphs.schema import GraphSchema
     from core.privacy.entropy import Generator as Rng
+    from core.privacy.plan import PrivacyPlan
     from core.privacy.private_graph import PrivateCell
     from core.privacy.randomised_response import Flips
 
@@ -70,6 +75,20 @@ class TmF(PerCell):
     Params = TmFParams
     accepts = GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True)
 
+    def true_shares(
+        self, params: TmFParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+    ) -> Mapping[str, tuple[float, float]]:
+        """The expected share of true edges: the true cells that pass, among all that do.
+
+        m p / (m p + (N - m) q) with the p and q of the module, at the declared bound on edges or a guess.
+        """
+        from core.generators._shared.true_edges import kept_shares
+
+        def flips_for(nano: int, multiplicity: int, edges: int, slots: int) -> Flips:
+            return threshold_flips(divide(nano, params.count_share)[1] // multiplicity, edges, slots)
+
+        return kept_shares(plan, schema, nodes, flips_for)
+
     def parts(self) -> Parts:
         """Filtering at fit; nothing is left to draw."""
         return Parts(_filtered, same_edges)
@@ -85,39 +104,6 @@ def _filtered(cell: PrivateCell, nodes: int, nano_epsilon: int, params: TmFParam
     flips = threshold_flips(rest // cell.multiplicity, edges, slot_count(cell.shape))
     ends = cell.randomised_response(nano_epsilon=rest, purpose="cells above threshold", flips=flips)
     return drawn_edges(cell, ends)
-
-
-def threshold_flips(nano_epsilon: int, edges: int, slots: int) -> Flips:
-    """The probabilities with which cells fail and pass TmF's threshold, both rounded up; see the module.
-
-    ``edges`` is public or paid for, and held within 1..slots - 1. Costs at most ``nano_epsilon``: the true
-    ratios are at most e^epsilon1, and rounding up makes both smaller.
-    """
-    from core.privacy.randomised_response import Flips
-
-    edges = min(max(edges, 1), max(slots - 1, 1))
-    if 2 * edges > slots:
-        # The noise is symmetric: filtering the complement at its own threshold swaps the two errors.
-        mirrored = _sparse_flips(nano_epsilon, max(slots - edges, 1), slots)
-        return Flips(add=mirrored.drop, drop=mirrored.add)
-    return _sparse_flips(nano_epsilon, edges, slots)
-
-
-def _sparse_flips(nano_epsilon: int, edges: int, slots: int) -> Flips:
-    """For at most half of the slots taken: the threshold is at least 1/2."""
-    from decimal import Decimal, localcontext
-
-    from core.privacy.events import NANO
-    from core.privacy.randomised_response import WORD, Flips
-
-    with localcontext(prec=60):
-        epsilon, ratio = Decimal(nano_epsilon) / NANO, Decimal(max(slots - edges, edges)) / edges
-        if epsilon <= ratio.ln():
-            return Flips.balanced(nano_epsilon, edges, slots)
-        # p_drop = e^(-eps (1 - t)) / 2 and p_add = e^(-eps t) / 2 at t = 1/2 + ln(ratio) / (2 eps)
-        half = (-epsilon / 2).exp() / 2
-        drop, add = (int(half * factor * WORD) + 1 for factor in (ratio.sqrt(), 1 / ratio.sqrt()))
-    return Flips(min(add, WORD // 2), min(drop, WORD // 2))
 
 
 GENERATOR = TmF()

@@ -29,6 +29,7 @@ from core.privacy.units import Unit
 from tests.support.auditing import SOUND, caught
 from tests.support.decoys import answer_about
 from tests.support.generating import NANO, graph_of, random_pairs
+from tests.support.heeded import heeded
 
 EPSILON, DELTA_ATTO = 1.0, 10**15
 PAIR = graph_of([(0, 1)], 2), graph_of([], 2)
@@ -167,9 +168,9 @@ def decoy(monkeypatch):
 
 def released(graph: Graph, folder, generator=dpggan.GENERATOR, **params):
     """(transcript, the files of model and checkpoint, one release, progress) of one short fit."""
-    chosen = generator.Params(epochs=5, fit_steps=5, steps=3, **params)
     names = tuple(each.name for each in graph.schema.edge_types)
-    plan = generator.plan(chosen, PublicFacts(graph.schema, Unit.EDGE, None, 2 * NANO, 10**12, names))
+    facts = PublicFacts(graph.schema, Unit.EDGE, None, 2 * NANO, 10**12, names)
+    chosen, plan = heeded(generator, facts, epochs=5, fit_steps=5, steps=3, **params)
     meter = Meter(plan, MemoryRecorder())
     shown: list[tuple] = []
 

@@ -28,6 +28,7 @@ from core.privacy.units import Unit
 from tests.support.auditing import SOUND, caught
 from tests.support.decoys import answer_about
 from tests.support.generating import NANO, drawn, graph_of, rows_of
+from tests.support.heeded import heeded
 
 EPSILON = 1.0
 DELTA_ATTO = 10**15
@@ -180,10 +181,10 @@ def decoy(monkeypatch):
 
 def released(graph: Graph, folder, **params):
     """(transcript, the saved model's files, one release) of one short fit."""
-    chosen = ThepuffParams(epochs=1, utility_steps=2, **params)
     names = tuple(each.name for each in graph.schema.edge_types)
-    delta = 10**12 if chosen.utility else 0
-    plan = thepuff.GENERATOR.plan(chosen, PublicFacts(graph.schema, Unit.EVENT, None, 2 * NANO, delta, names))
+    delta = 10**12 if params.get("utility", True) else 0
+    facts = PublicFacts(graph.schema, Unit.EVENT, None, 2 * NANO, delta, names)
+    chosen, plan = heeded(thepuff.GENERATOR, facts, epochs=1, utility_steps=2, **params)
     meter = Meter(plan, MemoryRecorder())
     model = thepuff.GENERATOR.fit(PrivateGraph(graph, meter), plan, chosen, no_progress)
     model.save(folder)

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
 
 from core import errors
 from core.generators import registry
@@ -31,7 +30,7 @@ from core.privacy.entropy import public_generator
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
-from tests.support.parameters import TRIED, Tried
+from tests.support.parameters import IDLE, TRIED, Idle, Tried
 
 NODES, STEPS = 60, 4
 NANO, DELTA = 10**9, 10**13
@@ -171,6 +170,13 @@ def chance_repeats(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"{module}.noise_generator", lambda: np.random.default_rng(5))
 
 
+def facts_of(method: str, where: str) -> PublicFacts:
+    graph, unit, window = request_of(where)
+    names = tuple(each.name for each in graph.schema.edge_types)
+    delta = DELTA if len(registry.get(method).kinds) > 1 else 0
+    return PublicFacts(graph.schema, unit, window, 4 * NANO, delta, names)
+
+
 KNOWN: dict[tuple[str, str, str], list[Any]] = {}
 """What was told by (method, request, parameters): rows of a table share one of their two values."""
 
@@ -184,11 +190,9 @@ def told(method: str, where: str, params: dict[str, Any]) -> list[Any]:
 
 
 def _told(method: str, where: str, params: dict[str, Any]) -> list[Any]:
-    generator, (graph, unit, window) = registry.get(method), request_of(where)
+    generator, graph = registry.get(method), request_of(where)[0]
     chosen = generator.Params.model_validate(params)
-    names = tuple(each.name for each in graph.schema.edge_types)
-    delta = DELTA if len(generator.kinds) > 1 else 0
-    facts = PublicFacts(graph.schema, unit, window, 4 * NANO, delta, names)
+    facts = facts_of(method, where)
     plan = generator.plan(chosen, facts)
     meter = Meter(plan, MemoryRecorder())
     model = generator.fit(PrivateGraph(graph, meter), plan, chosen, no_progress)
@@ -217,15 +221,27 @@ def test_every_parameter_of_every_method_is_tried():
 
 @pytest.mark.parametrize(("method", "name", "tried"), CASES)
 def test_a_parameter_is_heeded_or_refused(method: str, name: str, tried: Tried):
-    found = []
+    found, fields = [], set()
     for value in (tried.one, tried.other):
         try:
             found.append(told(method, tried.where, {**tried.beside, name: value}))
         except errors.NotAccepted as refused:
+            fields.add(refused.members["field"])
             found.append([refused.members["field"], refused.message])
-        except ValidationError as refused:
-            found.append([refused.errors()[0]["msg"]])
     assert found[0] != found[1]
+    assert fields <= {name, "unit"}  # a refusal for another reason would hide whether it is heeded
+
+
+@pytest.mark.parametrize("tried", IDLE, ids=lambda each: f"{each.method}-{each.name}-{each.where}")
+def test_a_parameter_that_could_change_nothing_is_refused(tried: Idle):
+    generator, facts = registry.get(tried.method), facts_of(tried.method, tried.where)
+    accepted = generator.Params.model_validate(tried.beside)
+    generator.plan(accepted, facts)
+    generator.plan(generator.Params.model_validate(accepted.model_dump()), facts)  # as a job stores them
+    with pytest.raises(errors.NotAccepted) as refused:
+        generator.plan(generator.Params.model_validate({**tried.beside, tried.name: tried.value}), facts)
+    assert refused.value.members["field"] == tried.name
+    assert "; " in refused.value.message  # what would give it an effect
 
 
 @pytest.mark.parametrize(

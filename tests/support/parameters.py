@@ -42,35 +42,38 @@ DEGREE_TRIANGLE: dict[str, tuple[Any, Any]] = {
 }
 DEFENCE: dict[str, tuple[Any, Any]] = {"sensitive_share": (0.1, 0.5)}
 
-_SGD = {"learn": "link-sgd", "epochs": 2, "fit_steps": 5, "steps": 3}
+_SGD = {"learn": "link-sgd"}
+_FITTED = {**_SGD, "fit_steps": 5}
+_NETWORKS = {**_FITTED, "inputs": "networks"}
+_MLP = {**_SGD, "decoder": "mlp"}
 _PAPER = {"variant": "paper", "most_steps": 3, "claimed_epsilon": 5.0}
 
 
 def link_method(gan: bool) -> dict[str, list[Tried]]:
     """dpgvae's parameters, and dpggan's."""
     table = everywhere(DEGREE_TRIANGLE, "plain", learn="off", product_nodes=0) | {
-        "variant": at("plain", "sound", "paper", most_steps=3),
+        "variant": at("plain", "sound", "paper"),
         "claimed_epsilon": at("plain", 1.0, 5.0, **{**_PAPER, "claimed_epsilon": 1.0}),
         "most_steps": at("plain", 3, 5, variant="paper"),
         "latent": at("plain", "prior", "encoder", **_PAPER),
         "learn": at("plain", "off", "evidence"),
         "frame": at("plain", True, False, learn="off"),
-        "inputs": at("plain", "spectral", "random", **_SGD),
+        "inputs": at("plain", "spectral", "random", **_FITTED),
         "decoder": at("plain", "bilinear", "mlp", **_SGD),
         "product_nodes": at("plain", 0, 1000, learn="off"),
-        "joint": at("two plain", False, True, **_SGD),
+        "joint": at("two plain", False, True, **_FITTED),
         "frame_share": at("plain", 0.1, 0.3, learn="evidence"),
-        "hat_share": at("plain", 0.3, 0.6, **_SGD),
-        "epochs": at("plain", 1, 30, **{**_SGD, "inputs": "networks"}),
-        "steps": at("plain", 2, 3, **{**_SGD, "decoder": "mlp"}),
+        "hat_share": at("plain", 0.3, 0.6, **_FITTED),
+        "epochs": at("plain", 1, 30, **_NETWORKS),
+        "steps": at("plain", 2, 3, **_MLP),
         "fit_steps": at("plain", 1, 100, **_SGD),
-        "clip": at("plain", 0.01, 10.0, **{**_SGD, "decoder": "mlp"}),
-        "clip_decay": at("plain", 0.5, 1.0, **{**_SGD, "decoder": "mlp"}),
+        "clip": at("plain", 0.01, 10.0, **_MLP, steps=3),
+        "clip_decay": at("plain", 0.5, 1.0, **_MLP, steps=3),
         "exchanges": at("plain", 0.0, 100.0, learn="evidence"),
     }
     if gan:
         weights: dict[str, tuple[Any, Any]] = {"structure": (0.0, 100.0), "adversarial": (0.0, 100.0)}
-        table |= everywhere(weights, "plain", **{**_SGD, "inputs": "networks", "epochs": 20})
+        table |= everywhere(weights, "plain", **_NETWORKS, epochs=20)
     return table
 
 
@@ -87,10 +90,10 @@ def hete() -> dict[str, list[Tried]]:
         "split": at("typed", "equal", "bilevel"),
         "count_share": at("typed", 0.02, 0.3),
         "second_hop": at("typed", "on", "off", release=("embedding",)),
-        "meta_paths": at("typed", (), (("paper", "author"),), release=("embedding",)),
+        "meta_paths": at("typed", (), (("writes", "about"),), release=("embedding",)),
         "heads": at("typed", 1, 8, release=("embedding",)),
         "debias": at("typed", False, True, release=("embedding",), clusters=3),
-        "learn": at("typed", "off", "link-sgd", release=("embedding",), steps=3),
+        "learn": at("typed", "off", "link-sgd", release=("embedding",)),
         "links": at("typed", "tables", "predictor", learn="link-sgd", steps=3),
         "sgd_share": at("typed", 0.2, 0.7, **learned),
         "steps": at("typed", 2, 5, learn="link-sgd", release=("embedding",)),
@@ -99,7 +102,7 @@ def hete() -> dict[str, list[Tried]]:
         "negatives": at("typed", 4, 128, **predicted),
         "divergence": at("typed", 0.0, 1000.0, **predicted),
         "semantic": at("typed", 0.0, 1000.0, **predicted),
-        "rows": at("typed", False, True, release=("features",)),
+        "rows": at("typed", False, True, release=("embedding",)),
         "row_width": at("typed", 1, 3, release=("features",), rows=True),
     }
 
@@ -180,7 +183,6 @@ TRIED: Mapping[str, Table] = {
         DEFENCE
         | {
             "alpha": (0.0, 50.0),
-            "target": (None, {"attack_auc": 0.6}),
             "additions": (0.0, 5.0),
             "full": (False, True),
             "encoder": ("gcn", "sage"),
@@ -197,9 +199,11 @@ TRIED: Mapping[str, Table] = {
         steps=8,
         interval=4,
         surrogate_steps=3,
-        rounds=2,
     )
-    | {"rounds": at("plain", 2, 3, steps=2, interval=2, surrogate_steps=2, target={"attack_auc": 0.55})},
+    | {
+        "rounds": at("plain", 2, 3, steps=2, interval=2, surrogate_steps=2, target={"attack_auc": 0.55}),
+        "target": at("plain", None, {"attack_auc": 0.6}, steps=4, interval=4, surrogate_steps=2),
+    },
     "ppne": everywhere(
         DEFENCE | {"share": (0.1, 0.6), "rounds": (1, 10), "candidates": (1.0, 20.0)}, "plain"
     ),
@@ -217,7 +221,7 @@ TRIED: Mapping[str, Table] = {
         {
             "leaves": (2, 16),
             "adjust_share": (0.6, 0.3),
-            "evidence_share": (0.2, 0.5),
+            "evidence_share": (0.2, 0.3),
             "steps_per_leaf": (1, 300),
         },
         "plain",
@@ -255,13 +259,13 @@ TRIED: Mapping[str, Table] = {
     "random_rewire": everywhere(DEFENCE | {"share": (0.1, 0.6)}, "plain"),
     "rwlp": everywhere(DEFENCE | {"length": (1, 4), "share": (0.2, 0.9)}, "plain"),
     "thepuff": {
-        "variant": at("timed", "sound", "paper", epochs=1, most_batches=2, utility_epochs=1),
+        "variant": at("timed", "sound", "paper", epochs=1, most_batches=2),
         "bias": at("timed", "paid", "hat", epochs=1, most_batches=2, utility=False),
-        "utility": at("timed", True, False, epochs=1, most_batches=2, utility_steps=2),
+        "utility": at("timed", True, False, epochs=1, most_batches=2),
         "keep_degrees": at("timed", True, False, epochs=1, most_batches=2, utility=False),
         "privacy": at("timed", True, False, epochs=1, most_batches=2, utility_steps=2),
         "epochs": at("timed", 1, 2, most_batches=50, utility=False),
-        "utility_epochs": at("timed", 1, 2, variant="paper", epochs=1, most_batches=2),
+        "utility_epochs": at("timed", 1, 2, variant="paper", epochs=1, most_batches=50),
         "most_batches": at("timed", 1, 3, epochs=1, utility=False),
         "utility_steps": at("timed", 1, 2, epochs=1, most_batches=2),
         "walks_per_edge": at("timed", 0.5, 3.0, epochs=1, most_batches=2, utility=False),
@@ -274,3 +278,112 @@ TRIED: Mapping[str, Table] = {
     },
     "tmf": everywhere({"count_share": (0.1, 0.4)}, "plain", "sided"),
 }
+
+
+class Idle(NamedTuple):
+    """A request where ``name`` could change nothing: set to ``value`` it is refused, left out it is not."""
+
+    method: str
+    where: str
+    name: str
+    value: Any
+    beside: Mapping[str, Any] = {}
+
+
+def idle(method: str, where: str, values: Mapping[str, Any], **beside: Any) -> list[Idle]:
+    return [Idle(method, where, name, value, beside) for name, value in values.items()]
+
+
+_PARTITIONING = {"trigger": "previous_step", "threshold_factor": 2.0}
+_COMBINING = {"combination": "two_steps", "past_weight": 2.0}
+_OF_MLP = {"steps": 3, "clip": 2.0, "clip_decay": 0.99}
+_OF_GAN = {"structure": 0.5, "adversarial": 0.5}
+_OF_FRAME = {"count_share": 0.3, "triangle_share": 0.2, "product_share": 0.1, "transitivity": 0.2} | {
+    "band": 0.1,
+    "proposals": 5,
+    "product_nodes": 0,
+}
+_OF_TRAINING = {"inputs": "random", "decoder": "mlp", "joint": True, "hat_share": 0.5, "fit_steps": 5} | {
+    "epochs": 3,
+    **_OF_MLP,
+}
+_OF_PAPER = {"claimed_epsilon": 5.0, "most_steps": 3, "latent": "encoder"}
+
+
+def idle_of_link_method(method: str) -> list[Idle]:
+    gan = _OF_GAN if method == "dpggan" else {}
+    only_sound = {"learn": "evidence", "frame": False, "frame_share": 0.3, "exchanges": 5.0}
+    return [
+        *idle(method, "plain", _OF_PAPER),
+        *idle(method, "plain", {**_OF_FRAME, **_OF_TRAINING, **gan, **only_sound}, variant="paper"),
+        *idle(method, "plain", {**_OF_TRAINING, **gan, "frame_share": 0.3, "exchanges": 5.0}, learn="off"),
+        *idle(method, "plain", {**_OF_TRAINING, **gan, "frame_share": 0.1, "exchanges": 5.0}),  # auto: off
+        *idle(method, "plain", {**_OF_TRAINING, **gan}, learn="evidence"),
+        *idle(method, "plain", {**_OF_MLP, **gan, "epochs": 3, "joint": True}, learn="link-sgd"),
+        *idle(method, "plain", {"fit_steps": 5}, learn="link-sgd", decoder="mlp"),
+        *idle(method, "plain", {"hat_share": 0.5}, learn="link-sgd", inputs="random"),
+        *idle(method, "plain", {**_OF_FRAME, "exchanges": 5.0}, learn="evidence", frame=False),
+        *idle(method, "plain", {"product_share": 0.1, "band": 0.1, "pooled": False}),  # of 60 nodes
+        *idle(method, "plain", {"band": 0.1, "product_nodes": 0}, product_share=0.0),
+    ]
+
+
+def idle_of_hete(method: str) -> list[Idle]:
+    training = {"sgd_share": 0.2, "steps": 3, "rate": 0.1, "clip": 2.0, "negatives": 4, "divergence": 1.0}
+    training["semantic"] = 1.0
+    split = "equal" if method == "hetesdg" else "measured"
+    vectors = {"second_hop": "on", "meta_paths": (("writes", "about"),), "heads": 2}
+    vectors["debias"] = method == "hetedp"
+    only_sound = {"mechanism": "gaussian-sums", "clusters": 2, "split": "bilevel", "count_share": 0.1}
+    only_sound |= {"second_hop": "on", "meta_paths": (("writes", "about"),), "heads": 2, "learn": "link-sgd"}
+    only_sound |= {"sgd_share": 0.2, "rate": 0.1, "negatives": 4, "rows": True, "row_width": 2}
+    embedding, sums = {"release": ("embedding",)}, {"mechanism": "gaussian-sums"}
+    return [
+        *idle(method, "typed", {"claimed_epsilon": 5.0, "row_width": 2, **training, **vectors}),
+        *idle(method, "typed", only_sound, variant="paper", release=("embedding",)),
+        *idle(method, "typed", {"clusters": 2, "count_share": 0.1, "heads": 2}, **sums, **embedding),
+        *idle(method, "typed", {"split": split}, **sums, **embedding),
+        *idle(method, "typed", {"count_share": 0.1}, **embedding),
+        *idle(method, "typed", {"split": split}, **embedding, second_hop="off"),
+        *idle(method, "typed", {"meta_paths": (("writes", "about"),)}, **embedding, second_hop="off"),
+        *idle(method, "sided", {"rows": True}),
+    ]
+
+
+IDLE: list[Idle] = [
+    *idle("dcsbm", "plain", {"proposals": 5.0, "band": 0.1}, triangle_share=0.0, product_share=0.0),
+    *idle("dcsbm", "plain", {"band": 0.1}, preset="spectral"),
+    *idle("dcsbm", "plain", {"forward_share": 0.5}, core=0.0),
+    *idle("dcsbm", "plain", {"resolution": 2.0}, groups=1),
+    *idle("degree_triangle", "plain", {"band": 0.1}, product_share=0.0),
+    *idle("der", "plain", {"order_share": 0.2}, order="given"),
+    *idle("dp_dk", "plain", {"matrix_share": 0.2, "class_ratio": 3.0}, order=1),
+    *idle_of_link_method("dpggan"),
+    *idle_of_link_method("dpgvae"),
+    *idle("edgerand", "plain", {"count_share": 0.3}, form="symmetric"),
+    *idle_of_hete("hetedp"),
+    *idle_of_hete("hetesdg"),
+    *idle("ppgsl", "plain", {"rounds": 2}),
+    *idle("ppgsl", "plain", {"rounding": "bernoulli"}, release="weighted"),
+    *idle("ppgsl", "plain", {"alpha": 5.0}, target={"attack_auc": 0.6}),
+    *idle("ppgsl", "plain", {"additions": 5.0}, full=True),
+    *idle("ppgsl", "plain", {"protocol": "alternating"}, steps=4, interval=4),
+    *idle("psgraph", "stream", {"proposals": 5.0, "post_process": False}),
+    *idle("psgraph", "stream", {"super_node_size": 3, "max_super_nodes": 5}),
+    *idle("psgraph", "stream", {"groups": 3}, partition="super_graph"),
+    *idle("psgraph", "stream", {"groups": 3, "super_node_size": 3, **_PARTITIONING}, partition="single"),
+    *idle("psgraph", "stream", {"initialise_share": 0.2, "adjust_share": 0.2}, partition="single"),
+    *idle("psgraph", "stream", {"between_share": 0.2}, partition="single"),
+    *idle("psgraph", "stream", {**_PARTITIONING, **_COMBINING, "combine": False}, reuse_partition=False),
+    *idle("psgraph", "stream", _COMBINING, combine=False),
+    *idle("psgraph", "stream", {"past_weight": 2.0}, combination="two_steps"),
+    *idle("psgraph", "stream", {"past_weight": 2.0}, preset="paper"),
+    *idle("psgraph", "plain", {**_PARTITIONING, **_COMBINING, "combine": False, "reuse_partition": False}),
+    *idle("thepuff", "timed", {"utility_epochs": 2, "epsilon_minus": 3.0}),
+    *idle("thepuff", "timed", {"bias": "hat", "keep_degrees": False, "utility_steps": 2}, variant="paper"),
+    *idle("thepuff", "timed", {"utility_steps": 2}, utility=False),
+    *idle("thepuff", "timed", {"utility_epochs": 2}, utility=False, variant="paper"),
+    *idle("thepuff_perturb", "timed", {"count_share": 0.2}, variant="paper"),
+    *idle("thepuff_perturb", "timed", {"epsilon_minus": 3.0}),
+]
+"""Where one parameter is off, another is refused."""

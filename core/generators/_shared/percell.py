@@ -7,11 +7,12 @@ them. Plan, loop, model and files are the same for all such methods.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from core.generators._shared.heeded import Idle, require_heeded
 from core.generators._shared.plan import cell_plan
 from core.generators.base import (
     Assurance,
@@ -75,13 +76,19 @@ class PerCell(ABC):
     def parts(self) -> Parts:
         """The method's two functions; imports what they need."""
 
+    def idle(self, params: Any) -> Iterable[Idle]:
+        """The parameters that the others leave without effect."""
+        return ()
+
     def plan(self, params: Any, public: PublicFacts) -> PrivacyPlan:
         """Every cell (relation and step) is granted the same epsilon; nothing else is read.
 
         EDGE and EVENT: cells hold disjoint edges, each may spend everything. W_EVENT: epsilon/w per step.
         PAIR: epsilon divided by the number of cells. Rounded down to nano-epsilon.
+        A parameter that could change nothing is refused.
         """
         require_accepted(self, public)
+        require_heeded(params, self.idle(params))
         return cell_plan(self.name, public, self.mechanism, f"{self.name} step")
 
     def fit(self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> CellsModel:

@@ -34,6 +34,9 @@ single ties do not. At epsilon .5 assortativity on Facebook is off by 90 %, with
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from core.generators._shared.heeded import Idle
 from core.generators._shared.percell import Parts, PerCell
 from core.generators.dcsbm.params import DCSBMParams
 
@@ -49,6 +52,17 @@ class DCSBM(PerCell):
     )
     mechanism = "laplace and ladder"
     Params = DCSBMParams
+
+    def idle(self, params: DCSBMParams) -> Iterable[Idle]:
+        """The parameters that the others leave without effect."""
+        if not params.triangle_share:
+            yield Idle(("proposals",), "nothing is rewired; a triangle_share above 0 asks for it")
+        if not params.product_share:
+            yield Idle(("band",), "degree products are not aimed at; a product_share above 0 asks for them")
+        if not params.core:
+            yield Idle(("forward_share",), "no edge is read twice at core=0; a core above 0 has some")
+        if params.groups == 1:
+            yield Idle(("resolution",), "there is one label; more groups are weighed by it")
 
     def parts(self) -> Parts:
         """Paying for the noisy values, and drawing from them."""

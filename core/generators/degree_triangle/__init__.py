@@ -29,10 +29,15 @@ and .08), and of the most central 1 % of nodes about a third (.36 on both).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pydantic import Field, model_validator
 
+from core.generators._shared.heeded import Idle
 from core.generators._shared.percell import Parts, PerCell
 from core.generators.base import Parameters
+
+NO_PRODUCTS = "degree products are not aimed at; a product_share above 0 asks for them"
 
 
 class DegreeTriangleParams(Parameters):
@@ -90,6 +95,11 @@ class DegreeTriangle(PerCell):
     )
     mechanism = "laplace and ladder"
     Params = DegreeTriangleParams
+
+    def idle(self, params: DegreeTriangleParams) -> Iterable[Idle]:
+        """The parameters that the others leave without effect."""
+        if not params.product_share:
+            yield Idle(("band",), NO_PRODUCTS)
 
     def parts(self) -> Parts:
         """Paying for the noisy values, and matching and rewiring by them."""

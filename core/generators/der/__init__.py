@@ -28,10 +28,12 @@ Chameleon and off by five times its value on Facebook.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 from pydantic import Field, model_validator
 
+from core.generators._shared.heeded import Idle
 from core.generators._shared.percell import Parts, PerCell
 from core.generators.base import Parameters
 
@@ -80,6 +82,11 @@ class DER(PerCell):
     )
     mechanism = "laplace"
     Params = DERParams
+
+    def idle(self, params: DERParams) -> Iterable[Idle]:
+        """The parameters that the others leave without effect."""
+        if params.order == "given":
+            yield Idle(("order_share",), "order=given pays for no order; order=noisy_degree does")
 
     def parts(self) -> Parts:
         """Paying for order and tree, and placing edges in its regions."""

@@ -30,8 +30,11 @@ nodes, mean degree 44; by 3 % on Chameleon, 2,277 nodes, mean degree 28), degree
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pydantic import Field
 
+from core.generators._shared.heeded import Idle
 from core.generators._shared.percell import Parts, PerCell
 from core.generators.base import Parameters
 
@@ -73,6 +76,12 @@ class DK(PerCell):
     )
     mechanism = "laplace"
     Params = DKParams
+
+    def idle(self, params: DKParams) -> Iterable[Idle]:
+        """The parameters that the others leave without effect."""
+        if params.order == 1:
+            why = "order=1 reads no pairs of degrees; order=2 does"
+            yield Idle(("matrix_share", "class_ratio"), why)
 
     def parts(self) -> Parts:
         """Paying for degrees and their pairs, and matching ends by them."""

@@ -36,6 +36,8 @@ The encoder and the discriminator gave less than the eigenvectors that they star
 all of epsilon to the frame, unless a delta is given, 1 000 nodes or more and a mean degree of 20 or more are
 declared, and epsilon is .6 of the log odds against an edge. A fit may be kept in a folder and gone on with
 (``fit(..., checkpoint=folder)``, ``resume``) once all is read.
+Where a noisy graph is followed, plan and report print the share of true edges to expect: between chance and
+what the posterior under its coins has; with ``frame=false`` and evidence alone it is one number.
 Training in floating point; noise, coins and sums on integers. Checked on small graphs by audits.
 Source: Yang, Wang, Zhang, Chen, Sun, "Secure deep graph generation with link differential privacy", IJCAI
 2021; the sound form is ours.

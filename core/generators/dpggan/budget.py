@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 
 from core import errors
 from core.generators._shared.plan import SMALLEST_STEP_NANO_EPSILON
-from core.generators._shared.worth import log_odds
+from core.generators._shared.worth import guessed_edges, log_odds
 from core.generators.base import PublicFacts
 from core.privacy.dp_sgd import DpSgd
 from core.privacy.events import NANO, Event, GaussianEvent, PoissonSampled, Pure, Repeated, pure_nano_epsilon
 from core.privacy.plan import Allotment, CellKey, PrivacyPlan
-from core.privacy.queries import Shape
+from core.privacy.queries import Shape, slot_count
 
 if TYPE_CHECKING:
     from core.generators.dpggan.params import LinkParams
-    from core.graphs.schema import EdgeType
+    from core.graphs.schema import EdgeType, GraphSchema
 
 FRAME, COUNT = "degrees and triangles", "edge count"
 HAT, LINKS = "noisy graph", "decoder"
@@ -119,6 +119,39 @@ def granted(plan: PrivacyPlan) -> Granted:
     return Granted(frame, hat, training)
 
 
+def shares_of_hat(
+    params: LinkParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+) -> dict[str, tuple[float, float]]:
+    """The expected share of true edges in each relation that follows a noisy graph: least and most.
+
+    With a frame, edges exchange ends towards the posterior under the noisy graph's flips, while nodes keep
+    their paid degrees: at most the share of ``true_edges.posterior_share`` for very unequal degrees. Degrees
+    far from the true ones, and rewiring to triangles afterwards, take away as much as no public fact says;
+    the least is what chance gives (m / N of m edges in N slots). Without a frame, pairs are drawn one by one
+    as ``true_edges.weighted_share`` has them. What a decoder learns by DP-SGD tells slots apart as unequal
+    degrees do, and is not counted by itself. The number of edges is the declared bound or a guess.
+    ``nodes``: the sizes of the universes.
+    """
+    from core.generators._shared.true_edges import posterior_share, weighted_share
+    from core.privacy.randomised_response import Flips
+
+    grants = granted(plan)
+    found = {}
+    for (name, _), nano in grants.hat.items() if params.exchanges or not params.frame else ():
+        relation = schema.edge_type(name)
+        sizes = nodes[relation.source], nodes[relation.target]
+        slots, edges = slot_count(Shape(relation, *sizes)), guessed_edges(relation, *sizes)
+        if min(slots, edges) < 1:
+            continue
+        flips = Flips.balanced(nano, edges, slots)
+        low, high = edges / slots, posterior_share(flips, edges, slots).high
+        if not params.frame:
+            low = weighted_share(flips, edges, slots)
+            high = low if grants.training is None else max(low, high)
+        found[name] = low, high
+    return found
+
+
 def _closest(public: PublicFacts) -> str:
     """The choice of ``auto``: learning where every relation is large and dense enough, and epsilon is.
 
@@ -128,7 +161,7 @@ def _closest(public: PublicFacts) -> str:
         return "off"
     for name in public.edge_types:
         relation = public.schema.edge_type(name)
-        nodes, bound = _nodes(public, relation), relation.edge_bound
+        nodes, bound = source_nodes(public, relation), relation.edge_bound
         if nodes is None or bound is None or nodes < LEAST_NODES or 2 * bound < LEAST_DEGREE * nodes:
             return "off"
         if public.nano_epsilon / NANO < WORTH * log_odds(Shape(relation, nodes, nodes)):
@@ -136,7 +169,8 @@ def _closest(public: PublicFacts) -> str:
     return "link-sgd"
 
 
-def _nodes(public: PublicFacts, relation: EdgeType) -> int | None:
+def source_nodes(public: PublicFacts, relation: EdgeType) -> int | None:
+    """The declared number of nodes on which the relation lies; None where none is declared."""
     return next(kind.count for kind in public.schema.node_types if kind.name == relation.source)
 
 
@@ -145,7 +179,7 @@ def _rate(params: LinkParams, public: PublicFacts) -> Fraction:
     if params.decoder == "bilinear":
         return Fraction(1)
     relations = [public.schema.edge_type(name) for name in public.edge_types]
-    sizes = [_nodes(public, relation) for relation in relations]
+    sizes = [source_nodes(public, relation) for relation in relations]
     largest = [size for size in sizes if size is not None]
     if len(largest) < len(sizes):
         return Fraction(1, 16)

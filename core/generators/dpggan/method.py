@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core import errors
+from core.generators._shared.heeded import require_heeded
 from core.generators._shared.plan import unprotected_plan
 from core.generators.base import Assurance, Claimed, GraphKinds, Progress, PublicFacts, require_accepted
 from core.generators.dpggan import paper
-from core.generators.dpggan.budget import make_plan
+from core.generators.dpggan.budget import make_plan, shares_of_hat
+from core.generators.dpggan.idle import idle
 from core.generators.dpggan.params import BackboneParams, LinkParams
 from core.privacy.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
     from core.generators.dpggan.model import LinkModel
+    from core.graphs.schema import GraphSchema
     from core.privacy.private_graph import PrivateGraph
 
 
@@ -32,8 +36,12 @@ class LinkMethod:
     kinds = frozenset({GuaranteeKind.PURE, GuaranteeKind.APPROXIMATE, GuaranteeKind.NONE})
 
     def plan(self, params: Any, public: PublicFacts) -> PrivacyPlan:
-        """As :mod:`core.generators.dpggan.budget` divides it; variant paper is one unprotected access."""
+        """As :mod:`core.generators.dpggan.budget` divides it; variant paper is one unprotected access.
+
+        A parameter that could change nothing beside the others, or at this size and epsilon, is refused.
+        """
         require_accepted(self, public)
+        require_heeded(params, idle(params, public))
         if params.variant == "paper":
             return unprotected_plan(self.name, public, paper.REASON)
         return make_plan(self.name, params, public)
@@ -41,6 +49,12 @@ class LinkMethod:
     def claim(self, params: Any, public: PublicFacts) -> Claimed | None:
         """What the paper claims for its own form; None for ours, whose guarantee is computed."""
         return paper.claim_of(params.claimed_epsilon) if params.variant == "paper" else None
+
+    def true_shares(
+        self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+    ) -> Mapping[str, tuple[float, float]]:
+        """Expected shares of true edges where a noisy graph is followed; see ``budget.shares_of_hat``."""
+        return {} if params.variant == "paper" else shares_of_hat(params, plan, schema, nodes)
 
     def fit(
         self,

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from core.generators._shared.heeded import require_heeded
 from core.generators._shared.plan import unprotected_plan
 from core.generators.base import Assurance, Claimed, GraphKinds, Progress, PublicFacts, require_accepted
 from core.generators.hetesdg import paper
 from core.generators.hetesdg.budget import make_plan
+from core.generators.hetesdg.idle import idle
 from core.generators.hetesdg.params import HeteParams
 from core.privacy.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
@@ -31,8 +33,12 @@ class HeteMethod:
     kinds = frozenset({GuaranteeKind.PURE, GuaranteeKind.APPROXIMATE, GuaranteeKind.NONE})
 
     def plan(self, params: Any, public: PublicFacts) -> PrivacyPlan:
-        """As :mod:`core.generators.hetesdg.budget` divides it; variant paper is one unprotected access."""
+        """As :mod:`core.generators.hetesdg.budget` divides it; variant paper is one unprotected access.
+
+        A parameter that could change nothing beside the others, or at this epsilon, is refused.
+        """
         require_accepted(self, public)
+        require_heeded(params, idle(params, public))
         if params.variant == "paper":
             return unprotected_plan(self.name, public, paper.REASON)
         return make_plan(self.name, params, public)

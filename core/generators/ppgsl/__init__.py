@@ -49,8 +49,9 @@ from typing import TYPE_CHECKING
 
 from core import errors
 from core.generators._shared.defence import Altered, Defence, Visible
+from core.generators._shared.heeded import require_heeded
 from core.generators.base import Progress
-from core.generators.ppgsl.params import PpgslParams, require_few
+from core.generators.ppgsl.params import PpgslParams, idle, require_few
 
 if TYPE_CHECKING:
     from core.generators.base import PublicFacts
@@ -73,9 +74,11 @@ class Ppgsl(Defence):
         """One unprotected access to the whole graph; the sensitive links are a part of it.
 
         ``full`` is refused for node types that are declared larger than it is meant for; weights, for
-        relations with declared facts: pairs with weights are more than the edges that those speak of.
+        relations with declared facts: pairs with weights are more than the edges that those speak of. A
+        parameter that could change nothing beside the others is refused.
         """
         plan = super().plan(params, public)
+        require_heeded(params, idle(params))
         for name in public.edge_types if params.release == "weighted" else ():
             relation = public.schema.edge_type(name)
             if relation.functional or relation.edge_bound:

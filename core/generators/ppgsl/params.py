@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
 from pydantic import Field, model_validator
 
 from core.errors import NotAccepted
 from core.generators._shared.defence import DefenceParams
+from core.generators._shared.heeded import Idle
 from core.generators.base import Parameters
 
 MOST_STEPS = 10_000
@@ -110,3 +112,18 @@ class PpgslParams(DefenceParams):
             "0, and the weight beside it in the column `weight`; `rounding` is then not looked at."
         ),
     )
+
+
+def idle(params: PpgslParams) -> Iterator[Idle]:
+    """The parameters that the others leave without effect."""
+    if params.target is None:
+        yield Idle(("rounds",), "one alpha is tried; a target is searched for in rounds")
+        if params.release == "weighted":
+            yield Idle(("rounding",), "release=weighted publishes the weights; release=graph rounds them")
+    else:
+        yield Idle(("alpha",), "the target's search finds it; without a target it is taken as it stands")
+    if params.full:
+        yield Idle(("additions",), "full=true lets every pair be added; full=false draws some")
+    if params.interval >= params.steps:
+        why = "the surrogate is trained once; an interval below steps trains it again"
+        yield Idle(("protocol",), why)

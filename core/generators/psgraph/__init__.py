@@ -43,6 +43,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from core.generators._shared.heeded import require_heeded
 from core.generators._shared.plan import cell_plan
 from core.generators.base import (
     Assurance,
@@ -52,7 +53,7 @@ from core.generators.base import (
     StreamGenerator,
     require_accepted,
 )
-from core.generators.psgraph.budget import PSGraphParams, divide
+from core.generators.psgraph.budget import PSGraphParams, divide, idle
 from core.privacy.events import pure_nano_epsilon
 from core.privacy.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
@@ -83,9 +84,11 @@ class PSGraph:
         """Every cell is granted its step's epsilon; how a step divides it depends on noisy counts only.
 
         EDGE and EVENT: the cells hold disjoint edges, each may spend everything. W_EVENT: epsilon/w per step,
-        rounded down to nano-epsilon. Relations run apart: one edge is in one of them.
+        rounded down to nano-epsilon. Relations run apart: one edge is in one of them. A
+        parameter that could change nothing is refused.
         """
         require_accepted(self, public)
+        require_heeded(params, idle(params, public))
         mechanisms = "laplace, exponential and ladder" if params.triangle_share else "laplace and exponential"
         return cell_plan(self.name, public, mechanisms, "psgraph step")
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
+from core.generators._shared.heeded import Idle
 from core.generators._shared.presets import PresetParameters
+from core.generators.base import PublicFacts
 from core.privacy.events import NANO
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
@@ -189,6 +191,38 @@ class PSGraphParams(PresetParameters):
             first if self.initialise_share is None else self.initialise_share,
             second if self.adjust_share is None else self.adjust_share,
         )
+
+
+def idle(params: PSGraphParams, public: PublicFacts) -> Iterator[Idle]:
+    """The parameters that the others, or a graph without a past, leave without effect."""
+    if not params.triangle_share:
+        yield Idle(("proposals",), "nothing is rewired; a triangle_share above 0 asks for it")
+    if params.reconstruction == "matched":
+        why = "matched ends meet their degrees; reconstruction=weighted_pairs is post-processed"
+        yield Idle(("post_process",), why)
+    if params.partition == "single":
+        names = ("initialise_share", "adjust_share", "between_share", "trigger", "threshold_factor")
+        yield Idle(names, "partition=single pays for none; the other partitions do")
+    if params.partition != "super_graph":
+        sizes = ("super_node_size", "max_super_nodes")
+        yield Idle(sizes, f"partition={params.partition} has no super-nodes; super_graph has")
+    if params.partition in ("super_graph", "single"):
+        yield Idle(("groups",), f"partition={params.partition} finds their number; label_stream is told it")
+    yield from _idle_past(params, public)
+
+
+def _idle_past(params: PSGraphParams, public: PublicFacts) -> Iterator[Idle]:
+    combining, partitioning = ("combination", "past_weight"), ("trigger", "threshold_factor")
+    if public.tick is None and all(len(public.schema.steps_of(name)) < 2 for name in public.edge_types):
+        names = ("reuse_partition", "combine", *partitioning, *combining)
+        yield Idle(names, "one step has no past; a relation with several has")
+    if not params.reuse_partition:
+        why = "reuse_partition=false partitions at every step, and no past step shares its partition"
+        yield Idle(("combine", *partitioning, *combining), why)
+    if not params.combine:
+        yield Idle(combining, "combine=false looks at no past; combine=true does")
+    if params.combination == "two_steps":
+        yield Idle(("past_weight",), "two_steps weighs by epsilon; combination=all_past looks at it")
 
 
 @dataclass(frozen=True)

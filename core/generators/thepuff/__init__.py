@@ -28,7 +28,8 @@ What to expect: on MovieLens-100k at epsilon 4 and 8, ``anchored`` was closer in
 preferences, in about a fiftieth of the CPU time; this method repeats fewer of the original's edges, and is
 here for comparison. Its generator follows degrees well. Of what pairs hold beyond degrees it finds little,
 since below epsilon 8 the perturbed graph keeps little of it. A run whose generator has collapsed says so: its
-cells are short of distinct pairs, and are filled from degrees.
+cells are short of distinct pairs, and are filled from degrees. Plan and report print the share of true edges
+to expect: between chance and what the perturbed graph holds.
 A fit may be kept in a folder and gone on with (``fit(..., checkpoint=folder)``, ``resume``): the folder holds
 paid-for answers and weights, is as private as the model, and going on reads nothing. The service does not
 use it: there an attempt that ends is charged, and the next one reads and pays anew.
@@ -39,20 +40,23 @@ Efficiency", ICLR 2025; the sound form is ours.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core import errors
+from core.generators._shared.heeded import require_heeded
 from core.generators._shared.plan import unprotected_plan
 from core.generators.base import Assurance, Claimed, GraphKinds, Progress, PublicFacts, require_accepted
 from core.generators.thepuff import paper
-from core.generators.thepuff.budget import make_plan
-from core.generators.thepuff.params import ThepuffParams
+from core.generators.thepuff.budget import make_plan, true_shares_of
+from core.generators.thepuff.params import ThepuffParams, idle
 from core.privacy.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
     from core.generators.thepuff.model import ThepuffModel
+    from core.graphs.schema import GraphSchema
     from core.privacy.private_graph import PrivateGraph
 
 
@@ -72,8 +76,12 @@ class Thepuff:
     kinds = frozenset({GuaranteeKind.PURE, GuaranteeKind.APPROXIMATE, GuaranteeKind.NONE})
 
     def plan(self, params: ThepuffParams, public: PublicFacts) -> PrivacyPlan:
-        """As :mod:`core.generators.thepuff.budget` divides it; variant paper is one unprotected access."""
+        """As :mod:`core.generators.thepuff.budget` divides it; variant paper is one unprotected access.
+
+        A parameter that could change nothing beside the others is refused.
+        """
         require_accepted(self, public)
+        require_heeded(params, idle(params))
         if params.variant == "paper":
             return unprotected_plan(self.name, public, paper.TRAINING_REASON)
         return make_plan(self.name, params, public)
@@ -81,6 +89,12 @@ class Thepuff:
     def claim(self, params: ThepuffParams, public: PublicFacts) -> Claimed | None:
         """What the paper claims for its own form; None for ours, whose guarantee is computed."""
         return paper.claim_of(params.epsilon_minus) if params.variant == "paper" else None
+
+    def true_shares(
+        self, params: ThepuffParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+    ) -> Mapping[str, tuple[float, float]]:
+        """Expected shares of true edges, from what is left to chance to what is perturbed; variant sound."""
+        return {} if params.variant == "paper" else true_shares_of(plan, schema, nodes)
 
     def fit(
         self,

@@ -21,6 +21,7 @@ from core.graphs.schema import GraphSchema
 from core.privacy.dp_sgd import DpSgd
 from core.privacy.events import Event, GaussianEvent, PoissonSampled, Pure, Repeated, pure_nano_epsilon
 from core.privacy.plan import Allotment, CellKey, PrivacyPlan
+from core.privacy.queries import Shape, slot_count
 
 FLIPS = "perturbed graph"
 DEGREES = "edge count and degrees"
@@ -156,3 +157,46 @@ def granted(plan: PrivacyPlan) -> Granted:
             case event:
                 amounts[each.purpose][each.edge_type, each.step] = pure_nano_epsilon(event) or 0
     return Granted(amounts[FLIPS], amounts[DEGREES], amounts[STATIC], training)
+
+
+def true_shares_of(
+    plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+) -> dict[str, tuple[float, float]]:
+    """The expected share of true edges in each relation: least and most.
+
+    A learned cell draws pairs of generated walks, of which none knows better than chance (m / N of m edges in
+    N slots) or all repeat the perturbed graph, whose share is 1 - p_drop; how much of it a generator repeats
+    is no function of public facts. The others are drawn as ``anchored`` does. The number of edges is the
+    declared bound or a guess. ``nodes``: the sizes of the universes.
+    """
+    from core.generators._shared.true_edges import kept_share, true_share
+    from core.generators._shared.worth import guessed_edges
+    from core.privacy.randomised_response import Flips
+
+    grants = granted(plan)
+    found: dict[str, tuple[float, float]] = {}
+    for name in dict.fromkeys(each.edge_type for each in plan.allotments):
+        relation = schema.edge_type(name)
+        shape = Shape(relation, nodes[relation.source], nodes[relation.target])
+        slots = slot_count(shape)
+        edges = guessed_edges(relation, shape.source_count, shape.target_count)
+        flips = next((nano for (edge_type, _), nano in grants.flips.items() if edge_type == name), 0)
+        others = next((nano for (edge_type, _), nano in grants.static.items() if edge_type == name), 0)
+        if min(slots, edges) < 1:
+            continue
+        if flips:
+            found[name] = edges / slots, kept_share(Flips.balanced(flips, edges, slots), edges, slots)
+        elif followed := _untimed_evidence(shape, others):
+            found[name] = true_share(shape, followed)
+    return found
+
+
+def _untimed_evidence(shape: Shape, nano_epsilon: int) -> int:
+    """What a relation that is not learned pays for evidence, in nano-epsilon; as ``fit`` asks for it."""
+    from core.generators.anchored.budget import evidence_of, is_static
+    from core.generators.anchored.evidence import MAX_MATERIALISED, additions
+    from core.generators.anchored.params import AnchoredParams
+
+    asked = evidence_of(shape, nano_epsilon, 1, AnchoredParams())
+    held = is_static(shape, AnchoredParams()) or not asked or additions(shape, asked) <= MAX_MATERIALISED
+    return asked if held else 0

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
 from pydantic import Field, model_validator
 
+from core.generators._shared.heeded import Idle
 from core.generators.base import Parameters
 from core.generators.thepuff.paper import LARGEST_EPSILON_MINUS, PUBLISHED_EPSILON_MINUS
 
@@ -58,7 +60,10 @@ class ThepuffParams(Parameters):
         default=500,
         ge=1,
         le=1_000_000,
-        description="Most adversarial batches in all, whatever the number of epochs.",
+        description=(
+            "Most adversarial batches in all, whatever the number of epochs; and of the utility "
+            "discriminator's before them in variant paper."
+        ),
     )
     utility_steps: int = Field(
         default=80,
@@ -87,3 +92,16 @@ class ThepuffParams(Parameters):
         if not (self.utility or self.privacy):
             raise ValueError("a generator needs a discriminator: utility, privacy or both")
         return self
+
+
+def idle(params: ThepuffParams) -> Iterator[Idle]:
+    """The parameters that the others leave without effect."""
+    if params.variant == "paper":
+        why = "variant=paper goes by the published algorithms; variant=sound looks at it"
+        yield Idle(("bias", "keep_degrees", "utility_steps"), why)
+    else:
+        why = "it is of variant=paper; variant=sound goes by the request's epsilon and by utility_steps"
+        yield Idle(("utility_epochs", "epsilon_minus"), why)
+    if not params.utility:
+        why = "no utility discriminator is trained; utility=true trains one"
+        yield Idle(("utility_steps", "utility_epochs"), why)

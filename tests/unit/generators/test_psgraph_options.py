@@ -59,8 +59,8 @@ def test_next_to_no_noise_keeps_planted_blocks():
     every = np.stack(np.triu_indices(120, 1), axis=1)
     same = labels[every[:, 0]] == labels[every[:, 1]]
     pairs = every[np.random.default_rng(5).random(len(every)) < np.where(same, 0.5, 0.02)]
-    for partition in ("label_stream", "super_graph"):
-        again = rows_of(drawn(GENERATOR, graph_of(pairs, 120), 500, partition=partition, super_node_size=1))
+    for params in ({"partition": "label_stream"}, {"partition": "super_graph", "super_node_size": 1}):
+        again = rows_of(drawn(GENERATOR, graph_of(pairs, 120), 500, **params))
         assert (labels[again[:, 0]] == labels[again[:, 1]]).mean() > 0.75
 
 

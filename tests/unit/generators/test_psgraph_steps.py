@@ -12,6 +12,7 @@ from core.privacy.entropy import public_generator
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
+from tests.support.heeded import heeded
 
 NODES = 60
 NANO = 10**9
@@ -31,8 +32,8 @@ def stream(sizes: list[int], relations=("edge",)) -> Graph:
 
 def fit(graph, unit=Unit.EVENT, window=None, epsilon=50, **params):
     names = tuple(relation.name for relation in graph.schema.edge_types)
-    chosen = PSGraphParams(**({"partition": "super_graph", "super_node_size": 5} | params))
-    plan = GENERATOR.plan(chosen, PublicFacts(graph.schema, unit, window, epsilon * NANO, 0, names))
+    facts = PublicFacts(graph.schema, unit, window, epsilon * NANO, 0, names)
+    chosen, plan = heeded(GENERATOR, facts, **({"partition": "super_graph", "super_node_size": 5} | params))
     meter = Meter(plan, MemoryRecorder())
     model = GENERATOR.fit(PrivateGraph(graph, meter), plan, chosen, no_progress)
     return model, meter

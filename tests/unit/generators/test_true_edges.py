@@ -6,10 +6,15 @@ import numpy as np
 import pytest
 
 from core.generators import registry
-from core.generators._shared.true_edges import true_share
-from core.generators.base import EvidenceGenerator, PublicFacts
-from core.graphs.schema import EdgeType, GraphSchema, NodeType
+from core.generators._shared.true_edges import chances, posterior_share, true_share
+from core.generators.base import EvidenceGenerator, PublicFacts, no_progress
+from core.graphs.graph import EdgeTable, Graph, NodeTable
+from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.privacy.entropy import public_generator
+from core.privacy.meter import MemoryRecorder, Meter
+from core.privacy.private_graph import PrivateGraph
 from core.privacy.queries import Shape
+from core.privacy.randomised_response import Flips
 from core.privacy.units import Unit
 from core.publishing.true_edges import true_edge_notices
 
@@ -72,6 +77,18 @@ def test_a_plan_says_how_many_true_edges_a_release_may_repeat():
     assert told("hetesdg", 4) == ({}, ())
 
 
+def test_draws_from_the_posterior_of_balanced_flips_have_the_share():
+    rng = np.random.default_rng(0)
+    slots, edges, flips = 30_000, 3_000, Flips.balanced(2 * NANO, 3_000, 30_000)
+    add, drop = chances(flips)
+    true = np.arange(slots) < edges
+    seen = np.where(true, rng.random(slots) >= drop, rng.random(slots) < add)
+    odds = edges / (slots - edges) * np.where(seen, (1 - drop) / add, drop / (1 - add))
+    drawn = rng.random((50, slots)) < odds / (1 + odds)
+    measured = (drawn & true).sum() / drawn.sum()
+    assert posterior_share(flips, edges, slots).low == pytest.approx(measured, abs=0.02)
+
+
 @pytest.mark.parametrize("form", ["balanced", "symmetric"])
 def test_flips_repeat_what_they_keep(form):
     shares, (notice,) = told("edgerand", 3, form=form)
@@ -79,3 +96,77 @@ def test_flips_repeat_what_they_keep(form):
     assert low == high
     assert f"has {low:.0%}." in notice.text
     assert low < told("edgerand", 6, form=form)[0]["has"][0]
+
+
+NODES, EDGES = 400, 800
+"""As many edges as are guessed of so many nodes: two for each."""
+
+
+def drawn_from(method, epsilon, *, temporal=False, **params):
+    """The share of true edges in one release of a uniform graph of the guessed density, and what is said."""
+    rng = np.random.default_rng(4)
+    low, high = np.triu_indices(NODES, 1)
+    chosen = np.sort(rng.choice(len(low), EDGES, replace=False))
+    step = np.zeros(EDGES, dtype=np.int64) if temporal else None
+    relation = EdgeType(name="knows", temporal=temporal)
+    time = TimeGrid(count=1) if temporal else None
+    schema = GraphSchema(node_types=(NodeType(count=NODES),), edge_types=(relation,), time=time)
+    table = EdgeTable(low[chosen], high[chosen], step)
+    graph = Graph.build(schema, {"node": NodeTable(NODES)}, {"knows": table})
+    generator = registry.get(method)
+    asked = generator.Params(**params)
+    unit = Unit.EVENT if temporal else Unit.EDGE
+    plan = generator.plan(asked, PublicFacts(schema, unit, None, int(epsilon * NANO), 0, ("knows",)))
+    said = generator.true_shares(asked, plan, schema, {"node": NODES})
+    model = generator.fit(PrivateGraph(graph, Meter(plan, MemoryRecorder())), plan, asked, no_progress)
+    found = model.sample(public_generator(1), no_progress).edges["knows"]
+    ends = np.minimum(found.source, found.target), np.maximum(found.source, found.target)
+    true = np.isin(ends[0] * NODES + ends[1], low[chosen] * NODES + high[chosen])
+    return true.mean(), said["knows"]
+
+
+@pytest.mark.parametrize("epsilon", [3, 5, 7])
+@pytest.mark.parametrize("method", ["edgerand", "lapgraph", "thepuff_perturb", "tmf"])
+def test_a_method_that_keeps_pairs_says_which_share_it_keeps(method, epsilon):
+    measured, (low, high) = drawn_from(method, epsilon)
+    assert low == high
+    assert measured == pytest.approx(low, abs=0.09)  # five deviations of 800 coins
+
+
+@pytest.mark.parametrize("epsilon", [4, 6, 8])
+def test_ends_that_follow_a_noisy_graph_repeat_at_most_what_the_posterior_says(epsilon):
+    measured, (low, high) = drawn_from("dpggan", epsilon, learn="evidence")
+    assert low == EDGES / (NODES * (NODES - 1) / 2)
+    assert low < measured < high + 0.09
+
+
+@pytest.mark.parametrize("epsilon", [4, 6, 8])
+def test_pairs_drawn_by_a_noisy_graph_repeat_what_is_said(epsilon):
+    measured, (low, high) = drawn_from("dpgvae", epsilon, learn="evidence", frame=False)
+    assert low == high
+    assert measured == pytest.approx(low, abs=0.09)
+
+
+def test_walks_repeat_at_most_the_perturbed_graph():
+    params = {"utility": False, "epochs": 1, "most_batches": 20, "bias": "hat"}
+    measured, (low, high) = drawn_from("thepuff", 6, temporal=True, **params)
+    assert 0 < low < 0.02
+    assert low - 0.01 <= measured < high + 0.09
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("dpggan", {"learn": "off"}),
+        ("dpggan", {"learn": "evidence", "exchanges": 0}),
+        ("dpggan", {"variant": "paper"}),
+        ("thepuff_perturb", {"variant": "paper"}),
+        ("thepuff", {"variant": "paper"}),
+    ],
+)
+def test_nothing_is_said_where_no_bits_are_followed_or_no_guarantee_is_given(method, params):
+    schema = GraphSchema(node_types=(NodeType(count=NODES),), edge_types=(EdgeType(name="knows"),))
+    generator = registry.get(method)
+    asked = generator.Params(**params)
+    plan = generator.plan(asked, PublicFacts(schema, Unit.EDGE, None, 4 * NANO, 0, ("knows",)))
+    assert generator.true_shares(asked, plan, schema, {"node": NODES}) == {}

@@ -16,16 +16,16 @@ from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.support.generating import NANO, graph_of, random_pairs, rows_of
+from tests.support.heeded import heeded
 
 LEARNED = {"learn": "link-sgd", "fit_steps": 20, "epochs": 5, "steps": 3}
 GRAPH = graph_of(random_pairs(40, 0.15), 40)
 
 
 def fit(generator, graph: Graph, epsilon: float, checkpoint=None, progress=no_progress, names=(), **params):
-    chosen = generator.Params(**params)
     names = names or tuple(relation.name for relation in graph.schema.edge_types)
     facts = PublicFacts(graph.schema, Unit.EDGE, None, int(epsilon * NANO), 10**13, names)
-    plan = generator.plan(chosen, facts)
+    chosen, plan = heeded(generator, facts, **params)
     session = PrivateGraph(graph, Meter(plan, MemoryRecorder()))
     kept = {} if checkpoint is None else {"checkpoint": checkpoint}
     return generator.fit(session, plan, chosen, progress, **kept)

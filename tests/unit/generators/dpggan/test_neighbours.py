@@ -11,6 +11,7 @@ from core.graphs.schema import Collection, CollectionGraph, GraphSchema
 from core.privacy import gradients
 from core.privacy.units import Unit
 from tests.support.generating import random_pairs
+from tests.support.heeded import heeded
 from tests.support.neighbours import compared, fit_of, toggled
 
 NANO, DELTA = 3 * 10**9, 10**13
@@ -39,7 +40,7 @@ def fitted(graph: Graph, options: dict):
     names = tuple(each.name for each in graph.schema.edge_types)
     delta = DELTA if "inputs" in options or "joint" in options else 0
     facts = PublicFacts(graph.schema, Unit.EDGE, None, NANO, delta, names)
-    return fit_of(dpggan.GENERATOR, dpggan.GENERATOR.Params(**options), facts)
+    return fit_of(dpggan.GENERATOR, heeded(dpggan.GENERATOR, facts, **options)[0], facts)
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)

@@ -13,6 +13,7 @@ from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.support.generating import NANO, random_pairs
+from tests.support.heeded import heeded
 
 DELTA = 10**13
 LEARNED = {"learn": "link-sgd", "epochs": 1, "fit_steps": 1, "steps": 1}
@@ -40,11 +41,10 @@ def test_every_graph_is_released_whatever_its_size(generator, params, shape, tmp
     pairs = {f"graph-{i}": random_pairs(size, share, seed=i) for i, size in enumerate(sizes)}
     edges = {name: EdgeTable(each[:, 0], each[:, 1]) for name, each in pairs.items()}
     graph = Graph.build(GraphSchema(collection=Collection(graphs=graphs)), {}, edges)
-    chosen = generator.Params(**params)
     delta = DELTA if params else 0
     for epsilon in (NANO // 10, 20 * NANO):
         facts = PublicFacts(graph.schema, Unit.EDGE, None, epsilon, delta, tuple(edges))
-        plan = generator.plan(chosen, facts)
+        chosen, plan = heeded(generator, facts, **params)
         meter = Meter(plan, MemoryRecorder())
         model = generator.fit(PrivateGraph(graph, meter), plan, chosen, no_progress)
         assert guarantee_of(plan, meter.transcript, delta).nano_epsilon <= epsilon

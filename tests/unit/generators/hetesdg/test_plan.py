@@ -46,14 +46,17 @@ def test_a_row_and_an_edge_cost_the_dearer_of_both():
     ]
 
 
+FOLLOWED = {"release": ("embedding",), "second_hop": "on"}
+
+
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
         ({"rows": True}, "delta"),
         ({"rows": True, "release": ("features",), "names": ("about",)}, "release"),
-        ({"meta_paths": (("writes", "about"),)}, "meta_paths"),
-        ({"meta_paths": (("writes", "nothing"),)}, "meta_paths"),
-        ({"meta_paths": (("writes", "writes"), ("writes", "writes"))}, "meta_paths"),
+        ({"meta_paths": (("writes", "about"),), **FOLLOWED}, "meta_paths"),
+        ({"meta_paths": (("writes", "nothing"),), **FOLLOWED}, "meta_paths"),
+        ({"meta_paths": (("writes", "writes"), ("writes", "writes")), **FOLLOWED}, "meta_paths"),
         ({"epsilon": 1e-8}, "epsilon"),
     ],
 )

@@ -16,6 +16,7 @@ from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.plan import GuaranteeKind
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
+from tests.support.heeded import heeded
 
 NANO, DELTA = 10**9, 10**12
 KINDS = NodeType(name="user", count=30), NodeType(name="film", count=40), NodeType(name="genre", count=4)
@@ -41,10 +42,10 @@ def graph() -> Graph:
 
 
 def fitted(graph: Graph, epsilon: float = 2.0, progress=no_progress, **given):
-    params = ThepuffParams(**{"epochs": 1, "utility_epochs": 1, "utility_steps": 2, **given})
     names = tuple(each.name for each in graph.schema.edge_types)
     facts = PublicFacts(graph.schema, Unit.EVENT, None, int(epsilon * NANO), DELTA, names)
-    plan = GENERATOR.plan(params, facts)
+    asked = {"epochs": 1, "utility_epochs": 1, "utility_steps": 2, **given}
+    params, plan = heeded(GENERATOR, facts, **asked)
     meter = Meter(plan, MemoryRecorder())
     model = GENERATOR.fit(PrivateGraph(graph, meter), plan, params, progress)
     return model, guarantee_of(plan, meter.transcript, plan.delta_atto)

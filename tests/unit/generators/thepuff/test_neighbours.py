@@ -46,7 +46,11 @@ FIXED = (
     EdgeType(name="likes", source="user", target="user"),
 )
 SHORT = {"epochs": 1, "most_batches": 1, "utility_steps": 2}
-OPTIONS = [{"bias": "hat"}, {"utility": False}, {"privacy": False}]
+OPTIONS = [
+    {**SHORT, "bias": "hat"},
+    {"epochs": 1, "most_batches": 1, "utility": False},
+    {**SHORT, "privacy": False},
+]
 
 
 @pytest.fixture(autouse=True)
@@ -112,7 +116,7 @@ def test_an_event_moves_all_answers_by_no_more_than_it_paid(tmp_path):
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_other_forms_read_no_more(options, tmp_path):
-    every_edge(schema_of(TIMED[1], FIXED[0]), Unit.EVENT, tmp_path, {**SHORT, **options})
+    every_edge(schema_of(TIMED[1], FIXED[0]), Unit.EVENT, tmp_path, options)
 
 
 def test_an_edge_of_a_graph_without_time_moves_all_answers_by_no_more_than_it_paid(tmp_path):
@@ -179,7 +183,9 @@ def test_an_undirected_edge_that_is_said_to_have_one_end_is_caught(monkeypatch, 
     one_end = lambda shape, **asked: replace(true(shape, **asked), l1_sensitivity=1)  # noqa: E731
     monkeypatch.setitem(queries.QUERIES, "degrees", one_end)
     with pytest.raises(AssertionError):
-        every_edge(schema_of(TIMED[1]), Unit.EVENT, tmp_path, {**SHORT, "utility": False})
+        every_edge(
+            schema_of(TIMED[1]), Unit.EVENT, tmp_path, {"epochs": 1, "most_batches": 1, "utility": False}
+        )
 
 
 def test_a_divisor_that_nobody_paid_for_is_caught(monkeypatch, tmp_path):

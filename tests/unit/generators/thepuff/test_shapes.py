@@ -14,7 +14,11 @@ NANO, DELTA = 10**9, 10**13
 SHORT = {"epochs": 1, "most_batches": 1, "utility_steps": 1}
 METHODS = [
     pytest.param(GENERATOR, SHORT, id="all"),
-    pytest.param(GENERATOR, SHORT | {"bias": "hat", "utility": False, "keep_degrees": False}, id="hat"),
+    pytest.param(
+        GENERATOR,
+        {"epochs": 1, "most_batches": 1, "bias": "hat", "utility": False, "keep_degrees": False},
+        id="hat",
+    ),
     pytest.param(thepuff_perturb.GENERATOR, {}, id="perturbation"),
 ]
 
