@@ -18,7 +18,7 @@ from core.settings import get_settings
 from core.workflows import heads
 from core.workflows.context import Services, open_services
 from core.workflows.invariants.run import run_checks
-from worker.alone import alone
+from worker.advisory_lock import alone
 from worker.stopping import Stopping
 
 LOCK = 0x67726175  # "grau": one auditor a database

@@ -12,7 +12,7 @@ from core import command_line
 from core.logging import get_logger
 from core.workflows import recover
 from core.workflows.context import Services
-from worker.alone import alone
+from worker.advisory_lock import alone
 from worker.daemon import serve
 from worker.stopping import Stopping
 

@@ -18,13 +18,16 @@ from core.logging import get_logger
 from core.settings import Settings
 from core.tracing import spans
 from worker.child import Child
-from worker.pulse import Pulse
+from worker.lease_heartbeat import LeaseHeartbeat
 from worker.sandbox import EXIT_MEMORY, EXIT_VIOLATION
 
 TICK_SECONDS = 0.1
 STAGES_TOLD = frozenset({"release", "sample"})
 """Children whose stages have spans: those whose stages callers see. An upload's are seen by nobody."""
 MOST_STAGES = 64
+
+Draining = Callable[[], bool]
+"""Tells that this worker is to stop."""
 
 log = get_logger(__name__)
 
@@ -55,6 +58,10 @@ def no_reads(entry: dict[str, Any] | None = None) -> None:
     raise PrivacyViolation("this work reads nothing through a meter")
 
 
+def unseen(stage: str, done: int, total: int) -> None:
+    """Discards progress: it would reveal private data."""
+
+
 @dataclass(frozen=True)
 class Orders:
     """What to do with a child's messages, and when it is to stop.
@@ -65,16 +72,18 @@ class Orders:
 
     record: Callable[[dict[str, Any]], None]
     progress: Callable[[str, int, int], None]
-    draining: Callable[[], bool]
+    draining: Draining
     opening: Callable[[], None] = no_reads
 
 
-def supervise(kind: str, folder: Path, settings: Settings, pulse: Pulse, orders: Orders) -> Ending:
+def supervise(
+    kind: str, folder: Path, settings: Settings, heartbeat: LeaseHeartbeat, orders: Orders
+) -> Ending:
     """The child has ended, by itself or not, and nothing of it runs any more."""
     with spans.child(kind):
         steps = spans.Steps(most=MOST_STAGES if kind in STAGES_TOLD else 0)
         with Child(kind, folder) as child:
-            ending = _Watch(child, settings, pulse, orders, steps).until_the_end()
+            ending = _Watch(child, settings, heartbeat, orders, steps).until_the_end()
         steps.ended()
         spans.tell(ending=str(ending))
     log.info("child_ended", kind=kind, ending=str(ending))
@@ -83,9 +92,9 @@ def supervise(kind: str, folder: Path, settings: Settings, pulse: Pulse, orders:
 
 class _Watch:
     def __init__(
-        self, child: Child, settings: Settings, pulse: Pulse, orders: Orders, steps: spans.Steps
+        self, child: Child, settings: Settings, heartbeat: LeaseHeartbeat, orders: Orders, steps: spans.Steps
     ) -> None:
-        self._child, self._settings, self._pulse, self._orders = child, settings, pulse, orders
+        self._child, self._settings, self._heartbeat, self._orders = child, settings, heartbeat, orders
         self._steps = steps
         now = time.monotonic()
         self._deadline = now + settings.job_wall_seconds
@@ -147,9 +156,9 @@ class _Watch:
 
     def _overstepped(self) -> Ending | None:
         now = time.monotonic()
-        if self._pulse.lost:
+        if self._heartbeat.lost:
             return Ending.LOST
-        if self._pulse.cancelled:
+        if self._heartbeat.cancelled:
             return Ending.CANCELLED
         if now >= self._deadline:
             return Ending.TIME

@@ -1,45 +1,51 @@
-"""One piece of work, by topic: what a message, or ``python -m worker.once``, asks this process to look at."""
+"""One piece of work, by topic: what a message, or :mod:`worker.run_one`, asks this process to look at."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import structlog
+from sqlalchemy.exc import SQLAlchemyError
 
-from core.errors import InvalidInput
+from core.db.outages import unreachable
+from core.errors import GraphveilError, InvalidInput, LeaseLost, NotFound, StorageError
+from core.failpoints import reach
+from core.jobs.models import Stop
 from core.logging import get_logger
 from core.outbox.models import Topic
-from core.workflows import turns
-from worker.audits import run_audit
-from worker.evaluations import run_evaluation
-from worker.ingests import run_ingest
-from worker.jobs import run_job
-from worker.links import run_check
+from core.workflows import leased, turns
+from worker.kinds.audit import AuditKind
+from worker.kinds.base import Held, WorkKind
+from worker.kinds.evaluation import EvaluationKind
+from worker.kinds.ingest import IngestKind
+from worker.kinds.link_check import LinkCheckKind
+from worker.kinds.release import ReleaseKind
+from worker.lease_heartbeat import LeaseHeartbeat
 from worker.process import WorkerProcess
-
-Draining = Callable[[], bool]
+from worker.supervisor import Draining, Ending
 
 log = get_logger(__name__)
 
-RUNNERS: dict[Topic, Callable[[WorkerProcess, str, Draining], bool]] = {
-    Topic.INGEST: run_ingest,
-    Topic.RUN: run_job,
-    Topic.EVALUATE: run_evaluation,
-    Topic.AUDIT: run_audit,
-    Topic.LINKS: run_check,
+KINDS: dict[Topic, WorkKind[Any]] = {
+    Topic.INGEST: IngestKind(),
+    Topic.RUN: ReleaseKind(),
+    Topic.EVALUATE: EvaluationKind(),
+    Topic.AUDIT: AuditKind(),
+    Topic.LINKS: LinkCheckKind(),
 }
 
 
 def take(process: WorkerProcess, topic: Topic, subject_id: str, draining: Draining) -> bool:
-    """The work was taken as far as this process can; False if it was not free, or this worker is stopping."""
-    if topic not in RUNNERS:
+    """Does the work as far as this process can; False if it was not free, or this worker is stopping."""
+    if topic not in KINDS:
         raise InvalidInput(f"there is no topic {topic!r}", field="topic")
     if draining():
         return False  # the reaper rings again, and another worker answers
     with structlog.contextvars.bound_contextvars(
         topic=str(topic), subject_id=subject_id, worker=process.name
     ):
-        taken = RUNNERS[topic](process, subject_id, draining)
+        taken = _run(process, topic, subject_id, draining)
         log.info("work_ended" if taken else "work_not_free")
     return taken
 
@@ -59,3 +65,58 @@ def take_turn(process: WorkerProcess, topic: Topic, draining: Draining) -> bool:
             return True
         passed_over.append(found[1])  # another worker was faster
     return False
+
+
+def _run(process: WorkerProcess, topic: Topic, subject_id: str, draining: Draining) -> bool:
+    """Does one piece of work from claim to settlement; False if it was not free.
+
+    What cannot be told the database is left to the lease: it runs out, and the reaper decides.
+    """
+    services, settings, kind = process.services, process.services.settings, KINDS[topic]
+    try:
+        work = kind.begin(services, subject_id, process.name)
+    except (NotFound, LeaseLost, StorageError) as error:
+        log.warning("not_laid_out", error=type(error).__name__)  # handed back where it was begun
+        return True
+    if work is None:
+        return False
+    reach("after_claim")
+
+    def beat() -> bool:
+        return leased.heartbeat(
+            services, topic, subject_id, work.attempt, lambda session: kind.stopped(session, work)
+        )
+
+    with (
+        kind.span(work),
+        kind.folder(process.folder, subject_id, work) as folder,
+        LeaseHeartbeat(
+            beat, every_seconds=settings.heartbeat_seconds, lease_seconds=settings.lease_seconds
+        ) as heartbeat,
+    ):
+        try:
+            kind.run(Held(services, work, folder, heartbeat, draining))
+        except LeaseLost:
+            log.warning("lease_lost")
+        except kind.own_doing as error:
+            log.warning("work_failed", error=type(error).__name__)
+            _quietly(lambda: kind.fail(services, work, Ending.FAILED))
+        except (StorageError, SQLAlchemyError, OSError) as error:
+            stop = _stop(error)
+            log.warning("infrastructure_failed", error=type(error).__name__)
+            _quietly(lambda: kind.hand_back(services, work, stop))
+    return True
+
+
+def _stop(error: Exception) -> Stop:
+    """What stopped the attempt. The worker's own disk is no outage: what a job writes can fill it."""
+    outage = isinstance(error, StorageError) or unreachable(error)
+    return Stop.OUTAGE if outage else Stop.WORKER_LOST
+
+
+def _quietly(step: Callable[[], None]) -> None:
+    """Takes the step, or leaves it to the reaper."""
+    try:
+        step()
+    except (GraphveilError, SQLAlchemyError) as error:
+        log.warning("left_to_the_reaper", error=type(error).__name__)

@@ -10,7 +10,9 @@ from sqlalchemy import BigInteger, Index, String, UniqueConstraint
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from core.db.base import Base, CreatedAt, Leased
+from core.db.base import Base, CreatedAt
+from core.outbox.models import Topic
+from core.work.models import Kind, Leased
 
 
 class AuditState(StrEnum):
@@ -64,3 +66,6 @@ class Audit(CreatedAt, Leased, Base):
     payload_hash: Mapped[str] = mapped_column(String(64))
     requested_by: Mapped[str] = mapped_column(String(128))
     finished_at: Mapped[datetime | None] = mapped_column(default=None)
+
+
+AUDITS = Kind(Audit, (AuditState.QUEUED,), AuditState.RUNNING, Topic.AUDIT)

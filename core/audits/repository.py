@@ -9,7 +9,6 @@ from sqlalchemy import Select, func, select, text, tuple_
 from sqlalchemy.orm import Session
 
 from core.audits.models import OPEN, Audit, AuditState
-from core.db.base import ROW_LOCK
 
 
 def lock_tenant(session: Session, *, tenant: str) -> None:
@@ -47,34 +46,6 @@ def page(
     )
     if before is not None:
         query = query.where(tuple_(Audit.created_at, Audit.id) < tuple_(*before))
-    return session.scalars(query).all()
-
-
-def lost_ids(session: Session, limit: int) -> Sequence[str]:
-    """Audits whose lease ran out while a worker should have held them, oldest first."""
-    query = (
-        select(Audit.id)
-        .where(Audit.state == AuditState.RUNNING, Audit.lease_expires_at < func.now())
-        .order_by(Audit.lease_expires_at)
-        .limit(limit)
-    )
-    return session.scalars(query).all()
-
-
-def lost(session: Session, audit_id: str) -> Audit | None:
-    """The audit, locked, if its lease has run out."""
-    query = (
-        select(Audit)
-        .where(Audit.id == audit_id, Audit.state == AuditState.RUNNING, Audit.lease_expires_at < func.now())
-        .with_for_update(**ROW_LOCK)
-        .execution_options(populate_existing=True)
-    )
-    return session.scalars(query).one_or_none()
-
-
-def queued_ids(session: Session, limit: int) -> Sequence[str]:
-    """Audits that wait for a worker, oldest first."""
-    query = select(Audit.id).where(Audit.state == AuditState.QUEUED).order_by(Audit.created_at).limit(limit)
     return session.scalars(query).all()
 
 

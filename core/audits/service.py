@@ -57,12 +57,6 @@ def failed(session: Session, audit: Audit, reason: AuditReason) -> None:
     _end(session, audit)
 
 
-def requeue(audit: Audit) -> None:
-    """The audit waits for another worker."""
-    audit.state = AuditState.QUEUED
-    audit.leased_by = audit.lease_expires_at = None
-
-
 def _end(session: Session, audit: Audit) -> None:
     audit.finished_at = repository.database_now(session)
-    audit.leased_by = audit.lease_expires_at = None
+    audit.let_go()

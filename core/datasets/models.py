@@ -10,7 +10,9 @@ from sqlalchemy import BigInteger, ForeignKey, Index, Integer, LargeBinary, Stri
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from core.db.base import Base, CreatedAt, Leased
+from core.db.base import Base, CreatedAt
+from core.outbox.models import Topic
+from core.work.models import Kind, Leased
 
 
 class DatasetState(StrEnum):
@@ -215,3 +217,15 @@ class DatasetKey(CreatedAt, Base):
 
     dataset_id: Mapped[str] = mapped_column(ForeignKey("datasets.id"), primary_key=True)
     wrapped_key: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+INGESTS = Kind(
+    DatasetVersion,
+    (VersionState.QUEUED, VersionState.VALIDATING),
+    VersionState.VALIDATING,
+    Topic.INGEST,
+    oldest_first="id",
+)
+LINK_CHECKS = Kind(
+    SensitiveList, (ListState.QUEUED, ListState.CHECKING), ListState.CHECKING, Topic.LINKS, oldest_first="id"
+)

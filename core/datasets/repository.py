@@ -165,35 +165,16 @@ def dead_direct_uploads(session: Session, limit: int) -> Sequence[DirectUpload]:
     return session.scalars(dead.limit(limit)).all()
 
 
-def lost_ingests(session: Session, limit: int) -> Sequence[tuple[str, str]]:
-    """(dataset id, version id) of versions whose validation lost its worker."""
-    query = (
-        select(DatasetVersion.dataset_id, DatasetVersion.id)
-        .where(DatasetVersion.state == VersionState.VALIDATING, DatasetVersion.lease_expires_at < func.now())
-        .order_by(DatasetVersion.lease_expires_at)
-        .limit(limit)
-    )
-    return [(row[0], row[1]) for row in session.execute(query)]
-
-
-def queued_ingests(session: Session, limit: int) -> Sequence[str]:
-    """Versions that wait for a worker, oldest first."""
-    query = select(DatasetVersion.id).where(DatasetVersion.state == VersionState.QUEUED)
-    return session.scalars(query.order_by(DatasetVersion.id).limit(limit)).all()
-
-
 def versions_in(state: VersionState) -> Select[str, str, datetime]:
     """Selects id, tenant and created_at of the versions in that state."""
     query = select(DatasetVersion.id, Dataset.tenant, DatasetVersion.created_at)
     return query.join(Dataset, Dataset.id == DatasetVersion.dataset_id).where(DatasetVersion.state == state)
 
 
-def lease_lost(session: Session, version_id: str) -> bool:
-    """Whether the version's lease has run out, by PostgreSQL's clock."""
-    query = select(DatasetVersion.id).where(
-        DatasetVersion.id == version_id, DatasetVersion.lease_expires_at < func.now()
-    )
-    return session.scalars(query).one_or_none() is not None
+def lock_of_version(session: Session, version_id: str) -> Dataset | None:
+    """Locks the version's dataset for this transaction."""
+    found = version(session, version_id)
+    return None if found is None else locked(session, found.dataset_id)
 
 
 def account_of_content(session: Session, *, tenant: str, fingerprint: str, account_id: str) -> str:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
 from core.datasets.models import Dataset, ListState, SensitiveList
-from core.db.base import ROW_LOCK
 
 
 def of_version(session: Session, version_id: str, *states: ListState) -> Sequence[SensitiveList]:
@@ -40,34 +39,7 @@ def delete(session: Session, rows: Sequence[SensitiveList]) -> list[str]:
     return keys
 
 
-def waiting(session: Session, limit: int) -> Sequence[str]:
-    """Lists that wait for a worker, oldest first."""
-    query = select(SensitiveList.id).where(SensitiveList.state == ListState.QUEUED)
-    return session.scalars(query.order_by(SensitiveList.id).limit(limit)).all()
-
-
 def lists_in(state: ListState) -> Select[str, str, datetime]:
     """Selects id, tenant and created_at of the lists in that state."""
     query = select(SensitiveList.id, Dataset.tenant, SensitiveList.created_at)
     return query.join(Dataset, Dataset.id == SensitiveList.dataset_id).where(SensitiveList.state == state)
-
-
-def lost(session: Session, limit: int) -> Sequence[str]:
-    """Lists whose check lost its worker, by PostgreSQL's clock."""
-    query = (
-        select(SensitiveList.id)
-        .where(SensitiveList.state == ListState.CHECKING, SensitiveList.lease_expires_at < func.now())
-        .order_by(SensitiveList.lease_expires_at)
-    )
-    return session.scalars(query.limit(limit)).all()
-
-
-def locked_lost(session: Session, list_id: str) -> SensitiveList | None:
-    """The list, locked, if its check has lost its worker; None otherwise."""
-    query = select(SensitiveList).where(
-        SensitiveList.id == list_id,
-        SensitiveList.state == ListState.CHECKING,
-        SensitiveList.lease_expires_at < func.now(),
-    )
-    found = session.scalars(query.with_for_update(**ROW_LOCK).execution_options(populate_existing=True))
-    return found.one_or_none()

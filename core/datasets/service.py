@@ -130,11 +130,6 @@ def abandon_upload(session: Session, dataset: Dataset, version: DatasetVersion) 
     session.delete(version)
 
 
-def let_go(version: DatasetVersion) -> None:
-    """Nobody holds the version; ``attempt`` stays, so that an old holder's updates match nothing."""
-    version.leased_by = version.lease_expires_at = None
-
-
 def grant_attempts(version: DatasetVersion, count: int) -> None:
     """The version may be tried ``count`` more times."""
     version.attempt_limit = (version.attempt or 0) + count
@@ -142,7 +137,7 @@ def grant_attempts(version: DatasetVersion, count: int) -> None:
 
 def close(session: Session, version: DatasetVersion) -> None:
     """The version is finished and nobody holds it."""
-    let_go(version)
+    version.let_go()
     version.finished_at = repository.database_now(session)
 
 

@@ -1,11 +1,11 @@
-"""The declarative base, and the columns that every leased row shares."""
+"""The declarative base."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import DateTime, Integer, MetaData, String, func
+from sqlalchemy import DateTime, MetaData, func
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 NAMING = {
@@ -34,15 +34,3 @@ class CreatedAt:
     """A row that knows when the database saw it first."""
 
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
-
-
-class Leased:
-    """Work that one worker at a time may hold.
-
-    ``attempt`` is the fencing token: every later update names it, and an update that matches no row means
-    that the lease was lost.
-    """
-
-    attempt: Mapped[int] = mapped_column(Integer, default=0, server_default="0")
-    lease_expires_at: Mapped[datetime | None] = mapped_column(default=None)
-    leased_by: Mapped[str | None] = mapped_column(String(128), default=None)

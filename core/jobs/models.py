@@ -10,7 +10,9 @@ from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, Integer, 
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from core.db.base import Base, CreatedAt, Leased
+from core.db.base import Base, CreatedAt
+from core.outbox.models import Topic
+from core.work.models import Kind, Leased
 
 
 class JobState(StrEnum):
@@ -192,6 +194,15 @@ class Artifact(CreatedAt, Base):
     encrypted: Mapped[bool] = mapped_column(default=False)
 
 
+class EvaluationState(StrEnum):
+    """PENDING -> RUNNING -> DONE | FAILED; a lost lease leads back to PENDING."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+
+
 class Evaluation(CreatedAt, Leased, Base):
     """The comparison of a published release with its original: leased work of its own, never fails a release.
 
@@ -219,3 +230,7 @@ class Turn(Base):
     desk: Mapped[str] = mapped_column(String(16), primary_key=True)
     tenant: Mapped[str] = mapped_column(String(64), primary_key=True)
     served_at: Mapped[datetime]
+
+
+RELEASES = Kind(Job, (JobState.QUEUED,), JobState.RUNNING, Topic.RUN)
+EVALUATIONS = Kind(Evaluation, (EvaluationState.PENDING,), EvaluationState.RUNNING, Topic.EVALUATE)

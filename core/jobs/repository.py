@@ -33,12 +33,12 @@ from core.jobs.models import (
     Artifact,
     ArtifactRole,
     Evaluation,
+    EvaluationState,
     Job,
     JobEvent,
     JobState,
     MeteredRead,
 )
-from core.jobs.states import EvaluationState
 
 # Built once: they are on the way of every submission or poll, and building one costs as much as running it.
 _JOBS = typed(Table, Job.__table__)
@@ -150,17 +150,6 @@ def locked_of_dataset(session: Session, dataset_id: str, states: Collection[JobS
     return session.scalars(query).all()
 
 
-def lost_ids(session: Session, states: Collection[JobState], limit: int) -> Sequence[str]:
-    """Jobs whose lease ran out while a worker should have held them, oldest first."""
-    query = (
-        select(Job.id)
-        .where(Job.state.in_(states), Job.lease_expires_at < func.now())
-        .order_by(Job.lease_expires_at)
-        .limit(limit)
-    )
-    return session.scalars(query).all()
-
-
 def overdue_cancels(session: Session, after_seconds: float, limit: int) -> Sequence[str]:
     """Jobs that were asked to stop longer ago than the given time and still have not."""
     query = (
@@ -172,12 +161,6 @@ def overdue_cancels(session: Session, after_seconds: float, limit: int) -> Seque
         .limit(limit)
     )
     return session.scalars(query).all()
-
-
-def queued_ids(session: Session, limit: int, *, but: Select[Any]) -> Sequence[str]:
-    """Jobs that wait for a worker, oldest first, without those that ``but`` selects."""
-    query = select(Job.id).where(Job.state == JobState.QUEUED, Job.id.not_in(but))
-    return session.scalars(query.order_by(Job.created_at).limit(limit)).all()
 
 
 def unguarded_ids(session: Session, limit: int, *, but: ColumnElement[bool]) -> Sequence[str]:
@@ -307,25 +290,6 @@ def evaluation(session: Session, job_id: str) -> Evaluation | None:
     return session.get(Evaluation, job_id)
 
 
-def lost_evaluations(session: Session, limit: int) -> Sequence[str]:
-    query = (
-        select(Evaluation.id)
-        .where(Evaluation.state == EvaluationState.RUNNING, Evaluation.lease_expires_at < func.now())
-        .limit(limit)
-    )
-    return session.scalars(query).all()
-
-
-def pending_evaluations(session: Session, limit: int) -> Sequence[str]:
-    query = (
-        select(Evaluation.id)
-        .where(Evaluation.state == EvaluationState.PENDING)
-        .order_by(Evaluation.created_at)
-        .limit(limit)
-    )
-    return session.scalars(query).all()
-
-
 def evaluations_in(state: EvaluationState) -> Select[str, str, datetime]:
     """Selects id, tenant and created_at of the evaluations in that state."""
     query = select(Evaluation.id, Job.tenant, Evaluation.created_at).join(Job, Job.id == Evaluation.id)
@@ -342,28 +306,3 @@ def unswept_evaluations(session: Session, limit: int) -> Sequence[str]:
         .limit(limit)
     )
     return session.scalars(query).all()
-
-
-def lost_evaluation(session: Session, job_id: str) -> Evaluation | None:
-    """The evaluation, locked, if its lease has run out."""
-    query = (
-        select(Evaluation)
-        .where(
-            Evaluation.id == job_id,
-            Evaluation.state == EvaluationState.RUNNING,
-            Evaluation.lease_expires_at < func.now(),
-        )
-        .with_for_update(**ROW_LOCK)
-    )
-    return session.scalars(query).one_or_none()
-
-
-def lost(session: Session, job_id: str, states: Collection[JobState]) -> Job | None:
-    """The job, locked, if its lease has run out while it was in one of the states."""
-    query = (
-        select(Job)
-        .where(Job.id == job_id, Job.state.in_(states), Job.lease_expires_at < func.now())
-        .with_for_update(**ROW_LOCK)
-        .execution_options(populate_existing=True)
-    )
-    return session.scalars(query).one_or_none()

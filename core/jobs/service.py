@@ -39,7 +39,7 @@ def get_locked(session: Session, *, tenant: str, job_id: str) -> Job:
 
 
 def started(session: Session, job: Job) -> None:
-    """The job knows when its first attempt began; :func:`core.db.leases.claim` has moved its state."""
+    """The job knows when its first attempt began; :func:`core.work.leases.claim` has moved its state."""
     if job.started_at is None:
         job.started_at = repository.database_now(session)
 
@@ -60,7 +60,7 @@ def ask_to_stop(session: Session, job: Job, reason: JobReason) -> None:
 def requeue(job: Job) -> None:
     """The job waits for another worker; the attempt number stays, so that the old holder's updates fail."""
     _move(job, JobState.QUEUED)
-    _let_go(job)
+    job.let_go()
 
 
 def reserve_anew(job: Job, reservation_id: str) -> None:
@@ -125,9 +125,4 @@ def _move(job: Job, following: JobState) -> None:
 
 def _finish(session: Session, job: Job) -> None:
     job.finished_at = repository.database_now(session)
-    _let_go(job)
-
-
-def _let_go(job: Job) -> None:
-    job.leased_by = None
-    job.lease_expires_at = None
+    job.let_go()

@@ -39,8 +39,6 @@ data, for loading the graph takes time and memory that depend on it.
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from core.errors import InvalidTransition
 from core.jobs.models import JobState as S
 
@@ -64,15 +62,6 @@ LIVE = frozenset({S.AWAITING_APPROVAL, S.QUEUED, S.RUNNING, S.PUBLISHING, S.PUBL
 
 # Held by a worker under a lease.
 LEASED = frozenset({S.RUNNING, S.CANCELLING, S.PUBLISHING})
-
-
-class EvaluationState(StrEnum):
-    """PENDING -> RUNNING -> DONE | FAILED; a lost lease leads back to PENDING."""
-
-    PENDING = "pending"
-    RUNNING = "running"
-    DONE = "done"
-    FAILED = "failed"
 
 
 def check(current: str, following: S) -> None:

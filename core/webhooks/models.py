@@ -10,7 +10,8 @@ from sqlalchemy import DateTime, ForeignKey, Index, Integer, LargeBinary, String
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from core.db.base import Base, CreatedAt, Leased
+from core.db.base import Base, CreatedAt
+from core.work.models import Kind, Leased
 
 
 class DeliveryState(StrEnum):
@@ -100,3 +101,6 @@ class WebhookDelivery(CreatedAt, Leased, Base):
     last_status: Mapped[int | None] = mapped_column(Integer, default=None)
     last_problem: Mapped[str | None] = mapped_column(String(32), default=None)
     finished_at: Mapped[datetime | None] = mapped_column(default=None)
+
+
+DELIVERIES = Kind(WebhookDelivery, (DeliveryState.PENDING,), DeliveryState.PENDING)

@@ -123,7 +123,7 @@ def ended(
 
     ``attempts``: how often a delivery without a limit of its own is sent.
     """
-    delivery.leased_by = delivery.lease_expires_at = None
+    delivery.let_go()
     delivery.last_status, delivery.last_problem = outcome.status, outcome.trouble
     if outcome.trouble is None:
         delivery.state = DeliveryState.DELIVERED

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
+from sqlalchemy.orm import Session
 
 from core import ids
 from core.audits import repository, service
-from core.audits.models import Audit, AuditReason, AuditState
+from core.audits.models import AUDITS, Audit, AuditReason, AuditState
 from core.audits.result import AuditResult
-from core.db import leases
 from core.errors import Conflict, InvalidInput
 from core.identity.models import Role
 from core.identity.service import Principal, require
@@ -22,7 +22,10 @@ from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.privacy.audited import AuditSpec
 from core.privacy.plan import PrivacyPlan
-from core.workflows import paging, settle
+from core.settings import Settings
+from core.work import leases
+from core.work import service as work
+from core.workflows import paging
 from core.workflows.audit_plans import AuditRequest, planned
 from core.workflows.context import Services
 
@@ -110,80 +113,52 @@ def list_audits(
 
 def begin_audit(services: Services, audit_id: str, worker: str) -> AuditWork | None:
     """The audit runs under this worker's lease; None if it is not free."""
-    settings = services.settings
     with services.db.transaction() as session:
-        row = leases.claim(
-            session,
-            Audit,
-            audit_id,
-            worker=worker,
-            lease_seconds=settings.lease_seconds,
-            claimable=(AuditState.QUEUED,),
-            running=AuditState.RUNNING,
-            max_attempts=settings.max_attempts,
-        )
+        row = work.begin(session, services.settings, AUDITS, audit_id, worker)
         if row is None:
             return None
         service.started(row)
         return AuditWork(audit_id, row.attempt, row.spec)
 
 
-def heartbeat_audit(services: Services, work: AuditWork) -> bool:
-    """The lease is extended; never cancelled. LeaseLost."""
-    with services.db.transaction() as session:
-        leases.heartbeat(
-            session,
-            Audit,
-            work.audit_id,
-            attempt=work.attempt,
-            lease_seconds=services.settings.lease_seconds,
-        )
-    return False
-
-
-def record_progress(services: Services, work: AuditWork, *, stage: str, done: int, total: int) -> None:
+def record_progress(services: Services, held: AuditWork, *, stage: str, done: int, total: int) -> None:
     """Callers see how far the audit is. LeaseLost, InvalidInput."""
     with services.db.transaction() as session:
-        row = leases.hold(session, Audit, work.audit_id, attempt=work.attempt)
+        row = leases.hold(session, AUDITS, held.audit_id, attempt=held.attempt)
         service.advanced(row, stage=stage, done=done, total=total)
 
 
-def finish_audit(services: Services, work: AuditWork, report: Path) -> None:
+def finish_audit(services: Services, held: AuditWork, report: Path) -> None:
     """The result can be read. LeaseLost; InvalidInput for a file that is no result of this audit."""
-    result = _checked(report, work)
+    result = _checked(report, held)
     with services.db.transaction() as session:
-        row = leases.hold(session, Audit, work.audit_id, attempt=work.attempt)
+        row = leases.hold(session, AUDITS, held.audit_id, attempt=held.attempt)
         service.finished(session, row, result)
 
 
-def fail_audit(services: Services, work: AuditWork, reason: AuditReason) -> None:
+def fail_audit(services: Services, held: AuditWork, reason: AuditReason) -> None:
     """The audit has ended without a result. LeaseLost."""
     with services.db.transaction() as session:
-        row = leases.hold(session, Audit, work.audit_id, attempt=work.attempt)
+        row = leases.hold(session, AUDITS, held.audit_id, attempt=held.attempt)
         service.failed(session, row, reason)
 
 
-def hand_back_audit(services: Services, audit_id: str, *, attempt: int | None = None) -> None:
-    """The audit waits for another worker, or has failed when no attempt is left.
-
-    With ``attempt``: given back by its holder (raises LeaseLost); without: taken when its lease ran out.
-    """
+def hand_back_audit(services: Services, held: AuditWork) -> None:
+    """Lets the audit wait for another worker; it has failed when no attempt is left. LeaseLost."""
     with services.db.transaction() as session:
-        if attempt is not None:
-            row = leases.hold(session, Audit, audit_id, attempt=attempt)
-        else:
-            found = repository.lost(session, audit_id)
-            if found is None:
-                return
-            row = found
-        if row.attempt >= services.settings.max_attempts:
-            service.failed(session, row, AuditReason.WORKER_LOST)
-        else:
-            service.requeue(row)
-            outbox.ring(session, Topic.AUDIT, audit_id, not_before_seconds=settle.retry_pause(row.attempt))
+        row = leases.hold(session, AUDITS, held.audit_id, attempt=held.attempt)
+        take_back_audit(session, services.settings, row)
 
 
-def _checked(report: Path, work: AuditWork) -> AuditResult:
+def take_back_audit(session: Session, settings: Settings, row: Audit) -> None:
+    """As :func:`hand_back_audit`, of a locked row."""
+    if row.attempt >= settings.max_attempts:
+        service.failed(session, row, AuditReason.WORKER_LOST)
+    else:
+        work.queue_again(session, AUDITS, row)
+
+
+def _checked(report: Path, held: AuditWork) -> AuditResult:
     """The child's result, if it is of this audit and agrees with itself and with the plan."""
     if report.is_symlink() or report.stat().st_size > MAX_RESULT_BYTES:
         raise InvalidInput("the child left no result that could be read")
@@ -191,7 +166,7 @@ def _checked(report: Path, work: AuditWork) -> AuditResult:
         result = AuditResult.model_validate_json(report.read_bytes())
     except ValidationError:
         raise InvalidInput("the child left no result of a known kind") from None
-    spec = AuditSpec.model_validate(work.spec)
+    spec = AuditSpec.model_validate(held.spec)
     plan = PrivacyPlan.from_json(spec.plan)
     cost = plan.cost()
     asked = (spec.method, spec.params, spec.runs, str(plan.unit), plan.window)

@@ -13,15 +13,22 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from core.db import leases
 from core.errors import LeaseLost, NotFound
 from core.failpoints import reach
 from core.identity.service import Principal, require
 from core.logging import get_logger
 from core.settings import Settings
 from core.webhooks import repository, service, signing
-from core.webhooks.models import DeliveryState, EventType, Trouble, WebhookDelivery, WebhookEndpoint
+from core.webhooks.models import (
+    DELIVERIES,
+    DeliveryState,
+    EventType,
+    Trouble,
+    WebhookDelivery,
+    WebhookEndpoint,
+)
 from core.webhooks.sending import Outcome
+from core.work import leases
 from core.workflows import paging
 from core.workflows.context import Services
 from core.workflows.webhooks import ROLES, secrets_of
@@ -145,12 +152,10 @@ def take_due(services: Services, worker: str, limit: int) -> list[Sending]:
             endpoint = repository.locked_endpoint(session, row.endpoint_id)
             claimed = leases.claim(
                 session,
-                WebhookDelivery,
+                DELIVERIES,
                 row.id,
                 worker=worker,
                 lease_seconds=settings.webhook_seconds + GRACE_SECONDS,
-                claimable=(DeliveryState.PENDING,),
-                running=DeliveryState.PENDING,
                 max_attempts=row.attempt_limit or settings.webhook_attempts,
             )
             if claimed is None:
@@ -177,7 +182,7 @@ def sent(services: Services, sending: Sending, outcome: Outcome) -> None:
     settings = services.settings
     try:
         with services.db.transaction() as session:
-            row = leases.hold(session, WebhookDelivery, sending.delivery_id, attempt=sending.attempt)
+            row = leases.hold(session, DELIVERIES, sending.delivery_id, attempt=sending.attempt)
             if row.state != DeliveryState.PENDING:
                 return
             endpoint = repository.locked_endpoint(session, row.endpoint_id)

@@ -13,16 +13,15 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from core.datasets import vault
-from core.db import leases
 from core.errors import InvalidInput
 from core.jobs import events, repository
-from core.jobs.models import Artifact, ArtifactRole, Evaluation, Job, JobState
-from core.jobs.states import EvaluationState
-from core.outbox import service as outbox
-from core.outbox.models import Topic
+from core.jobs.models import EVALUATIONS, Artifact, ArtifactRole, Evaluation, EvaluationState, Job, JobState
 from core.publishing.spec import EvaluationSpec
+from core.settings import Settings
 from core.storage.sealed import seal
-from core.workflows import settle, tick_work
+from core.work import leases
+from core.work import service as work
+from core.workflows import tick_work
 from core.workflows.bundles import MAX_REPORT_BYTES
 from core.workflows.context import Services
 from core.workflows.ingest import fetch_graph
@@ -55,16 +54,7 @@ def begin_evaluation(services: Services, job_id: str, worker: str) -> Evaluation
     """The evaluation runs under this worker's lease; None if it is not free."""
     settings = services.settings
     with services.db.transaction() as session:
-        row = leases.claim(
-            session,
-            Evaluation,
-            job_id,
-            worker=worker,
-            lease_seconds=settings.lease_seconds,
-            claimable=(EvaluationState.PENDING,),
-            running=EvaluationState.RUNNING,
-            max_attempts=settings.max_attempts,
-        )
+        row = work.begin(session, settings, EVALUATIONS, job_id, worker)
         if row is None:
             return None
         job = session.get_one(Job, job_id)
@@ -83,70 +73,62 @@ def evaluation_spec(spec: dict[str, Any]) -> EvaluationSpec:
     return EvaluationSpec.model_validate(told | {"suite": spec["suite"]})
 
 
-def advance_evaluation(services: Services, work: EvaluationWork, stage: str, done: int, total: int) -> None:
+def advance_evaluation(services: Services, held: EvaluationWork, stage: str, done: int, total: int) -> None:
     """The curators can see how far the evaluation is. Raises LeaseLost, InvalidInput."""
     events.check(stage, done, total)
     with services.db.transaction() as session:
-        row = leases.hold(session, Evaluation, work.job_id, attempt=work.attempt)
+        row = leases.hold(session, EVALUATIONS, held.job_id, attempt=held.attempt)
         row.stage, row.done, row.total = stage, done, total
 
 
-def heartbeat_evaluation(services: Services, work: EvaluationWork) -> bool:
-    """The lease is extended; True once the dataset is erased: nothing may go on reading it. LeaseLost."""
-    with services.db.transaction() as session:
-        leases.heartbeat(
-            session,
-            Evaluation,
-            work.job_id,
-            attempt=work.attempt,
-            lease_seconds=services.settings.lease_seconds,
-        )
-        return not vault.has_key(session, work.dataset_id)
+def erased(session: Session, dataset_id: str) -> bool:
+    """Whether the dataset is erased: nothing may go on reading it."""
+    return not vault.has_key(session, dataset_id)
 
 
-def fetch_evaluation(services: Services, work: EvaluationWork, *, graph: Path, release: Path) -> None:
+def fetch_evaluation(services: Services, held: EvaluationWork, *, graph: Path, release: Path) -> None:
     """``graph`` holds the original, ``release`` the bundle as its generator wrote it, as far as is needed.
 
     NotFound once the dataset is erased.
     """
-    if work.spec.tick is None:
-        fetch_graph(services, work.dataset_id, work.version_id, graph)
+    if held.spec.tick is None:
+        fetch_graph(services, held.dataset_id, held.version_id, graph)
     else:
-        tick_work.fetch_tick_graph(services, work.dataset_id, work.version_id, work.job_id, graph)
+        tick_work.fetch_tick_graph(services, held.dataset_id, held.version_id, held.job_id, graph)
     with services.db.transaction() as session:
-        key = vault.content_key(session, work.dataset_id, services.settings.master_key)
-        files = [a for a in repository.artifacts(session, work.job_id) if a.name in NEEDED | HIDDEN]
-        source = session.get_one(Job, work.job_id).sample_of
+        key = vault.content_key(session, held.dataset_id, services.settings.master_key)
+        files = [a for a in repository.artifacts(session, held.job_id) if a.name in NEEDED | HIDDEN]
+        source = session.get_one(Job, held.job_id).sample_of
         model = [] if source is None else repository.artifacts(session, source)
         files += [file for file in model if file.name in HIDDEN]
     fetch_files(services, files, key, release)
 
 
-def finish_evaluation(services: Services, work: EvaluationWork, report: Path) -> None:
+def finish_evaluation(services: Services, held: EvaluationWork, report: Path) -> None:
     """The curators can read the comparison, sealed by the dataset's key. Raises LeaseLost, InvalidInput."""
     size = report.stat().st_size
     if report.is_symlink() or size > MAX_REPORT_BYTES:
         raise InvalidInput("the comparison is larger than a report may be")
     content = report.read_bytes()
     json.loads(content)
-    target = f"{attempt_prefix(work.job_id, work.attempt)}/{CURATOR_REPORT}"
+    target = f"{attempt_prefix(held.job_id, held.attempt)}/{CURATOR_REPORT}"
     with services.db.transaction() as session:
-        key = vault.content_key(session, work.dataset_id, services.settings.master_key)
-    sealed = seal(_pieces(content), key, context=seal_context(work.job_id, CURATOR_REPORT))
+        key = vault.content_key(session, held.dataset_id, services.settings.master_key)
+    sealed = seal(_pieces(content), key, context=seal_context(held.job_id, CURATOR_REPORT))
     try:
         services.store.put(target, sealed)
-        _name(services, work, target, content)
+        _name(services, held, target, content)
     except Exception:
-        _delete_unless_named(services, work, target)
+        _delete_unless_named(services, held, target)
         raise
 
 
-def _name(services: Services, work: EvaluationWork, target: str, content: bytes) -> None:
+def _name(services: Services, held: EvaluationWork, target: str, content: bytes) -> None:
     with services.db.transaction() as session:
-        row = leases.hold(session, Evaluation, work.job_id, attempt=work.attempt)
+        row = leases.hold(session, EVALUATIONS, held.job_id, attempt=held.attempt)
         session.add(
             Artifact(
-                job_id=work.job_id,
+                job_id=held.job_id,
                 name=CURATOR_REPORT,
                 role=ArtifactRole.CURATOR,
                 media_type="application/json",
@@ -156,50 +138,44 @@ def _name(services: Services, work: EvaluationWork, target: str, content: bytes)
                 encrypted=True,
             )
         )
-        _end(services, session, row, EvaluationState.DONE)
+        _end(services.settings, session, row, EvaluationState.DONE)
 
 
-def _delete_unless_named(services: Services, work: EvaluationWork, target: str) -> None:
+def _delete_unless_named(services: Services, held: EvaluationWork, target: str) -> None:
     """The stored comparison is deleted, unless a commit named it whose confirmation was lost."""
     with services.db.transaction() as session:
-        named = repository.artifact(session, work.job_id, CURATOR_REPORT)
+        named = repository.artifact(session, held.job_id, CURATOR_REPORT)
     if named is None or named.object_key != target:
         discard(services, [target])
 
 
-def fail_evaluation(services: Services, work: EvaluationWork) -> None:
+def fail_evaluation(services: Services, held: EvaluationWork) -> None:
     """The evaluation has failed; the release stands. Raises LeaseLost."""
     with services.db.transaction() as session:
-        row = leases.hold(session, Evaluation, work.job_id, attempt=work.attempt)
-        _end(services, session, row, EvaluationState.FAILED)
+        row = leases.hold(session, EVALUATIONS, held.job_id, attempt=held.attempt)
+        _end(services.settings, session, row, EvaluationState.FAILED)
 
 
-def hand_back_evaluation(services: Services, job_id: str, *, attempt: int | None = None) -> None:
-    """The evaluation waits for another worker, or has failed when no attempt is left.
-
-    With ``attempt``: given back by its holder (raises LeaseLost); without: taken when its lease ran out.
-    """
+def hand_back_evaluation(services: Services, held: EvaluationWork) -> None:
+    """Lets the evaluation wait for another worker; it has failed when no attempt is left. LeaseLost."""
     with services.db.transaction() as session:
-        if attempt is not None:
-            row = leases.hold(session, Evaluation, job_id, attempt=attempt)
-        else:
-            found = repository.lost_evaluation(session, job_id)
-            if found is None:
-                return
-            row = found
-        if row.attempt >= services.settings.max_attempts:
-            _end(services, session, row, EvaluationState.FAILED)
-        else:
-            row.leased_by = row.lease_expires_at = None
-            row.state = EvaluationState.PENDING
-            outbox.ring(session, Topic.EVALUATE, job_id, not_before_seconds=settle.retry_pause(row.attempt))
+        row = leases.hold(session, EVALUATIONS, held.job_id, attempt=held.attempt)
+        take_back_evaluation(session, services.settings, row)
 
 
-def _end(services: Services, session: Session, row: Evaluation, state: EvaluationState) -> None:
+def take_back_evaluation(session: Session, settings: Settings, row: Evaluation) -> None:
+    """As :func:`hand_back_evaluation`, of a locked row."""
+    if row.attempt >= settings.max_attempts:
+        _end(settings, session, row, EvaluationState.FAILED)
+    else:
+        work.queue_again(session, EVALUATIONS, row)
+
+
+def _end(settings: Settings, session: Session, row: Evaluation, state: EvaluationState) -> None:
     """The evaluation is over; who lost it may go on storing for a while, after which it is swept."""
     now = repository.database_now(session)
     row.state, row.finished_at, row.leased_by = state, now, None
-    row.lease_expires_at = now + timedelta(seconds=2 * services.settings.lease_seconds)
+    row.lease_expires_at = now + timedelta(seconds=2 * settings.lease_seconds)
 
 
 def recover_evaluation_files(services: Services, limit: int) -> int:

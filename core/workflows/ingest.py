@@ -15,18 +15,16 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from core.datasets import lineage, objects, repository, service, vault
-from core.datasets.models import Dataset, DatasetVersion, VersionState
+from core.datasets.models import INGESTS, Dataset, DatasetVersion, VersionState
 from core.datasets.service import Event
-from core.db.leases import claim
 from core.errors import InvalidInput, LeaseLost, NotFound
 from core.graphs.schema import GraphSchema
 from core.graphs.uploads import IngestLimits, UploadedFile
 from core.logging import get_logger
-from core.outbox import service as outbox
-from core.outbox.models import Topic
 from core.storage.folders import pack, unpack
 from core.storage.sealed import seal, unseal
 from core.storage.store import make_private_folder
+from core.work import service as leased
 from core.workflows import announcements
 from core.workflows.attach import attach
 from core.workflows.context import Services
@@ -38,12 +36,10 @@ from core.workflows.ingest_work import (
     content_key,
     discard_work,
     fingerprint_key,
-    heartbeat_ingest,
     held,
     lay_out,
     sealed_parts,
 )
-from core.workflows.sweeps import each
 from core.workflows.upload import EDGES, discard, receive_part, recover_uploads
 
 __all__ = [
@@ -53,17 +49,14 @@ __all__ = [
     "fail_ingest",
     "fetch_graph",
     "finish_ingest",
-    "heartbeat_ingest",
     "propose",
     "receive_part",
-    "recover_ingests",
     "recover_uploads",
     "reject_ingest",
 ]
 
 log = get_logger(__name__)
 
-RETRY_SECONDS = 5.0
 GAVE_UP = "the validation could not be completed; upload the files again"
 
 
@@ -75,16 +68,7 @@ def begin_ingest(services: Services, version_id: str, worker: str) -> IngestWork
     child_key = lineage.child_key(fingerprint_key(services))
     with services.db.transaction() as session:
         known = repository.version(session, version_id)
-        version = known and claim(
-            session,
-            DatasetVersion,
-            version_id,
-            worker=worker,
-            lease_seconds=settings.lease_seconds,
-            claimable=(VersionState.QUEUED, VersionState.VALIDATING),
-            running=VersionState.VALIDATING,
-            max_attempts=known.attempt_limit,
-        )
+        version = known and leased.begin(session, settings, INGESTS, version_id, worker, known.attempt_limit)
         if not version:
             return None
         dataset = session.get_one(Dataset, version.dataset_id)
@@ -157,7 +141,7 @@ def propose(
     try:
         with held(services, work) as (session, dataset, version):
             service.apply(Event.SCHEMA_PROPOSED, dataset, version)
-            service.let_go(version)
+            version.let_go()
             dataset.proposed_schema = schema.model_dump(mode="json")
             version.derived = derived_parts(schema, derived)
             version.ingest_report = _shown(report or {})
@@ -197,25 +181,16 @@ def fail_ingest(services: Services, work: IngestWork, message: str = GAVE_UP, *,
         _ended(services, work, version, "version_rejected")
 
 
-def recover_ingests(services: Services, limit: int) -> int:
-    """Validations that lost their worker are queued again, or given up; returns how many. Reaper's duty."""
-    with services.db.transaction() as session:
-        lost = repository.lost_ingests(session, limit)
+def take_back_ingest(session: Session, version: DatasetVersion) -> list[str]:
+    """Lets a version wait for another worker, or gives it up; returns the keys of objects that have served.
 
-    def recover(ids: tuple[str, str]) -> None:
-        dataset_id, version_id = ids
-        with services.db.transaction() as session:
-            dataset = repository.locked(session, dataset_id)
-            version = repository.locked_version(session, version_id)
-            if dataset is None or version is None or not repository.lease_lost(session, version_id):
-                return
-            if version.state == VersionState.VALIDATING:
-                again = version.attempt < version.attempt_limit
-                _retry_or_give_up(session, dataset, version, again, GAVE_UP)
-        if version.state == VersionState.REJECTED:
-            _discard_uploads(services, version_id)
-
-    return each(lost, recover, subject=lambda ids: ids[1])
+    Both the version and, before it, its dataset are locked.
+    """
+    dataset = repository.locked(session, version.dataset_id)
+    assert dataset is not None  # datasets are never deleted
+    again = version.attempt < version.attempt_limit
+    _retry_or_give_up(session, dataset, version, again, GAVE_UP)
+    return [] if again else [part.object_key for part in repository.parts(session, [version.id])]
 
 
 def fetch_graph(
@@ -269,8 +244,7 @@ def _retry_or_give_up(
 ) -> None:
     if again:
         service.apply(Event.RETRIED, dataset, version)
-        service.let_go(version)
-        outbox.ring(session, Topic.INGEST, version.id, not_before_seconds=RETRY_SECONDS)
+        leased.queue_again(session, INGESTS, version, leased.RETRY_SECONDS)
     else:
         _reject(session, dataset, version, [], message)
 

@@ -12,13 +12,14 @@ from pathlib import Path
 from sqlalchemy.orm import Session
 
 from core.datasets import objects, repository, vault
-from core.datasets.models import Dataset, DatasetPart, DatasetVersion
-from core.db.leases import heartbeat, hold
+from core.datasets.models import INGESTS, Dataset, DatasetPart, DatasetVersion
 from core.errors import LeaseLost, NotFound
 from core.graphs.schema import GraphSchema
 from core.graphs.uploads import IngestLimits, UploadedFile
 from core.storage.sealed import seal, unseal
 from core.storage.store import make_private_folder
+from core.work import leases
+from core.work import service as leased
 from core.workflows.context import Services
 from core.workflows.upload import Counted, discard, keep_alive
 
@@ -45,13 +46,6 @@ class IngestWork:
     @property
     def graph_folder(self) -> Path:
         return self.folder / GRAPH_FOLDER
-
-
-def heartbeat_ingest(services: Services, work: IngestWork) -> None:
-    """The lease is extended; LeaseLost where it has passed to another worker or ran out."""
-    with services.db.transaction() as session:
-        seconds = services.settings.lease_seconds
-        heartbeat(session, DatasetVersion, work.version_id, attempt=work.attempt, lease_seconds=seconds)
 
 
 def discard_work(work: IngestWork) -> None:
@@ -103,7 +97,7 @@ def held(services: Services, work: IngestWork) -> Iterator[tuple[Session, Datase
     try:
         with services.db.transaction() as session:
             dataset = repository.locked(session, work.dataset_id)
-            version = hold(session, DatasetVersion, work.version_id, attempt=work.attempt)
+            version = leases.hold(session, INGESTS, work.version_id, attempt=work.attempt)
             assert dataset is not None  # datasets are never deleted
             yield session, dataset, version
     except LeaseLost:
@@ -113,7 +107,12 @@ def held(services: Services, work: IngestWork) -> Iterator[tuple[Session, Datase
 
 def alive(services: Services, work: IngestWork, chunks: Iterable[bytes]) -> Iterator[bytes]:
     """The chunks; the lease is extended while they flow."""
-    return keep_alive(chunks, lambda: heartbeat_ingest(services, work), services.settings.heartbeat_seconds)
+
+    def beat() -> None:
+        with services.db.transaction() as session:
+            leased.beat(session, services.settings, INGESTS, work.version_id, work.attempt)
+
+    return keep_alive(chunks, beat, services.settings.heartbeat_seconds)
 
 
 def content_key(services: Services, work: IngestWork) -> bytes:

@@ -17,18 +17,28 @@ from sqlalchemy.orm import Session
 
 from core import failpoints
 from core.datasets import vault
-from core.db import leases
 from core.errors import InvalidInput, LeaseLost, PrivacyViolation, StorageError
 from core.jobs import events, repository
 from core.jobs import service as jobs
-from core.jobs.models import Artifact, ArtifactRole, Evaluation, Job, JobReason, JobState, Stop
-from core.jobs.states import EvaluationState
+from core.jobs.models import (
+    RELEASES,
+    Artifact,
+    ArtifactRole,
+    Evaluation,
+    EvaluationState,
+    Job,
+    JobReason,
+    JobState,
+    Stop,
+)
 from core.ledger import service as ledger
 from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.privacy.meter import TranscriptEntry
 from core.privacy.plan import GuaranteeKind
 from core.storage.sealed import seal
+from core.work import leases
+from core.work import service as leased
 from core.workflows import announcements, settle, ticks
 from core.workflows.bundles import ReleaseFile
 from core.workflows.context import Services
@@ -78,20 +88,10 @@ def begin_job(services: Services, job_id: str, worker: str) -> JobWork | None:
 
     Not free is also a stream's snapshot while one before it has not ended.
     """
-    settings = services.settings
     with services.db.transaction() as session:
         if not ticks.may_run(session, job_id):
             return None
-        job = leases.claim(
-            session,
-            Job,
-            job_id,
-            worker=worker,
-            lease_seconds=settings.lease_seconds,
-            claimable=(JobState.QUEUED,),
-            running=JobState.RUNNING,
-            max_attempts=settings.max_attempts,
-        )
+        job = leased.begin(session, services.settings, RELEASES, job_id, worker)
         if job is None:
             return None
         ledger.keep(session, job.reservation_id)
@@ -111,18 +111,10 @@ def begin_job(services: Services, job_id: str, worker: str) -> JobWork | None:
         )
 
 
-def heartbeat(services: Services, work: JobWork) -> bool:
-    """The lease is extended; True when the job was asked to stop. Raises LeaseLost."""
-    with services.db.transaction() as session:
-        leases.heartbeat(
-            session,
-            Job,
-            work.job_id,
-            attempt=work.attempt,
-            lease_seconds=services.settings.lease_seconds,
-        )
-        job = repository.by_id(session, work.job_id)
-        return job is not None and job.state == JobState.CANCELLING
+def asked_to_stop(session: Session, job_id: str) -> bool:
+    """Whether a caller has asked the job to stop."""
+    job = repository.by_id(session, job_id)
+    return job is not None and job.state == JobState.CANCELLING
 
 
 def record_opening(services: Services, work: JobWork) -> None:
@@ -162,7 +154,7 @@ def record_read(services: Services, work: JobWork, entry: dict[str, Any]) -> Non
 
 def _running(session: Session, work: JobWork) -> Job:
     """The job, locked; LeaseLost unless it runs under this attempt's lease and was not asked to stop."""
-    job = leases.hold(session, Job, work.job_id, attempt=work.attempt)
+    job = leases.hold(session, RELEASES, work.job_id, attempt=work.attempt)
     if job.state != JobState.RUNNING or not repository.lease_live(session, job):
         raise LeaseLost("the job no longer runs under this lease")
     return job
@@ -171,7 +163,7 @@ def _running(session: Session, work: JobWork) -> Job:
 def record_event(services: Services, work: JobWork, *, stage: str, done: int, total: int) -> None:
     """Callers may see that the job came this far. Raises LeaseLost, InvalidInput for a malformed event."""
     with services.db.transaction() as session:
-        leases.hold(session, Job, work.job_id, attempt=work.attempt)
+        leases.hold(session, RELEASES, work.job_id, attempt=work.attempt)
         events.record(
             session,
             work.job_id,
@@ -209,7 +201,7 @@ def commit_release(services: Services, work: JobWork, files: Sequence[ReleaseFil
     """
     digests = {file.name: file.sha256 for file in files}
     with services.db.transaction() as session:
-        job = leases.hold(session, Job, work.job_id, attempt=work.attempt)
+        job = leases.hold(session, RELEASES, work.job_id, attempt=work.attempt)
         if job.state == JobState.CANCELLING:
             return False
         jobs.committed(job)
@@ -278,14 +270,14 @@ def finish_release(services: Services, job_id: str) -> None:
 def fail_job(services: Services, work: JobWork, reason: JobReason) -> None:
     """The job has failed by its own doing (or is cancelled, if that was asked first). Raises LeaseLost."""
     with services.db.transaction() as session:
-        job = leases.hold(session, Job, work.job_id, attempt=work.attempt)
+        job = leases.hold(session, RELEASES, work.job_id, attempt=work.attempt)
         settle.fail(session, services.settings, job, reason, actor=work.worker)
 
 
 def cancel_held(services: Services, work: JobWork) -> None:
     """The job that was asked to stop has stopped. Raises LeaseLost."""
     with services.db.transaction() as session:
-        job = leases.hold(session, Job, work.job_id, attempt=work.attempt)
+        job = leases.hold(session, RELEASES, work.job_id, attempt=work.attempt)
         settle.cancel(session, services.settings, job, actor=work.worker)
 
 
@@ -295,7 +287,7 @@ def hand_back(services: Services, work: JobWork, stop: Stop) -> None:
     A job whose charge turns out to stand is left as it is: the reaper publishes it.
     """
     with services.db.transaction() as session:
-        job = leases.hold(session, Job, work.job_id, attempt=work.attempt)
+        job = leases.hold(session, RELEASES, work.job_id, attempt=work.attempt)
         if job.state == JobState.PUBLISHING:
             return
         settle.hand_back(session, services.settings, job, stop, actor=work.worker)

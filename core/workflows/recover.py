@@ -7,50 +7,25 @@ it and looks again: what a worker did in between is respected.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 
-from core.audits import repository as audits
-from core.datasets import repository as datasets
-from core.datasets import sensitive_repository as sensitive_lists
 from core.jobs import repository
-from core.jobs.models import Job, JobState, Stop
+from core.jobs.models import RELEASES, Job, JobState
 from core.jobs.states import LEASED
 from core.ledger import repository as budgets
 from core.ledger import service as ledger
-from core.logging import get_logger
 from core.outbox import service as outbox
-from core.outbox.models import Topic
-from core.outbox.unheard import unheard
-from core.streams import repository as streams
+from core.work import leases
 from core.workflows import direct_uploads, ingest, publish, settle
-from core.workflows.audits import hand_back_audit
 from core.workflows.context import Services
-from core.workflows.evaluate import hand_back_evaluation, recover_evaluation_files
-from core.workflows.sensitive_checks import recover_checks
+from core.workflows.evaluate import recover_evaluation_files
+from core.workflows.leased import ACTOR, KINDS, recover_lost, ring_again
 from core.workflows.snapshots import recover_snapshots as recover_stored_snapshots
 from core.workflows.sweeps import each
 
-ACTOR = "reaper"
-STOPPABLE = (JobState.RUNNING, JobState.CANCELLING)
 STAGING = "staging"
 KEPT_MESSAGES_SECONDS = 3600.0
-
-log = get_logger(__name__)
-
-
-def recover_lost_jobs(services: Services) -> int:
-    """Jobs whose worker is gone wait for another, or have ended where none may try."""
-    with services.db.transaction() as session:
-        ids = repository.lost_ids(session, STOPPABLE, services.settings.sweep_limit)
-
-    def recover(job_id: str) -> None:
-        with services.db.transaction() as session:
-            job = repository.lost(session, job_id, STOPPABLE)
-            if job is not None:
-                settle.hand_back(session, services.settings, job, Stop.WORKER_LOST, actor=ACTOR)
-                log.info("job_recovered", job_id=job_id, state=job.state)
-
-    return each(ids, recover, subject=str)
 
 
 def expose_opened(services: Services) -> int:
@@ -104,18 +79,13 @@ def expire_reservations(services: Services) -> int:
 def publish_committed(services: Services) -> int:
     """Releases that were charged, and whose worker is gone, can be downloaded. Never charges."""
     with services.db.transaction() as session:
-        ids = repository.lost_ids(session, (JobState.PUBLISHING,), services.settings.sweep_limit)
+        ids = leases.lost_ids(session, RELEASES, services.settings.sweep_limit, (JobState.PUBLISHING,))
 
     def finish(job_id: str) -> None:
         publish.copy_release(services, job_id)
         publish.finish_release(services, job_id)
 
     return each(ids, finish, subject=str)
-
-
-def recover_lost_ingests(services: Services) -> int:
-    """Uploads whose validation lost its worker wait for another, or are rejected where none may try."""
-    return ingest.recover_ingests(services, services.settings.sweep_limit)
 
 
 def recover_direct_uploads(services: Services) -> int:
@@ -133,23 +103,9 @@ def recover_snapshots(services: Services) -> int:
     return recover_stored_snapshots(services, services.settings.sweep_limit)
 
 
-def recover_lost_evaluations(services: Services) -> int:
-    """Comparisons whose worker is gone wait for another, or have failed."""
-    with services.db.transaction() as session:
-        ids = repository.lost_evaluations(session, services.settings.sweep_limit)
-    return each(ids, lambda job_id: hand_back_evaluation(services, job_id), subject=str)
-
-
 def delete_unnamed_evaluations(services: Services) -> int:
     """Comparisons whose worker was gone before they were named are deleted."""
     return recover_evaluation_files(services, services.settings.sweep_limit)
-
-
-def recover_lost_audits(services: Services) -> int:
-    """Audits whose worker is gone wait for another, or have failed."""
-    with services.db.transaction() as session:
-        ids = audits.lost_ids(session, services.settings.sweep_limit)
-    return each(ids, lambda audit_id: hand_back_audit(services, audit_id), subject=str)
 
 
 def delete_unclaimed_staging(services: Services) -> int:
@@ -176,26 +132,6 @@ def _may_publish(services: Services, job_id: str, attempt: str) -> bool:
         return job is not None and str(job.attempt) == attempt and job.state in LEASED
 
 
-def ring_again(services: Services) -> int:
-    """Work that still waits, though its message was sent long ago, is announced again."""
-    rung = 0
-    limit, horizon = services.settings.sweep_limit, services.settings.ring_again_seconds
-    with services.db.transaction() as session:
-        waiting = {
-            # A snapshot that waits for an earlier one cannot be taken: it must not hide a job that can.
-            Topic.RUN: repository.queued_ids(session, limit, but=streams.held_up()),
-            Topic.EVALUATE: repository.pending_evaluations(session, limit),
-            Topic.INGEST: datasets.queued_ingests(session, limit),
-            Topic.AUDIT: audits.queued_ids(session, limit),
-            Topic.LINKS: sensitive_lists.waiting(session, limit),
-        }
-        for topic, ids in waiting.items():
-            for subject_id in unheard(session, topic, ids, older_than_seconds=horizon):
-                outbox.ring(session, topic, subject_id)
-                rung += 1
-    return rung
-
-
 def purge_messages(services: Services) -> int:
     """Messages that were sent an hour ago are gone."""
     with services.db.transaction() as session:
@@ -206,15 +142,11 @@ DUTIES: dict[str, Callable[[Services], int]] = {
     "publish_committed": publish_committed,
     "expose_opened": expose_opened,
     "finish_cancels": finish_cancels,
-    "recover_lost_jobs": recover_lost_jobs,
+    **{f"recover_lost_{topic}": partial(recover_lost, topic=topic) for topic in KINDS},
     "expire_reservations": expire_reservations,
-    "recover_lost_ingests": recover_lost_ingests,
     "recover_uploads": recover_uploads,
     "recover_direct_uploads": recover_direct_uploads,
     "recover_snapshots": recover_snapshots,
-    "recover_lost_evaluations": recover_lost_evaluations,
-    "recover_lost_audits": recover_lost_audits,
-    "recover_lost_checks": recover_checks,
     "delete_unclaimed_staging": delete_unclaimed_staging,
     "delete_unnamed_evaluations": delete_unnamed_evaluations,
     "ring_again": ring_again,

@@ -16,8 +16,7 @@ from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.jobs import repository, states
 from core.jobs import service as jobs
-from core.jobs.models import Artifact, ArtifactRole, Job, JobState
-from core.jobs.states import EvaluationState
+from core.jobs.models import Artifact, ArtifactRole, EvaluationState, Job, JobState
 from core.ledger import repository as budgets
 from core.ledger import service as ledger
 from core.ledger.amounts import format_epsilon

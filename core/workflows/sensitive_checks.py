@@ -18,17 +18,16 @@ from sqlalchemy.orm import Session
 from core.datasets import objects, vault
 from core.datasets import repository as datasets
 from core.datasets import sensitive_repository as lists
-from core.datasets.models import ListState, SensitiveList
-from core.db import leases
+from core.datasets.models import LINK_CHECKS, ListState, SensitiveList
 from core.errors import InvalidInput, LeaseLost, NotFound, StorageError
 from core.graphs.uploads import IngestLimits
 from core.logging import get_logger
-from core.outbox import service as outbox
-from core.outbox.models import Topic
+from core.settings import Settings
 from core.storage.sealed import seal, unseal
+from core.work import leases
+from core.work import service as leased
 from core.workflows.context import Services
-from core.workflows.ingest import GAVE_UP, RETRY_SECONDS, fetch_graph
-from core.workflows.sweeps import each
+from core.workflows.ingest import GAVE_UP, fetch_graph
 from core.workflows.upload import discard
 
 log = get_logger(__name__)
@@ -58,16 +57,7 @@ def begin_check(services: Services, list_id: str, worker: str) -> CheckWork | No
     settings = services.settings
     vault.check_master_key(settings.master_key)
     with services.db.transaction() as session:
-        row = leases.claim(
-            session,
-            SensitiveList,
-            list_id,
-            worker=worker,
-            lease_seconds=settings.lease_seconds,
-            claimable=(ListState.QUEUED, ListState.CHECKING),
-            running=ListState.CHECKING,
-            max_attempts=settings.max_attempts,
-        )
+        row = leased.begin(session, settings, LINK_CHECKS, list_id, worker)
         if row is None or row.object_key is None:
             return None
         limits = IngestLimits.of(settings)
@@ -90,13 +80,6 @@ def lay_out(services: Services, work: CheckWork, folder: Path) -> None:
         _unsealed(services, work.dataset_id, work.object_key, folder / UPLOAD)
     except NotFound as error:
         raise LeaseLost("the dataset was archived") from error
-
-
-def heartbeat_check(services: Services, work: CheckWork) -> None:
-    """The lease is extended. LeaseLost."""
-    with services.db.transaction() as session:
-        seconds = services.settings.lease_seconds
-        leases.heartbeat(session, SensitiveList, work.list_id, attempt=work.attempt, lease_seconds=seconds)
 
 
 def finish_check(services: Services, work: CheckWork, folder: Path, counts: Mapping[str, Any]) -> None:
@@ -140,24 +123,13 @@ def fail_check(services: Services, work: CheckWork, message: str = GAVE_UP, *, r
         _queue_again(session, row)
 
 
-def recover_checks(services: Services) -> int:
-    """Lists whose check lost its worker wait for another, or are given up; how many. Reaper's duty."""
-    settings = services.settings
-    with services.db.transaction() as session:
-        lost = lists.lost(session, settings.sweep_limit)
-
-    def recover(list_id: str) -> None:
-        with services.db.transaction() as session:
-            row = lists.locked_lost(session, list_id)
-            if row is None:
-                return
-            if row.attempt < settings.max_attempts:
-                _queue_again(session, row)
-                return
-            keys = _rejected(session, row, [], GAVE_UP)
-        discard(services, keys)
-
-    return each(lost, recover, subject=str)
+def take_back_check(session: Session, settings: Settings, row: SensitiveList) -> list[str]:
+    """Lets a list wait for another worker, or gives it up; returns the keys of objects that nothing names
+    any more. ``row`` is locked."""
+    if row.attempt < settings.max_attempts:
+        _queue_again(session, row)
+        return []
+    return _rejected(session, row, [], GAVE_UP)
 
 
 def fetch_list(services: Services, dataset_id: str, version_id: str, graph_folder: Path) -> bool:
@@ -204,7 +176,7 @@ def _held(services: Services, work: CheckWork) -> Iterator[tuple[Session, Sensit
     """A transaction that holds dataset and list under this attempt; else LeaseLost."""
     with services.db.transaction() as session:
         datasets.locked(session, work.dataset_id)
-        yield session, leases.hold(session, SensitiveList, work.list_id, attempt=work.attempt)
+        yield session, leases.hold(session, LINK_CHECKS, work.list_id, attempt=work.attempt)
 
 
 def _delete_unless_named(services: Services, work: CheckWork, key: str) -> None:
@@ -228,14 +200,12 @@ def _rejected(
 
 
 def _close(session: Session, row: SensitiveList) -> None:
-    row.leased_by = row.lease_expires_at = None
+    row.let_go()
     row.finished_at = datasets.database_now(session)
 
 
 def _queue_again(session: Session, row: SensitiveList) -> None:
-    row.state = ListState.QUEUED
-    row.leased_by = row.lease_expires_at = None
-    outbox.ring(session, Topic.LINKS, row.id, not_before_seconds=RETRY_SECONDS)
+    leased.queue_again(session, LINK_CHECKS, row, leased.RETRY_SECONDS)
 
 
 def _chunks(path: Path) -> Iterator[bytes]:

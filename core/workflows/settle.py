@@ -19,10 +19,8 @@ from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.privacy.plan import GuaranteeKind
 from core.settings import Settings
+from core.work import service as work
 from core.workflows import announcements, ticks
-
-RETRY_SECONDS = 5.0
-RETRY_GROWTH = 4
 
 
 def opened(session: Session, job: Job, *, actor: str) -> None:
@@ -106,15 +104,10 @@ def hand_back(session: Session, settings: Settings, job: Job, stop: Stop, *, act
         _failed(session, job, JobReason.WORKER_LOST)
     elif job.first_read_at is None or _reserved_anew(session, settings, job, stop, actor):
         jobs.requeue(job)
-        outbox.ring(session, Topic.RUN, job.id, not_before_seconds=retry_pause(job.attempt))
+        outbox.ring(session, Topic.RUN, job.id, not_before_seconds=work.retry_pause(job.attempt))
     else:
         _give_back(session, settings, job, stop, actor)
         _failed(session, job, JobReason.BUDGET_EXHAUSTED)
-
-
-def retry_pause(attempt: int) -> float:
-    """Seconds before the attempt after this one: an outage of a moment must not use up every attempt."""
-    return RETRY_SECONDS * RETRY_GROWTH ** (attempt - 1)
 
 
 def _failed(session: Session, job: Job, reason: JobReason) -> None:

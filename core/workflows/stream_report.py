@@ -15,8 +15,7 @@ from core.datasets.models import Dataset
 from core.errors import NotFound, StorageError
 from core.identity.service import Principal, require
 from core.jobs import repository as jobs
-from core.jobs.models import Artifact, JobState
-from core.jobs.states import EvaluationState
+from core.jobs.models import Artifact, EvaluationState, JobState
 from core.ledger import holdings
 from core.ledger import service as ledger
 from core.ledger.amounts import format_epsilon

@@ -17,20 +17,20 @@ from pydantic import ValidationError
 
 from core.datasets import objects, vault
 from core.datasets.models import DatasetVersion
-from core.db import leases
 from core.errors import InvalidInput, LeaseLost, NotFound, StorageError
 from core.failpoints import reach
 from core.graphs.schema import GraphSchema
 from core.graphs.ticks import tick_schema
 from core.graphs.uploads import IngestLimits
 from core.jobs import repository as jobs
-from core.jobs.models import Artifact, Job, JobReason
+from core.jobs.models import RELEASES, Artifact, Job, JobReason
 from core.ledger import service as ledger
 from core.storage.folders import pack, unpack
 from core.storage.sealed import seal, unseal
 from core.storage.store import make_private_folder
 from core.streams import repository
 from core.streams.models import Outcome, Snapshot
+from core.work import leases
 from core.workflows import settle
 from core.workflows.context import Services
 from core.workflows.ingest import fetch_graph
@@ -92,7 +92,7 @@ def keep_snapshot(services: Services, work: JobWork, task: SnapshotTask, folder:
     services.store.put(target, seal(pack(canonical), key, context=target))
     reach("before_snapshot_kept")
     with services.db.transaction() as session:
-        leases.hold(session, Job, work.job_id, attempt=work.attempt)
+        leases.hold(session, RELEASES, work.job_id, attempt=work.attempt)
         row = _row(repository.of_job(session, work.job_id))
         uploaded, row.object_key, row.graph_key = row.object_key, None, target
     reach("after_snapshot_kept")
@@ -123,7 +123,7 @@ def refuse_snapshot(
     said = [dict(finding) for finding in findings[: services.settings.max_findings]]
     whole = {"file": FINDINGS_FILE, "line": None, "column": None, "message": message}
     with services.db.transaction() as session:
-        job = leases.hold(session, Job, work.job_id, attempt=work.attempt)
+        job = leases.hold(session, RELEASES, work.job_id, attempt=work.attempt)
         row = _row(repository.of_job(session, work.job_id))
         uploaded = row.object_key
         settle.fail(session, services.settings, job, JobReason.INVALID_SNAPSHOT, actor=work.worker)

@@ -17,8 +17,7 @@ from core.datasets.models import ListState, VersionState
 from core.errors import TooManyJobs
 from core.identity.service import Principal
 from core.jobs import repository, turns
-from core.jobs.models import Job
-from core.jobs.states import EvaluationState
+from core.jobs.models import EvaluationState, Job
 from core.outbox import repository as outbox
 from core.outbox.models import Topic
 from core.settings import Settings

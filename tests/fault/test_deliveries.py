@@ -31,6 +31,7 @@ FATES = {
     "upload": {"ready", "rejected"},
     "comparison": {"done", "failed"},
     "audit": {"done", "failed"},
+    "list": {"ready", "rejected"},
 }
 QUIET = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 
@@ -107,6 +108,11 @@ def test_many_deliveries_in_any_order_do_the_work_once(
     kind: str, world: World, process: WorkerProcess, order: list[int], cancels: bool
 ) -> None:
     play(world, process, kind, order, cancels)
+
+
+def test_every_kind_of_work_is_played(world: World) -> None:
+    assert set(world.kinds) == set(FATES)
+    assert {make().topic for make in world.kinds.values()} == set(Topic)
 
 
 def test_messages_without_a_subject_do_nothing(world: World, process: WorkerProcess) -> None:

@@ -111,7 +111,7 @@ def test_a_killed_worker_takes_its_child_with_it(
     submitted: Callable[[], Job], processes: Processes, fault_services: Services
 ) -> None:
     job = submitted()
-    worker = processes.start("worker.once", "run", job.id, failpoints="after_read:pause=5")
+    worker = processes.start("worker.run_one", "run", job.id, failpoints="after_read:pause=5")
     child = until(lambda: children_of(worker.pid), what="the start of the child")[0]
     until(lambda: job_row(fault_services, job.id).first_read_at is not None, what="the first read")
     worker.kill()

@@ -59,7 +59,7 @@ def test_a_killed_sample_is_drawn_by_another_and_charged_nothing(
 ) -> None:
     job = sampled(point)
     before = spent(fault_services, job)
-    victim = processes.start("worker.once", "run", job.id, failpoints=point)
+    victim = processes.start("worker.run_one", "run", job.id, failpoints=point)
     assert victim.wait(timeout=60) == -signal.SIGKILL, processes.output()
     assert_sound(fault_services, job.id)
 
@@ -84,7 +84,7 @@ def test_a_sample_whose_workers_all_die_fails_and_nothing_was_spent(
     job = sampled("all-die")
     before = spent(fault_services, job)
     for _ in range(3):
-        victim = processes.start("worker.once", "run", job.id, failpoints="after_child")
+        victim = processes.start("worker.run_one", "run", job.id, failpoints="after_child")
         assert victim.wait(timeout=60) == -signal.SIGKILL, processes.output()
         lapse(fault_services)
         reap_once(fault_services)

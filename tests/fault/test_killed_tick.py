@@ -80,7 +80,7 @@ def test_a_worker_killed_in_a_tick_leaves_a_stream_that_goes_on(
     step = next_step(fault_services, stream)
     view, _ = send(fault_services, caller, stream, step)
     following, _ = send(fault_services, caller, stream, step + 1)
-    victim = processes.start("worker.once", "run", view.job_id, failpoints=point)
+    victim = processes.start("worker.run_one", "run", view.job_id, failpoints=point)
     assert victim.wait(timeout=120) == -signal.SIGKILL, processes.output()
     assert_sound(fault_services, view.job_id)
     assert fullest(fault_services, stream) <= 3 * 10**9
@@ -110,7 +110,7 @@ def test_a_killed_child_costs_its_tick_and_the_stream_goes_on(
 ) -> None:
     step = next_step(fault_services, stream)
     view, _ = send(fault_services, caller, stream, step)
-    worker = processes.start("worker.once", "run", view.job_id, failpoints="after_open:pause=1")
+    worker = processes.start("worker.run_one", "run", view.job_id, failpoints="after_open:pause=1")
     until(
         lambda: job_row(fault_services, view.job_id).first_read_at is not None,
         seconds=120,

@@ -48,7 +48,7 @@ def test_a_worker_killed_anywhere_leaves_a_job_that_ends_well(
 ) -> None:
     job = submitted()
     charged_before, _ = spent(fault_services, job)
-    victim = processes.start("worker.once", "run", job.id, failpoints=point)
+    victim = processes.start("worker.run_one", "run", job.id, failpoints=point)
     assert victim.wait(timeout=60) == -signal.SIGKILL, processes.output()
     assert_sound(fault_services, job.id)
 
@@ -76,7 +76,7 @@ def test_a_job_whose_workers_all_die_fails_and_its_budget_returns(
     job = submitted()
     before = spent(fault_services, job)[0]
     for _ in range(3):
-        victim = processes.start("worker.once", "run", job.id, failpoints="after_claim")
+        victim = processes.start("worker.run_one", "run", job.id, failpoints="after_claim")
         assert victim.wait(timeout=60) == -signal.SIGKILL, processes.output()
         lapse(fault_services)
         reap_once(fault_services)
@@ -96,7 +96,7 @@ def test_a_job_without_a_guarantee_has_exposed_its_account_before_its_worker_die
     policy = {"kinds": ["pure", "approximate", "none"]}
     dataset = ready_dataset(fault_services, principal, policy=policy, public=True)
     job = queued_job(fault_services, principal, dataset.id, method="random_rewire")
-    victim = processes.start("worker.once", "run", job.id, failpoints=point)
+    victim = processes.start("worker.run_one", "run", job.id, failpoints=point)
     assert victim.wait(timeout=60) == -signal.SIGKILL, processes.output()
     assert endings(fault_services, job.id) == ["reserve", "expose"]
     with pytest.raises(AccountExposed):

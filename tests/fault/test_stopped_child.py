@@ -43,7 +43,7 @@ def held_at(
 ) -> tuple[Job, subprocess.Popen[bytes], int]:
     """A job, its worker and its child, which waits at the point; None: which was only just started."""
     job = submitted()
-    worker = processes.start("worker.once", "run", job.id, failpoints=f"{point or 'after_open'}:pause=1")
+    worker = processes.start("worker.run_one", "run", job.id, failpoints=f"{point or 'after_open'}:pause=1")
     child = child_of(worker)
     if point is not None:
         until(lambda: has_opened(services, job.id), what="the opening of the graph")
@@ -98,7 +98,7 @@ def test_a_drained_worker_hands_the_job_back_and_the_retry_reserves_anew(
 ) -> None:
     job = submitted()
     worker = processes.start(
-        "worker.once", "run", job.id, failpoints="after_read:pause=0.5", grace_seconds=0.05
+        "worker.run_one", "run", job.id, failpoints="after_read:pause=0.5", grace_seconds=0.05
     )
     until(lambda: has_opened(fault_services, job.id), what="the opening of the graph")
     worker.terminate()
@@ -116,7 +116,7 @@ def test_a_paused_worker_that_wakes_after_its_lease_changes_nothing(
 ) -> None:
     job = submitted()
     worker = processes.start(
-        "worker.once", "run", job.id, failpoints="after_staging:pause=1", lease_seconds=1.5
+        "worker.run_one", "run", job.id, failpoints="after_staging:pause=1", lease_seconds=1.5
     )
     until(lambda: stored_keys(fault_services, f"staging/{job.id}"), what="the staging")
     os.kill(worker.pid, signal.SIGSTOP)

@@ -78,7 +78,7 @@ def wired(world: World, wire: Wire) -> Iterator[Wired]:
     with (
         shelf() as store,
         # Storage that fails once is asked again at once: the pause is for storage that is gone for a while.
-        mock.patch("worker.jobs.COPY_PAUSE_SECONDS", 0.0),
+        mock.patch("worker.kinds.release.COPY_PAUSE_SECONDS", 0.0),
         TestClient(app, raise_server_exceptions=False, headers=headers) as http,
     ):
         yield Wired(world, wire, store, settings, services, http)

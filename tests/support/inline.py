@@ -6,8 +6,10 @@ that boundary is for is tested in tests/fault and in one test of each kind of wo
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from threading import RLock
 from unittest import mock
@@ -19,9 +21,9 @@ from core.errors import LeaseLost, PrivacyViolation
 from core.outbox.models import Topic
 from core.privacy.meter import TranscriptEntry
 from core.settings import Settings
-from worker import sandbox
+from worker import kinds, sandbox
+from worker.lease_heartbeat import LeaseHeartbeat
 from worker.process import open_process
-from worker.pulse import Pulse
 from worker.supervisor import Ending, Orders
 from worker.work import take
 
@@ -63,7 +65,9 @@ def taken(settings: Settings, topic: Topic, subject_id: str, sabotage: Sabotage 
 def children_inline(sabotage: Sabotage | None = None) -> Iterator[None]:
     """Every child's work is done in this process, on the thread of its worker; one such context at a time."""
 
-    def supervise(kind: str, folder: Path, settings: Settings, pulse: Pulse, orders: Orders) -> Ending:
+    def supervise(
+        kind: str, folder: Path, settings: Settings, heartbeat: LeaseHeartbeat, orders: Orders
+    ) -> Ending:
         try:
             sandbox.KINDS[kind](folder, _Channel(orders))  # type: ignore[arg-type]
             if sabotage is not None:
@@ -82,6 +86,7 @@ def children_inline(sabotage: Sabotage | None = None) -> Iterator[None]:
         return Ending.FINISHED
 
     with _IN_PLACE, ExitStack() as patches:
-        for module in ("jobs", "ticks", "evaluations", "ingests", "audits"):
-            patches.enter_context(mock.patch(f"worker.{module}.supervise", supervise))
+        for module in pkgutil.iter_modules(kinds.__path__, "worker.kinds."):
+            if hasattr(import_module(module.name), "supervise"):
+                patches.enter_context(mock.patch(f"{module.name}.supervise", supervise))
         yield

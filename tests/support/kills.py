@@ -28,7 +28,7 @@ def _hold(*given: Any) -> NoReturn:
 def held(world: World) -> tuple[Piece, JobWork, list[ReleaseFile]]:
     """A job whose graph was read, and whose bytes are staged."""
     piece = world.job()
-    with mock.patch("worker.jobs.publish.commit_release", _hold):
+    with mock.patch("worker.kinds.release.publish.commit_release", _hold):
         try:
             world.work(piece)
         except Held as moment:
@@ -94,7 +94,7 @@ def _lost(world: World) -> tuple[Piece, tuple[Any, ...]]:
 def _charged(world: World) -> tuple[Piece, tuple[Any, ...]]:
     """The charge stands, and the worker is gone before it copied a byte."""
     piece = world.job()
-    with mock.patch("worker.jobs.publish.copy_release", _hold), suppress(Held):
+    with mock.patch("worker.kinds.release.publish.copy_release", _hold), suppress(Held):
         world.work(piece)
     world.lapse()
     return piece, ()

@@ -15,9 +15,10 @@ from sqlalchemy.orm import Session
 from core.db.base import ROW_LOCK
 from core.errors import LeaseLost
 from core.jobs import service as jobs
-from core.jobs.models import Job, JobState
+from core.jobs.models import RELEASES, Job, JobState
 from core.ledger import service as ledger
 from core.outbox import service as outbox
+from core.work.models import Kind
 from core.workflows import publish, settle
 from core.workflows.bundles import ReleaseFile
 from core.workflows.context import Services
@@ -59,20 +60,20 @@ def charge_first(services: Services, work: JobWork, files: Sequence[ReleaseFile]
     """As :func:`core.workflows.publish.commit_release`, in two transactions."""
     digests = {file.name: file.sha256 for file in files}
     with services.db.transaction() as session:
-        job = publish.leases.hold(session, Job, work.job_id, attempt=work.attempt)
+        job = publish.leases.hold(session, RELEASES, work.job_id, attempt=work.attempt)
         if job.state == JobState.CANCELLING:
             return False
         ledger.charge(session, job.reservation_id, digests=digests, actor=work.worker)
     with services.db.transaction() as session:
-        job = publish.leases.hold(session, Job, work.job_id, attempt=work.attempt)
+        job = publish.leases.hold(session, RELEASES, work.job_id, attempt=work.attempt)
         jobs.committed(job)
         session.add_all(publish._artifact(job.id, file) for file in files)
     return True
 
 
-def unfenced(session: Session, model: type[Any], row_id: str, *, attempt: int) -> Any:
-    """As :func:`core.db.leases.hold`, for whoever asks."""
-    return session.get_one(model, row_id, with_for_update=ROW_LOCK, populate_existing=True)
+def unfenced(session: Session, kind: Kind[Any], row_id: str, *, attempt: int) -> Any:
+    """As :func:`core.work.leases.hold`, for whoever asks."""
+    return session.get_one(kind.model, row_id, with_for_update=ROW_LOCK, populate_existing=True)
 
 
 def always_returned(session: Session, settings: Any, job: Job, reason: Any, actor: str) -> None:
@@ -120,7 +121,7 @@ def woken(here: Wired) -> list[str]:
     piece, work, files = held(world)
     world.lapse()
     reap_once(world.services)
-    with mock.patch("worker.jobs.publish.stage", side_effect=_Gone), suppress(_Gone):
+    with mock.patch("worker.kinds.release.publish.stage", side_effect=_Gone), suppress(_Gone):
         world.work(piece)
     with suppress(LeaseLost):
         publish.commit_release(world.services, work, files)

@@ -12,20 +12,22 @@ from typing import Any
 
 from sqlalchemy import func, select
 
-from core.audits.models import Audit, AuditState
-from core.datasets.models import Dataset, DatasetVersion, ListState, SensitiveList, VersionState
+from core.audits.models import AuditState
+from core.datasets.models import Dataset, DatasetVersion, ListState, VersionState
 from core.identity.models import Role
 from core.identity.service import Principal
-from core.jobs.models import Evaluation, Job, JobState
+from core.jobs.models import EvaluationState, Job, JobState
 from core.jobs.repository import artifacts
-from core.jobs.states import TERMINAL, EvaluationState
+from core.jobs.states import TERMINAL
 from core.outbox.models import OutboxMessage, Topic
 from core.settings import Settings
 from core.streams.models import Stream
 from core.workflows.audits import AuditRequest, submit_audit
 from core.workflows.context import Services, open_services
 from core.workflows.invariants.run import check, promises
+from core.workflows.leased import KINDS
 from core.workflows.register import NewDataset, register_dataset
+from core.workflows.sensitive_links import receive_list
 from core.workflows.upload import receive_part
 from tests.support.faults import assert_sound, endings, lapse
 from tests.support.inline import Sabotage, taken
@@ -35,15 +37,15 @@ from worker.reaper import reap_once
 
 CALLER = Principal("acme", "key_test", "test", frozenset({Role.CURATOR, Role.REQUESTER}))
 METHOD = "edgerand"
-MODELS: dict[Topic, tuple[type[Any], frozenset[str]]] = {
-    Topic.RUN: (Job, frozenset(TERMINAL)),
-    Topic.EVALUATE: (Evaluation, frozenset({EvaluationState.DONE, EvaluationState.FAILED})),
-    Topic.INGEST: (
-        DatasetVersion,
-        frozenset({VersionState.READY, VersionState.REJECTED, VersionState.PROPOSED, VersionState.ERASED}),
+LINKS = b"source,target\n0,1\n1,8\n"  # of the ring with chords
+ENDS: dict[Topic, frozenset[str]] = {
+    Topic.RUN: frozenset(TERMINAL),
+    Topic.EVALUATE: frozenset({EvaluationState.DONE, EvaluationState.FAILED}),
+    Topic.INGEST: frozenset(
+        {VersionState.READY, VersionState.REJECTED, VersionState.PROPOSED, VersionState.ERASED}
     ),
-    Topic.AUDIT: (Audit, frozenset({AuditState.DONE, AuditState.FAILED})),
-    Topic.LINKS: (SensitiveList, frozenset({ListState.READY, ListState.REJECTED})),
+    Topic.AUDIT: frozenset({AuditState.DONE, AuditState.FAILED}),
+    Topic.LINKS: frozenset({ListState.READY, ListState.REJECTED}),
 }
 
 
@@ -63,6 +65,7 @@ class World:
     services: Services
     dataset: Dataset
     stream: Stream
+    listed: Dataset | None = None
     _numbers: Any = field(default_factory=itertools.count)
 
     def job(self, **asked: Any) -> Piece:
@@ -92,6 +95,17 @@ class World:
         request = AuditRequest(method="laplace", epsilon="1", runs=100)
         return Piece(Topic.AUDIT, submit_audit(self.services, CALLER, request, secrets.token_hex(8))[0].id)
 
+    def links(self) -> Piece:
+        """A list of sensitive links that waits to be checked; the one before has ended."""
+        if self.listed is None:
+            kinds = {"policy": {"kinds": ["pure", "approximate", "none"]}}
+            self.listed = ready_dataset(self.services, CALLER, "listed", **kinds)
+        view = receive_list(
+            self.services, CALLER, self.listed.id, format="csv", options={}, chunks=[LINKS], length=None
+        )
+        assert view.upload is not None
+        return Piece(Topic.LINKS, view.upload.id)
+
     def evaluation(self) -> Piece:
         """The comparison of a release, which waits."""
         job = self.job(suite="quick")
@@ -105,11 +119,11 @@ class World:
     def state(self, piece: Piece) -> str:
         """The state as the database has it."""
         with self.services.db.transaction() as session:
-            return str(session.get_one(MODELS[piece.topic][0], piece.subject_id).state)
+            return str(session.get_one(KINDS[piece.topic].kind.model, piece.subject_id).state)
 
     def ended(self, piece: Piece) -> bool:
         """Whether nobody has to do anything for the piece any more."""
-        return self.state(piece) in MODELS[piece.topic][1]
+        return self.state(piece) in ENDS[piece.topic]
 
     def lapse(self) -> None:
         """Time goes by: every lease that is held has run out."""
@@ -197,6 +211,7 @@ class World:
             "upload": self.upload,
             "comparison": self.evaluation,
             "audit": self.audit,
+            "list": self.links,
         }
 
     def close(self) -> None:

@@ -17,7 +17,7 @@ from core.audits.models import Audit
 from core.errors import InvalidInput, LeaseLost
 from core.identity.models import Role
 from core.outbox.models import OutboxMessage, Topic
-from core.workflows import audits, recover
+from core.workflows import audits, leased, recover
 from core.workflows.context import Services
 from tests.integration.api.conftest import Tenant
 from worker.process import WorkerProcess
@@ -140,9 +140,9 @@ def test_a_lost_audit_waits_for_another_worker_and_fails_when_none_may_try(tenan
         assert audits.begin_audit(services, audit_id, "w2") is None
         audits.record_progress(services, work, stage="audit", done=attempt, total=800)
         age(services, audit_id)
-        assert recover.recover_lost_audits(services) >= 1
+        assert recover.recover_lost(services, Topic.AUDIT) >= 1
         for late in (
-            lambda work=work: audits.heartbeat_audit(services, work),
+            lambda work=work: leased.heartbeat(services, Topic.AUDIT, work.audit_id, work.attempt),
             lambda work=work: audits.record_progress(services, work, stage="audit", done=9, total=9),
         ):
             with pytest.raises(LeaseLost):

@@ -20,7 +20,7 @@ from core.identity.service import Principal
 from core.jobs.models import Artifact, ArtifactRole
 from core.outbox.models import Topic
 from core.storage.store import ObjectStore
-from core.workflows import recover
+from core.workflows import leased, recover
 from core.workflows import sensitive_checks as checks
 from core.workflows.context import Services
 from core.workflows.sensitive_links import SensitiveLinksView, receive_list
@@ -242,7 +242,7 @@ def test_a_check_whose_list_is_gone_changes_nothing_and_leaves_nothing(
     else:
         keeper.call("DELETE", address(dataset_id))
     for step in (
-        lambda: checks.heartbeat_check(keeper.services, work),
+        lambda: leased.heartbeat(keeper.services, Topic.LINKS, work.list_id, work.attempt),
         lambda: checks.finish_check(keeper.services, work, folder, {"mail": 3}),
         lambda: checks.reject_check(keeper.services, work, [], "wrong"),
         lambda: checks.fail_check(keeper.services, work),
@@ -266,7 +266,7 @@ def test_a_worker_that_died_is_followed_by_another(keeper: Tenant, dataset_id: s
         row = session.get_one(SensitiveList, list_id)
         row.state, row.attempt, row.leased_by = "checking", 1, "gone"
         row.lease_expires_at = row.created_at
-    assert recover.DUTIES["recover_lost_checks"](keeper.services) >= 1
+    assert recover.DUTIES["recover_lost_links"](keeper.services) >= 1
     keeper.work(Topic.LINKS, list_id)
     assert told(keeper, dataset_id)["in_use"]["count"] == 3
 
@@ -277,7 +277,7 @@ def test_a_check_that_always_loses_its_worker_is_given_up(keeper: Tenant, datase
         row = session.get_one(SensitiveList, list_id)
         row.state, row.attempt = "checking", keeper.services.settings.max_attempts
         row.leased_by, row.lease_expires_at = "gone", row.created_at
-    assert recover.DUTIES["recover_lost_checks"](keeper.services) >= 1
+    assert recover.DUTIES["recover_lost_links"](keeper.services) >= 1
     assert told(keeper, dataset_id)["upload"]["state"] == "rejected"
     assert objects(keeper, dataset_id) == []
 

@@ -11,9 +11,10 @@ from sqlalchemy import func, select
 from core.datasets import vault
 from core.datasets.models import ContentFingerprint, DatasetKey, DatasetPart
 from core.errors import DatasetNotReady, InvalidTransition, LeaseLost, NotFound, StorageError
+from core.outbox.models import Topic
 from core.storage.sealed import unseal
 from core.workflows import dataset_queries as queries
-from core.workflows import ingest
+from core.workflows import ingest, leased
 from core.workflows.archive import archive_dataset
 from core.workflows.job_queries import get_job
 from core.workflows.register import confirm_schema
@@ -98,7 +99,7 @@ def test_a_validation_under_way_stops(curator: Curator) -> None:
     work = curator.begin(version)
     archive_dataset(curator.services, curator.principal, dataset.id)
     with pytest.raises(LeaseLost):
-        ingest.heartbeat_ingest(curator.services, work)
+        leased.heartbeat(curator.services, Topic.INGEST, work.version_id, work.attempt)
     work.graph_folder.mkdir()
     (work.graph_folder / "schema.json").write_text(SCHEMA.model_dump_json())
     with pytest.raises(LeaseLost):

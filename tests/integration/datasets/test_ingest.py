@@ -20,8 +20,9 @@ from core.graphs.ingest import canonicalise
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.graphs.store import read_graph
 from core.identity.models import Role
+from core.outbox.models import Topic
 from core.workflows import dataset_queries as queries
-from core.workflows import ingest
+from core.workflows import ingest, leased, recover
 from core.workflows.register import confirm_schema
 from tests.integration.datasets.conftest import EDGES, SCHEMA, Curator
 
@@ -200,7 +201,7 @@ def test_a_lost_lease_changes_nothing(curator: Curator, work_files: Callable[[],
     assert fast.attempt == slow.attempt + 1
     before = curator.objects()
     with pytest.raises(LeaseLost):
-        ingest.heartbeat_ingest(curator.services, slow)
+        leased.heartbeat(curator.services, Topic.INGEST, slow.version_id, slow.attempt)
     for end in (
         lambda: ingest.reject_ingest(curator.services, slow, [], "late"),
         lambda: ingest.fail_ingest(curator.services, slow),
@@ -209,7 +210,7 @@ def test_a_lost_lease_changes_nothing(curator: Curator, work_files: Callable[[],
         with pytest.raises(LeaseLost):
             end()
     assert curator.objects() == before
-    ingest.heartbeat_ingest(curator.services, fast)
+    leased.heartbeat(curator.services, Topic.INGEST, fast.version_id, fast.attempt)
     assert not slow.folder.exists()
     assert fast.folder.exists()
     ingest.discard_work(fast)
@@ -239,7 +240,7 @@ def test_attempts_run_out(curator: Curator) -> None:
     curator.begin(version)
     let_lease_run_out(curator, version.id)
     assert ingest.begin_ingest(curator.services, version.id, "one more") is None
-    assert ingest.recover_ingests(curator.services, 10) == 1
+    assert recover.recover_lost(curator.services, Topic.INGEST) == 1
     view = queries.get_dataset(curator.services, curator.principal, dataset.id)
     assert view.state == "rejected"
     assert curator.objects() == []
@@ -249,10 +250,10 @@ def test_attempts_run_out(curator: Curator) -> None:
 def test_a_lost_validation_is_queued_again(curator: Curator) -> None:
     version = curator.send(curator.register())
     curator.begin(version)
-    assert ingest.recover_ingests(curator.services, 10) == 0
+    assert recover.recover_lost(curator.services, Topic.INGEST) == 0
     let_lease_run_out(curator, version.id)
-    assert ingest.recover_ingests(curator.services, 10) == 1
-    assert ingest.recover_ingests(curator.services, 10) == 0
+    assert recover.recover_lost(curator.services, Topic.INGEST) == 1
+    assert recover.recover_lost(curator.services, Topic.INGEST) == 0
     assert curator.validate(version).state == "ready"
 
 

@@ -50,7 +50,7 @@ def lost_after_opening(services: Services, job_id: str) -> None:
     with services.db.transaction() as session:
         past = func.now() - func.make_interval(0, 0, 0, 1)
         session.execute(update(Job).where(Job.id == job_id).values(lease_expires_at=past))
-    assert recover.recover_lost_jobs(services) == 1
+    assert recover.recover_lost(services, Topic.RUN) == 1
 
 
 @pytest.fixture(scope="module")

@@ -103,7 +103,7 @@ def test_processes_that_spend_do_not_start(forgetful: Services, name: str) -> No
 def test_one_piece_of_work_is_not_taken_either(forgetful: Services) -> None:
     python = COMMANDS["relay"][:2]
     ended = subprocess.run(
-        [*python, "worker.once", "run", "job_1"],
+        [*python, "worker.run_one", "run", "job_1"],
         cwd=ROOT,
         env=environment(forgetful.settings),
         capture_output=True,

@@ -15,6 +15,7 @@ from core.db.session import Database
 from core.identity.service import Principal
 from core.jobs.models import Job
 from core.ledger.models import EntryKind
+from core.outbox.models import Topic
 from core.workflows import cancel, gauges_totals, publish, recover
 from core.workflows.context import Services
 from core.workflows.gauges import read_gauges
@@ -144,7 +145,7 @@ def test_totals_never_fall_while_a_job_is_lost_and_tried_again(
         with services.db.transaction() as session:
             past = func.now() - timedelta(seconds=1)
             session.execute(update(Job).where(Job.id == job.id).values(lease_expires_at=past))
-        assert recover.recover_lost_jobs(services) == 1
+        assert recover.recover_lost(services, Topic.RUN) == 1
         seen.append(_read(services, totals).lost_attempts)
     assert seen == [0, 0, 0, 1, 1, 2, 3]
     assert _read(services, totals).finished[job.method, "failed", "worker_lost"] == 1
@@ -160,7 +161,7 @@ def test_a_job_cancelled_between_two_attempts_takes_nothing_back(
         with services.db.transaction() as session:
             past = func.now() - timedelta(seconds=1)
             session.execute(update(Job).where(Job.id == job.id).values(lease_expires_at=past))
-        recover.recover_lost_jobs(services)
+        recover.recover_lost(services, Topic.RUN)
     before = _read(services, Totals()).lost_attempts
     cancel.cancel_job(services, principal, job.id)
     assert _read(services, Totals()).lost_attempts == before == 1

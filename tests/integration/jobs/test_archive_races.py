@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import pytest
 from sqlalchemy import text
@@ -15,11 +16,13 @@ from core.identity.service import Principal
 from core.jobs import repository
 from core.jobs import service as jobs
 from core.jobs.models import Evaluation, Job, JobState
-from core.workflows import evaluate, publish, settle
+from core.outbox.models import Topic
+from core.workflows import evaluate, leased, publish, settle
 from core.workflows.archive import archive_dataset
 from core.workflows.context import Services
 from tests.support.faults import until
 from tests.support.releases import job_row, queued_job, ready_dataset, violations
+from worker.kinds.evaluation import EvaluationKind
 
 
 @contextmanager
@@ -85,9 +88,14 @@ def test_a_comparison_stops_when_its_dataset_is_erased(services: Services, princ
         session.add(Evaluation(id=job.id, state="pending"))
     work = evaluate.begin_evaluation(services, job.id, "w1")
     assert work is not None
-    assert not evaluate.heartbeat_evaluation(services, work)
+
+    def beat() -> bool:
+        stopped = partial(EvaluationKind().stopped, work=work)
+        return leased.heartbeat(services, Topic.EVALUATE, job.id, work.attempt, stopped)
+
+    assert not beat()
     archive_dataset(services, principal, dataset.id)
-    assert evaluate.heartbeat_evaluation(services, work)  # its worker deletes what it had laid out
+    assert beat()  # its worker deletes what it had laid out
 
 
 def test_a_transaction_whose_process_has_stopped_gives_its_locks_back(

@@ -108,7 +108,7 @@ def test_an_attempt_that_was_lost_has_exposed_and_the_next_one_says_nothing_new(
     with services.db.transaction() as session:
         past = func.now() - func.make_interval(0, 0, 0, 1)
         session.execute(update(Job).where(Job.id == job.id).values(lease_expires_at=past))
-    assert recover.recover_lost_jobs(services) == 1
+    assert recover.recover_lost(services, Topic.RUN) == 1
     assert exposures(services, job) == [(job.id, False)]
     assert taken(services.settings, Topic.RUN, job.id)
     assert exposures(services, job) == [(job.id, False), (job.id, True)]

@@ -12,6 +12,7 @@ from core.datasets.models import Dataset
 from core.identity.service import Principal
 from core.jobs.models import Job, JobReason, Stop
 from core.ledger.models import BudgetAccount
+from core.outbox.models import Topic
 from core.workflows import cancel, publish, recover
 from core.workflows.context import Services
 from tests.support.releases import job_row, queued_job, ready_dataset, spent, violations
@@ -43,7 +44,7 @@ def lose_worker(services: Services, job: Job) -> None:
     with services.db.transaction() as session:
         ago = func.now() - func.make_interval(0, 0, 0, 0, 0, 0, 1)
         session.execute(update(Job).where(Job.id == job.id).values(lease_expires_at=ago))
-    assert recover.recover_lost_jobs(services) == 1
+    assert recover.recover_lost(services, Topic.RUN) == 1
 
 
 def standing(services: Services, job: Job) -> tuple[int, bool]:

@@ -16,13 +16,14 @@ from core.jobs import service as jobs
 from core.jobs.models import Evaluation, Job, JobReason, JobState, Stop
 from core.ledger import service as ledger
 from core.ledger.models import BudgetAccount, BudgetHold
-from core.outbox.models import OutboxMessage
+from core.outbox.models import OutboxMessage, Topic
 from core.privacy.events import Pure
 from core.privacy.meter import TranscriptEntry
 from core.settings import Settings
-from core.workflows import cancel, evaluate, publish, recover
+from core.workflows import cancel, evaluate, leased, publish, recover
 from core.workflows.context import Services, open_services
 from tests.support.releases import job_row, queued_job, ready_dataset, spent, stored_keys, violations
+from worker.kinds.release import ReleaseKind
 from worker.reaper import reap_once
 
 ENTRY = TranscriptEntry(0, "edge", None, Pure(10**9, "laplace"), "all of it").to_json()
@@ -36,6 +37,13 @@ def dataset(services: Services, principal: Principal) -> Dataset:
 @pytest.fixture
 def submit(services: Services, principal: Principal, dataset: Dataset) -> Callable[..., Job]:
     return lambda key="k", **asked: queued_job(services, principal, dataset.id, key, **asked)
+
+
+def beat(services: Services, work: publish.JobWork) -> bool:
+    """As a worker's heartbeat: True when the job was asked to stop."""
+    return leased.heartbeat(
+        services, Topic.RUN, work.job_id, work.attempt, lambda session: ReleaseKind().stopped(session, work)
+    )
 
 
 def begun(services: Services, job: Job) -> publish.JobWork:
@@ -67,9 +75,9 @@ def test_a_lost_job_without_a_read_keeps_its_reservation(
 ) -> None:
     job = submit()
     work = begun(services, job)
-    assert recover.recover_lost_jobs(services) == 0
+    assert recover.recover_lost(services, Topic.RUN) == 0
     age(services, Job, job.id, lease_expires_at=1)
-    assert recover.recover_lost_jobs(services) == 1
+    assert recover.recover_lost(services, Topic.RUN) == 1
     row = job_row(services, job.id)
     assert (row.state, row.reservation_id) == ("queued", job.reservation_id)
     assert messages(services, job.id) == 2
@@ -77,7 +85,7 @@ def test_a_lost_job_without_a_read_keeps_its_reservation(
         lambda: publish.record_read(services, work, ENTRY),
         lambda: publish.fail_job(services, work, JobReason.GENERATOR_FAILED),
         lambda: publish.commit_release(services, work, []),
-        lambda: publish.heartbeat(services, work),
+        lambda: beat(services, work),
         lambda: publish.hand_back(services, work, Stop.WORKER_LOST),
     ):
         with pytest.raises(LeaseLost):
@@ -93,7 +101,7 @@ def test_a_retry_after_a_read_fails_where_the_account_refuses_to_reserve_anew(
     age(services, Job, job.id, lease_expires_at=1)
     with services.db.transaction() as session:
         session.get_one(BudgetAccount, job.account_id).blocked_at = job_row(services, job.id).created_at
-    recover.recover_lost_jobs(services)
+    recover.recover_lost(services, Topic.RUN)
     row = job_row(services, job.id)
     assert (row.state, row.reason) == ("failed", "budget_exhausted")
     assert spent(services, job) == ("0", "0")
@@ -113,7 +121,7 @@ def test_once_the_graph_was_opened_a_failure_costs_and_a_lost_worker_gives_back(
     lost = submit("lost", epsilon="1")
     publish.record_opening(services, begun(services, lost))
     age(services, Job, lost.id, lease_expires_at=1)
-    recover.recover_lost_jobs(services)
+    recover.recover_lost(services, Topic.RUN)
     row = job_row(services, lost.id)
     assert (row.state, row.first_read_at) == ("queued", None)
     assert row.reservation_id != lost.reservation_id
@@ -160,7 +168,7 @@ def test_cancelling_wins_over_a_charge_that_comes_later(
     work = begun(services, job)
     publish.record_read(services, work, ENTRY)
     cancel.cancel_job(services, principal, job.id)
-    assert publish.heartbeat(services, work)
+    assert beat(services, work)
     assert not publish.commit_release(services, work, [])
     publish.fail_job(services, work, JobReason.GENERATOR_FAILED)
     row = job_row(services, job.id)
@@ -179,7 +187,7 @@ def test_a_worker_that_ignores_a_cancel_is_overruled(
     assert recover.finish_cancels(services) == 1
     assert job_row(services, job.id).state == "cancelled"
     with pytest.raises(LeaseLost):
-        publish.heartbeat(services, work)
+        beat(services, work)
 
 
 def test_an_overdue_reservation_of_a_waiting_job_expires_and_one_of_a_running_job_does_not(
@@ -254,7 +262,7 @@ def test_a_lost_evaluation_is_tried_again_and_then_fails_while_the_release_stand
         assert work.attempt == attempt
         assert evaluate.begin_evaluation(services, job.id, "w2") is None
         age(services, Evaluation, job.id, lease_expires_at=1)
-        assert recover.recover_lost_evaluations(services) == 1
+        assert recover.recover_lost(services, Topic.EVALUATE) == 1
         with pytest.raises(LeaseLost):
             evaluate.fail_evaluation(services, work)
     with services.db.transaction() as session:
@@ -296,7 +304,7 @@ def test_comparisons_that_no_row_names_are_swept_once_their_evaluation_is_over(
     services.store.put(lost, [b"left behind"])  # its worker was killed before it was named
     services.store.put(release, [b"of the release"])
     age(services, Evaluation, job.id, lease_expires_at=1)
-    assert recover.recover_lost_evaluations(services) == 1
+    assert recover.recover_lost(services, Topic.EVALUATE) == 1
     assert recover.delete_unnamed_evaluations(services) == 0  # another attempt is to come
     work = tried_again(services, job)
     assert recover.delete_unnamed_evaluations(services) == 0  # and is at work
@@ -346,7 +354,7 @@ def test_who_lost_the_lease_while_it_stored_the_comparison_takes_it_away(
     job = submit()
     late = evaluated(services, job)
     age(services, Evaluation, job.id, lease_expires_at=1)
-    recover.recover_lost_evaluations(services)
+    recover.recover_lost(services, Topic.EVALUATE)
     evaluate.finish_evaluation(services, tried_again(services, job), comparison(tmp_path))
     with pytest.raises(LeaseLost):
         evaluate.finish_evaluation(services, late, comparison(tmp_path))
@@ -408,7 +416,7 @@ def test_a_duty_that_fails_in_an_unknown_way_stops_no_other(
         raise ValueError("nobody thought of this")
 
     monkeypatch.setitem(recover.DUTIES, "publish_committed", fails)
-    assert reap_once(services)["recover_lost_jobs"] == 1
+    assert reap_once(services)["recover_lost_run"] == 1
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,7 @@ def test_a_sample_of_a_sample_is_one_of_the_same_model(services, principal, sett
 
 def test_the_child_gets_the_model_and_not_the_graph(services, principal, settings, source, monkeypatch):
     """Nor the archive that the graph is in: it is never fetched."""
-    monkeypatch.setattr("worker.jobs.fetch_graph", lambda *_: pytest.fail("the graph was fetched"))
+    monkeypatch.setattr("worker.kinds.release.fetch_graph", lambda *_: pytest.fail("the graph was fetched"))
     seen: list[list[str]] = []
     job = ask(services, principal, source.id)
 

@@ -15,7 +15,7 @@ from sqlalchemy.exc import DataError, OperationalError, StatementError
 from core.errors import InvalidInput, LeaseLost
 from core.settings import Settings
 from worker import child as child_module
-from worker.pulse import Pulse
+from worker.lease_heartbeat import LeaseHeartbeat
 from worker.supervisor import Ending, Orders, no_reads, supervise
 
 SETTINGS = Settings(job_wall_seconds=30, grace_seconds=0.1, sample_seconds=0.05)
@@ -54,7 +54,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[
             draining=draining,
             opening=opening,
         )
-        with Pulse(beat, every_seconds=0.05, lease_seconds=1.0) as pulse:
+        with LeaseHeartbeat(beat, every_seconds=0.05, lease_seconds=1.0) as pulse:
             ending = supervise("release", tmp_path, SETTINGS.model_copy(update=limits), pulse, orders)
         return ending, seen
 

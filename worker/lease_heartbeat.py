@@ -16,7 +16,7 @@ from core.logging import get_logger
 log = get_logger(__name__)
 
 
-class Pulse:
+class LeaseHeartbeat:
     """``lost``: another may own the work by now. ``cancelled``: somebody asked to stop it.
 
     ``beat`` extends the lease and tells whether the work was cancelled. A database that does not answer is
@@ -28,7 +28,7 @@ class Pulse:
         self._stopped = threading.Event()
         self._lost, self._cancelled = threading.Event(), threading.Event()
         self._last = time.monotonic()
-        self._thread = threading.Thread(target=self._run, name="pulse", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="lease-heartbeat", daemon=True)
 
     @property
     def lost(self) -> bool:

@@ -1,4 +1,4 @@
-"""``python -m worker.once run|ingest|evaluate|audit ID``: one piece of work without a broker, then the end.
+"""``python -m worker.run_one TOPIC ID``: one piece of work without a broker, then the end.
 
 For schedulers that start one container a job. The exit code is 0 when the work was taken, 3 when it was not
 free, 1 when no worker may start here (see worker.preflight).
@@ -22,7 +22,7 @@ NOT_FREE = 3
 
 def main() -> int:
     """The exit code."""
-    parser = command_line.parser("worker.once", __doc__)
+    parser = command_line.parser("worker.run_one", __doc__)
     parser.add_argument("topic", choices=[topic.value for topic in Topic])
     parser.add_argument("subject_id")
     asked = parser.parse_args()

@@ -1,0 +1,1 @@
+"""Leased work: claimed by one worker at a time, kept by a heartbeat, handed back, or taken back when lost."""

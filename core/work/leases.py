@@ -1,0 +1,99 @@
+"""The SQL of leases: claim, heartbeat, hold, and what has been lost. Decides nothing.
+
+Times are PostgreSQL's, so that no two machines need agree on a clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import timedelta
+
+from sqlalchemy import ColumnElement, func, or_, select, true, update
+from sqlalchemy.orm import Session
+
+from core.db.base import ROW_LOCK
+from core.errors import LeaseLost
+from core.work.models import Kind, Row
+
+
+def claim(
+    session: Session,
+    kind: Kind[Row],
+    row_id: str,
+    *,
+    worker: str,
+    lease_seconds: float,
+    max_attempts: int,
+) -> Row | None:
+    """Leases the row to ``worker`` under a new attempt number; None if it is not free.
+
+    Free means: claimable, without a live lease, with attempts left. One UPDATE decides.
+    """
+    model = kind.model
+    statement = (
+        update(model)
+        .where(
+            model.id == row_id,
+            model.state.in_(kind.claimable),
+            model.attempt < max_attempts,
+            or_(model.lease_expires_at.is_(None), model.lease_expires_at < func.now()),
+        )
+        .values(
+            state=kind.running,
+            attempt=model.attempt + 1,
+            leased_by=worker,
+            lease_expires_at=func.now() + timedelta(seconds=lease_seconds),
+        )
+        .returning(model)
+        .execution_options(populate_existing=True)
+    )
+    return session.scalars(statement).one_or_none()
+
+
+def heartbeat(session: Session, kind: Kind[Row], row_id: str, *, attempt: int, lease_seconds: float) -> None:
+    """Extends the lease. LeaseLost when another attempt owns the row or the lease has run out."""
+    model = kind.model
+    statement = (
+        update(model)
+        .where(model.id == row_id, model.attempt == attempt, model.lease_expires_at >= func.now())
+        .values(lease_expires_at=func.now() + timedelta(seconds=lease_seconds))
+    )
+    if session.execute(statement).rowcount != 1:  # type: ignore[attr-defined]
+        raise LeaseLost(f"the lease on {row_id} has passed to another worker or ran out")
+
+
+def hold(session: Session, kind: Kind[Row], row_id: str, *, attempt: int) -> Row:
+    """Locks the row for this transaction and returns it; LeaseLost when another attempt owns it."""
+    row = session.get(kind.model, row_id, with_for_update=ROW_LOCK, populate_existing=True)
+    if row is None or row.attempt != attempt or row.leased_by is None:
+        raise LeaseLost(f"{row_id} is no longer held under attempt {attempt}")
+    return row
+
+
+def lost_ids(
+    session: Session, kind: Kind[Row], limit: int, states: Collection[str] | None = None
+) -> Sequence[str]:
+    """Rows whose lease ran out while a worker should have held them, the longest lost first."""
+    query = select(kind.model.id).where(_lost(kind, states)).order_by(kind.model.lease_expires_at)
+    return session.scalars(query.limit(limit)).all()
+
+
+def lost(session: Session, kind: Kind[Row], row_id: str, states: Collection[str] | None = None) -> Row | None:
+    """Locks the row and returns it if its lease has run out; None otherwise."""
+    query = select(kind.model).where(kind.model.id == row_id, _lost(kind, states))
+    query = query.with_for_update(**ROW_LOCK).execution_options(populate_existing=True)
+    return session.scalars(query).one_or_none()
+
+
+def _lost(kind: Kind[Row], states: Collection[str] | None) -> ColumnElement[bool]:
+    held: Collection[str] = (kind.running,) if states is None else states
+    return kind.model.state.in_(held) & (kind.model.lease_expires_at < func.now())
+
+
+def waiting_ids(
+    session: Session, kind: Kind[Row], limit: int, but: ColumnElement[bool] | None = None
+) -> Sequence[str]:
+    """Rows that wait for a worker, oldest first, without those of which ``but`` is true."""
+    model = kind.model
+    query = select(model.id).where(model.state == kind.queued, true() if but is None else ~but)
+    return session.scalars(query.order_by(getattr(model, kind.oldest_first)).limit(limit)).all()

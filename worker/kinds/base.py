@@ -1,0 +1,135 @@
+"""What a kind of work says of itself: how it begins, what its child is given, and how it settles."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar
+
+from sqlalchemy.orm import Session
+
+from core.errors import InvalidInput, NotFound
+from core.jobs.models import Stop
+from core.settings import Settings
+from core.work.models import Kind
+from core.workflows.context import Services
+from worker.folders import private_folder, write_private
+from worker.lease_heartbeat import LeaseHeartbeat
+from worker.supervisor import INFRASTRUCTURE, Draining, Ending, Orders, no_reads, supervise
+
+Work = TypeVar("Work", bound=Any)
+MAX_RESULT_BYTES = 64 * 2**20
+STOPS = {
+    Ending.DRAINED: Stop.DRAINED,
+    Ending.LOST: Stop.WORKER_LOST,
+    Ending.OUTAGE: Stop.OUTAGE,
+}
+
+
+@dataclass(frozen=True)
+class Held(Generic[Work]):
+    """Work in this process's hands: its private folder, the heartbeat of its lease, when to stop."""
+
+    services: Services
+    work: Work
+    folder: Path
+    heartbeat: LeaseHeartbeat
+    draining: Draining
+
+
+class WorkKind(ABC, Generic[Work]):
+    """One kind of work, as a worker does it. One file of this folder each.
+
+    ``leased``: its rows. ``child``: the kind of child process that does it (:data:`worker.sandbox.KINDS`).
+    ``own_doing``: errors outside the child that come of the work itself, not of infrastructure.
+    """
+
+    leased: ClassVar[Kind[Any]]
+    child: ClassVar[str]
+    own_doing: ClassVar[tuple[type[Exception], ...]] = (
+        NotFound,
+        InvalidInput,
+        FileNotFoundError,
+        ValueError,
+    )
+
+    @abstractmethod
+    def begin(self, services: Services, subject_id: str, worker: str) -> Work | None:
+        """Leases the work to ``worker``; None if it is not free."""
+
+    def stopped(self, session: Session, work: Work) -> bool:
+        """Whether the work is to stop before its end; asked with every heartbeat."""
+        return False
+
+    def spec(self, held: Held[Work]) -> Mapping[str, Any]:
+        """Lays out what the child reads in the folder, and returns what is written to its ``spec.json``."""
+        raise NotImplementedError
+
+    def progress(self, services: Services, work: Work, stage: str, done: int, total: int) -> None:
+        """Records progress. Discarded here: how far it is would tell of private data."""
+
+    def limits(self, settings: Settings) -> Settings:
+        """The settings under which the child runs."""
+        return settings
+
+    @abstractmethod
+    def finish(self, held: Held[Work]) -> None:
+        """Takes what the child left, and ends the work."""
+
+    @abstractmethod
+    def fail(self, services: Services, work: Work, ending: Ending) -> None:
+        """Ends the work, which failed by its own doing. LeaseLost."""
+
+    @abstractmethod
+    def hand_back(self, services: Services, work: Work, stop: Stop) -> None:
+        """Lets the work wait for another worker; infrastructure stopped it. LeaseLost."""
+
+    def span(self, work: Work) -> AbstractContextManager[None]:
+        """The span of one attempt; none unless its request was traced."""
+        return nullcontext()
+
+    @contextmanager
+    def folder(self, parent: Path, subject_id: str, work: Work) -> Iterator[Path]:
+        """A private folder for one attempt, deleted afterwards."""
+        with private_folder(parent / f"{self.child}-{subject_id}-{work.attempt}") as folder:
+            yield folder
+
+    def run(self, held: Held[Work]) -> None:
+        """Lays the work out, supervises its child and settles how that ended."""
+        self.settle(held, self.supervised(held, self.spec(held)))
+
+    def supervised(self, held: Held[Work], spec: Mapping[str, Any]) -> Ending:
+        """How the child ended that was given ``spec``."""
+        write_private(held.folder / "spec.json", json.dumps(spec).encode())
+        orders = Orders(
+            record=no_reads,
+            progress=partial(self.progress, held.services, held.work),
+            draining=held.draining,
+        )
+        limits = self.limits(held.services.settings)
+        return supervise(self.child, held.folder, limits, held.heartbeat, orders)
+
+    def settle(self, held: Held[Work], ending: Ending) -> None:
+        """Finishes, hands back or fails the work by how its child ended."""
+        if ending is Ending.FINISHED:
+            self.finish(held)
+        elif ending in INFRASTRUCTURE:
+            self.hand_back(held.services, held.work, STOPS[ending])
+        else:
+            self.fail(held.services, held.work, ending)
+
+
+def read_result(folder: Path) -> dict[str, Any]:
+    """What a child that validates left: a report, or findings and a message. InvalidInput otherwise."""
+    path = folder / "result.json"
+    if path.is_symlink() or path.stat().st_size > MAX_RESULT_BYTES:
+        raise InvalidInput("the child left no result that could be read")
+    result = json.loads(path.read_bytes())
+    if set(result) not in ({"report"}, {"findings", "message"}):
+        raise InvalidInput("the child left no result of a known kind")
+    return dict(result)

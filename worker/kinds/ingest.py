@@ -1,0 +1,75 @@
+"""The validation of an upload. Its findings are the curator's; nobody else sees more than the state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from core.datasets.models import INGESTS
+from core.graphs.schema import GraphSchema
+from core.jobs.models import Stop
+from core.workflows import ingest
+from core.workflows.context import Services
+from core.workflows.ingest import IngestWork
+from worker.kinds.base import Held, WorkKind, read_result
+from worker.supervisor import Ending
+
+GAVE_UP = {
+    Ending.MEMORY: "the validation needed more memory than one upload may use",
+    Ending.TIME: "the validation took longer than one upload may take",
+}
+FAILED = "the validation failed on these files"
+
+
+def gave_up(ending: Ending) -> str:
+    """What curators are told of a validation that ended by its own doing."""
+    return GAVE_UP.get(ending, FAILED)
+
+
+class IngestKind(WorkKind[IngestWork]):
+    """Uploads: ready, proposed, or rejected with findings."""
+
+    leased = INGESTS
+    child = "ingest"
+
+    def begin(self, services: Services, subject_id: str, worker: str) -> IngestWork | None:
+        return ingest.begin_ingest(services, subject_id, worker)
+
+    @contextmanager
+    def folder(self, parent: Path, subject_id: str, work: IngestWork) -> Iterator[Path]:
+        """The folder in which :func:`core.workflows.ingest.begin_ingest` has laid the files out."""
+        try:
+            yield work.folder
+        finally:
+            ingest.discard_work(work)
+
+    def spec(self, held: Held[IngestWork]) -> Mapping[str, Any]:
+        work = held.work
+        return {
+            "files": {
+                part: {"path": str(file.path), "format": file.format, "options": dict(file.options)}
+                for part, file in work.files.items()
+            },
+            "schema": None if work.schema is None else work.schema.model_dump(mode="json"),
+            "limits": asdict(work.limits),
+            "fingerprint_key": work.fingerprint_key.hex(),
+        }
+
+    def finish(self, held: Held[IngestWork]) -> None:
+        services, work, result = held.services, held.work, read_result(held.folder)
+        if "findings" in result:
+            ingest.reject_ingest(services, work, result["findings"], result["message"])
+        elif work.schema is None:
+            schema = GraphSchema.model_validate(result["report"]["schema"])
+            ingest.propose(services, work, schema, result["report"])
+        else:
+            ingest.finish_ingest(services, work, result["report"])
+
+    def fail(self, services: Services, work: IngestWork, ending: Ending) -> None:
+        ingest.fail_ingest(services, work, gave_up(ending), retry=False)
+
+    def hand_back(self, services: Services, work: IngestWork, stop: Stop) -> None:
+        ingest.fail_ingest(services, work)

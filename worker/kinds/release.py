@@ -1,0 +1,224 @@
+"""A release job, from claim to publication. How each ending settles stands in :mod:`core.jobs.states`."""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from core.errors import (
+    AccountExposed,
+    InvalidInput,
+    NotFound,
+    PrivacyViolation,
+    StorageError,
+    UnknownMethod,
+)
+from core.failpoints import reach
+from core.generators import registry
+from core.generators.base import LinkHidingGenerator
+from core.jobs.models import RELEASES, JobReason, Stop
+from core.logging import get_logger
+from core.privacy.guarantee import Guarantee
+from core.privacy.meter import TranscriptEntry
+from core.tracing import spans
+from core.workflows import bundles, publish, samples
+from core.workflows.bundles import ReleaseFile
+from core.workflows.context import Services
+from core.workflows.ingest import fetch_graph
+from core.workflows.publish import JobWork
+from core.workflows.sensitive_checks import fetch_list
+from worker.folders import write_private
+from worker.kinds import tick
+from worker.kinds.base import Held, WorkKind
+from worker.supervisor import Ending, Orders, no_reads, supervise
+
+COPY_TRIES = 3
+COPY_PAUSE_SECONDS = 0.5
+
+REASONS = {
+    Ending.FAILED: JobReason.GENERATOR_FAILED,
+    Ending.MEMORY: JobReason.MEMORY_EXCEEDED,
+    Ending.TIME: JobReason.TIME_EXCEEDED,
+    Ending.VIOLATION: JobReason.PRIVACY_VIOLATION,
+}
+
+log = get_logger(__name__)
+
+
+class ReleaseKind(WorkKind[JobWork]):
+    """Releases: of a whole dataset, of a snapshot of a live stream, or a further sample of a model."""
+
+    leased = RELEASES
+    child = "release"
+    own_doing = ()  # it is told apart below: what a failure costs depends on it
+
+    def begin(self, services: Services, subject_id: str, worker: str) -> JobWork | None:
+        return publish.begin_job(services, subject_id, worker)
+
+    def stopped(self, session: Session, work: JobWork) -> bool:
+        return publish.asked_to_stop(session, work.job_id)
+
+    def span(self, work: JobWork) -> AbstractContextManager[None]:
+        return spans.attempt("run", work.traceparent, work.job_id, work.attempt)
+
+    def run(self, held: Held[JobWork]) -> None:
+        try:
+            if not self._laid_out(held):
+                return
+        except NotFound:
+            publish.fail_job(held.services, held.work, JobReason.DATASET_ARCHIVED)
+            return
+        spec = json.dumps(held.work.release | {"plan": held.work.plan})
+        write_private(held.folder / "spec.json", spec.encode())
+        child, orders = _orders(held)
+        ending = supervise(child, held.folder, held.services.settings, held.heartbeat, orders)
+        reach("after_child")
+        self.settle(held, ending)
+
+    def settle(self, held: Held[JobWork], ending: Ending) -> None:
+        """As for every kind; a job that was asked to stop is cancelled."""
+        if ending is Ending.CANCELLED:
+            publish.cancel_held(held.services, held.work)
+        else:
+            super().settle(held, ending)
+
+    def finish(self, held: Held[JobWork]) -> None:
+        """Publishes what the child left, if it is what was asked for and paid for."""
+        services, work = held.services, held.work
+        try:
+            files = _checked(held)
+        except PrivacyViolation as error:
+            log.error("release_refused", error=type(error).__name__)
+            publish.fail_job(services, work, JobReason.PRIVACY_VIOLATION)
+            return
+        except InvalidInput as error:
+            log.error("release_refused", error=error.message)
+            publish.fail_job(services, work, JobReason.INVALID_RELEASE)
+            return
+        try:
+            publish.stage(services, work, files)
+        except NotFound:
+            publish.fail_job(services, work, JobReason.DATASET_ARCHIVED)
+            return
+        reach("after_staging")
+        try:
+            committed = publish.commit_release(services, work, files)
+        except AccountExposed:
+            publish.fail_job(services, work, JobReason.ACCOUNT_EXPOSED)
+            return
+        if not committed:
+            publish.cancel_held(services, work)
+            return
+        reach("after_charge")
+        _copy(held)
+
+    def fail(self, services: Services, work: JobWork, ending: Ending) -> None:
+        publish.fail_job(services, work, REASONS[ending])
+
+    def hand_back(self, services: Services, work: JobWork, stop: Stop) -> None:
+        publish.hand_back(services, work, stop)
+
+    def _laid_out(self, held: Held[JobWork]) -> bool:
+        """The child's input is in the folder; False where the job has ended, or been handed back, before."""
+        services, work, graph = held.services, held.work, held.folder / "graph"
+        if work.sample_of is not None:
+            samples.lay_out(services, work, held.folder / "source")
+            return True
+        if work.release.get("tick") is None:
+            fetch_graph(services, work.dataset_id, work.version_id, graph)
+            return _links_there(services, work, graph)
+        ending = tick.lay_out(held)
+        if ending is not None and ending is not Ending.FINISHED:
+            self.settle(held, ending)
+        return ending is Ending.FINISHED
+
+
+def _orders(held: Held[JobWork]) -> tuple[str, Orders]:
+    """The kind of child, and what to do with its messages: a sample's has no graph and no meter."""
+
+    def progress(stage: str, done: int, total: int) -> None:
+        publish.record_event(held.services, held.work, stage=stage, done=done, total=total)
+
+    def opening() -> None:
+        publish.record_opening(held.services, held.work)
+        reach("after_open")
+
+    def record(entry: dict[str, Any]) -> None:
+        publish.record_read(held.services, held.work, entry)
+        reach("after_read")
+
+    if held.work.sample_of is not None:
+        return "sample", Orders(record=no_reads, progress=progress, draining=held.draining)
+    return "release", Orders(record=record, progress=progress, draining=held.draining, opening=opening)
+
+
+def _links_there(services: Services, work: JobWork, graph: Path) -> bool:
+    """The sensitive links that a method is to hide lie beside the graph; False where they are gone."""
+    try:
+        method = registry.get(work.release["method"])
+    except UnknownMethod:
+        return True  # of another version of the service: the child refuses it, and the job ends
+    if not isinstance(method, LinkHidingGenerator):
+        return True
+    if fetch_list(services, work.dataset_id, work.version_id, graph):
+        return True
+    if not work.release.get("named_links"):
+        return True
+    publish.fail_job(services, work, JobReason.LINKS_NOT_NAMED)
+    return False
+
+
+def _checked(held: Held[JobWork]) -> list[ReleaseFile]:
+    work = held.work
+    guarantee, transcript = _supported(held.services, work)
+    files = bundles.checked_files(held.folder / "out", held.services.settings)
+    bundles.check_report(
+        files,
+        job_id=work.job_id,
+        plan_digest=work.plan_digest,
+        guarantee=guarantee,
+        transcript=transcript,
+    )
+    return files
+
+
+def _supported(services: Services, work: JobWork) -> tuple[Guarantee, tuple[TranscriptEntry, ...]]:
+    """The guarantee that the transcript supports, and it; PrivacyViolation for a faulty one."""
+    try:
+        read = publish.transcript if work.sample_of is None else samples.transcript
+        transcript = read(services, work)
+        guarantee = bundles.check_transcript(
+            work.plan,
+            work.plan_digest,
+            work.kind,
+            work.release["delta_atto"],
+            transcript,
+            None if work.release.get("tick") is None else work.release["nano_epsilon"],
+        )
+    except (PrivacyViolation, SQLAlchemyError):
+        raise
+    except Exception as error:
+        # Whatever it was: a transcript that cannot be checked is the child's doing, not infrastructure.
+        raise PrivacyViolation("the transcript cannot be checked") from error
+    return guarantee, transcript
+
+
+def _copy(held: Held[JobWork]) -> None:
+    """Copies what is charged: only success helps, and after a few failures the reaper goes on trying."""
+    for _ in range(COPY_TRIES):
+        try:
+            publish.copy_release(held.services, held.work.job_id)
+            break
+        except StorageError:
+            log.warning("copy_failed")
+            time.sleep(COPY_PAUSE_SECONDS)
+    else:
+        return
+    reach("before_published")
+    publish.finish_release(held.services, held.work.job_id)
