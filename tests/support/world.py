@@ -65,7 +65,6 @@ class World:
     services: Services
     dataset: Dataset
     stream: Stream
-    listed: Dataset | None = None
     _numbers: Any = field(default_factory=itertools.count)
 
     def job(self, **asked: Any) -> Piece:
@@ -97,11 +96,8 @@ class World:
 
     def links(self) -> Piece:
         """A list of sensitive links that waits to be checked; the one before has ended."""
-        if self.listed is None:
-            kinds = {"policy": {"kinds": ["pure", "approximate", "none"]}}
-            self.listed = ready_dataset(self.services, CALLER, "listed", **kinds)
         view = receive_list(
-            self.services, CALLER, self.listed.id, format="csv", options={}, chunks=[LINKS], length=None
+            self.services, CALLER, self.dataset.id, format="csv", options={}, chunks=[LINKS], length=None
         )
         assert view.upload is not None
         return Piece(Topic.LINKS, view.upload.id)

@@ -26,7 +26,7 @@ class AuditKind(WorkKind[AuditWork]):
     """Audits: a result that can be read, or a reason."""
 
     leased = AUDITS
-    child = "audit"
+    name, child = "audit", "audit"
 
     def begin(self, services: Services, subject_id: str, worker: str) -> AuditWork | None:
         return audits.begin_audit(services, subject_id, worker)

@@ -45,11 +45,13 @@ class Held(Generic[Work]):
 class WorkKind(ABC, Generic[Work]):
     """One kind of work, as a worker does it. One file of this folder each.
 
-    ``leased``: its rows. ``child``: the kind of child process that does it (:data:`worker.sandbox.KINDS`).
-    ``own_doing``: errors outside the child that come of the work itself, not of infrastructure.
+    ``leased``: its rows. ``name``: what its folders are called. ``child``: the kind of child process that
+    does it (:data:`worker.sandbox.KINDS`). ``own_doing``: errors outside the child that come of the work
+    itself, not of infrastructure.
     """
 
     leased: ClassVar[Kind[Any]]
+    name: ClassVar[str]
     child: ClassVar[str]
     own_doing: ClassVar[tuple[type[Exception], ...]] = (
         NotFound,
@@ -96,7 +98,7 @@ class WorkKind(ABC, Generic[Work]):
     @contextmanager
     def folder(self, parent: Path, subject_id: str, work: Work) -> Iterator[Path]:
         """A private folder for one attempt, deleted afterwards."""
-        with private_folder(parent / f"{self.child}-{subject_id}-{work.attempt}") as folder:
+        with private_folder(parent / f"{self.name}-{subject_id}-{work.attempt}") as folder:
             yield folder
 
     def run(self, held: Held[Work]) -> None:

@@ -26,7 +26,7 @@ class EvaluationKind(WorkKind[EvaluationWork]):
     """Comparisons: a curators' report, sealed."""
 
     leased = EVALUATIONS
-    child = "evaluate"
+    name, child = "evaluation", "evaluate"
 
     def begin(self, services: Services, subject_id: str, worker: str) -> EvaluationWork | None:
         return evaluate.begin_evaluation(services, subject_id, worker)

@@ -33,7 +33,7 @@ class IngestKind(WorkKind[IngestWork]):
     """Uploads: ready, proposed, or rejected with findings."""
 
     leased = INGESTS
-    child = "ingest"
+    name, child = "ingest", "ingest"
 
     def begin(self, services: Services, subject_id: str, worker: str) -> IngestWork | None:
         return ingest.begin_ingest(services, subject_id, worker)

@@ -20,7 +20,7 @@ class LinkCheckKind(WorkKind[CheckWork]):
     """Lists of sensitive links: in use, or rejected with findings."""
 
     leased = LINK_CHECKS
-    child = "links"
+    name, child = "links", "links"
 
     def begin(self, services: Services, subject_id: str, worker: str) -> CheckWork | None:
         return checks.begin_check(services, subject_id, worker)

@@ -55,7 +55,7 @@ class ReleaseKind(WorkKind[JobWork]):
     """Releases: of a whole dataset, of a snapshot of a live stream, or a further sample of a model."""
 
     leased = RELEASES
-    child = "release"
+    name, child = "release", "release"
     own_doing = ()  # it is told apart below: what a failure costs depends on it
 
     def begin(self, services: Services, subject_id: str, worker: str) -> JobWork | None:

@@ -30,7 +30,7 @@ def idle(params: HeteParams, public: PublicFacts) -> Iterator[Idle]:
         yield Idle(TABLES, "gaussian-sums reads no histograms; mechanism=histogram does")
     if not params.rows:
         yield Idle(("row_width",), "no protected rows are read; rows=true reads them")
-    elif not protected_types(params, public):
+    elif "features" not in params.release and not protected_types(params, public):
         yield Idle(("rows",), "no node type of the job has protected numbers or vectors")
     yield from _idle_outputs(params, public)
 

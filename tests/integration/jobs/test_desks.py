@@ -154,7 +154,7 @@ def test_work_that_was_handed_back_waits_for_its_message(services: Services, pri
     first, second = comparison(services, principal), comparison(services, principal)
     work = evaluate.begin_evaluation(services, first, "w")
     assert work is not None
-    evaluate.hand_back_evaluation(services, first, attempt=work.attempt)
+    evaluate.hand_back_evaluation(services, work)
     assert claimed(services, Topic.EVALUATE, 1) == [second]
     assert turns.next_work(services, Topic.EVALUATE) is None
     with services.db.transaction() as session:

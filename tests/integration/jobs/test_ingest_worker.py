@@ -15,7 +15,7 @@ from core.workflows.context import Services
 from core.workflows.register import NewDataset, confirm_schema, register_dataset
 from core.workflows.upload import receive_part
 from tests.support.releases import SCHEMA, ring_edges
-from worker import ingests
+from worker.kinds import base
 from worker.process import WorkerProcess, open_process
 from worker.work import take
 
@@ -78,7 +78,7 @@ def test_a_full_disk_of_one_worker_leaves_the_upload_to_another(
         raise OSError(errno.ENOSPC, "no space left")
 
     with monkeypatch.context() as patch:
-        patch.setattr(ingests, "write_private", full)
+        patch.setattr(base, "write_private", full)
         assert take(process, Topic.INGEST, version.id, lambda: False)
     assert validated(process, version.id).state == "ready"
 

@@ -14,7 +14,7 @@ from core.workflows import job_queries
 from core.workflows.context import Services
 from tests.support.inline import taken
 from tests.support.releases import queued_job, ready_dataset
-from worker import evaluations
+from worker.kinds import base
 from worker.process import open_process
 from worker.supervisor import Ending, supervise
 from worker.work import take
@@ -54,7 +54,7 @@ def test_a_suite_that_is_too_much_leaves_the_quick_one(
         (folder / "out" / "curator.json").write_text('{"half')
         return ending
 
-    monkeypatch.setattr(evaluations, "supervise", watched)
+    monkeypatch.setattr(base, "supervise", watched)
     assert take(process, Topic.EVALUATE, job.id, lambda: False)
     assert seen == ran
     assert list(process.folder.glob("evaluation-*")) == []

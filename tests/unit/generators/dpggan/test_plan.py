@@ -69,7 +69,7 @@ def test_relations_of_a_collection_spend_in_parallel_trained_together_or_apart()
     for joint in (False, True):
         found = plan(many, learn="link-sgd", joint=joint)
         assert len(found.allotments) == 9
-        assert found.cost() == plan(one, learn="link-sgd", joint=joint).cost()
+        assert found.cost() == plan(one, learn="link-sgd").cost()
 
 
 def test_the_mlp_decoder_reads_a_share_of_the_edges_of_large_universes():

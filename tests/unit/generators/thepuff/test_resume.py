@@ -91,7 +91,7 @@ def test_the_weights_are_those_of_a_fit_that_was_not_cut_short(tmp_path):
         if (name, done) == ("adversarial", 7):
             shutil.copytree(folder, early)
 
-    whole = fitted(progress, folder)
+    whole = fitted(progress, folder, utility_steps=2)
     assert tensor_files.load(early / TRAINING)[1]["done"] == 6
     model = GENERATOR.resume(early, no_progress)
     assert same(whole.trained.tensors(), model.trained.tensors())
