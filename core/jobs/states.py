@@ -40,6 +40,7 @@ data, for loading the graph takes time and memory that depend on it.
 from __future__ import annotations
 
 from core.errors import InvalidTransition
+from core.jobs.models import JobReason
 from core.jobs.models import JobState as S
 
 TRANSITIONS: dict[S, frozenset[S]] = {
@@ -59,6 +60,9 @@ TERMINAL = frozenset(state for state, following in TRANSITIONS.items() if not fo
 
 # Has a release, or may still have one.
 LIVE = frozenset({S.AWAITING_APPROVAL, S.QUEUED, S.RUNNING, S.PUBLISHING, S.PUBLISHED})
+
+GIVEN_BACK = frozenset({JobReason.WORKER_LOST, JobReason.BUDGET_EXHAUSTED})
+"""Reasons for which a reservation returns although the graph may have been opened."""
 
 # Held by a worker under a lease.
 LEASED = frozenset({S.RUNNING, S.CANCELLING, S.PUBLISHING})

@@ -15,11 +15,11 @@ from core.identity.service import Principal, require
 from core.jobs import repository
 from core.jobs import service as jobs
 from core.jobs.models import Evaluation, Job, JobEvent, JobState
+from core.jobs.outcomes import BudgetOutcome, budget_outcome
 from core.ledger import repository as budgets
 from core.ledger.amounts import format_delta, format_epsilon
 from core.privacy.plan import GuaranteeKind
 from core.workflows import paging, ticks, unpaid
-from core.workflows.cancel import BudgetOutcome, budget_outcome
 from core.workflows.context import Services
 from core.workflows.release_queries import artifacts, get_report, open_artifact
 

@@ -17,6 +17,7 @@ from core.identity.service import Principal, require
 from core.jobs import repository, states
 from core.jobs import service as jobs
 from core.jobs.models import Artifact, ArtifactRole, EvaluationState, Job, JobState
+from core.jobs.outcomes import budget_outcome
 from core.ledger import repository as budgets
 from core.ledger import service as ledger
 from core.ledger.amounts import format_epsilon
@@ -27,7 +28,6 @@ from core.reports.stored import curator_of, public_of
 from core.storage.sealed import unseal
 from core.workflows import ticks, unpaid
 from core.workflows.bundles import MAX_REPORT_BYTES, REPORT
-from core.workflows.cancel import budget_outcome
 from core.workflows.context import Services
 from core.workflows.dataset_policies import reads_comparisons
 from core.workflows.evaluate import CURATOR_REPORT

@@ -31,7 +31,7 @@ from core.outbox.models import Topic
 from core.privacy.meter import TranscriptEntry
 from core.privacy.plan import GuaranteeKind
 from core.tracing import spans
-from core.workflows import policies, ticks, turns
+from core.workflows import policies, turns
 from core.workflows.context import Services
 from core.workflows.prepare import ALWAYS_WRITTEN, checked_formats, releasable
 from core.workflows.publish import JobWork
@@ -92,7 +92,7 @@ def submit_sample(
 
 def _checked(session: Session, source: Job, request: SampleRequest) -> tuple[Dataset, tuple[str, ...]]:
     """The dataset, shared-locked so that it is not archived meanwhile, and the formats to write."""
-    if ticks.is_tick(source):
+    if source.is_tick:
         raise NotAccepted(
             "A snapshot of a live stream is published once: the snapshots after it follow from it.",
             field="job_id",

@@ -129,7 +129,7 @@ def _reserved_anew(session: Session, settings: Settings, job: Job, stop: Stop, a
                 window=job.spec["release"]["window"],
                 job_id=job.id,
                 actor=actor,
-                expires_in_seconds=None if ticks.is_tick(job) else settings.reservation_seconds,
+                expires_in_seconds=None if job.is_tick else settings.reservation_seconds,
                 team=job.team,
                 project=job.project,
             )

@@ -14,9 +14,10 @@ from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.jobs import repository as jobs
 from core.jobs.models import ArtifactRole, Evaluation, Job, JobState
+from core.jobs.states import GIVEN_BACK
 from core.streams import repository, service
 from core.streams.models import Outcome, Snapshot, Stream
-from core.workflows import paging, ticks, unpaid
+from core.workflows import paging, unpaid
 from core.workflows.combined import combined
 from core.workflows.context import Services
 
@@ -136,7 +137,7 @@ def spent(job: Job) -> int:
     amount = sum(job.spec["amounts"].values())
     if job.state not in (JobState.FAILED, JobState.CANCELLED):
         return amount
-    return amount if job.first_read_at is not None and job.reason not in ticks.GIVEN_BACK else 0
+    return amount if job.first_read_at is not None and job.reason not in GIVEN_BACK else 0
 
 
 def _view(

@@ -6,14 +6,11 @@ from sqlalchemy.orm import Session
 
 from core.jobs import repository as jobs
 from core.jobs.models import Job, JobReason, JobState
-from core.jobs.states import LEASED
+from core.jobs.states import GIVEN_BACK, LEASED
 from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.streams import repository
 from core.streams.models import Outcome
-
-GIVEN_BACK = frozenset({JobReason.WORKER_LOST, JobReason.BUDGET_EXHAUSTED})
-"""Reasons for which a reservation returns although the graph may have been opened."""
 
 OUTCOMES = {
     JobState.PUBLISHED: Outcome.PUBLISHED,
@@ -22,14 +19,9 @@ OUTCOMES = {
 }
 
 
-def is_tick(job: Job) -> bool:
-    """Whether the job publishes a snapshot of a live stream."""
-    return job.spec["release"].get("tick") is not None
-
-
 def nano_epsilon(job: Job) -> int:
     """The epsilon of the job's release: of a tick its own step's part, not that of a window."""
-    return sum(job.spec["amounts"].values()) if is_tick(job) else job.spec["release"]["nano_epsilon"]
+    return sum(job.spec["amounts"].values()) if job.is_tick else job.spec["release"]["nano_epsilon"]
 
 
 def may_run(session: Session, job_id: str) -> bool:
@@ -56,7 +48,7 @@ def ended(session: Session, job: Job) -> None:
     Part of the transaction in which the job ends. Two jobs of a stream that end at the same moment may each
     ring the other; the reaper then rings the one that waits.
     """
-    if not is_tick(job):
+    if not job.is_tick:
         return
     row = repository.of_job(session, job.id)
     if row is None:

@@ -12,8 +12,8 @@ from core.datasets.models import Dataset, DatasetState
 from core.identity.models import Role
 from core.identity.service import Principal
 from core.jobs.models import Job, JobState
+from core.jobs.states import GIVEN_BACK
 from core.streams.models import Outcome
-from core.workflows import ticks
 
 RETURNED = "returned"
 """Why a stream's snapshot failed without a charge: for its content, or for infrastructure."""
@@ -42,8 +42,8 @@ def job_reason(principal: Principal, job: Job) -> str | None:
 
 def hidden(principal: Principal, job: Job) -> bool:
     """Whether the job failed before its content was paid for, and this caller may not be told of what."""
-    free = job.first_read_at is None or job.reason in ticks.GIVEN_BACK
-    failed = job.state == JobState.FAILED and ticks.is_tick(job) and free
+    free = job.first_read_at is None or job.reason in GIVEN_BACK
+    failed = job.state == JobState.FAILED and job.is_tick and free
     return failed and Role.CURATOR not in principal.roles
 
 

@@ -1,0 +1,48 @@
+"""What ending without a release does to a job's budget, as callers are told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from core.jobs.models import Job, JobState
+from core.jobs.states import GIVEN_BACK
+
+
+@dataclass(frozen=True)
+class BudgetOutcome:
+    """What ending without a release does to a job's budget: it has returned, will return, or stays spent."""
+
+    outcome: Literal["returned", "pending", "spent"]
+    text: str
+
+
+_FREE = BudgetOutcome("returned", "The job had reserved nothing: there is nothing to return.")
+_RETURNED = BudgetOutcome("returned", "The graph was not opened: the whole reservation has returned.")
+_PENDING = BudgetOutcome(
+    "pending",
+    "The graph has not been opened, and will not be: the whole reservation returns once the job has stopped.",
+)
+_FAILED_FREE = BudgetOutcome("returned", "The whole reservation has returned.")
+_SPENT = BudgetOutcome(
+    "spent",
+    "The graph was opened for this job, so its whole cost stays charged: that a job failed or stopped can "
+    "tell something about the data.",
+)
+
+
+def budget_outcome(job: Job) -> BudgetOutcome | None:
+    """What becomes of the budget of a job that failed, was stopped on request, or refused; None otherwise.
+
+    It follows from whether the graph had been opened when the job was asked to stop: after that it is not.
+    A failure that returns the budget has one text, whether content or infrastructure was to blame.
+    """
+    if job.state not in (JobState.FAILED, JobState.CANCELLING, JobState.CANCELLED, JobState.REJECTED):
+        return None
+    if not any(job.spec["amounts"].values()):
+        return _FREE
+    if job.state == JobState.FAILED and (job.first_read_at is None or job.reason in GIVEN_BACK):
+        return _FAILED_FREE
+    if job.first_read_at is not None:
+        return _SPENT
+    return _PENDING if job.state == JobState.CANCELLING else _RETURNED
