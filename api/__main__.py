@@ -7,7 +7,7 @@ import sys
 from api import processes
 from core import command_line, logging
 from core.settings import get_settings
-from core.workflows.startup import may_start
+from core.workflows.operations.startup import may_start
 
 
 def main() -> int:

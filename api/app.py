@@ -40,9 +40,9 @@ from api.routes import (
 from api.routes import problems as problem_pages
 from core.settings import Settings
 from core.version import package_version
-from core.workflows.authenticate import Authenticator
-from core.workflows.context import Services, open_services
-from core.workflows.job_events import changes_behind
+from core.workflows.common.context import Services, open_services
+from core.workflows.identity.authenticate import Authenticator
+from core.workflows.jobs.events import changes_behind
 
 PREFIXES = ("/v1", "")
 """Every route is served under each; the first is the documented one."""

@@ -11,7 +11,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from api.limits import Limits, Standing
 from core.errors import RateLimited, Unauthenticated
 from core.identity.service import Principal
-from core.workflows.authenticate import Authenticator
+from core.workflows.identity.authenticate import Authenticator
 
 _scheme = HTTPBearer(
     auto_error=False,

@@ -11,7 +11,7 @@ from api.auth import principal_of
 from core.identity import service as identity
 from core.identity.models import Role
 from core.identity.service import Principal
-from core.workflows.context import Services
+from core.workflows.common.context import Services
 
 
 async def services_of(request: Request) -> Services:

@@ -22,7 +22,7 @@ from api.schemas.events import End, StateChange
 from api.schemas.jobs import Event
 from core.errors import EventStreamsFull, TooManyEventStreams
 from core.settings import Settings
-from core.workflows.job_events import Change, Opening
+from core.workflows.jobs.events import Change, Opening
 
 Fetch = Callable[[Mapping[str, int]], Sequence[Change]]
 

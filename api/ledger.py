@@ -20,8 +20,8 @@ from sqlalchemy.exc import OperationalError
 from core.checks import signed_heads
 from core.errors import GraphveilError, StorageError
 from core.settings import get_settings
-from core.workflows import heads, verify
-from core.workflows.context import Services, open_services
+from core.workflows.common.context import Services, open_services
+from core.workflows.ledger import heads, verify
 
 app = typer.Typer(
     help="Verifies the ledger, and the heads that were signed of it.",

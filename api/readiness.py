@@ -16,7 +16,7 @@ from sqlalchemy import text
 
 from api.schemas.health import Readiness
 from core.db.migrate import configuration
-from core.workflows.context import Services
+from core.workflows.common.context import Services
 
 TIMEOUT_SECONDS = 2.0
 PROBE_KEY = "readiness-probe"  # never written: asking whether it exists reaches the store

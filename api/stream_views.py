@@ -8,9 +8,9 @@ from typing import Any
 from api.views import budget_view
 from core.ledger.amounts import format_epsilon
 from core.streams.models import Stream
-from core.workflows.stream_queries import SnapshotView
-from core.workflows.stream_report import StreamReport, TickRow
-from core.workflows.streams import StreamPlan
+from core.workflows.streams.lifecycle import StreamPlan
+from core.workflows.streams.queries import SnapshotView
+from core.workflows.streams.report import StreamReport, TickRow
 
 _STREAM = (
     "id", "dataset_id", "version_id", "account_id", "method", "edge_types", "window",

@@ -7,8 +7,8 @@ from typing import Any
 from core.ledger.amounts import format_delta, format_epsilon
 from core.ledger.models import LedgerEntry
 from core.ledger.statement import AccountStatement
-from core.workflows.dataset_queries import LedgerPage
-from core.workflows.submit import DryRun
+from core.workflows.datasets.queries import LedgerPage
+from core.workflows.jobs.submit import DryRun
 
 
 def budget_view(statement: AccountStatement) -> dict[str, Any]:

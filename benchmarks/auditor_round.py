@@ -25,9 +25,9 @@ from core.identity.service import Principal
 from core.ids import new_id
 from core.ledger import service as ledger
 from core.settings import Settings
-from core.workflows.context import Services, open_services
-from core.workflows.invariants.run import check, promises
-from core.workflows.register import NewDataset, register_dataset
+from core.workflows.common.context import Services, open_services
+from core.workflows.datasets.register import NewDataset, register_dataset
+from core.workflows.ledger.invariants.run import check, promises
 from deploy.local.servers import EmbeddedPostgres
 
 FILES = {f"file-{n}.parquet": f"{n:064x}" for n in range(8)}

@@ -25,8 +25,8 @@ from core.datasets.models import Dataset
 from core.jobs.states import TERMINAL
 from core.outbox.models import Topic
 from core.streams.models import Stream
-from core.workflows import verify
-from core.workflows.context import open_services
+from core.workflows.common.context import open_services
+from core.workflows.ledger import verify
 from tests.support.faults import children_of
 from tests.support.releases import SCHEMA, job_row, ring_edges
 from tests.support.world import Piece, World

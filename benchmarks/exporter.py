@@ -15,10 +15,10 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from core.settings import Settings
-from core.workflows import gauges_totals
-from core.workflows.context import Services, open_services
-from core.workflows.gauges import read_gauges
-from core.workflows.gauges_totals import BOUNDS, Totals
+from core.workflows.common.context import Services, open_services
+from core.workflows.operations import gauges_totals
+from core.workflows.operations.gauges import read_gauges
+from core.workflows.operations.gauges_totals import BOUNDS, Totals
 from tests.support import postgres
 
 _JOBS = """

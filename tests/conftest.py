@@ -21,7 +21,7 @@ from core.settings import Settings
 from tests.support import postgres, redis
 
 if TYPE_CHECKING:
-    from core.workflows.context import Services
+    from core.workflows.common.context import Services
 
 # A busy machine is no fault of an example: neither its time nor that of making it fails a test.
 hypothesis.settings.register_profile(
@@ -127,7 +127,7 @@ def settings(database_url: str, redis_url: str, tmp_path: Path) -> Settings:
 @pytest.fixture
 def services(settings: Settings) -> Iterator[Services]:
     """What every workflow takes first, opened on the test's settings."""
-    from core.workflows.context import open_services
+    from core.workflows.common.context import open_services
 
     opened = open_services(settings)
     yield opened

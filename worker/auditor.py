@@ -15,9 +15,9 @@ from core import command_line, logging
 from core.errors import GraphveilError
 from core.logging import get_logger
 from core.settings import get_settings
-from core.workflows import heads
-from core.workflows.context import Services, open_services
-from core.workflows.invariants.run import run_checks
+from core.workflows.common.context import Services, open_services
+from core.workflows.ledger import heads
+from core.workflows.ledger.invariants.run import run_checks
 from worker.advisory_lock import alone
 from worker.stopping import Stopping
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from core import logging
 from core.logging import get_logger
 from core.settings import get_settings
-from core.workflows.context import Services, open_services
-from core.workflows.startup import may_start
+from core.workflows.common.context import Services, open_services
+from core.workflows.operations.startup import may_start
 from worker.stopping import Stopping
 
 log = get_logger(__name__)

@@ -21,10 +21,10 @@ from core.ledger.amounts import ATTO, NANO
 from core.ledger.models import EntryKind
 from core.objectives import OBJECTIVES
 from core.version import package_version
-from core.workflows.gauges import Gauges
-from core.workflows.gauges_budgets import Amounts, BudgetGauge, BudgetGauges
-from core.workflows.gauges_totals import BOUNDS, Counts, cumulative
-from core.workflows.gauges_work import WorkGauges
+from core.workflows.operations.gauges import Gauges
+from core.workflows.operations.gauges_budgets import Amounts, BudgetGauge, BudgetGauges
+from core.workflows.operations.gauges_totals import BOUNDS, Counts, cumulative
+from core.workflows.operations.gauges_work import WorkGauges
 
 PREFIX = "graphveil"
 ACCOUNT = ("account", "unit")

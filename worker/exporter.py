@@ -23,9 +23,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from core import command_line, logging
 from core.logging import get_logger
 from core.settings import get_settings
-from core.workflows.context import Services, open_services
-from core.workflows.gauges import Gauges, read_gauges
-from core.workflows.gauges_totals import Totals
+from core.workflows.common.context import Services, open_services
+from core.workflows.operations.gauges import Gauges, read_gauges
+from core.workflows.operations.gauges_totals import Totals
 from worker.exported import PREFIX, constants, families
 from worker.stopping import Stopping
 

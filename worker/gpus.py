@@ -18,7 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from core.logging import get_logger
 from core.workers import repository
 from core.workers.repository import GpuMemory
-from core.workflows.context import Services
+from core.workflows.common.context import Services
 
 PARTS = 16
 """Used memory is told in sixteenths of all there is, rounded up: exactly, it can depend on the data."""

@@ -10,7 +10,7 @@ import sys
 from core import command_line, logging
 from core.logging import get_logger
 from core.settings import Settings, get_settings
-from core.workflows.startup import may_start
+from core.workflows.operations.startup import may_start
 from worker import landlock, seccomp
 
 log = get_logger(__name__)

@@ -15,7 +15,7 @@ from core.logging import get_logger
 from core.settings import Settings, get_settings
 from core.storage.store import make_private_folder
 from core.tracing import spans
-from core.workflows.context import Services, open_services
+from core.workflows.common.context import Services, open_services
 from worker import gpus
 
 PREFIX = "worker-"

@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 from core import command_line
 from core.logging import get_logger
-from core.workflows import recover
-from core.workflows.context import Services
+from core.workflows.common.context import Services
+from core.workflows.operations import recover
 from worker.advisory_lock import alone
 from worker.daemon import serve
 from worker.stopping import Stopping

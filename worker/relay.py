@@ -26,7 +26,7 @@ from core.outbox import service as outbox
 from core.outbox.models import OutboxMessage, Topic
 from core.settings import Settings, get_settings
 from core.tracing import spans
-from core.workflows.startup import may_start
+from core.workflows.operations.startup import may_start
 from worker.stopping import Stopping
 from worker.tasks import task_name
 

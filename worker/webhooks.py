@@ -20,10 +20,10 @@ from core.errors import GraphveilError
 from core.logging import get_logger
 from core.settings import get_settings
 from core.webhooks.sending import Limits, Resolver, resolve, send
-from core.workflows import deliveries
-from core.workflows.context import Services
-from core.workflows.deliveries import Sending
-from core.workflows.webhooks import rules
+from core.workflows.common.context import Services
+from core.workflows.webhooks import deliveries
+from core.workflows.webhooks.deliveries import Sending
+from core.workflows.webhooks.endpoints import rules
 from worker.daemon import serve
 from worker.stopping import Stopping
 

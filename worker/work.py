@@ -14,7 +14,8 @@ from core.failpoints import reach
 from core.jobs.models import Stop
 from core.logging import get_logger
 from core.outbox.models import Topic
-from core.workflows import leased, turns
+from core.workflows.jobs import turns
+from core.workflows.operations import leased
 from worker.kinds.audit import AuditKind
 from worker.kinds.base import Held, WorkKind
 from worker.kinds.evaluation import EvaluationKind

@@ -12,8 +12,8 @@ from api.guarded import Guarded
 from api.routes.proposals import DecisionBody
 from api.schemas.jobs import Job
 from core import errors
-from core.workflows import job_queries
-from core.workflows.approvals import approve_job, reject_job
+from core.workflows.jobs import queries as job_queries
+from core.workflows.jobs.approvals import approve_job, reject_job
 
 router = APIRouter(prefix="/jobs/{job_id}", tags=["governance"], route_class=Guarded)
 

@@ -12,7 +12,7 @@ from api.deps import Cursor, IdempotencyKey, ReaderDep, ServicesDep
 from api.guarded import Guarded
 from api.schemas.audits import TERMINAL, Audit, Audits
 from core import errors
-from core.workflows import audits
+from core.workflows.audits import requests as audits
 
 router = APIRouter(prefix="/audits", tags=["audits"], route_class=Guarded)
 

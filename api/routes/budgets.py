@@ -14,8 +14,8 @@ from api.schemas.budgets import Budget, LedgerPage, Unblock
 from api.views import budget_view, ledger_view
 from core import errors
 from core.ledger.amounts import MAX_STEP
-from core.workflows import dataset_queries
-from core.workflows.unblock import unblock_account
+from core.workflows.datasets import queries as dataset_queries
+from core.workflows.ledger.unblock import unblock_account
 
 UnblockBody = Annotated[
     Unblock,

@@ -12,9 +12,9 @@ from api.guarded import Guarded
 from api.schemas.datasets import Dataset, Datasets
 from core import errors
 from core.graphs.schema import GraphSchema
-from core.workflows import dataset_queries
-from core.workflows.archive import archive_dataset
-from core.workflows.register import NewDataset, confirm_schema, register_dataset
+from core.workflows.datasets import queries as dataset_queries
+from core.workflows.datasets.register import NewDataset, confirm_schema, register_dataset
+from core.workflows.operations.archive import archive_dataset
 
 router = APIRouter(prefix="/datasets", tags=["datasets"], route_class=Guarded)
 

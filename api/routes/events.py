@@ -13,7 +13,8 @@ from api.guarded import Guarded
 from api.negotiation import preferred
 from api.schemas.jobs import Events
 from core import errors
-from core.workflows import job_events, job_queries
+from core.workflows.jobs import events as job_events
+from core.workflows.jobs import queries as job_queries
 
 router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=Guarded)
 

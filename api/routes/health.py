@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Response
 from api import readiness
 from api.deps import services_of
 from api.schemas.health import Health, Readiness
-from core.workflows.context import Services
+from core.workflows.common.context import Services
 
 router = APIRouter(tags=["service"])
 

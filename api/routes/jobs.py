@@ -12,9 +12,9 @@ from api.guarded import Guarded
 from api.schemas.jobs import AWAITING_APPROVAL, TERMINAL, Job, Jobs, Plan
 from api.views import plan_view
 from core import errors
-from core.workflows import job_queries
-from core.workflows.cancel import cancel_job
-from core.workflows.submit import JobRequest, plan_job, submit_job
+from core.workflows.jobs import queries as job_queries
+from core.workflows.jobs.cancel import cancel_job
+from core.workflows.jobs.submit import JobRequest, plan_job, submit_job
 
 router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=Guarded)
 

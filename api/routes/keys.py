@@ -12,8 +12,8 @@ from api.deps import Cursor, OperatorDep, ServicesDep
 from api.guarded import Guarded
 from api.schemas.keys import CreatedKey, Key, Keys
 from core import errors
-from core.workflows import api_keys
-from core.workflows.api_keys import NewKey
+from core.workflows.identity import api_keys
+from core.workflows.identity.api_keys import NewKey
 
 router = APIRouter(prefix="/keys", tags=["identity"], route_class=Guarded)
 

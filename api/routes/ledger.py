@@ -13,7 +13,7 @@ from api.schemas.ledger import LedgerHealth, Verification
 from core import errors
 from core.identity.models import Role
 from core.identity.service import Principal
-from core.workflows import ledger_health
+from core.workflows.ledger import health as ledger_health
 
 WatcherDep = Annotated[Principal, Depends(allow(Role.AUDITOR, Role.OPERATOR, Role.CURATOR))]
 

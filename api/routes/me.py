@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 from api.deps import CallerDep, ServicesDep
 from api.guarded import Guarded
 from api.schemas.keys import Me
-from core.workflows import turns
+from core.workflows.jobs import turns
 
 router = APIRouter(prefix="/me", tags=["identity"], route_class=Guarded)
 

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends
 from api.deps import principal_of
 from api.guarded import Guarded
 from api.schemas.methods import Methods
-from core.workflows import job_queries
+from core.workflows.jobs import queries as job_queries
 
 router = APIRouter(
     prefix="/methods", tags=["methods"], dependencies=[Depends(principal_of)], route_class=Guarded

@@ -14,8 +14,8 @@ from api.routes.proposals import LOCATION, address_of
 from api.schemas.common import Reason
 from api.schemas.policies import DatasetPolicy, Proposal
 from core import errors
-from core.workflows.dataset_policies import PolicyView, get_policy, set_policy
-from core.workflows.policies import Policy
+from core.workflows.common.policies import Policy
+from core.workflows.datasets.dataset_policies import PolicyView, get_policy, set_policy
 
 router = APIRouter(prefix="/datasets/{dataset_id}/policy", tags=["governance"], route_class=Guarded)
 

@@ -11,7 +11,7 @@ from api.deps import CuratorDep, Cursor, LedgerDep, ServicesDep
 from api.guarded import Guarded
 from api.schemas.policies import Decision, Proposal, Proposals
 from core import errors
-from core.workflows import proposals
+from core.workflows.ledger import proposals
 
 router = APIRouter(prefix="/proposals", tags=["governance"], route_class=Guarded)
 

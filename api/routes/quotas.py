@@ -14,10 +14,10 @@ from api.schemas.budgets import Adjustment, Budget, Grant, LedgerPage, NewQuota,
 from api.schemas.policies import Proposal
 from api.views import budget_view, ledger_view
 from core import errors
-from core.workflows.adjustments import adjust_budget
-from core.workflows.grants import propose_grant
-from core.workflows.policies import SLUG
-from core.workflows.quotas import list_quotas, open_quota, quota_ledger
+from core.workflows.common.policies import SLUG
+from core.workflows.ledger.adjustments import adjust_budget
+from core.workflows.ledger.grants import propose_grant
+from core.workflows.ledger.quotas import list_quotas, open_quota, quota_ledger
 
 router = APIRouter(prefix="/datasets/{dataset_id}/budget", tags=["governance"], route_class=Guarded)
 

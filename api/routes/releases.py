@@ -21,9 +21,9 @@ from core import errors
 from core.reports import card, markdown
 from core.reports.catalogues import forms
 from core.reports.catalogues.context import Context, Publication
-from core.workflows import release_queries
-from core.workflows.context import Services
-from core.workflows.release_queries import Edition
+from core.workflows.common.context import Services
+from core.workflows.releases import queries as release_queries
+from core.workflows.releases.queries import Edition
 
 router = APIRouter(prefix="/jobs/{job_id}", tags=["releases"], route_class=Guarded)
 

@@ -11,8 +11,8 @@ from api.deps import IdempotencyKey, PortalDep, ServicesDep
 from api.guarded import Guarded
 from api.schemas.jobs import Job
 from core import errors
-from core.workflows import job_queries
-from core.workflows.samples import SampleRequest, submit_sample
+from core.workflows.jobs import queries as job_queries
+from core.workflows.jobs.samples import SampleRequest, submit_sample
 
 router = APIRouter(prefix="/jobs/{job_id}/samples", tags=["jobs"], route_class=Guarded)
 

@@ -11,7 +11,7 @@ from api.deps import CuratorDep, ServicesDep, format_options
 from api.guarded import Guarded
 from api.schemas.sensitive_links import EXAMPLES, SensitiveLinks
 from core import errors
-from core.workflows.sensitive_links import delete_lists, get_lists, receive_list
+from core.workflows.datasets.sensitive_links import delete_lists, get_lists, receive_list
 
 router = APIRouter(prefix="/datasets/{dataset_id}", tags=["datasets"], route_class=Guarded)
 

@@ -24,8 +24,11 @@ from api.schemas.streams import TERMINAL, Snapshot, Snapshots, Stream, StreamPla
 from api.stream_views import plan_view, report_view, snapshot_view, stream_view
 from core import errors
 from core.identity.service import Principal
-from core.workflows import snapshots, stream_queries, stream_report, streams
-from core.workflows.context import Services
+from core.workflows.common.context import Services
+from core.workflows.streams import lifecycle as streams
+from core.workflows.streams import queries as stream_queries
+from core.workflows.streams import report as stream_report
+from core.workflows.streams import snapshots
 
 router = APIRouter(prefix="/streams", tags=["streams"], route_class=Guarded)
 

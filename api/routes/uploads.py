@@ -11,8 +11,8 @@ from api.deps import CuratorDep, ServicesDep, format_options
 from api.guarded import Guarded
 from api.schemas.datasets import NewUpload, Received, UploadOffer, UploadParts
 from core import errors
-from core.workflows.direct_uploads import abandon_direct, begin_direct, complete_direct
-from core.workflows.upload import receive_part
+from core.workflows.datasets.direct_uploads import abandon_direct, begin_direct, complete_direct
+from core.workflows.datasets.upload import receive_part
 
 router = APIRouter(prefix="/datasets/{dataset_id}", tags=["datasets"], route_class=Guarded)
 

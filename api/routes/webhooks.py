@@ -12,7 +12,8 @@ from api.guarded import Guarded
 from api.schemas.webhooks import Deliveries, Delivery, Webhook, Webhooks
 from core import errors
 from core.identity.service import Principal
-from core.workflows import deliveries, webhooks
+from core.workflows.webhooks import deliveries
+from core.workflows.webhooks import endpoints as webhooks
 
 router = APIRouter(prefix="/webhooks", tags=["webhooks"], route_class=Guarded)
 

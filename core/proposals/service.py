@@ -1,6 +1,6 @@
 """A proposal is made, and ends once: approved, rejected or withdrawn.
 
-Who may decide, and what an approval does, is for :mod:`core.workflows.proposals` to know.
+Who may decide, and what an approval does, is for :mod:`core.workflows.ledger.proposals` to know.
 """
 
 from __future__ import annotations

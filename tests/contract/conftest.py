@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from core.settings import Settings
-from core.workflows.context import Services, open_services
+from core.workflows.common.context import Services, open_services
 from tests.integration.api.conftest import Tenant
 from tests.support.postgres import PostgresCluster
 from tests.support.stage import COLLECTED, Stage

@@ -17,10 +17,10 @@ from core.jobs.models import JobReason, JobState
 from core.ledger.models import EntryKind
 from core.objectives import OBJECTIVES
 from core.settings import Settings
-from core.workflows.gauges import Gauges
-from core.workflows.gauges_budgets import BudgetGauges
-from core.workflows.gauges_totals import BOUNDS, Counts
-from core.workflows.gauges_work import WorkGauges
+from core.workflows.operations.gauges import Gauges
+from core.workflows.operations.gauges_budgets import BudgetGauges
+from core.workflows.operations.gauges_totals import BOUNDS, Counts
+from core.workflows.operations.gauges_work import WorkGauges
 from tests.support.promql import ROOT, dashboards, expressions, filled, rules, selectors
 from worker.exporter import GaugeCollector
 

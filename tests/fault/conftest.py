@@ -14,7 +14,7 @@ from core.identity.models import Role
 from core.identity.service import Principal
 from core.jobs.models import Job
 from core.settings import Settings
-from core.workflows.context import Services, open_services
+from core.workflows.common.context import Services, open_services
 from tests.support.faults import Processes
 from tests.support.postgres import PostgresCluster
 from tests.support.releases import queued_job, ready_dataset

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from core.outbox.models import Topic
 from core.settings import Settings
-from core.workflows.cancel import cancel_job
-from core.workflows.context import Services
+from core.workflows.common.context import Services
+from core.workflows.jobs.cancel import cancel_job
 from tests.support.inline import children_inline
 from tests.support.turns import Turn
 from tests.support.world import CALLER, Piece, World, open_world

@@ -13,10 +13,10 @@ from core.datasets.models import DatasetVersion, VersionState
 from core.identity.service import Principal
 from core.jobs.models import Job
 from core.settings import Settings
-from core.workflows import job_queries
-from core.workflows.cancel import cancel_job
-from core.workflows.context import Services
-from core.workflows.register import NewDataset, register_dataset
+from core.workflows.common.context import Services
+from core.workflows.datasets.register import NewDataset, register_dataset
+from core.workflows.jobs import queries as job_queries
+from core.workflows.jobs.cancel import cancel_job
 from deploy.local.processes import COMMANDS
 from tests.support.faults import Processes, alive, assert_sound, children_of, endings, until
 from tests.support.releases import SCHEMA, job_row

@@ -8,9 +8,10 @@ from sqlalchemy import text
 
 from core.identity.service import Principal
 from core.settings import Settings
-from core.workflows import deliveries, webhooks
-from core.workflows.context import Services, open_services
-from core.workflows.webhooks import NewWebhook
+from core.workflows.common.context import Services, open_services
+from core.workflows.webhooks import deliveries
+from core.workflows.webhooks import endpoints as webhooks
+from core.workflows.webhooks.endpoints import NewWebhook
 from tests.support.faults import Processes, until
 from tests.support.receiver import receiver
 

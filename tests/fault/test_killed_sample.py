@@ -11,8 +11,8 @@ from core.datasets.models import Dataset
 from core.identity.service import Principal
 from core.jobs.models import Job
 from core.outbox.models import Topic
-from core.workflows.context import Services
-from core.workflows.samples import SampleRequest, submit_sample
+from core.workflows.common.context import Services
+from core.workflows.jobs.samples import SampleRequest, submit_sample
 from tests.support.faults import Processes, assert_sound, endings, lapse, mostly_slow
 from tests.support.inline import taken
 from tests.support.releases import job_row, queued_job, spent, stored_keys

@@ -13,8 +13,9 @@ from core.errors import SnapshotConflict
 from core.identity.service import Principal
 from core.ledger import service as ledger
 from core.streams.models import Stream
-from core.workflows import recover, snapshots
-from core.workflows.context import Services
+from core.workflows.common.context import Services
+from core.workflows.operations import recover
+from core.workflows.streams import snapshots
 from tests.support.faults import Processes, assert_sound, children_of, endings, lapse, mostly_slow, until
 from tests.support.releases import job_row, stored_keys, violations
 from tests.support.streams import open_stream, publish, rows, seen, send, stream_dataset

@@ -13,7 +13,7 @@ from core.errors import AccountExposed
 from core.identity.service import Principal
 from core.jobs.models import Job
 from core.outbox.models import Topic
-from core.workflows.context import Services
+from core.workflows.common.context import Services
 from tests.support.faults import Processes, assert_sound, endings, lapse, mostly_slow
 from tests.support.inline import taken
 from tests.support.releases import job_row, queued_job, ready_dataset, spent, stored_keys

@@ -15,8 +15,8 @@ from core.identity.service import Principal
 from core.jobs import repository
 from core.jobs.models import Job
 from core.outbox.models import Topic
-from core.workflows.cancel import cancel_job
-from core.workflows.context import Services
+from core.workflows.common.context import Services
+from core.workflows.jobs.cancel import cancel_job
 from tests.support.faults import Processes, alive, assert_sound, children_of, endings, lease_over, until
 from tests.support.inline import taken
 from tests.support.releases import job_row, spent, stored_keys

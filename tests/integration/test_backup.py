@@ -14,8 +14,8 @@ from psycopg import sql
 from sqlalchemy.engine import make_url
 
 from core.settings import Settings
-from core.workflows import heads
-from core.workflows.context import Services, open_services
+from core.workflows.common.context import Services, open_services
+from core.workflows.ledger import heads
 from deploy.local.servers import postgres_wheel
 from tests.support.ledger import charge, open_account, reserve
 from tests.support.postgres import PostgresCluster

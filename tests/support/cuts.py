@@ -24,8 +24,8 @@ from core.identity.models import Role
 from core.jobs.models import Job
 from core.outbox.models import Topic
 from core.settings import Settings
-from core.workflows.cancel import cancel_job
-from core.workflows.context import Services, open_services
+from core.workflows.common.context import Services, open_services
+from core.workflows.jobs.cancel import cancel_job
 from tests.support.proxy import Moment, Wire
 from tests.support.releases import ring_edges, stored_keys
 from tests.support.shelves import Shelf, StoreMoment, shelf

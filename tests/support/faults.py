@@ -20,7 +20,7 @@ from sqlalchemy import text
 from core.jobs import repository
 from core.ledger import service as ledger
 from core.settings import Settings
-from core.workflows.context import Services
+from core.workflows.common.context import Services
 from tests.support.releases import job_row, stored_keys, violations
 
 ROOT = Path(__file__).resolve().parents[2]

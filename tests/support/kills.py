@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 from unittest import mock
 
-from core.workflows.bundles import ReleaseFile
-from core.workflows.cancel import cancel_job
-from core.workflows.publish import JobWork
+from core.workflows.jobs.cancel import cancel_job
+from core.workflows.releases.bundles import ReleaseFile
+from core.workflows.releases.publish import JobWork
 from tests.support import victims
 from tests.support.victims import Line, Watched
 from tests.support.world import CALLER, Piece, World

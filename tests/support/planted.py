@@ -19,10 +19,10 @@ from core.jobs.models import RELEASES, Job, JobState
 from core.ledger import service as ledger
 from core.outbox import service as outbox
 from core.work.models import Kind
-from core.workflows import publish, settle
-from core.workflows.bundles import ReleaseFile
-from core.workflows.context import Services
-from core.workflows.publish import JobWork
+from core.workflows.common.context import Services
+from core.workflows.releases import publish, settle
+from core.workflows.releases.bundles import ReleaseFile
+from core.workflows.releases.publish import JobWork
 from tests.support import victims
 from tests.support.cuts import OPERATIONS, Wired
 from tests.support.kills import held
@@ -57,7 +57,7 @@ class Mistake:
 
 
 def charge_first(services: Services, work: JobWork, files: Sequence[ReleaseFile]) -> bool:
-    """As :func:`core.workflows.publish.commit_release`, in two transactions."""
+    """As :func:`core.workflows.releases.publish.commit_release`, in two transactions."""
     digests = {file.name: file.sha256 for file in files}
     with services.db.transaction() as session:
         job = publish.leases.hold(session, RELEASES, work.job_id, attempt=work.attempt)
@@ -176,61 +176,61 @@ MISTAKES = {
     for each in (
         Mistake(
             "the charge is committed before the files that it names",
-            {f"{WORKFLOWS}.publish.commit_release": charge_first},
+            {f"{WORKFLOWS}.releases.publish.commit_release": charge_first},
             "connection cut at the charge",
             charging,
         ),
         Mistake(
             "nobody looks at the lease before the charge",
-            {f"{WORKFLOWS}.publish.leases.hold": unfenced},
+            {f"{WORKFLOWS}.releases.publish.leases.hold": unfenced},
             "paused worker",
             woken,
         ),
         Mistake(
             "the reaper deletes what a living worker staged",
-            {f"{WORKFLOWS}.recover._may_publish": lambda *_: False},
+            {f"{WORKFLOWS}.operations.recover._may_publish": lambda *_: False},
             "reaper in between",
             reaped,
         ),
         Mistake(
             "a failure after the opening returns the budget",
-            {f"{WORKFLOWS}.settle._settle": always_returned},
+            {f"{WORKFLOWS}.releases.settle._settle": always_returned},
             "no fault",
             unharmed("settle a failure"),
         ),
         Mistake(
             "nobody records that the graph was opened",
-            {f"{WORKFLOWS}.publish.jobs.opened": _nothing},
+            {f"{WORKFLOWS}.releases.publish.jobs.opened": _nothing},
             "no fault",
             unharmed("settle a failure"),
         ),
         Mistake(
             "bytes can be downloaded before they are charged",
-            {f"{WORKFLOWS}.publish.stage": staged_in_the_open},
+            {f"{WORKFLOWS}.releases.publish.stage": staged_in_the_open},
             "worker held",
             staged,
         ),
         Mistake(
             "the message is written in a transaction of its own",
-            {f"{WORKFLOWS}.submit.outbox.ring": rung_afterwards},
+            {f"{WORKFLOWS}.jobs.submit.outbox.ring": rung_afterwards},
             "connection cut",
             at_commits("submit"),
         ),
         Mistake(
             "a retry goes on under the reservation that was opened",
-            {f"{WORKFLOWS}.settle._reserved_anew": lambda *_: True},
+            {f"{WORKFLOWS}.releases.settle._reserved_anew": lambda *_: True},
             "lost worker",
             unharmed("recover"),
         ),
         Mistake(
             "a release is published before its bytes are copied",
-            {f"{WORKFLOWS}.publish.copy_release": _nothing},
+            {f"{WORKFLOWS}.releases.publish.copy_release": _nothing},
             "no fault",
             unharmed("run a job"),
         ),
         Mistake(
             "a request that is repeated is not recognised",
-            {f"{WORKFLOWS}.submit.idempotency.earlier": _nothing},
+            {f"{WORKFLOWS}.jobs.submit.idempotency.earlier": _nothing},
             "connection cut",
             at_commits("submit"),
         ),

@@ -12,11 +12,11 @@ from core.jobs import repository
 from core.jobs.models import Job
 from core.ledger import service as ledger
 from core.ledger.invariants import INVARIANTS
-from core.workflows.context import Services
-from core.workflows.ingest import begin_ingest, finish_ingest
-from core.workflows.register import NewDataset, register_dataset
-from core.workflows.submit import JobRequest, submit_job
-from core.workflows.upload import receive_part
+from core.workflows.common.context import Services
+from core.workflows.datasets.ingest import begin_ingest, finish_ingest
+from core.workflows.datasets.register import NewDataset, register_dataset
+from core.workflows.datasets.upload import receive_part
+from core.workflows.jobs.submit import JobRequest, submit_job
 
 NODES = 30
 SCHEMA = GraphSchema(node_types=(NodeType(name="node", count=NODES),), edge_types=(EdgeType(name="edge"),))

@@ -8,8 +8,8 @@ from core import failpoints
 from core.identity.models import Role
 from core.identity.service import Principal
 from core.settings import get_settings
-from core.workflows.context import open_services
-from core.workflows.snapshots import receive_snapshot
+from core.workflows.common.context import open_services
+from core.workflows.streams.snapshots import receive_snapshot
 from tests.support.streams import rows
 
 

@@ -17,7 +17,7 @@ from core.identity import service as identity
 from core.identity.models import Role
 from core.outbox.models import Topic
 from core.settings import Settings
-from core.workflows.context import Services
+from core.workflows.common.context import Services
 from tests.integration.api.conftest import SCHEMA, Tenant, week
 from tests.integration.api.test_unblock import block
 from worker.process import WorkerProcess

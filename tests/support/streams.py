@@ -12,13 +12,13 @@ from core.jobs import repository as jobs
 from core.ledger import service as ledger
 from core.outbox.models import Topic
 from core.streams.models import Stream
-from core.workflows.context import Services
-from core.workflows.ingest import begin_ingest, finish_ingest
-from core.workflows.register import NewDataset, register_dataset
-from core.workflows.snapshots import receive_snapshot
-from core.workflows.stream_queries import SnapshotView, get_snapshot
-from core.workflows.streams import StreamRequest, create_stream
-from core.workflows.upload import receive_part
+from core.workflows.common.context import Services
+from core.workflows.datasets.ingest import begin_ingest, finish_ingest
+from core.workflows.datasets.register import NewDataset, register_dataset
+from core.workflows.datasets.upload import receive_part
+from core.workflows.streams.lifecycle import StreamRequest, create_stream
+from core.workflows.streams.queries import SnapshotView, get_snapshot
+from core.workflows.streams.snapshots import receive_snapshot
 from tests.support.inline import taken
 from worker.process import open_process
 from worker.work import take

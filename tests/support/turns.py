@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from core.db.session import Database
 from core.errors import GraphveilError
-from core.workflows.context import Services
+from core.workflows.common.context import Services
 
 PATIENCE_SECONDS = 60.0
 

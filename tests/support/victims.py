@@ -22,10 +22,10 @@ from core import failpoints
 from core.jobs.models import JobReason, Stop
 from core.outbox.models import Topic
 from core.settings import Settings
-from core.workflows import publish
-from core.workflows.bundles import ReleaseFile
-from core.workflows.context import Services, open_services
-from core.workflows.publish import JobWork
+from core.workflows.common.context import Services, open_services
+from core.workflows.releases import publish
+from core.workflows.releases.bundles import ReleaseFile
+from core.workflows.releases.publish import JobWork
 from tests.support.inline import taken
 from worker.reaper import reap_once
 
@@ -49,11 +49,19 @@ LEDGER: Watched = {
     "core/ledger/posting.py": None,
     "core/ledger/entries.py": None,
 }
-PUBLICATION: Watched = {"core/workflows/publish.py": {"commit_release", "copy_release", "finish_release"}}
+PUBLICATION: Watched = {
+    "core/workflows/releases/publish.py": {"commit_release", "copy_release", "finish_release"}
+}
 SETTLEMENT: Watched = {
-    "core/workflows/publish.py": {"fail_job", "cancel_held", "hand_back", "copy_release", "finish_release"},
-    "core/workflows/settle.py": None,
-    "core/workflows/recover.py": {"recover", "finish", "expire"},
+    "core/workflows/releases/publish.py": {
+        "fail_job",
+        "cancel_held",
+        "hand_back",
+        "copy_release",
+        "finish_release",
+    },
+    "core/workflows/releases/settle.py": None,
+    "core/workflows/operations/recover.py": {"recover", "finish", "expire"},
 }
 
 

@@ -22,13 +22,13 @@ from core.jobs.states import TERMINAL
 from core.outbox.models import OutboxMessage, Topic
 from core.settings import Settings
 from core.streams.models import Stream
-from core.workflows.audits import AuditRequest, submit_audit
-from core.workflows.context import Services, open_services
-from core.workflows.invariants.run import check, promises
-from core.workflows.leased import KINDS
-from core.workflows.register import NewDataset, register_dataset
-from core.workflows.sensitive_links import receive_list
-from core.workflows.upload import receive_part
+from core.workflows.audits.requests import AuditRequest, submit_audit
+from core.workflows.common.context import Services, open_services
+from core.workflows.datasets.register import NewDataset, register_dataset
+from core.workflows.datasets.sensitive_links import receive_list
+from core.workflows.datasets.upload import receive_part
+from core.workflows.ledger.invariants.run import check, promises
+from core.workflows.operations.leased import KINDS
 from tests.support.faults import assert_sound, endings, lapse
 from tests.support.inline import Sabotage, taken
 from tests.support.releases import SCHEMA, job_row, queued_job, ready_dataset, ring_edges

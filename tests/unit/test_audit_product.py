@@ -16,7 +16,7 @@ from core.privacy.plan import PrivacyPlan
 from core.publishing import audit
 from core.publishing.audit_targets import target_of
 from core.settings import Settings
-from core.workflows.audit_plans import AuditRequest, planned
+from core.workflows.audits.plans import AuditRequest, planned
 
 SETTINGS = Settings()
 SOUND = 1 - 1e-6  # the noise has no seed: a false alarm must stay rare over years of runs

@@ -16,8 +16,8 @@ from core.identity.models import Role
 from core.identity.service import Principal
 from core.jobs.models import JobState
 from core.settings import Settings
-from core.workflows import paging
-from core.workflows.context import Services
+from core.workflows.common import paging
+from core.workflows.common.context import Services
 
 SETTINGS = Settings(master_key="11" * 32, page_size=3)
 OTHERS = Settings(master_key="22" * 32, page_size=3)

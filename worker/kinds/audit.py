@@ -8,9 +8,9 @@ from typing import Any
 from core.audits.models import AUDITS, AuditReason
 from core.jobs.models import Stop
 from core.settings import Settings
-from core.workflows import audits
-from core.workflows.audits import AuditWork
-from core.workflows.context import Services
+from core.workflows.audits import requests as audits
+from core.workflows.audits.requests import AuditWork
+from core.workflows.common.context import Services
 from worker.kinds.base import Held, WorkKind
 from worker.supervisor import Ending
 

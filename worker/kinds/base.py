@@ -17,7 +17,7 @@ from core.errors import InvalidInput, NotFound
 from core.jobs.models import Stop
 from core.settings import Settings
 from core.work.models import Kind
-from core.workflows.context import Services
+from core.workflows.common.context import Services
 from worker.folders import private_folder, write_private
 from worker.lease_heartbeat import LeaseHeartbeat
 from worker.supervisor import INFRASTRUCTURE, Draining, Ending, Orders, no_reads, supervise

@@ -11,9 +11,9 @@ from sqlalchemy.orm import Session
 from core.jobs.models import EVALUATIONS, Stop
 from core.logging import get_logger
 from core.publishing.spec import EvaluationSpec
-from core.workflows import evaluate
-from core.workflows.context import Services
-from core.workflows.evaluate import EvaluationWork
+from core.workflows.common.context import Services
+from core.workflows.releases import evaluate
+from core.workflows.releases.evaluate import EvaluationWork
 from worker.kinds.base import Held, WorkKind
 from worker.supervisor import Ending
 

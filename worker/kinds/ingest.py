@@ -11,9 +11,9 @@ from typing import Any
 from core.datasets.models import INGESTS
 from core.graphs.schema import GraphSchema
 from core.jobs.models import Stop
-from core.workflows import ingest
-from core.workflows.context import Services
-from core.workflows.ingest import IngestWork
+from core.workflows.common.context import Services
+from core.workflows.datasets import ingest
+from core.workflows.datasets.ingest import IngestWork
 from worker.kinds.base import Held, WorkKind, read_result
 from worker.supervisor import Ending
 
@@ -40,7 +40,7 @@ class IngestKind(WorkKind[IngestWork]):
 
     @contextmanager
     def folder(self, parent: Path, subject_id: str, work: IngestWork) -> Iterator[Path]:
-        """The folder in which :func:`core.workflows.ingest.begin_ingest` has laid the files out."""
+        """The folder in which :func:`core.workflows.datasets.ingest.begin_ingest` has laid the files out."""
         try:
             yield work.folder
         finally:

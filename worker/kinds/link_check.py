@@ -8,9 +8,9 @@ from typing import Any
 
 from core.datasets.models import LINK_CHECKS
 from core.jobs.models import Stop
-from core.workflows import sensitive_checks as checks
-from core.workflows.context import Services
-from core.workflows.sensitive_checks import CheckWork
+from core.workflows.common.context import Services
+from core.workflows.datasets import link_checks as checks
+from core.workflows.datasets.link_checks import CheckWork
 from worker.kinds.base import Held, WorkKind, read_result
 from worker.kinds.ingest import gave_up
 from worker.supervisor import Ending

@@ -27,12 +27,13 @@ from core.logging import get_logger
 from core.privacy.guarantee import Guarantee
 from core.privacy.meter import TranscriptEntry
 from core.tracing import spans
-from core.workflows import bundles, publish, samples
-from core.workflows.bundles import ReleaseFile
-from core.workflows.context import Services
-from core.workflows.ingest import fetch_graph
-from core.workflows.publish import JobWork
-from core.workflows.sensitive_checks import fetch_list
+from core.workflows.common.context import Services
+from core.workflows.datasets.ingest import fetch_graph
+from core.workflows.datasets.link_checks import fetch_list
+from core.workflows.jobs import samples
+from core.workflows.releases import bundles, publish
+from core.workflows.releases.bundles import ReleaseFile
+from core.workflows.releases.publish import JobWork
 from worker.folders import write_private
 from worker.kinds import tick
 from worker.kinds.base import Held, WorkKind

@@ -6,8 +6,8 @@ import json
 from dataclasses import asdict
 
 from core.errors import InvalidInput
-from core.workflows import tick_work
-from core.workflows.publish import JobWork
+from core.workflows.releases import tick_work
+from core.workflows.releases.publish import JobWork
 from worker.folders import write_private
 from worker.kinds.base import Held, read_result
 from worker.kinds.ingest import gave_up

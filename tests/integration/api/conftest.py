@@ -22,7 +22,7 @@ from core.identity import service as identity
 from core.identity.models import Role
 from core.outbox.models import Topic
 from core.settings import Settings
-from core.workflows.context import Services, open_services
+from core.workflows.common.context import Services, open_services
 from tests.support import postgres
 from tests.support.inline import children_inline
 from worker.process import WorkerProcess, open_process

@@ -17,8 +17,9 @@ from core.audits.models import Audit
 from core.errors import InvalidInput, LeaseLost
 from core.identity.models import Role
 from core.outbox.models import OutboxMessage, Topic
-from core.workflows import audits, leased, recover
-from core.workflows.context import Services
+from core.workflows.audits import requests as audits
+from core.workflows.common.context import Services
+from core.workflows.operations import leased, recover
 from tests.integration.api.conftest import Tenant
 from worker.process import WorkerProcess
 from worker.work import take

@@ -17,7 +17,7 @@ from api.app import create_app
 from api.guarded import Guarded
 from core.identity.models import Role
 from core.settings import Settings
-from core.workflows.context import Services
+from core.workflows.common.context import Services
 from tests.integration.api.conftest import Tenant
 
 PIECE = 16 * 1024

@@ -20,7 +20,7 @@ from fastapi.testclient import TestClient
 from api.app import create_app
 from core.identity.models import Role
 from core.settings import Settings
-from core.workflows.context import Services
+from core.workflows.common.context import Services
 from tests.integration.api.conftest import EDGES, Tenant
 from tests.support.redis import free_port
 from tests.support.serving import serving

@@ -19,7 +19,7 @@ from api.client.sdk import Graphveil
 from core.identity.models import Role
 from core.outbox.models import Topic
 from core.settings import Settings
-from core.workflows.context import open_services
+from core.workflows.common.context import open_services
 from tests.integration.api.conftest import EDGES, Tenant
 from tests.support.s3_server import Bucket, bucket_of_settings
 from worker.process import open_process

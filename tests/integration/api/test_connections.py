@@ -12,7 +12,7 @@ import uvicorn
 
 from api.app import create_app
 from core.identity.models import Role
-from core.workflows.context import Services
+from core.workflows.common.context import Services
 from tests.integration.api.conftest import Tenant
 from tests.support.serving import said_by, serving
 

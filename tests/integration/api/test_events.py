@@ -28,8 +28,8 @@ from core.identity.models import Role
 from core.identity.service import Principal
 from core.jobs.models import Stop
 from core.outbox.models import Topic
-from core.workflows import publish
-from core.workflows.context import Services
+from core.workflows.common.context import Services
+from core.workflows.releases import publish
 from tests.integration.api.conftest import Tenant
 from tests.support.inline import taken
 from tests.support.releases import queued_job, ready_dataset

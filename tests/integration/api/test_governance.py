@@ -16,7 +16,7 @@ from core.identity import service as identity
 from core.identity.models import Role
 from core.ledger import service as ledger
 from core.outbox.models import Topic
-from core.workflows.recover import expire_reservations
+from core.workflows.operations.recover import expire_reservations
 from tests.integration.api.conftest import Tenant, week
 
 Call = Callable[..., Any]

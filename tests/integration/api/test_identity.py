@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from api.app import create_app
 from core.identity.models import Role
-from core.workflows.context import Services
+from core.workflows.common.context import Services
 from tests.integration.api.conftest import Tenant
 from tests.support import issuer
 

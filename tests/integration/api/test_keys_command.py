@@ -7,7 +7,7 @@ from sqlalchemy import text
 
 from api.client import Graphveil, ProblemError
 from core.identity.models import Role
-from core.workflows.invariants.run import run_checks
+from core.workflows.ledger.invariants.run import run_checks
 from tests.integration.api.conftest import Tenant
 from tests.support.shell import Command
 

@@ -9,8 +9,8 @@ from sqlalchemy import text
 from api.app import create_app
 from core.identity.models import Role
 from core.ledger import service as ledger
-from core.workflows.context import Services
-from core.workflows.invariants.run import promises, run_checks
+from core.workflows.common.context import Services
+from core.workflows.ledger.invariants.run import promises, run_checks
 from tests.integration.api.conftest import Tenant
 
 

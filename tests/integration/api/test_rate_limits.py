@@ -21,7 +21,7 @@ from api.limits import PAUSE_SECONDS, Limits, network_of
 from core.errors import RateLimited
 from core.identity.models import Role
 from core.settings import Settings
-from core.workflows.context import Services
+from core.workflows.common.context import Services
 from tests.integration.api.conftest import Tenant
 from tests.support import redis as redis_server
 

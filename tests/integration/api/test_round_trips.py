@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import event
 
 from core.identity.models import Role
-from core.workflows.context import Services
+from core.workflows.common.context import Services
 from tests.integration.api.conftest import Tenant
 
 

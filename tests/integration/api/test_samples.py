@@ -12,7 +12,7 @@ import pytest
 from api.client import Graphveil, ProblemError
 from core.identity.models import Role
 from core.outbox.models import Topic
-from core.workflows import publish
+from core.workflows.releases import publish
 from tests.integration.api.conftest import Tenant
 
 

@@ -20,11 +20,11 @@ from core.identity.service import Principal
 from core.jobs.models import Artifact, ArtifactRole
 from core.outbox.models import Topic
 from core.storage.store import ObjectStore
-from core.workflows import leased, recover
-from core.workflows import sensitive_checks as checks
-from core.workflows.context import Services
-from core.workflows.sensitive_links import SensitiveLinksView, receive_list
-from core.workflows.upload import discard
+from core.workflows.common.context import Services
+from core.workflows.datasets import link_checks as checks
+from core.workflows.datasets.sensitive_links import SensitiveLinksView, receive_list
+from core.workflows.datasets.upload import discard
+from core.workflows.operations import leased, recover
 from tests.integration.api.conftest import EDGES, Tenant
 from worker.process import WorkerProcess
 
@@ -426,7 +426,7 @@ def hidden(tenant: Tenant, dataset_id: str, job_id: str) -> tuple[str | None, di
     """The list that the release kept for its curators' comparison: its id, and the links by relation."""
     from core.datasets import vault
     from core.graphs.sensitive import stored_links
-    from core.workflows.stored_files import fetch_files
+    from core.workflows.releases.stored_files import fetch_files
 
     services = tenant.services
     with services.db.transaction() as session:

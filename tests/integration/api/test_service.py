@@ -16,8 +16,8 @@ from structlog.testing import capture_logs
 from api import problems, readiness
 from api.app import create_app
 from core.settings import Settings
-from core.workflows import job_queries
-from core.workflows.context import Services, open_services
+from core.workflows.common.context import Services, open_services
+from core.workflows.jobs import queries as job_queries
 from tests.integration.api.conftest import Tenant
 
 

@@ -10,7 +10,7 @@ from core.generators import registry
 from core.identity.models import Role
 from core.outbox.models import Topic
 from core.privacy.plan import GuaranteeKind
-from core.workflows import gauges_budgets
+from core.workflows.operations import gauges_budgets
 from tests.integration.api.conftest import TIMED, Tenant
 
 WITHOUT = [

@@ -14,9 +14,9 @@ from core.errors import IngestRejected
 from core.graphs.ingest import canonicalise
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.identity.service import Principal
-from core.workflows import ingest
-from core.workflows.context import Services
-from core.workflows.register import NewDataset, register_dataset
+from core.workflows.common.context import Services
+from core.workflows.datasets import ingest
+from core.workflows.datasets.register import NewDataset, register_dataset
 
 SCHEMA = GraphSchema(node_types=(NodeType(count=6),), edge_types=(EdgeType(),))
 EDGES = b"source,target\n0,1\n1,2\n2,0\n3,4\n4,3\n5,5\n"  # one duplicate, one loop: four edges are left

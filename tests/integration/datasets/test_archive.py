@@ -13,12 +13,12 @@ from core.datasets.models import ContentFingerprint, DatasetKey, DatasetPart
 from core.errors import DatasetNotReady, InvalidTransition, LeaseLost, NotFound, StorageError
 from core.outbox.models import Topic
 from core.storage.sealed import unseal
-from core.workflows import dataset_queries as queries
-from core.workflows import ingest, leased
-from core.workflows.archive import archive_dataset
-from core.workflows.job_queries import get_job
-from core.workflows.register import confirm_schema
-from core.workflows.submit import JobRequest, submit_job
+from core.workflows.datasets import ingest, queries
+from core.workflows.datasets.register import confirm_schema
+from core.workflows.jobs.queries import get_job
+from core.workflows.jobs.submit import JobRequest, submit_job
+from core.workflows.operations import leased
+from core.workflows.operations.archive import archive_dataset
 from tests.integration.datasets.conftest import SCHEMA, Curator
 
 

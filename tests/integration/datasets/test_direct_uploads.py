@@ -23,10 +23,11 @@ from core.errors import (
 )
 from core.identity.service import Principal
 from core.storage.store import open_store
-from core.workflows import direct_uploads, recover
-from core.workflows.archive import archive_dataset
-from core.workflows.context import Services
-from core.workflows.ingest import recover_uploads
+from core.workflows.common.context import Services
+from core.workflows.datasets import direct_uploads
+from core.workflows.datasets.ingest import recover_uploads
+from core.workflows.operations import recover
+from core.workflows.operations.archive import archive_dataset
 from tests.integration.datasets.conftest import EDGES, Curator
 from tests.support.s3_server import Bucket, bucket_of_settings
 

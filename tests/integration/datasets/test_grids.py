@@ -10,10 +10,10 @@ from core.datasets.models import Dataset, DatasetVersion
 from core.errors import Conflict
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.identity.service import Principal
-from core.workflows import dataset_queries as queries
-from core.workflows.archive import archive_dataset
-from core.workflows.context import Services
-from core.workflows.register import confirm_schema
+from core.workflows.common.context import Services
+from core.workflows.datasets import queries
+from core.workflows.datasets.register import confirm_schema
+from core.workflows.operations.archive import archive_dataset
 from tests.integration.datasets.conftest import Curator
 from tests.support.releases import queued_job
 

@@ -21,9 +21,9 @@ from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.graphs.store import read_graph
 from core.identity.models import Role
 from core.outbox.models import Topic
-from core.workflows import dataset_queries as queries
-from core.workflows import ingest, leased, recover
-from core.workflows.register import confirm_schema
+from core.workflows.datasets import ingest, queries
+from core.workflows.datasets.register import confirm_schema
+from core.workflows.operations import leased, recover
 from tests.integration.datasets.conftest import EDGES, SCHEMA, Curator
 
 

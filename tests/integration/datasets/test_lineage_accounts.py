@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from core.ledger import service as ledger
-from core.workflows import dataset_queries as queries
-from core.workflows.archive import archive_dataset
+from core.workflows.datasets import queries
+from core.workflows.operations.archive import archive_dataset
 from tests.integration.datasets.conftest import EDGES, SCHEMA, Curator
 
 SAME = b"source,target\n4,3\n2,1\n0,2\n1,0\n"  # the same four edges, in another order and direction

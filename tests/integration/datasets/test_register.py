@@ -16,8 +16,8 @@ from core.datasets.models import Dataset, DatasetKey
 from core.errors import Conflict, Forbidden, InvalidInput, NotFound
 from core.identity.models import Role
 from core.ledger import service as ledger
-from core.workflows import dataset_queries as queries
-from core.workflows.register import confirm_schema
+from core.workflows.datasets import queries
+from core.workflows.datasets.register import confirm_schema
 from tests.integration.datasets.conftest import SCHEMA, Curator
 
 

@@ -15,9 +15,9 @@ from sqlalchemy import func, select, update
 from core.datasets.models import DatasetPart, DatasetVersion
 from core.errors import Conflict, InvalidInput, InvalidTransition, LeaseLost, PayloadTooLarge, UnknownFormat
 from core.outbox.models import OutboxMessage
-from core.workflows import dataset_queries as queries
-from core.workflows.archive import archive_dataset
-from core.workflows.ingest import recover_uploads
+from core.workflows.datasets import queries
+from core.workflows.datasets.ingest import recover_uploads
+from core.workflows.operations.archive import archive_dataset
 from tests.integration.datasets.conftest import EDGES, Curator
 
 

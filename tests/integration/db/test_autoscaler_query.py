@@ -12,7 +12,7 @@ from sqlalchemy import make_url
 from core.datasets.models import VersionState
 from core.identity.service import Principal
 from core.jobs.models import JobState
-from core.workflows.context import Services
+from core.workflows.common.context import Services
 from tests.support.releases import queued_job, ready_dataset
 
 DEPLOY = Path(__file__).resolve().parents[3] / "deploy"

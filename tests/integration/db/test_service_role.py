@@ -16,12 +16,14 @@ from core.identity.service import Principal
 from core.jobs.models import Job
 from core.outbox.models import Topic
 from core.settings import Settings
-from core.workflows import cancel, publish, recover
-from core.workflows.archive import archive_dataset
-from core.workflows.context import Services, open_services
-from core.workflows.dataset_queries import get_dataset
-from core.workflows.register import NewDataset, register_dataset
-from core.workflows.upload import receive_part
+from core.workflows.common.context import Services, open_services
+from core.workflows.datasets.queries import get_dataset
+from core.workflows.datasets.register import NewDataset, register_dataset
+from core.workflows.datasets.upload import receive_part
+from core.workflows.jobs import cancel
+from core.workflows.operations import recover
+from core.workflows.operations.archive import archive_dataset
+from core.workflows.releases import publish
 from tests.support.postgres import PostgresCluster
 from tests.support.releases import SCHEMA, job_row, queued_job, ready_dataset, violations
 from worker.process import open_process

@@ -16,8 +16,8 @@ from core.db.session import Database
 from core.ledger import service as ledger
 from core.ledger.models import BudgetAccount
 from core.settings import Settings
-from core.workflows.context import open_services
-from core.workflows.sensitive_links import receive_list
+from core.workflows.common.context import open_services
+from core.workflows.datasets.sensitive_links import receive_list
 from tests.support.ledger import charge, give_back, open_account, reserve
 from tests.support.postgres import PostgresCluster
 from tests.support.world import CALLER, open_world

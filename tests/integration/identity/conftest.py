@@ -26,7 +26,7 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The clock by which the issuer's keys grow old, and callers are forgotten."""
     made = Clock()
-    for module in ("core.identity.jwks", "core.identity.cache", "core.workflows.authenticate"):
+    for module in ("core.identity.jwks", "core.identity.cache", "core.workflows.identity.authenticate"):
         monkeypatch.setattr(f"{module}.time", made)
     return made
 

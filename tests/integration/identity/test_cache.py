@@ -15,8 +15,8 @@ from core.identity.cache import PrincipalCache
 from core.identity.models import Role
 from core.identity.service import Principal, token_hash
 from core.settings import Settings
-from core.workflows.authenticate import Authenticator
-from core.workflows.context import Services
+from core.workflows.common.context import Services
+from core.workflows.identity.authenticate import Authenticator
 from tests.integration.identity.conftest import Clock
 from tests.support import issuer
 

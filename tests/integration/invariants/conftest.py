@@ -16,8 +16,10 @@ from core.jobs.models import Job
 from core.ledger import service as ledger
 from core.outbox.models import Topic
 from core.settings import Settings
-from core.workflows import cancel, publish, recover, samples
-from core.workflows.context import Services, open_services
+from core.workflows.common.context import Services, open_services
+from core.workflows.jobs import cancel, samples
+from core.workflows.operations import recover
+from core.workflows.releases import publish
 from tests.support import streams
 from tests.support.inline import taken
 from tests.support.postgres import PostgresCluster

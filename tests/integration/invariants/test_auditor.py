@@ -19,12 +19,12 @@ from core.identity.models import Role
 from core.identity.service import Principal
 from core.ledger.models import BudgetAccount
 from core.settings import Settings
-from core.workflows import heads
-from core.workflows.context import Services, open_services
-from core.workflows.gauges import read_gauges
-from core.workflows.invariants.base import Finding, Found
-from core.workflows.invariants.run import promises, run_checks
-from core.workflows.ledger_health import ledger_health
+from core.workflows.common.context import Services, open_services
+from core.workflows.ledger import heads
+from core.workflows.ledger.health import ledger_health
+from core.workflows.ledger.invariants.base import Finding, Found
+from core.workflows.ledger.invariants.run import promises, run_checks
+from core.workflows.operations.gauges import read_gauges
 from tests.integration.invariants.conftest import SEED
 from tests.support.faults import ROOT, environment, until
 from tests.support.ledger import open_account, reserve

@@ -18,10 +18,10 @@ from sqlalchemy.orm import Session
 from core.db.session import Database
 from core.ledger import service as ledger
 from core.ledger.models import BudgetAccount
-from core.workflows import gauges_work
-from core.workflows.context import Services
-from core.workflows.gauges import Gauges, read_gauges
-from core.workflows.gauges_budgets import Amounts
+from core.workflows.common.context import Services
+from core.workflows.operations import gauges_work
+from core.workflows.operations.gauges import Gauges, read_gauges
+from core.workflows.operations.gauges_budgets import Amounts
 from tests.integration.invariants.conftest import World
 from tests.support.faults import ROOT, environment, until
 from tests.support.ledger import call, charge, open_account, reserve

@@ -14,13 +14,13 @@ from core.checks import signed_heads
 from core.errors import Conflict, InvalidInput
 from core.ledger.models import BudgetAccount
 from core.settings import Settings
-from core.workflows import heads
-from core.workflows.context import Services, open_services
-from core.workflows.invariants.base import Found
-from core.workflows.invariants.exported import HeadsAreExported
-from core.workflows.invariants.restored import RestoredWhole
-from core.workflows.invariants.run import check
-from core.workflows.verify import verify_all
+from core.workflows.common.context import Services, open_services
+from core.workflows.ledger import heads
+from core.workflows.ledger.invariants.base import Found
+from core.workflows.ledger.invariants.exported import HeadsAreExported
+from core.workflows.ledger.invariants.restored import RestoredWhole
+from core.workflows.ledger.invariants.run import check
+from core.workflows.ledger.verify import verify_all
 from tests.integration.invariants.conftest import SEED
 from tests.support.ledger import charge, open_account, reserve
 from tests.support.postgres import PostgresCluster

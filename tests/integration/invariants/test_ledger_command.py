@@ -13,8 +13,8 @@ from api.ledger import app
 from core.checks import signed_heads
 from core.ledger.models import BudgetAccount
 from core.settings import get_settings
-from core.workflows import heads
-from core.workflows.context import Services, open_services
+from core.workflows.common.context import Services, open_services
+from core.workflows.ledger import heads
 from tests.integration.invariants.conftest import SEED
 from tests.support.faults import environment
 from tests.support.ledger import charge, open_account, reserve

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import pytest
 from sqlalchemy import text
 
-from core.workflows.invariants.base import Found
-from core.workflows.invariants.guards import TRIGGERS
-from core.workflows.invariants.run import check, promises, run_checks
+from core.workflows.ledger.invariants.base import Found
+from core.workflows.ledger.invariants.guards import TRIGGERS
+from core.workflows.ledger.invariants.run import check, promises, run_checks
 from tests.integration.invariants.conftest import World
 
 SLEEP = "ALTER TABLE ledger_entries DISABLE TRIGGER ALL"

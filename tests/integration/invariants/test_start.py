@@ -11,9 +11,9 @@ import pytest
 
 from core.errors import Conflict, InvalidInput
 from core.settings import Settings
-from core.workflows import heads
-from core.workflows.context import Services, open_services
-from core.workflows.startup import require_whole_ledger
+from core.workflows.common.context import Services, open_services
+from core.workflows.ledger import heads
+from core.workflows.operations.startup import require_whole_ledger
 from deploy.local.processes import COMMANDS
 from tests.integration.invariants.conftest import SEED
 from tests.support.ledger import charge, open_account, reserve

@@ -16,10 +16,12 @@ from core.identity.service import Principal
 from core.jobs.models import Job
 from core.ledger.models import EntryKind
 from core.outbox.models import Topic
-from core.workflows import cancel, gauges_totals, publish, recover
-from core.workflows.context import Services
-from core.workflows.gauges import read_gauges
-from core.workflows.gauges_totals import BOUNDS, Counts, Totals, bucket_of, cumulative
+from core.workflows.common.context import Services
+from core.workflows.jobs import cancel
+from core.workflows.operations import gauges_totals, recover
+from core.workflows.operations.gauges import read_gauges
+from core.workflows.operations.gauges_totals import BOUNDS, Counts, Totals, bucket_of, cumulative
+from core.workflows.releases import publish
 from tests.integration.invariants.conftest import World
 from tests.support.ledger import charge, give_back, open_account, reserve
 from tests.support.releases import queued_job, ready_dataset

@@ -17,9 +17,10 @@ from core.jobs import repository
 from core.jobs import service as jobs
 from core.jobs.models import Evaluation, Job, JobState
 from core.outbox.models import Topic
-from core.workflows import evaluate, leased, publish, settle
-from core.workflows.archive import archive_dataset
-from core.workflows.context import Services
+from core.workflows.common.context import Services
+from core.workflows.operations import leased
+from core.workflows.operations.archive import archive_dataset
+from core.workflows.releases import evaluate, publish, settle
 from tests.support.faults import until
 from tests.support.releases import job_row, queued_job, ready_dataset, violations
 from worker.kinds.evaluation import EvaluationKind

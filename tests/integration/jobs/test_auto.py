@@ -15,10 +15,11 @@ from core.outbox.models import Topic
 from core.reports.card import card
 from core.reports.html.render import render
 from core.reports.markdown import markdown
-from core.workflows import job_queries, release_queries
-from core.workflows.context import Services
-from core.workflows.prepare import node_counts
-from core.workflows.submit import JobRequest, plan_job, submit_job
+from core.workflows.common.context import Services
+from core.workflows.jobs import queries as job_queries
+from core.workflows.jobs.prepare import node_counts
+from core.workflows.jobs.submit import JobRequest, plan_job, submit_job
+from core.workflows.releases import queries as release_queries
 from tests.support.inline import taken
 from tests.support.releases import job_row, queued_job, ready_dataset
 
@@ -76,7 +77,7 @@ def test_a_declared_bound_can_decide(services: Services, principal: Principal) -
 def test_the_universe_is_known_before_a_plan_and_gone_with_the_dataset(
     services: Services, principal: Principal
 ) -> None:
-    from core.workflows.archive import archive_dataset
+    from core.workflows.operations.archive import archive_dataset
 
     dataset = ready_dataset(services, principal)
     with services.db.transaction() as session:

@@ -9,9 +9,9 @@ import pytest
 from core.errors import Forbidden
 from core.identity.models import Role
 from core.identity.service import Principal
-from core.workflows.cancel import cancel_job
-from core.workflows.context import Services
-from core.workflows.streams import close_stream
+from core.workflows.common.context import Services
+from core.workflows.jobs.cancel import cancel_job
+from core.workflows.streams.lifecycle import close_stream
 from tests.support.releases import job_row, queued_job, ready_dataset
 from tests.support.streams import open_stream, stream_dataset
 

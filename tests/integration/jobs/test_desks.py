@@ -16,11 +16,15 @@ from core.jobs import service as jobs
 from core.jobs.models import Evaluation, Job, JobState, Turn
 from core.outbox.models import OutboxMessage, Topic
 from core.settings import Settings
-from core.workflows import audits, evaluate, ingest, sensitive_checks, turns
-from core.workflows.audits import AuditRequest, submit_audit
-from core.workflows.context import Services
-from core.workflows.register import NewDataset, register_dataset
-from core.workflows.upload import receive_part
+from core.workflows.audits import requests as audits
+from core.workflows.audits.requests import AuditRequest, submit_audit
+from core.workflows.common.context import Services
+from core.workflows.datasets import ingest
+from core.workflows.datasets import link_checks as sensitive_checks
+from core.workflows.datasets.register import NewDataset, register_dataset
+from core.workflows.datasets.upload import receive_part
+from core.workflows.jobs import turns
+from core.workflows.releases import evaluate
 from tests.support.inline import children_inline
 from tests.support.releases import SCHEMA, queued_job, ready_dataset, ring_edges
 from worker.process import open_process

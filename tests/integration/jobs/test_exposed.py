@@ -14,9 +14,11 @@ from core.ledger import service as ledger
 from core.outbox.models import Topic
 from core.privacy.events import Unprotected
 from core.privacy.meter import TranscriptEntry
-from core.workflows import cancel, publish, recover
-from core.workflows.context import Services
-from core.workflows.invariants.accounts import ExposureLasts
+from core.workflows.common.context import Services
+from core.workflows.jobs import cancel
+from core.workflows.ledger.invariants.accounts import ExposureLasts
+from core.workflows.operations import recover
+from core.workflows.releases import publish
 from tests.support.inline import taken
 from tests.support.releases import job_row, queued_job, ready_dataset, spent, stored_keys, violations
 

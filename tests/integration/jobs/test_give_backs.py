@@ -13,8 +13,10 @@ from core.identity.service import Principal
 from core.jobs.models import Job, JobReason, Stop
 from core.ledger.models import BudgetAccount
 from core.outbox.models import Topic
-from core.workflows import cancel, publish, recover
-from core.workflows.context import Services
+from core.workflows.common.context import Services
+from core.workflows.jobs import cancel
+from core.workflows.operations import recover
+from core.workflows.releases import publish
 from tests.support.releases import job_row, queued_job, ready_dataset, spent, violations
 
 Submit = Callable[..., Job]

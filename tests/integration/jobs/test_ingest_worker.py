@@ -11,9 +11,9 @@ from core.datasets import repository
 from core.datasets.models import Dataset, DatasetVersion
 from core.identity.service import Principal
 from core.outbox.models import Topic
-from core.workflows.context import Services
-from core.workflows.register import NewDataset, confirm_schema, register_dataset
-from core.workflows.upload import receive_part
+from core.workflows.common.context import Services
+from core.workflows.datasets.register import NewDataset, confirm_schema, register_dataset
+from core.workflows.datasets.upload import receive_part
 from tests.support.releases import SCHEMA, ring_edges
 from worker.kinds import base
 from worker.process import WorkerProcess, open_process

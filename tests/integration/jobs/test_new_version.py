@@ -9,8 +9,8 @@ from sqlalchemy import text
 from core import ids
 from core.datasets.models import Dataset, DatasetVersion, VersionState
 from core.identity.service import Principal
-from core.workflows.context import Services
-from core.workflows.submit import JobRequest, submit_job
+from core.workflows.common.context import Services
+from core.workflows.jobs.submit import JobRequest, submit_job
 from tests.support.releases import ready_dataset
 
 

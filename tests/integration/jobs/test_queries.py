@@ -13,10 +13,12 @@ from core.errors import Forbidden, InvalidInput, JobFailed, JobNotFinished, NotF
 from core.identity.models import Role
 from core.identity.service import Principal
 from core.jobs.models import JobReason
-from core.workflows import dataset_queries, job_queries, publish
-from core.workflows.cancel import cancel_job
-from core.workflows.context import Services
-from core.workflows.register import NewDataset, register_dataset
+from core.workflows.common.context import Services
+from core.workflows.datasets import queries as dataset_queries
+from core.workflows.datasets.register import NewDataset, register_dataset
+from core.workflows.jobs import queries as job_queries
+from core.workflows.jobs.cancel import cancel_job
+from core.workflows.releases import publish
 from tests.support.releases import queued_job, ready_dataset, spent
 
 

@@ -20,8 +20,10 @@ from core.outbox.models import OutboxMessage, Topic
 from core.privacy.events import Pure
 from core.privacy.meter import TranscriptEntry
 from core.settings import Settings
-from core.workflows import cancel, evaluate, leased, publish, recover
-from core.workflows.context import Services, open_services
+from core.workflows.common.context import Services, open_services
+from core.workflows.jobs import cancel
+from core.workflows.operations import leased, recover
+from core.workflows.releases import evaluate, publish
 from tests.support.releases import job_row, queued_job, ready_dataset, spent, stored_keys, violations
 from worker.kinds.release import ReleaseKind
 from worker.reaper import reap_once

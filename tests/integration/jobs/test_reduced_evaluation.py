@@ -10,8 +10,8 @@ import pytest
 
 from core.identity.service import Principal
 from core.outbox.models import Topic
-from core.workflows import job_queries
-from core.workflows.context import Services
+from core.workflows.common.context import Services
+from core.workflows.jobs import queries as job_queries
 from tests.support.inline import taken
 from tests.support.releases import queued_job, ready_dataset
 from worker.kinds import base

@@ -13,8 +13,9 @@ from core.identity.service import Principal
 from core.jobs.models import Job
 from core.ledger import service as ledger
 from core.outbox.models import Topic
-from core.workflows import bundles, job_queries
-from core.workflows.context import Services
+from core.workflows.common.context import Services
+from core.workflows.jobs import queries as job_queries
+from core.workflows.releases import bundles
 from tests.support.releases import job_row, queued_job, ready_dataset, spent, stored_keys, violations
 from worker.process import open_process
 from worker.work import take

@@ -37,12 +37,12 @@ from core.privacy.events import Unprotected
 from core.privacy.plan import WHOLE_GRAPH, Allotment, GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 from core.settings import Settings
-from core.workflows import publish
-from core.workflows.archive import archive_dataset
-from core.workflows.cancel import cancel_job
-from core.workflows.context import Services
-from core.workflows.job_queries import artifacts, get_job, get_report, open_artifact
-from core.workflows.samples import SampleRequest, submit_sample
+from core.workflows.common.context import Services
+from core.workflows.jobs.cancel import cancel_job
+from core.workflows.jobs.queries import artifacts, get_job, get_report, open_artifact
+from core.workflows.jobs.samples import SampleRequest, submit_sample
+from core.workflows.operations.archive import archive_dataset
+from core.workflows.releases import publish
 from tests.support.inline import taken
 from tests.support.releases import job_row, queued_job, ready_dataset, spent, stored_keys, violations
 

@@ -10,11 +10,11 @@ from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.identity.service import Principal
 from core.ledger import service as ledger
 from core.outbox.models import Topic
-from core.workflows import job_queries
-from core.workflows.context import Services
-from core.workflows.ingest import begin_ingest, finish_ingest
-from core.workflows.register import NewDataset, register_dataset
-from core.workflows.upload import receive_part
+from core.workflows.common.context import Services
+from core.workflows.datasets.ingest import begin_ingest, finish_ingest
+from core.workflows.datasets.register import NewDataset, register_dataset
+from core.workflows.datasets.upload import receive_part
+from core.workflows.jobs import queries as job_queries
 from tests.support.releases import job_row, queued_job, violations
 from worker.process import open_process
 from worker.work import take

@@ -33,10 +33,10 @@ from core.jobs import repository
 from core.jobs.models import Job
 from core.outbox.models import OutboxMessage
 from core.settings import Settings
-from core.workflows.archive import archive_dataset
-from core.workflows.context import Services, open_services
-from core.workflows.register import NewDataset, register_dataset
-from core.workflows.submit import JobRequest, plan_job, submit_job
+from core.workflows.common.context import Services, open_services
+from core.workflows.datasets.register import NewDataset, register_dataset
+from core.workflows.jobs.submit import JobRequest, plan_job, submit_job
+from core.workflows.operations.archive import archive_dataset
 from tests.support.postgres import PostgresCluster
 from tests.support.releases import SCHEMA, queued_job, ready_dataset, spent, violations
 

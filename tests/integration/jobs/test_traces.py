@@ -12,8 +12,8 @@ from core.outbox.models import Topic
 from core.streams.models import Stream
 from core.tracing import spans
 from core.tracing.traceparent import TraceParent
-from core.workflows.context import Services
-from core.workflows.samples import SampleRequest, submit_sample
+from core.workflows.common.context import Services
+from core.workflows.jobs.samples import SampleRequest, submit_sample
 from tests.support.inline import taken
 from tests.support.releases import job_row, queued_job, ready_dataset
 from tests.support.streams import open_stream, send, stream_dataset

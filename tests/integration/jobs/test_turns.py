@@ -17,9 +17,10 @@ from core.jobs import turns as order
 from core.jobs.models import Job, JobReason, Stop
 from core.outbox.models import OutboxMessage, Topic
 from core.settings import Settings
-from core.workflows import cancel, publish, turns
-from core.workflows.context import Services
-from core.workflows.samples import SampleRequest, submit_sample
+from core.workflows.common.context import Services
+from core.workflows.jobs import cancel, turns
+from core.workflows.jobs.samples import SampleRequest, submit_sample
+from core.workflows.releases import publish
 from tests.support.inline import children_inline, taken
 from tests.support.releases import job_row, queued_job, ready_dataset
 from tests.support.streams import open_stream, send, stream_dataset, with_settings

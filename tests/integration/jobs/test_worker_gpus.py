@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 from core.db.session import Database
 from core.workers.models import WorkerGpu
 from core.workers.repository import GpuMemory
-from core.workflows.context import Services
+from core.workflows.common.context import Services
 from worker import gpus
 from worker.exporter import GaugeCollector, Readings
 

@@ -21,12 +21,12 @@ from core.jobs.models import JobReason
 from core.ledger import service as ledger
 from core.outbox.models import OutboxMessage, Topic
 from core.storage.sealed import MAGIC, seal
-from core.workflows import job_queries
-from core.workflows.context import Services
-from core.workflows.publish import begin_job, fail_job, seal_context
-from core.workflows.stream_queries import combined, list_snapshots
-from core.workflows.stream_report import stream_report
-from core.workflows.tick_work import _fetch_previous, _snapshot
+from core.workflows.common.context import Services
+from core.workflows.jobs import queries as job_queries
+from core.workflows.releases.publish import begin_job, fail_job, seal_context
+from core.workflows.releases.tick_work import _fetch_previous, _snapshot
+from core.workflows.streams.queries import combined, list_snapshots
+from core.workflows.streams.report import stream_report
 from tests.support.inline import taken
 from tests.support.releases import stored_keys, violations
 from tests.support.streams import (

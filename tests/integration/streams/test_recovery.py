@@ -12,10 +12,11 @@ from core.errors import StreamClosed
 from core.identity.service import Principal
 from core.jobs.models import Stop
 from core.outbox.models import OutboxMessage
-from core.workflows import recover, snapshots
-from core.workflows.context import Services
-from core.workflows.publish import begin_job, hand_back, record_opening
-from core.workflows.streams import close_stream
+from core.workflows.common.context import Services
+from core.workflows.operations import recover
+from core.workflows.releases.publish import begin_job, hand_back, record_opening
+from core.workflows.streams import snapshots
+from core.workflows.streams.lifecycle import close_stream
 from tests.support.releases import stored_keys, violations
 from tests.support.streams import (
     ledger_spent,

@@ -36,14 +36,15 @@ from core.jobs import repository as jobs
 from core.jobs.models import Job
 from core.ledger import service as ledger
 from core.privacy.plan import PrivacyPlan
-from core.workflows import snapshots
-from core.workflows.archive import archive_dataset
-from core.workflows.cancel import cancel_job
-from core.workflows.context import Services
-from core.workflows.ingest import begin_ingest, finish_ingest
-from core.workflows.register import NewDataset, register_dataset
-from core.workflows.stream_queries import get_snapshot, list_snapshots
-from core.workflows.streams import (
+from core.workflows.common.context import Services
+from core.workflows.datasets.ingest import begin_ingest, finish_ingest
+from core.workflows.datasets.register import NewDataset, register_dataset
+from core.workflows.datasets.upload import receive_part
+from core.workflows.jobs.cancel import cancel_job
+from core.workflows.jobs.submit import JobRequest, plan_job
+from core.workflows.operations.archive import archive_dataset
+from core.workflows.streams import snapshots
+from core.workflows.streams.lifecycle import (
     StreamRequest,
     close_stream,
     create_stream,
@@ -51,8 +52,7 @@ from core.workflows.streams import (
     list_streams,
     plan_stream,
 )
-from core.workflows.submit import JobRequest, plan_job
-from core.workflows.upload import receive_part
+from core.workflows.streams.queries import get_snapshot, list_snapshots
 from tests.support.releases import job_row, ready_dataset, stored_keys, violations
 from tests.support.streams import (
     ledger_spent,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from core.settings import Settings
-from core.workflows.context import Services, open_services
+from core.workflows.common.context import Services, open_services
 from tests.support.receiver import Receiver, receiver
 
 

@@ -15,13 +15,15 @@ from core.identity.service import Principal
 from core.jobs.models import JobReason
 from core.outbox.models import Topic
 from core.webhooks.sending import Outcome
-from core.workflows import announcements, deliveries, publish, settle, webhooks
-from core.workflows.cancel import cancel_job
-from core.workflows.context import Services
-from core.workflows.ingest import begin_ingest, reject_ingest
-from core.workflows.register import NewDataset, register_dataset
-from core.workflows.upload import receive_part
-from core.workflows.webhooks import NewWebhook, WebhookView
+from core.workflows.common.context import Services
+from core.workflows.datasets.ingest import begin_ingest, reject_ingest
+from core.workflows.datasets.register import NewDataset, register_dataset
+from core.workflows.datasets.upload import receive_part
+from core.workflows.jobs.cancel import cancel_job
+from core.workflows.releases import publish, settle
+from core.workflows.webhooks import announcements, deliveries
+from core.workflows.webhooks import endpoints as webhooks
+from core.workflows.webhooks.endpoints import NewWebhook, WebhookView
 from tests.support.inline import taken
 from tests.support.receiver import Received, Receiver
 from tests.support.releases import SCHEMA, queued_job, ready_dataset, ring_edges

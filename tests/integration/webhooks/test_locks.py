@@ -11,9 +11,9 @@ from sqlalchemy import text
 from core.errors import NotFound
 from core.identity.service import Principal
 from core.webhooks import repository
-from core.workflows import webhooks
-from core.workflows.context import Services
-from core.workflows.webhooks import NewWebhook
+from core.workflows.common.context import Services
+from core.workflows.webhooks import endpoints as webhooks
+from core.workflows.webhooks.endpoints import NewWebhook
 from tests.integration.webhooks.test_deliveries import cancelled_job
 
 BLOCKED = text(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from sqlalchemy import text
 
 from core.identity.service import Principal
-from core.workflows.adjustments import adjust_budget
-from core.workflows.context import Services
+from core.workflows.common.context import Services
+from core.workflows.ledger.adjustments import adjust_budget
 from tests.integration.webhooks.test_deliveries import (
     add,
     cancelled_job,

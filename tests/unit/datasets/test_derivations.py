@@ -6,7 +6,7 @@ import pytest
 
 from core.datasets.models import DatasetPart
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
-from core.workflows.derivations import derived_parts, still_derived
+from core.workflows.datasets.derivations import derived_parts, still_derived
 
 BOTH = ["node_list", "time_grid"]
 

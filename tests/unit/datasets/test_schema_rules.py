@@ -11,8 +11,8 @@ from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.ledger.models import Filter
 from core.privacy.units import Unit
 from core.settings import Settings
-from core.workflows.register import NewDataset
-from core.workflows.schema_rules import check_cells, check_schema, check_terms
+from core.workflows.common.schema_rules import check_cells, check_schema, check_terms
+from core.workflows.datasets.register import NewDataset
 
 SETTINGS = Settings(max_nodes=1000, max_steps=50, max_cells=60)
 STATIC = GraphSchema(node_types=(NodeType(count=10),))

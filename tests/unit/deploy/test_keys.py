@@ -6,8 +6,8 @@ import pytest
 import yaml
 
 from core.settings import Settings
-from core.workflows.context import open_services
-from core.workflows.gauges import read_gauges
+from core.workflows.common.context import open_services
+from core.workflows.operations.gauges import read_gauges
 from deploy.local.processes import COMMANDS
 from tests.support.deployed import KUBERNETES, PODS, SERVICES, names
 

@@ -7,7 +7,7 @@ import pytest
 from core.errors import SecondPersonNeeded
 from core.identity.models import Role
 from core.identity.service import Principal
-from core.workflows.persons import require_second_person, same_person
+from core.workflows.identity.persons import require_second_person, same_person
 
 
 def caller(person: str) -> Principal:

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from core.datasets.models import Dataset, DatasetState
 from core.errors import KindNotAllowed, PolicyRefused
 from core.privacy.plan import GuaranteeKind
-from core.workflows.policies import (
+from core.workflows.common.policies import (
     LEAST_EPSILON,
     Policy,
     allows_more,

@@ -16,7 +16,7 @@ from core.privacy.meter import TranscriptEntry
 from core.privacy.plan import Allotment, PrivacyPlan
 from core.privacy.units import Unit
 from core.settings import Settings
-from core.workflows.bundles import MAX_MANIFEST_BYTES, check_transcript, checked_files
+from core.workflows.releases.bundles import MAX_MANIFEST_BYTES, check_transcript, checked_files
 
 SETTINGS = Settings(max_release_bytes=1000, max_release_files=8)
 FILES = {

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pytest
 
 from core.outbox.models import Topic
-from core.workflows import gauges_work, leased, recover
+from core.workflows.operations import gauges_work, leased, recover
 from tests.support.world import ENDS
 from worker import sandbox, work
 from worker.app import app

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.outbox.models import Topic
-from core.workflows.turns import DESKS
+from core.workflows.jobs.turns import DESKS
 from deploy.local.processes import COMMANDS
 from worker.app import CHECKS, UPLOADS, WORK, app
 from worker.tasks import task_name

@@ -1,0 +1,1 @@
+"""Audits of methods: planned, run, read."""

@@ -1,0 +1,131 @@
+"""An audit request becomes plans: the method's, as a job would have it, and that of its half-noise copy."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from core.errors import InvalidInput, NotAccepted, UnknownMethod
+from core.generators import registry
+from core.generators.base import Generator, PublicFacts
+from core.graphs.schema import GraphSchema
+from core.ledger.amounts import delta_cost, epsilon_cost
+from core.privacy.audited import (
+    EDGE,
+    MAX_WINDOW,
+    MECHANISMS,
+    AuditSpec,
+    canary_schema,
+    default_runs,
+    mechanism_plans,
+)
+from core.privacy.events import NANO
+from core.privacy.plan import GuaranteeKind, PrivacyPlan
+from core.privacy.units import Unit
+from core.settings import Settings
+from core.workflows.jobs.prepare import Amount, plain
+
+MAX_EPSILON = 20
+"""No number of runs that anyone waits for shows more."""
+
+
+class AuditRequest(BaseModel):
+    """What a caller asks for. ``epsilon`` and ``delta`` are exact as decimal strings."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    method: Annotated[str, Field(min_length=1, max_length=64)] = Field(
+        description="laplace, gaussian, randomised_response, dp_sgd, or a synthesis method."
+    )
+    parameters: Annotated[dict[str, Any], AfterValidator(plain)] = Field(
+        default_factory=dict, description="As the method's JSON Schema says."
+    )
+    unit: Unit = Field(default=Unit.EDGE, description="The privacy unit of the promise.")
+    window: Annotated[int, Field(ge=1, le=MAX_WINDOW)] | None = Field(
+        default=None, description="Steps of a window; unit w-event only."
+    )
+    epsilon: Amount = Field(description="The promise that is put to the test.")
+    delta: Amount = Field(default="0", description="Its delta; mechanisms with pure epsilon ignore it.")
+    runs: Annotated[int, Field(ge=100)] | None = Field(
+        default=None, description="Runs on each of the two graphs; chosen by the service when left out."
+    )
+
+
+def planned(request: AuditRequest, settings: Settings) -> AuditSpec:
+    """The audit, decided in full: parameters, canary graphs, plans, runs.
+
+    Raises UnknownMethod, NotAccepted or InvalidInput with the field to mend.
+    """
+    nano, delta = epsilon_cost(request.epsilon), delta_cost(request.delta)
+    if nano > MAX_EPSILON * NANO:
+        raise InvalidInput(f"An audit tests an epsilon of at most {MAX_EPSILON}.", field="epsilon")
+    runs = _runs(request, nano, settings)
+    if request.method in MECHANISMS:
+        mechanism = MECHANISMS[request.method]
+        params = _params(mechanism.Params, request.parameters)
+        schema = canary_schema(request.unit, request.window)
+        plans = mechanism_plans(mechanism, params, schema, request.unit, nano, delta)
+    else:
+        try:
+            generator = registry.get(request.method)
+        except UnknownMethod:
+            known = ", ".join([*MECHANISMS, *registry.generators()])
+            raise UnknownMethod(
+                f"There is nothing named {request.method!r} to audit; known are: {known}.", field="method"
+            ) from None
+        params = _params(generator.Params, request.parameters)
+        schema, plans = _generator_plans(generator, params, request, nano, delta)
+    return AuditSpec(
+        method=request.method,
+        params=params.model_dump(mode="json"),
+        runs=runs,
+        graph_schema=schema,
+        plan=plans[0].to_json(),
+        control=plans[1].to_json(),
+    )
+
+
+def _runs(request: AuditRequest, nano: int, settings: Settings) -> int:
+    if request.runs is None:
+        return min(default_runs(request.method, nano / NANO), settings.max_audit_runs)
+    if request.runs > settings.max_audit_runs:
+        raise InvalidInput(f"An audit makes at most {settings.max_audit_runs} runs.", field="runs")
+    return request.runs
+
+
+def _params(model: type[BaseModel], parameters: dict[str, Any]) -> BaseModel:
+    try:
+        return model.model_validate(parameters)
+    except ValidationError as error:
+        wrong = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        field = ".".join(["parameters", *(str(part) for part in wrong["loc"])])
+        raise InvalidInput(f"{field}: {wrong['msg']}", field=field) from None
+
+
+def _generator_plans(
+    generator: Generator, params: BaseModel, request: AuditRequest, nano: int, delta: int
+) -> tuple[GraphSchema, tuple[PrivacyPlan, PrivacyPlan]]:
+    """On the first canary graph that the method takes: nodes of one type, or of two."""
+    shapes = [canary_schema(request.unit, request.window, bipartite=two) for two in (False, True)]
+    refusal: NotAccepted | None = None
+    for schema in shapes if generator.accepts.bipartite else shapes[:1]:
+        facts = [
+            PublicFacts(schema, request.unit, request.window, amount, delta, (EDGE,))
+            for amount in (nano, 2 * nano)
+        ]
+        try:
+            plan, control = (generator.plan(params, each) for each in facts)
+        except NotAccepted as error:
+            refusal = refusal or error
+            continue
+        cost = plan.cost()
+        if cost.kind is GuaranteeKind.NONE:
+            raise NotAccepted(
+                "With these parameters the method promises nothing to audit.", field="parameters"
+            )
+        if (cost.nano_epsilon or 0) > nano or cost.delta_atto > delta:
+            raise NotAccepted("The method cannot keep to the epsilon and delta asked for.", field="epsilon")
+        return schema, (plan, control)
+    assert refusal is not None
+    raise refusal

@@ -1,0 +1,176 @@
+"""Audits: asked for, run under a lease, read. They touch no dataset and cost no budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from sqlalchemy.orm import Session
+
+from core import ids
+from core.audits import repository, service
+from core.audits.models import AUDITS, Audit, AuditReason, AuditState
+from core.audits.result import AuditResult
+from core.errors import Conflict, InvalidInput
+from core.identity.models import Role
+from core.identity.service import Principal, require
+from core.jobs import idempotency
+from core.outbox import service as outbox
+from core.outbox.models import Topic
+from core.privacy.audited import AuditSpec
+from core.privacy.plan import PrivacyPlan
+from core.settings import Settings
+from core.work import leases
+from core.work import service as work
+from core.workflows.audits.plans import AuditRequest, planned
+from core.workflows.common import paging
+from core.workflows.common.context import Services
+
+__all__ = ["AuditRequest"]
+
+MAX_RESULT_BYTES = 2**20
+_ROLES = (Role.REQUESTER, Role.CURATOR, Role.AUDITOR)
+
+
+@dataclass(frozen=True)
+class AuditPage:
+    """Some audits, newest first, and the opaque cursor of the next page (None on the last)."""
+
+    items: Sequence[Audit]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True)
+class AuditWork:
+    """An audit under one attempt, the fencing token of everything that is done for it."""
+
+    audit_id: str
+    attempt: int
+    spec: dict[str, Any]
+
+
+def submit_audit(
+    services: Services, principal: Principal, request: AuditRequest, idempotency_key: str | None
+) -> tuple[Audit, bool]:
+    """The audit is queued; True when an earlier call with this key did it.
+
+    Raises IdempotencyKeyMissing, IdempotencyKeyReused, what :func:`planned` raises, and Conflict while the
+    tenant has as many unfinished audits as the settings allow.
+    """
+    require(principal, *_ROLES)
+    key = idempotency.checked_key(idempotency_key)
+    content = request.model_dump(mode="json")
+    digest = idempotency.payload_hash(content)
+    with services.db.transaction() as session:
+        repository.lock_tenant(session, tenant=principal.tenant)
+        earlier = service.earlier(session, tenant=principal.tenant, key=key, digest=digest)
+        if earlier is not None:
+            return earlier, True
+        spec = planned(request, services.settings)
+        limit = services.settings.max_open_audits
+        if repository.count_open(session, tenant=principal.tenant) >= limit:
+            raise Conflict(f"{limit} audits are unfinished; wait until one has ended.")
+        audit = Audit(
+            id=ids.new_id(ids.AUDIT),
+            tenant=principal.tenant,
+            method=spec.method,
+            request=content,
+            spec=spec.model_dump(mode="json"),
+            state=AuditState.QUEUED,
+            idempotency_key=key,
+            payload_hash=digest,
+            requested_by=principal.key_id,
+            done=0,
+            total=0,
+        )
+        session.add(audit)
+        session.flush()
+        outbox.ring(session, Topic.AUDIT, audit.id)
+        session.refresh(audit)
+        return audit, False
+
+
+def get_audit(services: Services, principal: Principal, audit_id: str) -> Audit:
+    """The tenant's audit; NotFound otherwise."""
+    require(principal, *_ROLES)
+    with services.db.transaction() as session:
+        return service.get(session, tenant=principal.tenant, audit_id=audit_id)
+
+
+def list_audits(
+    services: Services, principal: Principal, cursor: str | None = None, limit: int | None = None
+) -> AuditPage:
+    """One page of the tenant's audits, newest first. InvalidInput: bad cursor or limit."""
+    require(principal, *_ROLES)
+    page = paging.paged(services, principal, "audits", cursor, limit)
+    with services.db.transaction() as session:
+        rows = repository.page(session, tenant=principal.tenant, before=page.before, limit=page.size + 1)
+    return AuditPage(*page.cut(rows, paging.newest_first))
+
+
+def begin_audit(services: Services, audit_id: str, worker: str) -> AuditWork | None:
+    """The audit runs under this worker's lease; None if it is not free."""
+    with services.db.transaction() as session:
+        row = work.begin(session, services.settings, AUDITS, audit_id, worker)
+        if row is None:
+            return None
+        service.started(row)
+        return AuditWork(audit_id, row.attempt, row.spec)
+
+
+def record_progress(services: Services, held: AuditWork, *, stage: str, done: int, total: int) -> None:
+    """Callers see how far the audit is. LeaseLost, InvalidInput."""
+    with services.db.transaction() as session:
+        row = leases.hold(session, AUDITS, held.audit_id, attempt=held.attempt)
+        service.advanced(row, stage=stage, done=done, total=total)
+
+
+def finish_audit(services: Services, held: AuditWork, report: Path) -> None:
+    """The result can be read. LeaseLost; InvalidInput for a file that is no result of this audit."""
+    result = _checked(report, held)
+    with services.db.transaction() as session:
+        row = leases.hold(session, AUDITS, held.audit_id, attempt=held.attempt)
+        service.finished(session, row, result)
+
+
+def fail_audit(services: Services, held: AuditWork, reason: AuditReason) -> None:
+    """The audit has ended without a result. LeaseLost."""
+    with services.db.transaction() as session:
+        row = leases.hold(session, AUDITS, held.audit_id, attempt=held.attempt)
+        service.failed(session, row, reason)
+
+
+def hand_back_audit(services: Services, held: AuditWork) -> None:
+    """Lets the audit wait for another worker; it has failed when no attempt is left. LeaseLost."""
+    with services.db.transaction() as session:
+        row = leases.hold(session, AUDITS, held.audit_id, attempt=held.attempt)
+        take_back_audit(session, services.settings, row)
+
+
+def take_back_audit(session: Session, settings: Settings, row: Audit) -> None:
+    """As :func:`hand_back_audit`, of a locked row."""
+    if row.attempt >= settings.max_attempts:
+        service.failed(session, row, AuditReason.WORKER_LOST)
+    else:
+        work.queue_again(session, AUDITS, row)
+
+
+def _checked(report: Path, held: AuditWork) -> AuditResult:
+    """The child's result, if it is of this audit and agrees with itself and with the plan."""
+    if report.is_symlink() or report.stat().st_size > MAX_RESULT_BYTES:
+        raise InvalidInput("the child left no result that could be read")
+    try:
+        result = AuditResult.model_validate_json(report.read_bytes())
+    except ValidationError:
+        raise InvalidInput("the child left no result of a known kind") from None
+    spec = AuditSpec.model_validate(held.spec)
+    plan = PrivacyPlan.from_json(spec.plan)
+    cost = plan.cost()
+    asked = (spec.method, spec.params, spec.runs, str(plan.unit), plan.window)
+    told = (result.method, result.parameters, result.runs, result.unit, result.window)
+    if asked != told or (cost.nano_epsilon, cost.delta_atto) != (result.nano_epsilon, result.delta_atto):
+        raise InvalidInput("the child's result is of another audit")
+    return result

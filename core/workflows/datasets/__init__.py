@@ -1,0 +1,1 @@
+"""Datasets: registered, uploaded, validated, and what their curators declare about them."""

@@ -1,0 +1,44 @@
+"""A validated content joins the account that it belongs to, whatever name it was uploaded under."""
+
+from __future__ import annotations
+
+from sqlalchemy.orm import Session
+
+from core.datasets import lineage, repository
+from core.datasets.models import Dataset
+from core.graphs.schema import GraphSchema
+from core.ledger.models import BudgetAccount
+from core.workflows.common.policies import looser_than_others, policy_of
+from core.workflows.datasets.grids import Grid, grid_of, standing_grid
+
+
+def attach(session: Session, dataset: Dataset, fingerprint: str) -> str | None:
+    """The dataset draws on the account that its content belongs to; otherwise why it cannot."""
+    own = session.get_one(BudgetAccount, dataset.account_id)
+    owner_id = repository.account_of_content(
+        session, tenant=dataset.tenant, fingerprint=fingerprint, account_id=own.id
+    )
+    owner = session.get_one(BudgetAccount, owner_id)
+    others = [other for other in repository.of_account(session, owner_id) if other.id != dataset.id]
+    public = others[0].public if others else dataset.public
+    settled = dataset.current_version_id is not None
+    schema = GraphSchema.model_validate(dataset.graph_schema)
+    grid = grid_of(own, schema)
+    standing = standing_grid(session, owner, but=dataset.id) or grid
+    refusal = lineage.refusal(
+        _terms(own, dataset.public, grid), _terms(owner, public, standing), settled=settled
+    )
+    moves = refusal is None and owner_id != own.id
+    if moves and (looser := looser_than_others(policy_of(dataset), others)):
+        refusal = (
+            f"this content already belongs to the protection domain {owner.domain!r}, and the policy allows "
+            f"more than that of another dataset there: {', '.join(looser)}; restrict it, and upload again"
+        )
+    if refusal is None:
+        dataset.account_id = owner_id
+    return refusal
+
+
+def _terms(account: BudgetAccount, public: bool, grid: Grid | None) -> lineage.Terms:
+    terms = (account.id, account.domain, account.unit, account.window, account.filter)
+    return lineage.Terms(*terms, public, None if grid is None else str(grid))

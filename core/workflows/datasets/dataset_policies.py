@@ -1,0 +1,188 @@
+"""A dataset's policy is shown and changed: at once if it restricts, by a second person if it allows more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy.orm import Session
+
+from core.datasets import service as datasets
+from core.datasets.models import Dataset, DatasetPolicy, DatasetState
+from core.errors import Conflict, InvalidInput, InvalidTransition, NotFound, StaleEtag
+from core.generators import registry
+from core.identity.models import Role
+from core.identity.service import Principal, require
+from core.ledger.models import BudgetAccount
+from core.logging import get_logger
+from core.proposals import service as proposals
+from core.proposals.models import Proposal, ProposalKind
+from core.workflows.common.context import Services
+from core.workflows.common.policies import Policy, allows_more, policy_of, stored
+
+READERS = (Role.CURATOR, Role.REQUESTER, Role.AUDITOR)
+
+log = get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class PolicyView:
+    """One version of a dataset's policy, beside the unit and window that its account keeps for good."""
+
+    dataset_id: str
+    version: int
+    current: bool
+    policy: Policy
+    unit: str
+    window: int | None
+    set_by: str
+    set_at: datetime
+    reason: str
+    proposal_id: str | None
+
+
+def get_policy(
+    services: Services, principal: Principal, dataset_id: str, version: int | None = None
+) -> PolicyView:
+    """The policy that stands, or an earlier version of it. NotFound."""
+    require(principal, *READERS)
+    with services.db.transaction() as session:
+        return _view(session, datasets.get(session, principal.tenant, dataset_id), version)
+
+
+def set_policy(
+    services: Services,
+    principal: Principal,
+    dataset_id: str,
+    policy: Policy,
+    *,
+    reason: str,
+    standing: int,
+) -> PolicyView | Proposal:
+    """The policy stands, where it allows nothing that the present one refuses; else a proposal of it is open.
+
+    ``standing``: the version that the caller means to change. The policy that stands already is no change.
+    Raises Forbidden, NotFound, StaleEtag, UnknownMethod, Conflict, InvalidTransition.
+    """
+    require(principal, Role.CURATOR)
+    check_methods(policy)
+    with services.db.transaction() as session:
+        dataset = datasets.lock(session, principal.tenant, dataset_id)
+        require_open(dataset)
+        if standing != dataset.policy_version:
+            raise StaleEtag(
+                "The policy has changed since you read it; read it again.",
+                id=dataset.id,
+                version=dataset.policy_version,
+            )
+        present = policy_of(dataset)
+        if looser := allows_more(policy, present):
+            payload = {"policy": stored(policy), "version": dataset.policy_version, "allows_more": [*looser]}
+            return proposals.propose(
+                session,
+                tenant=principal.tenant,
+                dataset_id=dataset.id,
+                kind=ProposalKind.POLICY,
+                payload=payload,
+                reason=reason,
+                proposed_by=principal.key_id,
+                person=principal.person,
+                limit=services.settings.max_open_proposals,
+            )
+        if policy != present:
+            enact(session, dataset, policy, set_by=principal.key_id, reason=reason)
+        return _view(session, dataset)
+
+
+def apply_proposed(session: Session, dataset: Dataset, proposal: Proposal) -> None:
+    """The proposed policy stands. Conflict where another has taken effect since it was proposed."""
+    require_open(dataset)
+    if proposal.payload["version"] != dataset.policy_version:
+        raise Conflict("The policy has changed since this was proposed; propose it anew.")
+    policy = Policy.model_validate(proposal.payload["policy"])
+    check_methods(policy)
+    enact(
+        session,
+        dataset,
+        policy,
+        set_by=proposal.proposed_by,
+        reason=proposal.reason,
+        proposal_id=proposal.id,
+    )
+
+
+def enact(
+    session: Session,
+    dataset: Dataset,
+    policy: Policy,
+    *,
+    set_by: str,
+    reason: str,
+    proposal_id: str | None = None,
+) -> None:
+    """The policy is the dataset's next version. The caller holds the dataset."""
+    dataset.policy_version += 1
+    dataset.policy = stored(policy)
+    keep_version(session, dataset, set_by=set_by, reason=reason, proposal_id=proposal_id)
+    log.info("policy_set", dataset_id=dataset.id, version=dataset.policy_version)
+
+
+def keep_version(
+    session: Session, dataset: Dataset, *, set_by: str, reason: str, proposal_id: str | None = None
+) -> None:
+    """The dataset's present policy is on record, for good."""
+    row = DatasetPolicy(
+        dataset_id=dataset.id,
+        version=dataset.policy_version,
+        policy=dataset.policy,
+        set_by=set_by,
+        reason=reason,
+        proposal_id=proposal_id,
+    )
+    session.add(row)
+    session.flush()
+    session.refresh(row)
+
+
+def reads_comparisons(session: Session, principal: Principal, dataset_id: str) -> bool:
+    """Whether the caller may read what compares a release of the dataset with its original: a curator, and
+    not one whom the policy leaves out.
+    """
+    if Role.CURATOR not in principal.roles:
+        return False
+    readers = policy_of(session.get_one(Dataset, dataset_id)).curator_report_readers
+    return readers is None or principal.person in readers
+
+
+def check_methods(policy: Policy) -> None:
+    """Returns while every method that the policy names is known; UnknownMethod otherwise."""
+    for name in policy.methods or ():
+        registry.get(name)
+
+
+def require_open(dataset: Dataset) -> None:
+    """Returns unless the dataset is archived: nothing can be asked of it again, so nothing is granted."""
+    if dataset.state == DatasetState.ARCHIVED:
+        raise InvalidTransition("The dataset is archived.", id=dataset.id, state=dataset.state)
+
+
+def _view(session: Session, dataset: Dataset, version: int | None = None) -> PolicyView:
+    number = dataset.policy_version if version is None else version
+    if number > 2**31 - 1:
+        raise InvalidInput("There is no such version.", field="version")
+    row = session.get(DatasetPolicy, (dataset.id, number))
+    if row is None:
+        raise NotFound("The dataset's policy has no such version.", id=str(number))
+    account = session.get_one(BudgetAccount, dataset.account_id)
+    return PolicyView(
+        dataset_id=dataset.id,
+        version=row.version,
+        current=row.version == dataset.policy_version,
+        policy=Policy.model_validate(row.policy),
+        unit=account.unit,
+        window=account.window,
+        set_by=row.set_by,
+        set_at=row.created_at,
+        reason=row.reason,
+        proposal_id=row.proposal_id,
+    )

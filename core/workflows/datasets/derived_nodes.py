@@ -1,0 +1,47 @@
+"""The universe of a proposed schema: the node list that was read off the edges, kept as a part."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from core.datasets import objects
+from core.datasets.models import DatasetPart
+from core.graphs import formats
+from core.storage.sealed import seal
+from core.workflows.common.context import Services
+from core.workflows.datasets.ingest_work import IngestWork, alive, content_key
+from core.workflows.datasets.upload import EDGES, NODES
+
+_READ_BYTES = 2**20
+
+
+def keep_derived_nodes(services: Services, work: IngestWork) -> DatasetPart | None:
+    """A new, stored part ``nodes``, not yet in the database; None where the upload has its own node list.
+
+    A node list holds one column of ids and one of types, as Parquet.
+    """
+    path = work.graph_folder / "nodes.parquet"
+    if NODES in work.files or formats.get(work.files[EDGES].format).carries_nodes or not path.is_file():
+        return None
+    key = objects.nodes_key(work.dataset_id, work.version_id, work.attempt)
+    with path.open("rb") as file:
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    services.store.put(
+        key, seal(alive(services, work, _bytes_of(path)), content_key(services, work), context=key)
+    )
+    return DatasetPart(
+        version_id=work.version_id,
+        part=NODES,
+        format="parquet",
+        options={},
+        object_key=key,
+        sha256=sha256,
+        size_bytes=path.stat().st_size,
+    )
+
+
+def _bytes_of(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        yield from iter(lambda: file.read(_READ_BYTES), b"")

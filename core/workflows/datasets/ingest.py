@@ -1,0 +1,276 @@
+"""A complete upload is validated by a worker under a lease, and becomes a ready version or says why not.
+
+:func:`begin_ingest` claims the version and lays out its files in a private folder, in which a child process
+writes the canonical graph; then exactly one of :func:`finish_ingest`, :func:`propose`, :func:`reject_ingest`
+and :func:`fail_ingest` ends the work. Each raises LeaseLost, and changes nothing, once the lease has passed
+on or the dataset was archived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from core.datasets import lineage, objects, repository, service, vault
+from core.datasets.models import INGESTS, Dataset, DatasetVersion, VersionState
+from core.datasets.service import Event
+from core.errors import InvalidInput, LeaseLost, NotFound
+from core.graphs.schema import GraphSchema
+from core.graphs.uploads import IngestLimits, UploadedFile
+from core.logging import get_logger
+from core.storage.folders import pack, unpack
+from core.storage.sealed import seal, unseal
+from core.storage.store import make_private_folder
+from core.work import service as leased
+from core.workflows.common.context import Services
+from core.workflows.datasets.attach import attach
+from core.workflows.datasets.derivations import derived_parts
+from core.workflows.datasets.derived_nodes import keep_derived_nodes
+from core.workflows.datasets.ingest_work import (
+    IngestWork,
+    alive,
+    content_key,
+    discard_work,
+    fingerprint_key,
+    held,
+    lay_out,
+    sealed_parts,
+)
+from core.workflows.datasets.upload import EDGES, discard, receive_part, recover_uploads
+from core.workflows.webhooks import announcements
+
+__all__ = [
+    "IngestWork",
+    "begin_ingest",
+    "discard_work",
+    "fail_ingest",
+    "fetch_graph",
+    "finish_ingest",
+    "propose",
+    "receive_part",
+    "recover_uploads",
+    "reject_ingest",
+]
+
+log = get_logger(__name__)
+
+GAVE_UP = "the validation could not be completed; upload the files again"
+
+
+def begin_ingest(services: Services, version_id: str, worker: str) -> IngestWork | None:
+    """The version is leased to ``worker`` and its files lie in a private folder; None if it is not free."""
+    settings = services.settings
+    # Without its keys a worker takes no work.
+    vault.check_master_key(settings.master_key)
+    child_key = lineage.child_key(fingerprint_key(services))
+    with services.db.transaction() as session:
+        known = repository.version(session, version_id)
+        version = known and leased.begin(session, settings, INGESTS, version_id, worker, known.attempt_limit)
+        if not version:
+            return None
+        dataset = session.get_one(Dataset, version.dataset_id)
+        declared = dataset.graph_schema
+        folder = settings.work_folder / f"ingest-{version.id}-{version.attempt}"
+        parts = repository.parts(session, [version.id])
+    work = IngestWork(
+        version_id=version.id,
+        dataset_id=dataset.id,
+        attempt=version.attempt,
+        folder=folder,
+        files={p.part: UploadedFile(folder / p.part, p.format, p.options) for p in parts},
+        schema=None if declared is None else GraphSchema.model_validate(declared),
+        limits=IngestLimits.of(settings),
+        fingerprint_key=child_key,
+    )
+    try:
+        lay_out(services, work, sealed_parts(services, work, parts))
+    except BaseException:
+        fail_ingest(services, work)
+        raise
+    return work
+
+
+def finish_ingest(services: Services, work: IngestWork, report: Mapping[str, Any]) -> DatasetVersion:
+    """The canonical graph is stored, sealed, and the version is ready; or rejected, where its content belongs
+    to an account under other terms.
+
+    ``report`` is :meth:`core.graphs.uploads.IngestReport.to_json`; curators see it, without the fingerprint.
+    Raises InvalidInput where it has no fingerprint or the stored schema is not the declared one.
+    """
+    content = report.get("fingerprint")
+    stored = GraphSchema.model_validate_json((work.graph_folder / "schema.json").read_bytes())
+    if not content or work.schema is None or stored != work.schema:
+        raise InvalidInput("the canonical graph is not the one that was asked for")
+    key = objects.graph_key(work.dataset_id, work.version_id, work.attempt)
+    accepted = False
+    try:
+        packed = alive(services, work, pack(work.graph_folder))
+        services.store.put(key, seal(packed, content_key(services, work), context=key))
+        with held(services, work) as (session, dataset, version):
+            refusal = None
+            if any(counts["edges"] for counts in report["edges"].values()):
+                version.fingerprint = lineage.keyed_fingerprint(
+                    fingerprint_key(services), tenant=dataset.tenant, content=str(content)
+                )
+                refusal = attach(session, dataset, version.fingerprint)
+            # Without an edge it is nobody's content: the datasets of two streams begin alike.
+            if refusal is None:
+                _accept(session, dataset, version, stored, key, report)
+            else:
+                _reject(session, dataset, version, [], refusal)
+            accepted = refusal is None
+    finally:
+        if not accepted:
+            _delete_unless_named(services, work, key)
+    return _ended(services, work, version, "version_ready" if accepted else "version_rejected")
+
+
+def propose(
+    services: Services, work: IngestWork, schema: GraphSchema, report: Mapping[str, Any] | None = None
+) -> DatasetVersion:
+    """The dataset waits for its curator to confirm the schema; the uploaded parts are kept.
+
+    Where no node list was uploaded, the one read off the edges (in the work's graph folder) is kept as well,
+    so that the confirmed schema finds its universe. Columns of the edges that the proposal leaves out are
+    left out under the confirmed schema too.
+    """
+    derived = keep_derived_nodes(services, work)
+    try:
+        with held(services, work) as (session, dataset, version):
+            service.apply(Event.SCHEMA_PROPOSED, dataset, version)
+            version.let_go()
+            dataset.proposed_schema = schema.model_dump(mode="json")
+            version.derived = derived_parts(schema, derived)
+            version.ingest_report = _shown(report or {})
+            if derived is not None:
+                session.add(derived)
+            if (report or {}).get("columns_ignored"):
+                # The proposal names them: to confirm it is to leave them out.
+                edges = repository.part(session, version.id, EDGES)
+                assert edges is not None  # its upload queued the validation
+                edges.options = {**edges.options, "extra_columns": "ignore"}
+    except LeaseLost:
+        discard(services, [] if derived is None else [derived.object_key])
+        raise
+    discard_work(work)
+    log.info("schema_proposed", dataset_id=work.dataset_id, version_id=work.version_id)
+    return version
+
+
+def reject_ingest(
+    services: Services, work: IngestWork, findings: Sequence[Mapping[str, Any]], message: str
+) -> DatasetVersion:
+    """The version is rejected; curators see the message and the findings. Its bytes are deleted."""
+    with held(services, work) as (session, dataset, version):
+        kept = [dict(finding) for finding in findings[: services.settings.max_findings]]
+        _reject(session, dataset, version, kept, message)
+    return _ended(services, work, version, "version_rejected")
+
+
+def fail_ingest(services: Services, work: IngestWork, message: str = GAVE_UP, *, retry: bool = True) -> None:
+    """Something other than the data stopped the validation: it is tried again, or given up as rejected."""
+    with held(services, work) as (session, dataset, version):
+        again = retry and version.attempt < version.attempt_limit
+        _retry_or_give_up(session, dataset, version, again, message)
+    if again:
+        discard_work(work)
+    else:
+        _ended(services, work, version, "version_rejected")
+
+
+def take_back_ingest(session: Session, version: DatasetVersion) -> list[str]:
+    """Lets a version wait for another worker, or gives it up; returns the keys of objects that have served.
+
+    Both the version and, before it, its dataset are locked.
+    """
+    dataset = repository.locked(session, version.dataset_id)
+    assert dataset is not None  # datasets are never deleted
+    again = version.attempt < version.attempt_limit
+    _retry_or_give_up(session, dataset, version, again, GAVE_UP)
+    return [] if again else [part.object_key for part in repository.parts(session, [version.id])]
+
+
+def fetch_graph(
+    services: Services, dataset_id: str, version_id: str, folder: Path, *, only: Collection[str] | None = None
+) -> None:
+    """The folder holds the version's canonical graph, or only some of its files.
+
+    NotFound once it is erased; StorageError if damaged.
+    """
+    with services.db.transaction() as session:
+        version = repository.version(session, version_id)
+        if version is None or version.dataset_id != dataset_id or version.state != VersionState.READY:
+            raise NotFound("the version's content has been erased, or it never was ready", id=version_id)
+        key, object_key = (
+            vault.content_key(session, dataset_id, services.settings.master_key),
+            version.object_key,
+        )
+    assert object_key is not None  # every ready version has one
+    make_private_folder(folder)
+    unpack(unseal(services.store.get(object_key), key, context=object_key), folder, only=only)
+
+
+def _accept(
+    session: Session,
+    dataset: Dataset,
+    version: DatasetVersion,
+    schema: GraphSchema,
+    object_key: str,
+    report: Mapping[str, Any],
+) -> None:
+    service.apply(Event.ACCEPTED, dataset, version)
+    service.close(session, version)
+    version.object_key, version.graph_schema = object_key, schema.model_dump(mode="json")
+    version.ingest_report, version.findings = _shown(report), None
+    version.node_counts = {name: int(count) for name, count in report["nodes"].items()}
+    dataset.current_version_id = version.id
+    announcements.version_came_to(session, dataset, version)
+
+
+def _reject(
+    session: Session, dataset: Dataset, version: DatasetVersion, findings: list[dict[str, Any]], message: str
+) -> None:
+    service.apply(Event.REJECTED, dataset, version)
+    service.close(session, version)
+    version.findings, version.ingest_report = findings, {"message": message}
+    announcements.version_came_to(session, dataset, version)
+
+
+def _retry_or_give_up(
+    session: Session, dataset: Dataset, version: DatasetVersion, again: bool, message: str
+) -> None:
+    if again:
+        service.apply(Event.RETRIED, dataset, version)
+        leased.queue_again(session, INGESTS, version, leased.RETRY_SECONDS)
+    else:
+        _reject(session, dataset, version, [], message)
+
+
+def _ended(services: Services, work: IngestWork, version: DatasetVersion, event: str) -> DatasetVersion:
+    """The uploaded bytes have served: neither they nor the work folder remain."""
+    _discard_uploads(services, work.version_id)
+    discard_work(work)
+    log.info(event, dataset_id=work.dataset_id, version_id=work.version_id)
+    return version
+
+
+def _discard_uploads(services: Services, version_id: str) -> None:
+    with services.db.transaction() as session:
+        uploaded = [part.object_key for part in repository.parts(session, [version_id])]
+    discard(services, uploaded)
+
+
+def _delete_unless_named(services: Services, work: IngestWork, key: str) -> None:
+    """The stored graph is deleted, unless a commit named it whose confirmation was lost."""
+    with services.db.transaction() as session:
+        version = repository.version(session, work.version_id)
+    if version is None or version.object_key != key:
+        discard(services, [key])
+
+
+def _shown(report: Mapping[str, Any]) -> dict[str, Any]:
+    """What curators see of a report: the schema stands elsewhere, the fingerprint nowhere."""
+    return {name: value for name, value in report.items() if name not in ("fingerprint", "schema")}

@@ -1,0 +1,129 @@
+"""A worker's hold on one upload: its files in a private folder, its lease, its keys."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sqlalchemy.orm import Session
+
+from core.datasets import objects, repository, vault
+from core.datasets.models import INGESTS, Dataset, DatasetPart, DatasetVersion
+from core.errors import LeaseLost, NotFound
+from core.graphs.schema import GraphSchema
+from core.graphs.uploads import IngestLimits, UploadedFile
+from core.storage.sealed import seal, unseal
+from core.storage.store import make_private_folder
+from core.work import leases
+from core.work import service as leased
+from core.workflows.common.context import Services
+from core.workflows.datasets.upload import Counted, discard, keep_alive
+
+GRAPH_FOLDER = "graph"
+
+
+@dataclass(frozen=True)
+class IngestWork:
+    """One attempt at validating one version. The child writes the canonical graph to ``graph_folder``.
+
+    ``schema`` None: none was declared, one is to be proposed. ``fingerprint_key`` is for the child alone; the
+    stored fingerprint is keyed once more, with a key that no child sees.
+    """
+
+    version_id: str
+    dataset_id: str
+    attempt: int
+    folder: Path
+    files: Mapping[str, UploadedFile]
+    schema: GraphSchema | None
+    limits: IngestLimits
+    fingerprint_key: bytes = field(repr=False)
+
+    @property
+    def graph_folder(self) -> Path:
+        return self.folder / GRAPH_FOLDER
+
+
+def discard_work(work: IngestWork) -> None:
+    """Nothing of the work is left in the file system."""
+    shutil.rmtree(work.folder, ignore_errors=True)
+
+
+def sealed_parts(services: Services, work: IngestWork, parts: Iterable[DatasetPart]) -> dict[str, str]:
+    """The object key of each part. What its sender put into the bucket is sealed first, and gone from there.
+
+    Raises LeaseLost, and PayloadTooLarge for a file over the limit.
+    """
+    return {row.part: _sealed(services, work, row) for row in parts}
+
+
+def _sealed(services: Services, work: IngestWork, row: DatasetPart) -> str:
+    token = objects.arrived(row.object_key)
+    if token is None:
+        return row.object_key
+    target = objects.upload_key(work.dataset_id, work.version_id, token)
+    limit = services.settings.max_upload_bytes
+    counted = Counted(services.store.get(row.object_key), limit, hashlib.sha256())
+    services.store.put(
+        target, seal(alive(services, work, counted), content_key(services, work), context=target)
+    )
+    with held(services, work) as (session, _, _):
+        kept = repository.part(session, work.version_id, row.part)
+        assert kept is not None  # the version is this work's
+        kept.object_key, kept.sha256, kept.size_bytes = target, counted.hexdigest(), counted.size_bytes
+    discard(services, [row.object_key])
+    return target
+
+
+def lay_out(services: Services, work: IngestWork, keys: Mapping[str, str]) -> None:
+    """The work's files lie unsealed in its folder, which its owner alone can enter. ``keys`` by part."""
+    shutil.rmtree(work.folder, ignore_errors=True)
+    make_private_folder(work.folder)
+    key = content_key(services, work)
+    for part, object_key in keys.items():
+        sealed = alive(services, work, services.store.get(object_key))
+        with work.files[part].path.open("wb") as file:
+            for chunk in unseal(sealed, key, context=object_key):
+                file.write(chunk)
+
+
+@contextmanager
+def held(services: Services, work: IngestWork) -> Iterator[tuple[Session, Dataset, DatasetVersion]]:
+    """A transaction that holds dataset and version under this attempt; else LeaseLost, the folder gone."""
+    try:
+        with services.db.transaction() as session:
+            dataset = repository.locked(session, work.dataset_id)
+            version = leases.hold(session, INGESTS, work.version_id, attempt=work.attempt)
+            assert dataset is not None  # datasets are never deleted
+            yield session, dataset, version
+    except LeaseLost:
+        discard_work(work)
+        raise
+
+
+def alive(services: Services, work: IngestWork, chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The chunks; the lease is extended while they flow."""
+
+    def beat() -> None:
+        with services.db.transaction() as session:
+            leased.beat(session, services.settings, INGESTS, work.version_id, work.attempt)
+
+    return keep_alive(chunks, beat, services.settings.heartbeat_seconds)
+
+
+def content_key(services: Services, work: IngestWork) -> bytes:
+    """The key of the work's dataset; LeaseLost once the dataset is archived."""
+    try:
+        with services.db.transaction() as session:
+            return vault.content_key(session, work.dataset_id, services.settings.master_key)
+    except NotFound as error:
+        raise LeaseLost("the dataset was archived") from error
+
+
+def fingerprint_key(services: Services) -> bytes:
+    """The key of content fingerprints; InvalidInput where the setting is missing or malformed."""
+    return vault.secret_bytes(services.settings.fingerprint_key, "GRAPHVEIL_FINGERPRINT_KEY")

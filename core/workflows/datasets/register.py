@@ -1,0 +1,174 @@
+"""A dataset is registered: its policy, its budget account, its content key; later its schema."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from core import ids
+from core.datasets import objects, repository, service, vault
+from core.datasets.models import Dataset, DatasetState, VersionState
+from core.datasets.service import Event
+from core.db.base import ROW_LOCK
+from core.errors import Conflict, InvalidTransition
+from core.graphs.schema import GraphSchema
+from core.identity.models import Role
+from core.identity.service import Principal, require
+from core.ledger import service as ledger
+from core.ledger.amounts import delta_capacity, epsilon_capacity
+from core.ledger.models import BudgetAccount, Filter
+from core.logging import get_logger
+from core.outbox import service as outbox
+from core.outbox.models import Topic
+from core.privacy.units import Unit
+from core.workflows.common.context import Services
+from core.workflows.common.policies import Policy, looser_than_others, stored
+from core.workflows.common.schema_rules import check_schema, check_terms
+from core.workflows.datasets.dataset_policies import check_methods, keep_version
+from core.workflows.datasets.derivations import still_derived
+from core.workflows.datasets.grids import check_grid
+
+log = get_logger(__name__)
+
+Title = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]{0,127}$")]
+Amount = StrictStr | StrictInt | StrictFloat
+
+
+class NewDataset(BaseModel):
+    """What a curator declares about a dataset. Unit, window and filter never change afterwards.
+
+    Capacity and policy allow more only by the word of a second person. ``protection_domain`` names the
+    population; all datasets of one domain share one budget account.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Title
+    protection_domain: Title | None = Field(default=None, description="Defaults to the name.")
+    graph_schema: GraphSchema | None = Field(default=None, description="Left out: proposed from the upload.")
+    unit: Unit
+    window: Annotated[int, Field(ge=1)] | None = Field(default=None, description="Steps; for w-event only.")
+    epsilon: Amount
+    delta: Amount = "0"
+    filter: Filter = Filter.BASIC
+    policy: Policy = Field(default_factory=Policy, description="What jobs may ask for; it can be changed.")
+    public: bool = Field(default=False, description="Known to all: a benchmark or a demo; seeds are allowed.")
+
+
+def register_dataset(services: Services, principal: Principal, new: NewDataset) -> Dataset:
+    """The dataset is registered, with a content key and the budget account of its protection domain.
+
+    Raises Forbidden, InvalidInput naming the field, and Conflict where the name is taken or the domain's
+    account stands under other terms or, for w-event, on another time grid, or where the policy allows more
+    than that of a dataset which draws on the account already.
+    """
+    require(principal, Role.CURATOR)
+    nano_epsilon, delta_atto = epsilon_capacity(new.epsilon), delta_capacity(new.delta)
+    check_terms(new.unit, new.window, new.filter, delta_atto, services.settings)
+    if new.graph_schema is not None:
+        check_schema(new.graph_schema, new.unit, new.window, services.settings)
+    check_methods(new.policy)
+    with services.db.transaction() as session:
+        account = ledger.open_account(
+            session,
+            tenant=principal.tenant,
+            domain=new.protection_domain or new.name,
+            unit=new.unit,
+            window=new.window,
+            filter=new.filter,
+            nano_epsilon=nano_epsilon,
+            delta_atto=delta_atto,
+            actor=principal.key_id,
+            reason="dataset registered",
+        )
+        dataset = _create(session, principal, new, account)
+        vault.create_key(session, dataset.id, services.settings.master_key)
+    log.info("dataset_registered", dataset_id=dataset.id)
+    return dataset
+
+
+def confirm_schema(services: Services, principal: Principal, dataset_id: str, schema: GraphSchema) -> Dataset:
+    """The schema is the dataset's; an upload that waited for it is queued for validation with its kept parts.
+
+    What of it was read off the upload stays on record with the version, for its releases to say so.
+    Raises NotFound, Forbidden, InvalidInput, Conflict where a w-event account keeps another time grid, and
+    InvalidTransition where a schema is already in use.
+    """
+    require(principal, Role.CURATOR)
+    with services.db.transaction() as session:
+        dataset = service.lock(session, principal.tenant, dataset_id)
+        account = session.get_one(BudgetAccount, dataset.account_id)
+        check_schema(schema, Unit(account.unit), account.window, services.settings)
+        check_grid(session, account, schema, but=dataset.id)
+        waiting = repository.in_state(session, dataset.id, VersionState.PROPOSED)
+        if dataset.state == DatasetState.REGISTERED and waiting:
+            version = waiting[-1]
+            service.apply(Event.SCHEMA_CONFIRMED, dataset, version)
+            service.grant_attempts(version, services.settings.max_attempts)
+            version.findings = None
+            if all(node_type.count is not None for node_type in schema.node_types):
+                # The declared universe takes the place of the list that was read off the edges.
+                repository.delete_parts(session, [version.id], only=objects.derived)
+            outbox.ring(session, Topic.INGEST, version.id)
+        else:
+            if dataset.current_version_id is not None:
+                raise InvalidTransition("the dataset is in use under its schema", state=str(dataset.state))
+            service.apply(Event.SCHEMA_DECLARED, dataset)
+        _keep_marks(session, dataset, schema)
+        dataset.graph_schema, dataset.proposed_schema = schema.model_dump(mode="json"), None
+    log.info("schema_confirmed", dataset_id=dataset_id)
+    return dataset
+
+
+def _keep_marks(session: Session, dataset: Dataset, schema: GraphSchema) -> None:
+    seen = dataset.proposed_schema or dataset.graph_schema
+    if seen is not None:
+        before = GraphSchema.model_validate(seen)
+        for version in repository.versions(session, [dataset.id]):
+            version.derived = still_derived(version.derived, before, schema)
+
+
+def _create(session: Session, principal: Principal, new: NewDataset, account: BudgetAccount) -> Dataset:
+    # The account's row is locked or fresh in this transaction, so two registrations cannot miss each other.
+    session.refresh(account, with_for_update=ROW_LOCK)
+    others = repository.of_account(session, account.id)
+    if any(other.public != new.public for other in others):
+        raise Conflict(
+            "the datasets of one protection domain are all public or all not", domain=account.domain
+        )
+    if looser := looser_than_others(new.policy, others):
+        raise Conflict(
+            f"the policy allows more than that of another dataset of the domain: {', '.join(looser)}; "
+            "register it with the same policy, and propose the change afterwards",
+            domain=account.domain,
+            field="policy",
+        )
+    check_grid(session, account, new.graph_schema)
+    if repository.named(session, principal.tenant, new.name) is not None:
+        raise _name_taken()
+    dataset = Dataset(
+        id=ids.new_id(ids.DATASET),
+        tenant=principal.tenant,
+        name=new.name,
+        account_id=account.id,
+        state=DatasetState.REGISTERED,
+        graph_schema=new.graph_schema.model_dump(mode="json") if new.graph_schema else None,
+        policy=stored(new.policy),
+        policy_version=1,
+        public=new.public,
+        created_by=principal.key_id,
+    )
+    session.add(dataset)
+    try:
+        session.flush()
+    except IntegrityError as error:  # registered at the same moment, in another protection domain
+        raise _name_taken() from error
+    keep_version(session, dataset, set_by=principal.key_id, reason="dataset registered")
+    return dataset
+
+
+def _name_taken() -> Conflict:
+    return Conflict("a dataset of that name exists; choose another name", field="name")

@@ -1,0 +1,262 @@
+"""A file of an upload is received: sealed as it arrives, in constant memory, or not kept at all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Protocol
+
+from sqlalchemy import func
+
+from core.datasets import objects, repository, service, vault
+from core.datasets.models import DatasetPart, DatasetVersion, VersionState
+from core.datasets.service import Event
+from core.errors import InvalidInput, LeaseLost, PayloadTooLarge, StorageError
+from core.graphs import formats
+from core.identity.models import Role
+from core.identity.service import Principal, require
+from core.logging import get_logger
+from core.outbox import service as outbox
+from core.outbox.models import Topic
+from core.storage.sealed import seal
+from core.workflows.common.context import Services
+from core.workflows.common.sweeps import each
+from core.workflows.datasets.derivations import inherited
+
+log = get_logger(__name__)
+
+NODES, EDGES = "nodes", "edges"
+MAX_OPTIONS_BYTES = 16 * 2**10
+
+
+class Digest(Protocol):
+    """A hash or a keyed one, as the standard library makes them."""
+
+    def update(self, data: bytes, /) -> None: ...
+
+    def hexdigest(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Upload:
+    """One upload under way: it owns its token, and its object keys."""
+
+    tenant: str
+    dataset_id: str
+    version_id: str
+    token: str
+    content_key: bytes
+
+    @property
+    def object_key(self) -> str:
+        return objects.upload_key(self.dataset_id, self.version_id, self.token)
+
+    @property
+    def arrival_key(self) -> str:
+        return objects.arrival_key(self.dataset_id, self.version_id, self.token)
+
+
+class Counted:
+    """Chunks on their way into the store: counted, digested, refused beyond the limit."""
+
+    def __init__(self, chunks: Iterable[bytes], limit: int, digest: Digest) -> None:
+        self._chunks, self._limit, self._digest = chunks, limit, digest
+        self.size_bytes = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        for chunk in self._chunks:
+            self.size_bytes += len(chunk)
+            if self.size_bytes > self._limit:
+                raise too_large(self._limit)
+            self._digest.update(chunk)
+            if chunk:
+                yield chunk
+
+    def hexdigest(self) -> str:
+        """The digest of what has passed."""
+        return self._digest.hexdigest()
+
+
+def receive_part(
+    services: Services,
+    principal: Principal,
+    dataset_id: str,
+    *,
+    part: str,
+    format: str,
+    options: Mapping[str, Any],
+    chunks: Iterable[bytes],
+    length: int | None,
+) -> DatasetVersion:
+    """The part is stored, sealed; the part ``edges`` completes the version and queues its validation.
+
+    ``nodes``, where there are any, come first; a part that is sent again replaces the one before. ``length``
+    is what the sender announced, in bytes. Constant memory. Whatever ends the upload early leaves nothing
+    behind.
+
+    Raises Forbidden, NotFound, InvalidInput, PayloadTooLarge, Conflict while another upload of the dataset is
+    under way or being validated, LeaseLost when the dataset was archived meanwhile, StorageError.
+    """
+    require(principal, Role.CURATOR)
+    check_file(part, format, options)
+    limit = services.settings.max_upload_bytes
+    if length is not None and length > limit:
+        raise too_large(limit)
+    upload = begin(services, principal, dataset_id, services.settings.lease_seconds)
+    try:
+        counted = Counted(chunks, limit, hashlib.sha256())
+        beating = keep_alive(counted, lambda: extend(services, upload), services.settings.heartbeat_seconds)
+        sealed = seal(beating, upload.content_key, context=upload.object_key)
+        services.store.put(upload.object_key, sealed)
+        if length is not None and counted.size_bytes != length:
+            raise InvalidInput("fewer or more bytes arrived than were announced; send the file again")
+        row = DatasetPart(
+            version_id=upload.version_id,
+            part=part,
+            format=format,
+            options=dict(options),
+            object_key=upload.object_key,
+            sha256=counted.hexdigest(),
+            size_bytes=counted.size_bytes,
+        )
+        return complete(services, upload, row)
+    except BaseException:
+        give_up(services, upload)
+        raise
+
+
+def recover_uploads(services: Services, limit: int) -> int:
+    """Uploads whose sender or process is gone have left nothing behind; returns how many. Reaper's duty."""
+    with services.db.transaction() as session:
+        stale = repository.stale_uploads(session, limit)
+
+    def forget(upload: tuple[str, str, str]) -> None:
+        dataset_id, version_id, token = upload
+        with services.db.transaction() as session:
+            dataset = repository.locked(session, dataset_id)
+            version = repository.locked_version(session, version_id)
+            if dataset is None or version is None or version.upload_token != token:
+                return
+            if repository.upload_live(session, version_id):
+                return
+            service.abandon_upload(session, dataset, version)
+        services.store.delete(objects.upload_key(dataset_id, version_id, token))
+
+    return each(stale, forget, subject=lambda upload: upload[1])
+
+
+def keep_alive(chunks: Iterable[bytes], beat: Callable[[], None], every_seconds: float) -> Iterator[bytes]:
+    """The chunks; ``beat`` is called between two of them whenever that much time has passed."""
+    last = time.monotonic()
+    for chunk in chunks:
+        yield chunk
+        if time.monotonic() - last >= every_seconds:
+            beat()
+            last = time.monotonic()
+
+
+def discard(services: Services, keys: Iterable[str]) -> None:
+    """The objects, which nothing names any more, are deleted; if storage fails, they go with the dataset."""
+    for key in keys:
+        try:
+            services.store.delete(key)
+        except StorageError:
+            log.warning("object_not_deleted", key=key)
+
+
+def too_large(limit: int) -> PayloadTooLarge:
+    return PayloadTooLarge(f"an uploaded file has at most {limit} bytes", limit_bytes=limit)
+
+
+def check_file(part: str, format: str, options: Mapping[str, Any]) -> None:
+    """The format holds this part and has these options, which can be stored. UnknownFormat, InvalidInput."""
+    if part not in (NODES, EDGES):
+        raise InvalidInput(f"no such part; take {NODES} or {EDGES}", field="part")
+    chosen = formats.get(format)
+    formats.require_part(chosen, part, "format")
+    try:
+        size = len(json.dumps(dict(options), allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise InvalidInput("options are plain JSON values", field="options") from error
+    if size > MAX_OPTIONS_BYTES:
+        raise InvalidInput(f"options are too long; use at most {MAX_OPTIONS_BYTES} bytes", field="options")
+    formats.options_of(chosen, options)
+
+
+def begin(services: Services, principal: Principal, dataset_id: str, seconds: float) -> Upload:
+    """The version that takes the part carries this upload's token for so long; no other upload can begin."""
+    settings = services.settings
+    token = secrets.token_hex(16)
+    with services.db.transaction() as session:
+        dataset = service.lock(session, principal.tenant, dataset_id)
+        service.apply(Event.UPLOAD_BEGUN, dataset)
+        version = service.version_to_upload(session, dataset)
+        version.derived = inherited(session, dataset)
+        version.upload_token = token
+        version.upload_expires_at = func.now() + timedelta(seconds=seconds)
+        key = vault.content_key(session, dataset.id, settings.master_key)
+        return Upload(principal.tenant, dataset.id, version.id, token, key)
+
+
+def extend(services: Services, upload: Upload) -> None:
+    """The upload keeps its place for another lease. LeaseLost where it has lost it."""
+    with services.db.transaction() as session:
+        seconds = services.settings.lease_seconds
+        if not repository.extend_upload(session, upload.version_id, token=upload.token, seconds=seconds):
+            raise _lost()
+
+
+def complete(services: Services, upload: Upload, row: DatasetPart) -> DatasetVersion:
+    """The part belongs to the version, whose validation is queued when it is the last. LeaseLost."""
+    version, superseded = _completed(services, upload, row)
+    discard(services, superseded)
+    log.info("part_received", dataset_id=upload.dataset_id, version_id=version.id, part=row.part)
+    return version
+
+
+def _completed(services: Services, upload: Upload, row: DatasetPart) -> tuple[DatasetVersion, list[str]]:
+    """The version, and the keys of objects that nothing names any more."""
+    with services.db.transaction() as session:
+        dataset = repository.locked(session, upload.dataset_id)
+        version = repository.locked_version(session, upload.version_id)
+        if dataset is None or version is None or version.upload_token != upload.token:
+            raise _lost()
+        version.upload_token = version.upload_expires_at = None
+        before = repository.part(session, version.id, row.part)
+        superseded = [before.object_key] if before is not None else []
+        if before is not None:
+            session.delete(before)
+            session.flush()
+        session.add(row)
+        if row.part == EDGES:
+            service.apply(Event.UPLOAD_COMPLETED, dataset, version)
+            service.grant_attempts(version, services.settings.max_attempts)
+            for proposal in repository.in_state(session, dataset.id, VersionState.PROPOSED):
+                superseded += [p.object_key for p in repository.parts(session, [proposal.id])]
+                repository.delete_parts(session, [proposal.id])
+                service.apply(Event.SUPERSEDED, dataset, proposal)
+                dataset.proposed_schema = None
+            outbox.ring(session, Topic.INGEST, version.id)
+        return version, superseded
+
+
+def give_up(services: Services, upload: Upload) -> None:
+    """Neither the object nor the upload's mark on the version remains. First the mark: it alone is seen."""
+    with services.db.transaction() as session:
+        dataset = repository.locked(session, upload.dataset_id)
+        version = repository.locked_version(session, upload.version_id)
+        if dataset is not None and version is not None and version.upload_token == upload.token:
+            service.abandon_upload(session, dataset, version)
+        # A commit may have happened although its confirmation was lost: then the object is in use.
+        kept = repository.names_object(session, upload.object_key)
+    if not kept:
+        services.store.delete(upload.object_key)
+
+
+def _lost() -> LeaseLost:
+    return LeaseLost("the upload lost its place: it stood still too long, or the dataset was archived")

@@ -1,0 +1,1 @@
+"""Who calls: API keys, tokens, and what takes two persons."""

@@ -1,0 +1,59 @@
+"""Who calls: a key or a token becomes a principal."""
+
+from __future__ import annotations
+
+import time
+
+from core import clock
+from core.errors import Unauthenticated
+from core.identity import service as identity
+from core.identity.cache import PrincipalCache
+from core.identity.oidc import Issuer
+from core.identity.service import REFUSED, Principal
+from core.settings import Settings
+from core.workflows.common.context import Services
+
+
+class Authenticator:
+    """Checks credentials. One per process; safe to share between threads.
+
+    Raises ValueError when the settings name an issuer that cannot be used.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._remembered = PrincipalCache(
+            seconds=settings.key_cache_seconds, entries=settings.key_cache_entries
+        )
+        self._issuer = Issuer(settings) if settings.oidc_issuer else None
+
+    def remembered(self, token: str) -> Principal | None:
+        """The principal of a key or token that was checked in the last ``key_cache_seconds``; asks nobody."""
+        return self._remembered.get(identity.token_hash(token))
+
+    def principal(self, services: Services, token: str) -> Principal:
+        """Who calls. Unauthenticated, with one text for every cause; IssuerUnavailable.
+
+        What is remembered costs nothing; otherwise a key costs one query, and a token one signature.
+        """
+        known = self.remembered(token)
+        if known is not None:
+            return known
+        asked_at = time.monotonic()
+        principal, left = self._checked(services, token)
+        self._remembered.put(identity.token_hash(token), principal, checked_at=asked_at, left=left)
+        return principal
+
+    def forget(self, key_id: str) -> None:
+        """The key's next use is checked in the database, in this process."""
+        self._remembered.forget(key_id)
+
+    def _checked(self, services: Services, token: str) -> tuple[Principal, float | None]:
+        """The principal, and the seconds for which that can be true at most."""
+        if identity.is_key(token):
+            with services.db.transaction() as session:
+                return identity.look_up(session, token)
+        if self._issuer is None:
+            raise Unauthenticated(REFUSED)
+        principal = self._issuer.principal(token)
+        assert principal.expires_at is not None
+        return principal, (principal.expires_at - clock.now()).total_seconds()

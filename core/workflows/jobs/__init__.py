@@ -1,0 +1,1 @@
+"""Jobs: prepared, submitted, approved, cancelled, listed, and whose turn it is."""

@@ -1,0 +1,77 @@
+"""What happens to a job, as it happens: its stages and its states in one numbered order.
+
+Nothing here says more than a poll does: a stage is a name with public step counts, a state is the job's, and
+exact times are for curators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from core.identity.models import Role
+from core.identity.service import Principal, require
+from core.jobs import repository
+from core.jobs import service as jobs
+from core.jobs.models import JobEvent
+from core.jobs.states import TERMINAL
+from core.workflows.common.context import Services
+
+BATCH = 200
+
+
+@dataclass(frozen=True)
+class Change:
+    """A stage with its step counts (``state`` None), or a state that the job came to (``stage`` None).
+
+    ``sequence`` numbers the changes of one job from 1 on, in the order in which they were committed.
+    """
+
+    job_id: str
+    sequence: int
+    stage: str | None
+    done: int
+    total: int
+    state: str | None
+    created_at: datetime | None
+
+    @property
+    def last(self) -> bool:
+        """Whether nothing follows: the job has ended."""
+        return self.state in TERMINAL
+
+
+@dataclass(frozen=True)
+class Opening:
+    """Where a watcher of one job begins: the changes so far, and the job's state if it has ended."""
+
+    changes: Sequence[Change]
+    ended: str | None
+
+
+def open_changes(services: Services, principal: Principal, job_id: str, after: int) -> Opening:
+    """The job's first changes behind the number ``after``. Raises Forbidden, NotFound."""
+    require(principal, Role.REQUESTER, Role.CURATOR)
+    with services.db.transaction() as session:
+        # The state first: if it is the last one, its change is among those that are read next.
+        job = jobs.get(session, tenant=principal.tenant, job_id=job_id)
+        found = repository.events_after(session, {job.id: after}, BATCH)
+        changes = [shown(principal, _change(row)) for row in found]
+        return Opening(changes, job.state if job.state in TERMINAL and len(changes) < BATCH else None)
+
+
+def changes_behind(services: Services, places: Mapping[str, int]) -> list[Change]:
+    """What has happened to each job since the given number, in order. For those that :func:`open_changes`
+    has let in, in one statement, however many they are."""
+    with services.db.transaction() as session:
+        return [_change(row) for row in repository.events_after(session, places, BATCH)]
+
+
+def shown(principal: Principal, change: Change) -> Change:
+    """The change as this caller may see it."""
+    return change if Role.CURATOR in principal.roles else replace(change, created_at=None)
+
+
+def _change(row: JobEvent) -> Change:
+    return Change(row.job_id, row.sequence, row.stage, row.done, row.total, row.state, row.created_at)

@@ -1,0 +1,362 @@
+"""A request, resolved against its dataset: parameters, relations, formats, plan and cost. No data is read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+)
+from sqlalchemy import bindparam, select
+from sqlalchemy.orm import Session
+
+from core.datasets.models import Dataset, DatasetState, DatasetVersion
+from core.errors import DatasetNotReady, InvalidInput, NotAccepted, NotFound, UnitMismatch
+from core.evaluation.metric import Suite
+from core.generators import registry
+from core.generators.base import Generator, LinkHidingGenerator, PublicFacts
+from core.generators.choice import AUTO, Choice, choose
+from core.graphs import formats
+from core.graphs.schema import MAX_TYPES, GraphSchema
+from core.identity.service import Principal
+from core.ledger import service as ledger
+from core.ledger.amounts import delta_cost, epsilon_cost
+from core.ledger.models import BudgetAccount, Filter
+from core.privacy.accountant import Accountant
+from core.privacy.events import MAX_NANO_EPSILON, NANO
+from core.privacy.plan import Cost, GuaranteeKind, PrivacyPlan
+from core.privacy.units import Unit
+from core.settings import Settings
+from core.workflows.common import unpaid
+from core.workflows.common.policies import (
+    Slug,
+    check_least,
+    check_quotas,
+    check_request,
+    needs_approval,
+    policy_of,
+)
+from core.workflows.common.schema_rules import check_cells
+from core.workflows.datasets.sensitive_links import require_named
+from core.workflows.ledger.quotas import quota_name
+
+Amount = StrictStr | StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=False)]
+
+
+def plain(values: dict[str, Any]) -> dict[str, Any]:
+    """The values, if they can be stored: parsers of JSON let numbers and texts pass that are none."""
+    try:
+        json.dumps(values, allow_nan=False, ensure_ascii=False).encode()
+    except (TypeError, ValueError):
+        raise ValueError("only finite numbers and well-formed texts can be stored") from None
+    return values
+
+
+ALWAYS_WRITTEN = "parquet"
+"""The format of a release's own tables: asking for it adds no file."""
+
+
+class JobRequest(BaseModel):
+    """What a caller asks for. ``epsilon`` and ``delta`` are exact as decimal strings."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    dataset_id: Annotated[str, Field(min_length=1, max_length=64)]
+    method: Annotated[str, Field(min_length=1, max_length=64)] = Field(
+        default=AUTO, description="A method's name; auto chooses one from public facts and says why."
+    )
+    epsilon: Amount = Field(description="The epsilon of this release, from the dataset's budget.")
+    delta: Amount = Field(default="0", description="The delta of this release; 0 asks for pure epsilon.")
+    parameters: Annotated[dict[str, Any], AfterValidator(plain)] = Field(
+        default_factory=dict, description="As the method's JSON Schema says."
+    )
+    edge_types: Annotated[list[str], Field(min_length=1, max_length=MAX_TYPES)] | None = Field(
+        default=None, description="Relations to synthesise; by default every protected one."
+    )
+    formats: Annotated[list[str], Field(max_length=16)] = Field(default_factory=lambda: [ALWAYS_WRITTEN])
+    seed: Annotated[int, Field(ge=0, lt=2**63)] | None = Field(
+        default=None, description="For datasets marked public only: a known seed voids the guarantee."
+    )
+    suite: Suite = Field(
+        default=Suite.STANDARD,
+        description="How closely the release is compared with its original, for the curators' report.",
+    )
+    label: Annotated[str, Field(max_length=128)] | None = None
+    project: Slug | None = Field(
+        default=None, description="The project whose quota it draws on; the key says which team's."
+    )
+    repeat: bool = Field(
+        default=False,
+        description="Spend again on a release that stands already, or is under way. Otherwise a request with "
+        "the content of an earlier job is refused and names that job, whose release and further samples "
+        "cost nothing.",
+    )
+    comparison: bool = Field(
+        default=False,
+        description="One of several releases among which their comparison with the original decides; for "
+        "datasets marked public only.",
+    )
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A request, resolved against its dataset; nothing of it depends on the data.
+
+    ``choice`` is None where the request names its ``method`` itself.
+    """
+
+    dataset: Dataset
+    version: DatasetVersion
+    account: BudgetAccount
+    method: str
+    choice: Choice | None
+    params: BaseModel
+    edge_types: tuple[str, ...]
+    formats: tuple[str, ...]
+    nano_epsilon: int
+    delta_atto: int
+    plan: PrivacyPlan
+    cost: Cost
+    amounts: dict[str, int]
+    needs_approval: bool
+    least_epsilon: str | None
+    named_links: bool = False
+
+
+def prepare(session: Session, principal: Principal, request: JobRequest, settings: Settings) -> Prepared:
+    """The request with everything decided that does not depend on the data.
+
+    The dataset stays share-locked: it cannot be archived before the caller's transaction ends. Raises
+    NotFound, DatasetNotReady, UnknownMethod, UnknownFormat, InvalidInput with its dotted ``field``,
+    KindNotAllowed, PolicyRefused, UnitMismatch and LinksNotNamed.
+    """
+    dataset, version, account = ready_dataset(session, principal, request.dataset_id)
+    schema = GraphSchema.model_validate(version.graph_schema or dataset.graph_schema)
+    if request.seed is not None and not dataset.public:
+        raise InvalidInput("A known seed voids the guarantee: only public datasets take one.", field="seed")
+    if request.comparison and not dataset.public:
+        raise NotAccepted(
+            "Methods are compared on public datasets only: choosing by a comparison with a private original "
+            "reveals what no epsilon bounds.",
+            field="comparison",
+        )
+    if request.method != AUTO:
+        registry.get(request.method)  # an unknown name is refused before anything else
+    edge_types = _edge_types(schema, request.edge_types)
+    check_cells(schema, edge_types, settings, field="edge_types")
+    wanted = checked_formats(request.formats, releasable(schema, edge_types))
+    nano_epsilon, delta_atto = epsilon_cost(request.epsilon), delta_cost(request.delta)
+    if nano_epsilon > MAX_NANO_EPSILON:
+        raise InvalidInput(f"A release has at most epsilon {MAX_NANO_EPSILON // NANO}.", field="epsilon")
+    unit = Unit(account.unit)
+    facts = PublicFacts(
+        schema,
+        unit,
+        account.window,
+        nano_epsilon,
+        delta_atto,
+        edge_types,
+        # A Rényi account adds up curves: plans that losses calibrate would cost it more.
+        accountant=Accountant.RENYI if account.filter == Filter.RENYI else Accountant.PRIVACY_LOSS,
+    )
+    nodes, policy = node_counts(version, schema), policy_of(dataset)
+    choice = resolve(request.method, request.parameters, facts, nodes, policy.methods)
+    generator = registry.get(request.method if choice is None else choice.method)
+    params = checked_params(generator, request.parameters if choice is None else dict(choice.params))
+    plan = generator.plan(params, facts) if choice is None else choice.plan
+    cost = plan.cost()
+    check_plan(plan, cost, account, nano_epsilon, delta_atto)
+    check_policy(
+        session,
+        dataset,
+        generator.name,
+        cost.kind,
+        nano_epsilon,
+        team=principal.team,
+        project=request.project,
+    )
+    if cost.nano_epsilon is not None:
+        check_least(dataset, cost.nano_epsilon)
+    # Of a public graph a share of the links may be drawn and hidden, for evaluation; of no other.
+    named_links = isinstance(generator, LinkHidingGenerator) and not dataset.public
+    if named_links:
+        require_named(session, dataset, version)
+    unbounded = cost.kind is GuaranteeKind.NONE
+    # What no epsilon measures takes nothing from the budget: it exposes the account when it opens the graph.
+    amounts = {} if unbounded else plan.spend(account.filter, tuple(account.orders or ()))
+    return Prepared(
+        dataset,
+        version,
+        account,
+        generator.name,
+        choice,
+        params,
+        edge_types,
+        wanted,
+        nano_epsilon,
+        delta_atto,
+        plan,
+        cost,
+        amounts,
+        needs_approval(dataset, cost.kind, nano_epsilon),
+        policy.min_epsilon_per_job,
+        named_links,
+    )
+
+
+def resolve(
+    method: str,
+    parameters: dict[str, Any],
+    facts: PublicFacts,
+    nodes: dict[str, int],
+    allowed: Collection[str] | None,
+) -> Choice | None:
+    """What ``auto`` stands for; None where a method was named. No data is read.
+
+    ``allowed``: the methods of the dataset's policy; None: every one. Raises InvalidInput for parameters
+    without a named method, NotAccepted where no method takes the request.
+    """
+    if method != AUTO:
+        return None
+    if parameters:
+        raise InvalidInput(
+            "Parameters belong to a method: name the method, or leave them out with auto.", field="parameters"
+        )
+    return choose(facts, nodes, allowed=allowed)
+
+
+def node_counts(version: DatasetVersion, schema: GraphSchema) -> dict[str, int]:
+    """The public size of every node universe: as declared, or as the version's node list has it."""
+    listed = version.node_counts or {}
+    return {kind.name: listed[kind.name] if kind.count is None else kind.count for kind in schema.node_types}
+
+
+_READY = (
+    select(Dataset, DatasetVersion, BudgetAccount)
+    .join(BudgetAccount, BudgetAccount.id == Dataset.account_id)
+    .outerjoin(DatasetVersion, DatasetVersion.id == Dataset.current_version_id)
+    .where(Dataset.id == bindparam("dataset_id"))
+    .with_for_update(read=True, of=Dataset)
+    .execution_options(populate_existing=True)
+)
+
+
+def ready_dataset(
+    session: Session, principal: Principal, dataset_id: str
+) -> tuple[Dataset, DatasetVersion, BudgetAccount]:
+    """The dataset, its current version and its account. One round trip.
+
+    The dataset is shared-locked: it cannot be archived between this look and the job's insertion.
+    """
+    found = session.execute(_READY, {"dataset_id": dataset_id}).one_or_none()
+    if found is None or found[0].tenant != principal.tenant:
+        raise NotFound("There is no such dataset.", id=dataset_id)
+    dataset, version, account = found
+    if version is None and dataset.current_version_id is not None:
+        # It changed while the look waited for the lock, and the join was with the version before.
+        version = session.get_one(DatasetVersion, dataset.current_version_id)
+    if dataset.state != DatasetState.READY or version is None:
+        state = unpaid.dataset_state(principal, dataset)
+        raise DatasetNotReady(
+            f"The dataset is {state}; a job needs one that is ready.",
+            id=dataset_id,
+            state=state,
+            retry_after=unpaid.retry_after_seconds(principal, dataset),
+        )
+    return dataset, version, account
+
+
+def checked_params(generator: Generator, parameters: dict[str, Any]) -> BaseModel:
+    try:
+        return generator.Params.model_validate(parameters)
+    except ValidationError as error:
+        wrong = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        field = ".".join(["parameters", *(str(part) for part in wrong["loc"])])
+        raise InvalidInput(f"{field}: {wrong['msg']}", field=field) from None
+
+
+def _edge_types(schema: GraphSchema, wanted: list[str] | None) -> tuple[str, ...]:
+    protected = [edge_type.name for edge_type in schema.edge_types if not edge_type.public]
+    if wanted is None:
+        chosen = protected
+    else:
+        for position, name in enumerate(wanted):
+            if name not in protected:
+                raise NotAccepted(
+                    f"There is no protected relation {name!r}; there are {', '.join(protected)}.",
+                    field=f"edge_types.{position}",
+                )
+        if len(set(wanted)) != len(wanted):
+            raise InvalidInput("A relation is named twice.", field="edge_types")
+        chosen = [name for name in protected if name in wanted]
+    if not chosen:
+        raise NotAccepted(
+            "Every relation of this dataset is public; there is nothing to synthesise.", field="edge_types"
+        )
+    return tuple(chosen)
+
+
+def releasable(schema: GraphSchema, edge_types: tuple[str, ...]) -> GraphSchema:
+    """The shape of the release, as far as a format may refuse it: the asked and the public relations."""
+    kept = tuple(t for t in schema.edge_types if t.public or t.name in edge_types)
+    time = schema.time if any(t.temporal for t in kept) else None
+    return schema.model_copy(update={"edge_types": kept, "time": time})
+
+
+def checked_formats(wanted: list[str], schema: GraphSchema) -> tuple[str, ...]:
+    """The formats to write besides a release's own tables. UnknownFormat, NotAccepted, InvalidInput."""
+    if len(set(wanted)) != len(wanted):
+        raise InvalidInput("A format is named twice.", field="formats")
+    for position, name in enumerate(wanted):
+        if name == ALWAYS_WRITTEN:
+            continue
+        if reason := formats.get(name).refuses(schema):
+            raise NotAccepted(
+                f"This graph cannot be written as {name}: {reason}", field=f"formats.{position}"
+            )
+    return tuple(name for name in wanted if name != ALWAYS_WRITTEN)
+
+
+def check_plan(
+    plan: PrivacyPlan, cost: Cost, account: BudgetAccount, nano_epsilon: int, delta_atto: int
+) -> None:
+    if (str(plan.unit), plan.window) != (account.unit, account.window):
+        raise UnitMismatch(
+            f"The plan protects {plan.unit}, the account {account.unit}; amounts of two units do not add up.",
+            account_id=account.id,
+            plan_unit=str(plan.unit),
+            account_unit=account.unit,
+        )
+    if (cost.nano_epsilon or 0) > nano_epsilon or cost.delta_atto > delta_atto:
+        raise NotAccepted("The method cannot keep to the epsilon and delta asked for.", field="epsilon")
+
+
+def check_policy(
+    session: Session,
+    dataset: Dataset,
+    method: str,
+    kind: GuaranteeKind,
+    nano_epsilon: int,
+    *,
+    team: str | None,
+    project: str | None,
+) -> None:
+    """Returns while the dataset's present policy allows such a job or stream; see ``policies.check_request``.
+
+    Quotas are looked at only where the policy asks for one. Raises KindNotAllowed, PolicyRefused.
+    """
+    check_request(dataset, method=method, kind=kind, nano_epsilon=nano_epsilon, project=project, team=team)
+    policy = policy_of(dataset)
+    if policy.project_required or policy.team_required:
+        quotas = {quota_name(quota) for quota in ledger.quotas(session, dataset.account_id)}
+        check_quotas(dataset, quotas, project=project, team=team)

@@ -1,0 +1,324 @@
+"""What callers may see of jobs: requesters enumerated reasons and bucketed times, curators exact ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from core.generators import registry
+from core.identity.models import Role
+from core.identity.service import Principal, require
+from core.jobs import repository
+from core.jobs import service as jobs
+from core.jobs.models import Evaluation, Job, JobEvent, JobState
+from core.jobs.outcomes import BudgetOutcome, budget_outcome
+from core.ledger import repository as budgets
+from core.ledger.amounts import format_delta, format_epsilon
+from core.privacy.plan import GuaranteeKind
+from core.workflows.common import paging, unpaid
+from core.workflows.common.context import Services
+from core.workflows.releases import ticks
+from core.workflows.releases.queries import artifacts, get_report, open_artifact
+
+__all__ = [
+    "artifacts",
+    "events",
+    "get_job",
+    "get_report",
+    "list_jobs",
+    "methods",
+    "new_job",
+    "open_artifact",
+    "views",
+]
+
+RUN_TIMES = (
+    (60, "under 1 minute"),
+    (600, "under 10 minutes"),
+    (3_600, "under 1 hour"),
+    (6 * 3_600, "under 6 hours"),
+)
+"""How long a job ran, coarsely: the exact time can depend on the data."""
+
+
+_EXPOSED = budgets.exposed_account(Job.account_id)
+
+
+@dataclass(frozen=True)
+class EventView:
+    """A step forward. ``created_at`` is None for all but curators."""
+
+    sequence: int
+    stage: str
+    done: int
+    total: int
+    created_at: datetime | None
+
+
+@dataclass(frozen=True)
+class EvaluationView:
+    """How far the comparison with the original is: its state, and the stage that it is in."""
+
+    state: str
+    stage: str | None
+    done: int
+    total: int
+
+
+@dataclass(frozen=True)
+class Approval:
+    """What a second person said about a job above the policy's threshold: approved, unless it is rejected."""
+
+    decided_by: str
+    decided_at: datetime
+    reason: str
+
+
+@dataclass(frozen=True)
+class JobView:
+    """A job as its caller may see it. Exact times and attempts are None for all but curators.
+
+    ``stream_id`` and ``step``: which snapshot of which live stream it publishes; None for any other job.
+    ``sample_of``: the job whose model it draws from again. ``budget``: what stopping it does to the budget.
+    ``exposed``: whether its account is now, by this release or another.
+    ``approval_until``: when a job that waits for a second person fails, its reservation having run out.
+    """
+
+    id: str
+    dataset_id: str
+    version_id: str
+    method: str
+    chosen_because: str | None
+    parameters: dict[str, Any]
+    edge_types: tuple[str, ...]
+    formats: tuple[str, ...]
+    label: str | None
+    stream_id: str | None
+    step: int | None
+    sample_of: str | None
+    epsilon: str
+    delta: str
+    unit: str
+    window: int | None
+    kind: str
+    exposed: bool
+    plan_digest: str
+    state: str
+    reason: str | None
+    budget: BudgetOutcome | None
+    progress: EventView | None
+    suite: str
+    evaluation: EvaluationView | None
+    requested_by: str
+    team: str | None
+    project: str | None
+    policy_version: int
+    approval: Approval | None
+    approval_until: datetime | None
+    created_at: datetime
+    cancel_requested_at: datetime | None
+    run_time: str | None
+    started_at: datetime | None
+    finished_at: datetime | None
+    attempt: int | None
+
+
+@dataclass(frozen=True)
+class Page:
+    """Some jobs, newest first, and the opaque cursor of the next page (None on the last)."""
+
+    items: list[JobView]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True)
+class MethodView:
+    """One generator: what it takes, what it promises, and the JSON Schema of its parameters."""
+
+    name: str
+    title: str
+    summary: str
+    assurance: str
+    units: tuple[str, ...]
+    kinds: tuple[str, ...]
+    accepts: dict[str, bool]
+    parameters: dict[str, Any]
+
+
+def get_job(services: Services, principal: Principal, job_id: str) -> JobView:
+    """The tenant's job; NotFound otherwise."""
+    require(principal, Role.REQUESTER, Role.CURATOR)
+    with services.db.transaction() as session:
+        job, evaluation, last, exposed = jobs.seen(
+            session, tenant=principal.tenant, job_id=job_id, beside=_EXPOSED
+        )
+        until = _expiries(session, [job]).get(job.reservation_id)
+        return _view(principal, job, evaluation, last, until, exposed=exposed)
+
+
+def new_job(services: Services, principal: Principal, job: Job) -> JobView:
+    """The queued job as its maker may see it, of which nothing but its making is known yet.
+
+    An exposed account takes no job but one without a guarantee: only of those it is looked up.
+    """
+    if job.spec["kind"] == GuaranteeKind.NONE:
+        return get_job(services, principal, job.id)
+    return _view(principal, job, None, None, exposed=False)
+
+
+def list_jobs(
+    services: Services,
+    principal: Principal,
+    state: str | None = None,
+    dataset_id: str | None = None,
+    cursor: str | None = None,
+    limit: int | None = None,
+) -> Page:
+    """One page of the tenant's jobs, newest first. InvalidInput: unknown state, bad cursor or limit."""
+    require(principal, Role.REQUESTER, Role.CURATOR)
+    paging.require_state(state, JobState)
+    page = paging.paged(services, principal, "jobs", cursor, limit, state=state, dataset_id=dataset_id)
+    with services.db.transaction() as session:
+        rows = repository.page(
+            session,
+            tenant=principal.tenant,
+            state=state,
+            dataset_id=dataset_id,
+            before=page.before,
+            limit=page.size + 1,
+        )
+        shown, more = page.cut(rows, paging.newest_first)
+        return Page(views(session, principal, shown), more)
+
+
+def events(
+    services: Services, principal: Principal, job_id: str, after: int = 0, limit: int = paging.MAX_PAGE
+) -> list[EventView]:
+    """Up to ``limit`` steps of the job that follow the sequence number ``after``, in order."""
+    require(principal, Role.REQUESTER, Role.CURATOR)
+    size = paging.paged(services, principal, "events", None, limit).size
+    with services.db.transaction() as session:
+        job = jobs.get(session, tenant=principal.tenant, job_id=job_id)
+        return [_event(principal, row) for row in repository.steps_after(session, job.id, after, size)]
+
+
+def methods() -> list[MethodView]:
+    """Every method on offer, by name."""
+    return [
+        MethodView(
+            name=generator.name,
+            title=generator.title,
+            summary=generator.summary,
+            assurance=generator.assurance,
+            units=tuple(sorted(str(unit) for unit in generator.units)),
+            kinds=tuple(sorted(str(kind) for kind in generator.kinds)),
+            accepts={name: bool(value) for name, value in vars(generator.accepts).items()},
+            parameters=generator.Params.model_json_schema(),
+        )
+        for generator in registry.generators().values()
+    ]
+
+
+def views(session: Session, principal: Principal, rows: Sequence[Job]) -> list[JobView]:
+    """The jobs as this caller may see them. Four queries at most, however many jobs."""
+    ids = [job.id for job in rows]
+    accounts = budgets.by_ids(session, {job.account_id for job in rows})
+    evaluations, last = repository.evaluations(session, ids), repository.last_events(session, ids)
+    until = _expiries(session, rows)
+    return [
+        _view(
+            principal,
+            job,
+            evaluations.get(job.id),
+            last.get(job.id),
+            until.get(job.reservation_id),
+            exposed=accounts[job.account_id].exposed_at is not None,
+        )
+        for job in rows
+    ]
+
+
+def _expiries(session: Session, rows: Sequence[Job]) -> dict[str, datetime]:
+    """When those of the jobs that wait for a second person fail, by reservation. A query only for them."""
+    waiting = [job.reservation_id for job in rows if job.state == JobState.AWAITING_APPROVAL]
+    return budgets.hold_expiries(session, waiting)
+
+
+def _view(
+    principal: Principal,
+    job: Job,
+    evaluation: Evaluation | None,
+    last: JobEvent | None,
+    approval_until: datetime | None = None,
+    *,
+    exposed: bool,
+) -> JobView:
+    exact = Role.CURATOR in principal.roles
+    release = job.spec["release"]
+    tick = release.get("tick") or {}
+    return JobView(
+        id=job.id,
+        dataset_id=job.dataset_id,
+        version_id=job.version_id,
+        method=job.method,
+        chosen_because=release.get("chosen_because"),
+        parameters=release["params"],
+        edge_types=tuple(release["edge_types"]),
+        formats=tuple(release["formats"]),
+        label=job.spec["label"],
+        stream_id=tick.get("stream_id"),
+        step=tick.get("step"),
+        sample_of=job.sample_of,
+        epsilon=format_epsilon(ticks.nano_epsilon(job)),
+        delta=format_delta(release["delta_atto"]),
+        unit=release["unit"],
+        window=release["window"],
+        kind=job.spec["kind"],
+        exposed=exposed,
+        plan_digest=job.plan_digest,
+        state=job.state,
+        reason=unpaid.job_reason(principal, job),
+        budget=budget_outcome(job),
+        progress=None if last is None else _event(principal, last),
+        suite=job.spec["suite"],
+        evaluation=_evaluation(evaluation) if evaluation is not None and exact else None,
+        requested_by=job.requested_by,
+        team=job.team,
+        project=job.project,
+        policy_version=job.policy_version,
+        approval=_approval(job),
+        approval_until=approval_until,
+        created_at=job.created_at,
+        cancel_requested_at=job.cancel_requested_at,
+        run_time=None if unpaid.hidden(principal, job) else _run_time(job),
+        started_at=job.started_at if exact else None,
+        finished_at=job.finished_at if exact else None,
+        attempt=job.attempt if exact else None,
+    )
+
+
+def _approval(job: Job) -> Approval | None:
+    if job.decided_at is None:
+        return None
+    return Approval(job.decided_person or "", job.decided_at, job.decision_reason or "")
+
+
+def _evaluation(row: Evaluation) -> EvaluationView:
+    return EvaluationView(row.state, row.stage, row.done, row.total)
+
+
+def _event(principal: Principal, row: JobEvent) -> EventView:
+    assert row.stage is not None  # the queries leave states out
+    exact = Role.CURATOR in principal.roles
+    return EventView(row.sequence, row.stage, row.done, row.total, row.created_at if exact else None)
+
+
+def _run_time(job: Job) -> str | None:
+    if job.started_at is None or job.finished_at is None:
+        return None
+    seconds = (job.finished_at - job.started_at).total_seconds()
+    return next((name for bound, name in RUN_TIMES if seconds < bound), "6 hours or more")

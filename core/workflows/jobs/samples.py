@@ -1,0 +1,218 @@
+"""A further sample of a published job's fitted model: a job of its own that reads no graph and costs nothing.
+
+In the ledger it reserves nothing, is charged nothing under its files' digests, and a ``derive`` entry names
+them once more as what they are. Nothing is returned or spent, whatever becomes of it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy.orm import Session
+
+from core import ids
+from core.datasets import vault
+from core.datasets.models import Dataset, DatasetState, DatasetVersion
+from core.errors import DatasetNotReady, InvalidInput, NotAccepted, StorageError
+from core.evaluation.metric import Suite
+from core.generators import registry
+from core.graphs.schema import GraphSchema
+from core.identity.models import Role
+from core.identity.service import Principal, require
+from core.jobs import idempotency, repository
+from core.jobs.models import Artifact, Job, JobState
+from core.ledger import service as ledger
+from core.outbox import service as outbox
+from core.outbox.models import Topic
+from core.privacy.meter import TranscriptEntry
+from core.privacy.plan import GuaranteeKind
+from core.tracing import spans
+from core.workflows.common import policies
+from core.workflows.common.context import Services
+from core.workflows.jobs import turns
+from core.workflows.jobs.prepare import ALWAYS_WRITTEN, checked_formats, releasable
+from core.workflows.releases.publish import JobWork
+from core.workflows.releases.queries import published
+from core.workflows.releases.stored_files import fetch_files
+
+MODEL = "private/model/"
+NEEDED = frozenset({"nodes.parquet", "edges.parquet", "schema.json", "private/alignment.parquet"})
+
+
+class SampleRequest(BaseModel):
+    """What a caller asks for: one more draw. Method, parameters and guarantee are those of the model."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    formats: Annotated[list[str], Field(max_length=16)] = Field(default_factory=lambda: [ALWAYS_WRITTEN])
+    seed: Annotated[int, Field(ge=0, lt=2**63)] | None = Field(
+        default=None, description="For datasets marked public only: seeds the draws of this sample."
+    )
+    suite: Suite = Field(
+        default=Suite.STANDARD,
+        description="How closely the sample is compared with the original, for the curators' report.",
+    )
+    label: Annotated[str, Field(max_length=128)] | None = None
+
+
+def submit_sample(
+    services: Services,
+    principal: Principal,
+    job_id: str,
+    request: SampleRequest,
+    idempotency_key: str | None,
+) -> tuple[Job, bool]:
+    """A job is queued that draws from the job's model again; True when an earlier call did it.
+
+    A sample of a sample is one of the same model. Raises IdempotencyKeyMissing, IdempotencyKeyReused,
+    NotFound, JobNotFinished, JobFailed, DatasetNotReady (the model is erased with its dataset), NotAccepted
+    (a stream's snapshot), UnknownFormat, InvalidInput, KindNotAllowed, PolicyRefused, AccountBlocked
+    and TooManyJobs.
+    """
+    require(principal, Role.REQUESTER, Role.CURATOR)
+    key = idempotency.checked_key(idempotency_key)
+    digest = idempotency.payload_hash({"sample_of": job_id, **request.model_dump(mode="json")})
+
+    def make(session: Session) -> Job:
+        turns.check_room(session, services.settings, principal)
+        asked = published(session, services, principal, job_id)
+        source = asked if asked.sample_of is None else session.get_one(Job, asked.sample_of)
+        dataset, formats = _checked(session, source, request)
+        job = _new_job(session, principal, source, dataset, request, formats)
+        job.idempotency_key, job.payload_hash = key, digest
+        repository.add(session, job)
+        outbox.ring(session, Topic.RUN, job.id)
+        return job
+
+    return idempotency.once(services.db, tenant=principal.tenant, key=key, digest=digest, make=make)
+
+
+def _checked(session: Session, source: Job, request: SampleRequest) -> tuple[Dataset, tuple[str, ...]]:
+    """The dataset, shared-locked so that it is not archived meanwhile, and the formats to write."""
+    if source.is_tick:
+        raise NotAccepted(
+            "A snapshot of a live stream is published once: the snapshots after it follow from it.",
+            field="job_id",
+        )
+    registry.get(source.method)
+    dataset = session.get_one(
+        Dataset, source.dataset_id, with_for_update={"read": True}, populate_existing=True
+    )
+    if dataset.state == DatasetState.ARCHIVED:
+        raise DatasetNotReady(
+            "The dataset is archived: its fitted models were erased with it. Published releases stay.",
+            id=dataset.id,
+            state=dataset.state,
+        )
+    if request.seed is not None and not dataset.public:
+        raise InvalidInput("Only public datasets take a seed.", field="seed")
+    # The draw is free, but it is a release: one that a curator would no longer allow is not made.
+    policies.check_release(dataset, method=source.method, kind=GuaranteeKind(source.spec["kind"]))
+    relations = tuple(source.spec["release"]["edge_types"])
+    return dataset, checked_formats(request.formats, releasable(_schema(session, source), relations))
+
+
+def _schema(session: Session, source: Job) -> GraphSchema:
+    """The public schema that the model was fitted under."""
+    version = session.get_one(DatasetVersion, source.version_id)
+    dataset = session.get_one(Dataset, source.dataset_id)
+    return GraphSchema.model_validate(version.graph_schema or dataset.graph_schema)
+
+
+def _new_job(
+    session: Session,
+    principal: Principal,
+    source: Job,
+    dataset: Dataset,
+    request: SampleRequest,
+    formats: tuple[str, ...],
+) -> Job:
+    job_id = ids.new_id(ids.JOB)
+    release = source.spec["release"] | {
+        "job_id": job_id,
+        "sample_of": source.id,
+        "formats": list(formats),
+        "seed": request.seed,
+    }
+    reservation_id = ledger.reserve(
+        session,
+        source.account_id,
+        amounts={},
+        unit=release["unit"],
+        window=release["window"],
+        job_id=job_id,
+        actor=principal.key_id,
+        expires_in_seconds=None,  # it holds nothing back from anyone
+    )
+    return Job(
+        id=job_id,
+        tenant=principal.tenant,
+        dataset_id=source.dataset_id,
+        version_id=source.version_id,
+        account_id=source.account_id,
+        reservation_id=reservation_id,
+        method=source.method,
+        spec={
+            "release": release,
+            "amounts": {},
+            "kind": source.spec["kind"],
+            "label": request.label,
+            "suite": str(request.suite),
+        },
+        plan=source.plan,
+        plan_digest=source.plan_digest,
+        state=JobState.QUEUED,
+        requested_by=principal.key_id,
+        person=principal.person,
+        team=principal.team,
+        policy_version=dataset.policy_version,
+        sample_of=source.id,
+        traceparent=spans.carried(job_id),
+    )
+
+
+def lay_out(services: Services, work: JobWork, folder: Path) -> None:
+    """``folder`` holds all that a sample is made from: the model, its release, its schema and transcript.
+
+    Not the graph. NotFound once the dataset is erased; StorageError for a file that no charge names, or that
+    is not the one it names.
+    """
+    with services.db.transaction() as session:
+        source = _source(session, work)
+        key = vault.content_key(session, source.dataset_id, services.settings.master_key)
+        files = [
+            file
+            for file in repository.artifacts(session, source.id)
+            if file.name in NEEDED or file.name.startswith(MODEL)
+        ]
+        _require_charged(session, source, files)
+        schema, entries = _schema(session, source), _entries(session, source)
+    fetch_files(services, files, key, folder)
+    (folder / "schema.json").write_text(schema.model_dump_json(), encoding="utf-8")
+    (folder / "transcript.json").write_text(json.dumps(entries), encoding="utf-8")
+
+
+def transcript(services: Services, work: JobWork) -> tuple[TranscriptEntry, ...]:
+    """What was recorded when the model was fitted, in order: the truth about what was read."""
+    with services.db.transaction() as session:
+        entries = _entries(session, _source(session, work))
+    return tuple(TranscriptEntry.from_json(entry) for entry in entries)
+
+
+def _source(session: Session, work: JobWork) -> Job:
+    return session.get_one(Job, work.sample_of)
+
+
+def _entries(session: Session, source: Job) -> list[dict[str, object]]:
+    """A published job's attempt is the one that published it."""
+    return repository.reads(session, source.id, attempt=source.attempt)
+
+
+def _require_charged(session: Session, source: Job, files: Sequence[Artifact]) -> None:
+    entry = ledger.terminal_of(session, source.reservation_id)
+    if entry is None or any(entry.digests.get(file.name) != file.sha256 for file in files):
+        raise StorageError("no charge names a file of the model", job_id=source.id)

@@ -1,0 +1,127 @@
+"""Which work a worker takes next (:mod:`core.jobs.turns` has the rule), and who may have another job wait."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, Select, literal, or_, select, union_all
+from sqlalchemy.orm import Session
+
+from core.audits import repository as audits
+from core.audits.models import AuditState
+from core.datasets import repository as datasets
+from core.datasets import sensitive_repository as lists
+from core.datasets.models import ListState, VersionState
+from core.errors import TooManyJobs
+from core.identity.service import Principal
+from core.jobs import repository, turns
+from core.jobs.models import EvaluationState, Job
+from core.outbox import repository as outbox
+from core.outbox.models import Topic
+from core.settings import Settings
+from core.streams import repository as streams
+from core.workflows.common.context import Services
+
+Rows = Select[str, str, datetime]
+# What waits, and what a worker holds, of each topic. Topics whose messages share a queue share a desk.
+DESKS: dict[str, dict[Topic, tuple[Rows, Rows]]] = {
+    "uploads": {
+        Topic.INGEST: (
+            datasets.versions_in(VersionState.QUEUED),
+            datasets.versions_in(VersionState.VALIDATING),
+        ),
+        Topic.LINKS: (lists.lists_in(ListState.QUEUED), lists.lists_in(ListState.CHECKING)),
+    },
+    "checks": {
+        Topic.EVALUATE: (
+            repository.evaluations_in(EvaluationState.PENDING),
+            repository.evaluations_in(EvaluationState.RUNNING),
+        ),
+        Topic.AUDIT: (audits.audits_in(AuditState.QUEUED), audits.audits_in(AuditState.RUNNING)),
+    },
+}
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How many jobs have not ended: the tenant's, and those that the key asked for."""
+
+    of_tenant: int
+    of_key: int
+
+
+def next_work(
+    services: Services, topic: Topic, passed_over: Collection[str] = ()
+) -> tuple[Topic, str] | None:
+    """The work whose turn it is where work of the topic waits, which may be of a topic that waits beside it.
+
+    Without what is ``passed_over``; None when none can be claimed. It is not held, as in :func:`next_job`.
+    """
+    for desk, topics in DESKS.items():
+        if topic in topics:
+            held = union_all(*(held for _, held in topics.values())).subquery()
+            waiting = union_all(*(_waiting(each, topics[each][0], passed_over) for each in topics))
+            with services.db.transaction() as session:
+                found = turns.serve(session, desk, waiting=waiting.subquery(), held=held)
+            return None if found is None else (Topic(found[0]), found[1])
+    job_id = next_job(services, passed_over)
+    return None if job_id is None else (Topic.RUN, job_id)
+
+
+def _waiting(topic: Topic, waits: Rows, passed_over: Collection[str]) -> Select[str, str, str, datetime]:
+    rows = waits.subquery()
+    found = select(literal(str(topic)).label("topic"), rows.c.id, rows.c.tenant, rows.c.created_at)
+    return found.where(rows.c.id.not_in(passed_over), rows.c.id.not_in(outbox.not_yet_due(topic)))
+
+
+def next_job(services: Services, passed_over: Collection[str] = ()) -> str | None:
+    """The job whose turn it is, without those that are ``passed_over``; None when none can be claimed.
+
+    It is not held: of two workers that look at once, one claims it, and the other looks again. So each sees
+    what the ones before it run.
+    """
+    with services.db.transaction() as session:
+        return turns.next_id(session, but=not_its_turn(passed_over))
+
+
+def not_its_turn(passed_over: Collection[str] = ()) -> ColumnElement[bool]:
+    """About a job: it is passed over, waits for an earlier snapshot, or pauses after it was handed back."""
+    return or_(
+        Job.id.in_(passed_over),
+        Job.id.in_(streams.held_up()),
+        Job.id.in_(outbox.not_yet_due(Topic.RUN)),
+    )
+
+
+def standing(services: Services, principal: Principal) -> Standing:
+    """How many jobs of the caller's have not ended."""
+    with services.db.transaction() as session:
+        return _standing(session, principal)
+
+
+def check_room(session: Session, settings: Settings, principal: Principal) -> None:
+    """Returns while the caller's tenant and key may have another open job; raises TooManyJobs otherwise.
+
+    Requests of one moment do not see each other, and would wait for each other if they did: they may go past
+    the limit by as many as the service works on at a time.
+    """
+    found = _standing(session, principal)
+    for of, count, limit in (
+        ("key", found.of_key, settings.max_open_key_jobs),
+        ("tenant", found.of_tenant, settings.max_open_jobs),
+    ):
+        if count >= limit:
+            raise TooManyJobs(
+                f"{count} jobs of this {of} have not ended, and {limit} may be open: wait until some have, "
+                "or cancel some.",
+                of=of,
+                open=count,
+                limit=limit,
+                retry_after=settings.poll_after_seconds,
+            )
+
+
+def _standing(session: Session, principal: Principal) -> Standing:
+    return Standing(*turns.open_jobs(session, tenant=principal.tenant, key_id=principal.key_id))

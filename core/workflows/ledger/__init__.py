@@ -1,0 +1,1 @@
+"""Budgets: grants, quotas, adjustments, proofs of the ledger, and proposals that two persons decide."""

@@ -1,0 +1,86 @@
+"""Whether the ledger is whole: as the auditor last found it, and one account verified now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from core.checks import service as checks
+from core.checks.service import CheckResult, Health
+from core.datasets import service as datasets
+from core.errors import Conflict
+from core.identity.models import Role
+from core.identity.service import Principal, require
+from core.ledger import service as ledger
+from core.ledger.invariants import Violation
+from core.ledger.models import BudgetAccount
+from core.workflows.common.context import Services
+from core.workflows.ledger import heads
+from core.workflows.ledger.invariants.run import promises
+
+
+@dataclass(frozen=True)
+class LedgerHealth:
+    """Every promise, and the worst of them."""
+
+    status: Health
+    promises: tuple[CheckResult, ...]
+
+
+@dataclass(frozen=True)
+class Verification:
+    """One account and its quotas, recomputed from their first entries; the first ``violations`` of ``total``.
+
+    ``entries`` counts those of all; ``head`` is the account's own.
+    """
+
+    account_id: str
+    quotas: int
+    intact: bool
+    entries: int
+    head: str
+    total: int
+    violations: tuple[Violation, ...]
+
+
+def ledger_health(services: Services, principal: Principal) -> LedgerHealth:
+    """What the auditor found last; findings of the caller's tenant only, and counts of all. Reads 20 rows."""
+    require(principal, Role.AUDITOR, Role.OPERATOR, Role.CURATOR)
+    told = [(promise.name, promise.promise) for promise in promises(services)]
+    with services.db.transaction() as session:
+        results = checks.results(session, told, services.settings.auditor_poll_seconds)
+    own = tuple(replace(result, findings=_own(result, principal)) for result in results)
+    return LedgerHealth(checks.overall(results), own)
+
+
+def verify_account(services: Services, principal: Principal, dataset_id: str) -> Verification:
+    """The dataset's account and its quotas, verified now. O(entries).
+
+    Conflict beyond the settings' ``max_verified_entries``; NotFound where the tenant has no such dataset.
+    """
+    require(principal, Role.AUDITOR, Role.CURATOR)
+    limit = services.settings.max_verified_entries
+    with services.db.transaction() as session:
+        heads.snapshot(session)
+        dataset = datasets.get(session, principal.tenant, dataset_id)
+        account = session.get_one(BudgetAccount, dataset.account_id)
+        quotas = ledger.quotas(session, account.id)
+        if account.last_sequence + sum(quota.last_sequence for quota in quotas) > limit:
+            raise Conflict(
+                f"The account has more than {limit} entries, the most that are verified on request; the "
+                "auditor verifies them all, and so does python -m api.ledger verify on the service's host."
+            )
+        reports = [ledger.verify(session, each.id) for each in (account, *quotas)]
+    violations = [violation for report in reports for violation in report.violations]
+    return Verification(
+        account_id=account.id,
+        quotas=len(quotas),
+        intact=not violations,
+        entries=sum(report.entries for report in reports),
+        head=reports[0].head,
+        total=len(violations),
+        violations=tuple(violations[: checks.FINDINGS_KEPT]),
+    )
+
+
+def _own(result: CheckResult, principal: Principal) -> tuple[dict[str, str], ...]:
+    return tuple(finding for finding in result.findings if finding["tenant"] == principal.tenant)

@@ -1,0 +1,43 @@
+"""The ledger's own invariants, as promises."""
+
+from __future__ import annotations
+
+import inspect
+
+from sqlalchemy.orm import Session
+
+from core.ledger import repository
+from core.ledger.invariants import INVARIANTS, Invariant
+from core.workflows.ledger.invariants.base import Finding, Found
+
+
+class OfTheLedger:
+    """One invariant of :mod:`core.ledger.invariants`, over all accounts; its cost is told there."""
+
+    def __init__(self, invariant: Invariant) -> None:
+        self._invariant = invariant
+
+    @property
+    def name(self) -> str:
+        """The invariant's."""
+        return self._invariant.name
+
+    @property
+    def promise(self) -> str:
+        """The first paragraph of what its class says."""
+        text = inspect.getdoc(type(self._invariant)) or ""
+        return " ".join(text.partition("\n\n")[0].split())
+
+    def check(self, session: Session, limit: int) -> Found:
+        """As :meth:`core.workflows.ledger.invariants.base.Promise.check`; O(violations) memory."""
+        violations = self._invariant.check(session)
+        told = violations[:limit]
+        accounts = repository.by_ids(session, {violation.account_id for violation in told})
+        tenants = {account.id: account.tenant for account in accounts.values()}
+        findings = (Finding(tenants.get(v.account_id, ""), v.account_id, v.detail) for v in told)
+        return Found(len(violations), tuple(findings))
+
+
+def ledger_promises() -> tuple[OfTheLedger, ...]:
+    """All of them, in the ledger's order."""
+    return tuple(OfTheLedger(invariant) for invariant in INVARIANTS)

@@ -1,0 +1,29 @@
+"""No restore of a backup has made the ledger forget."""
+
+from __future__ import annotations
+
+from sqlalchemy.orm import Session
+
+from core.workflows.common.context import Services
+from core.workflows.ledger import heads
+from core.workflows.ledger.invariants.base import Finding, Found
+
+
+class RestoredWhole:
+    """L6 and L15: O(accounts), and one or two objects read from the store."""
+
+    name = "restored_whole"
+    promise = "Every account holds at least what the newest signed heads outside the database know of it."
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    def check(self, session: Session, limit: int) -> Found:
+        """As :meth:`core.workflows.ledger.invariants.base.Promise.check`."""
+        total = 0
+        findings: list[Finding] = []
+        for finding in heads.compare(self._services, session):
+            total += 1
+            if total <= limit:
+                findings.append(finding)
+        return Found(total, tuple(findings))

@@ -1,0 +1,24 @@
+"""A curator has looked into an account's give-backs, and lets it take jobs again."""
+
+from __future__ import annotations
+
+from core.datasets import service as datasets
+from core.identity.models import Role
+from core.identity.service import Principal, require
+from core.ledger import service as ledger
+from core.ledger.statement import AccountStatement
+from core.workflows.common.context import Services
+
+
+def unblock_account(
+    services: Services, principal: Principal, dataset_id: str, *, reason: str
+) -> AccountStatement:
+    """The dataset's account is not blocked; the ledger says who reset it and why. Safe to repeat.
+
+    Raises Forbidden, NotFound.
+    """
+    require(principal, Role.CURATOR)
+    with services.db.transaction() as session:
+        account_id = datasets.get(session, principal.tenant, dataset_id).account_id
+        ledger.unblock(session, account_id, actor=principal.key_id, reason=reason)
+        return ledger.statement(session, account_id)

@@ -1,0 +1,1 @@
+"""Releases: fitted under a lease, charged, published, compared with their original."""

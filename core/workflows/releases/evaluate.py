@@ -1,0 +1,217 @@
+"""The comparison of a release with its original: after publication, for curators, and it fails no release."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from core.datasets import vault
+from core.errors import InvalidInput
+from core.jobs import events, repository
+from core.jobs.models import EVALUATIONS, Artifact, ArtifactRole, Evaluation, EvaluationState, Job, JobState
+from core.publishing.spec import EvaluationSpec
+from core.settings import Settings
+from core.storage.sealed import seal
+from core.work import leases
+from core.work import service as work
+from core.workflows.common.context import Services
+from core.workflows.common.sweeps import each
+from core.workflows.datasets.ingest import fetch_graph
+from core.workflows.datasets.upload import discard
+from core.workflows.releases import tick_work
+from core.workflows.releases.bundles import MAX_REPORT_BYTES
+from core.workflows.releases.publish import READ_BYTES, seal_context
+from core.workflows.releases.stored_files import fetch_files
+
+CURATOR_REPORT = "curator.json"
+NEEDED = frozenset(
+    {"nodes.parquet", "edges.parquet", "schema.json", "public.json", "private/alignment.parquet"}
+)
+HIDDEN = frozenset({"private/model/sensitive.parquet", "private/model/training.json"})
+"""What a method that hides links keeps of them; a further sample of its model has them from there."""
+
+
+@dataclass(frozen=True)
+class EvaluationWork:
+    """An evaluation under one attempt, the fencing token of everything that is done for it."""
+
+    job_id: str
+    attempt: int
+    worker: str
+    dataset_id: str
+    version_id: str
+    spec: EvaluationSpec
+
+
+def begin_evaluation(services: Services, job_id: str, worker: str) -> EvaluationWork | None:
+    """The evaluation runs under this worker's lease; None if it is not free."""
+    settings = services.settings
+    with services.db.transaction() as session:
+        row = work.begin(session, settings, EVALUATIONS, job_id, worker)
+        if row is None:
+            return None
+        job = session.get_one(Job, job_id)
+        if job.state != JobState.PUBLISHED:
+            raise InvalidInput("only a published release is evaluated")
+        row.stage, row.done, row.total = None, 0, 0
+        limits = {"shadows": settings.shadow_releases, "shadow_links": settings.shadow_links}
+        spec = evaluation_spec(job.spec).model_copy(update=limits)
+        return EvaluationWork(job_id, row.attempt, worker, job.dataset_id, job.version_id, spec)
+
+
+def evaluation_spec(spec: dict[str, Any]) -> EvaluationSpec:
+    """What a job's stored spec says of its evaluation."""
+    release = spec["release"]
+    told = {name: release[name] for name in EvaluationSpec.model_fields if name in release}
+    return EvaluationSpec.model_validate(told | {"suite": spec["suite"]})
+
+
+def advance_evaluation(services: Services, held: EvaluationWork, stage: str, done: int, total: int) -> None:
+    """The curators can see how far the evaluation is. Raises LeaseLost, InvalidInput."""
+    events.check(stage, done, total)
+    with services.db.transaction() as session:
+        row = leases.hold(session, EVALUATIONS, held.job_id, attempt=held.attempt)
+        row.stage, row.done, row.total = stage, done, total
+
+
+def erased(session: Session, dataset_id: str) -> bool:
+    """Whether the dataset is erased: nothing may go on reading it."""
+    return not vault.has_key(session, dataset_id)
+
+
+def fetch_evaluation(services: Services, held: EvaluationWork, *, graph: Path, release: Path) -> None:
+    """``graph`` holds the original, ``release`` the bundle as its generator wrote it, as far as is needed.
+
+    NotFound once the dataset is erased.
+    """
+    if held.spec.tick is None:
+        fetch_graph(services, held.dataset_id, held.version_id, graph)
+    else:
+        tick_work.fetch_tick_graph(services, held.dataset_id, held.version_id, held.job_id, graph)
+    with services.db.transaction() as session:
+        key = vault.content_key(session, held.dataset_id, services.settings.master_key)
+        files = [a for a in repository.artifacts(session, held.job_id) if a.name in NEEDED | HIDDEN]
+        source = session.get_one(Job, held.job_id).sample_of
+        model = [] if source is None else repository.artifacts(session, source)
+        files += [file for file in model if file.name in HIDDEN]
+    fetch_files(services, files, key, release)
+
+
+def finish_evaluation(services: Services, held: EvaluationWork, report: Path) -> None:
+    """The curators can read the comparison, sealed by the dataset's key. Raises LeaseLost, InvalidInput."""
+    size = report.stat().st_size
+    if report.is_symlink() or size > MAX_REPORT_BYTES:
+        raise InvalidInput("the comparison is larger than a report may be")
+    content = report.read_bytes()
+    json.loads(content)
+    target = f"{attempt_prefix(held.job_id, held.attempt)}/{CURATOR_REPORT}"
+    with services.db.transaction() as session:
+        key = vault.content_key(session, held.dataset_id, services.settings.master_key)
+    sealed = seal(_pieces(content), key, context=seal_context(held.job_id, CURATOR_REPORT))
+    try:
+        services.store.put(target, sealed)
+        _name(services, held, target, content)
+    except Exception:
+        _delete_unless_named(services, held, target)
+        raise
+
+
+def _name(services: Services, held: EvaluationWork, target: str, content: bytes) -> None:
+    with services.db.transaction() as session:
+        row = leases.hold(session, EVALUATIONS, held.job_id, attempt=held.attempt)
+        session.add(
+            Artifact(
+                job_id=held.job_id,
+                name=CURATOR_REPORT,
+                role=ArtifactRole.CURATOR,
+                media_type="application/json",
+                size_bytes=len(content),
+                sha256=hashlib.sha256(content).hexdigest(),
+                object_key=target,
+                encrypted=True,
+            )
+        )
+        _end(services.settings, session, row, EvaluationState.DONE)
+
+
+def _delete_unless_named(services: Services, held: EvaluationWork, target: str) -> None:
+    """The stored comparison is deleted, unless a commit named it whose confirmation was lost."""
+    with services.db.transaction() as session:
+        named = repository.artifact(session, held.job_id, CURATOR_REPORT)
+    if named is None or named.object_key != target:
+        discard(services, [target])
+
+
+def fail_evaluation(services: Services, held: EvaluationWork) -> None:
+    """The evaluation has failed; the release stands. Raises LeaseLost."""
+    with services.db.transaction() as session:
+        row = leases.hold(session, EVALUATIONS, held.job_id, attempt=held.attempt)
+        _end(services.settings, session, row, EvaluationState.FAILED)
+
+
+def hand_back_evaluation(services: Services, held: EvaluationWork) -> None:
+    """Lets the evaluation wait for another worker; it has failed when no attempt is left. LeaseLost."""
+    with services.db.transaction() as session:
+        row = leases.hold(session, EVALUATIONS, held.job_id, attempt=held.attempt)
+        take_back_evaluation(session, services.settings, row)
+
+
+def take_back_evaluation(session: Session, settings: Settings, row: Evaluation) -> None:
+    """As :func:`hand_back_evaluation`, of a locked row."""
+    if row.attempt >= settings.max_attempts:
+        _end(settings, session, row, EvaluationState.FAILED)
+    else:
+        work.queue_again(session, EVALUATIONS, row)
+
+
+def _end(settings: Settings, session: Session, row: Evaluation, state: EvaluationState) -> None:
+    """The evaluation is over; who lost it may go on storing for a while, after which it is swept."""
+    now = repository.database_now(session)
+    row.state, row.finished_at, row.leased_by = state, now, None
+    row.lease_expires_at = now + timedelta(seconds=2 * settings.lease_seconds)
+
+
+def recover_evaluation_files(services: Services, limit: int) -> int:
+    """Comparisons that were stored, and that no row names, are gone; returns of how many evaluations there
+    were any. Reaper's duty.
+
+    Looked for once, a while after the evaluation has ended: then no attempt begins any more, and one that
+    lost its lease has stopped, or finds in :func:`finish_evaluation` that it has.
+    """
+    with services.db.transaction() as session:
+        ids = repository.unswept_evaluations(session, limit)
+    found = 0
+
+    def sweep(job_id: str) -> None:
+        nonlocal found
+        with services.db.transaction() as session:
+            attempts = session.get_one(Evaluation, job_id).attempt
+            named = {file.object_key for file in repository.artifacts(session, job_id)}
+        prefixes = [attempt_prefix(job_id, number) for number in range(1, attempts + 1)]
+        stored = [entry.key for prefix in prefixes for entry in services.store.list(prefix)]
+        unnamed = [key for key in stored if key not in named]
+        found += bool(unnamed)
+        for key in unnamed:
+            services.store.delete(key)
+        with services.db.transaction() as session:
+            session.get_one(Evaluation, job_id).lease_expires_at = None
+
+    each(ids, sweep, subject=str)
+    return found
+
+
+def attempt_prefix(job_id: str, attempt: int) -> str:
+    """Below it lies what one attempt at an evaluation stores."""
+    return f"releases/{job_id}/evaluation-{attempt}"
+
+
+def _pieces(content: bytes) -> Iterator[bytes]:
+    for start in range(0, len(content), READ_BYTES):
+        yield content[start : start + READ_BYTES]

@@ -1,0 +1,313 @@
+"""A job in the hands of a worker: claimed, metered, and published once or not at all.
+
+Stage the bytes; in ONE transaction write the charge, which names every digest, with the artifacts; copy the
+bytes to where they can be downloaded. Up to the charge nothing can be downloaded; from it on the last step is
+repeated until it succeeds, by whoever comes along, and never charges again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy.exc import DataError, IntegrityError
+from sqlalchemy.orm import Session
+
+from core import failpoints
+from core.datasets import vault
+from core.errors import InvalidInput, LeaseLost, PrivacyViolation, StorageError
+from core.jobs import events, repository
+from core.jobs import service as jobs
+from core.jobs.models import (
+    RELEASES,
+    Artifact,
+    ArtifactRole,
+    Evaluation,
+    EvaluationState,
+    Job,
+    JobReason,
+    JobState,
+    Stop,
+)
+from core.ledger import service as ledger
+from core.outbox import service as outbox
+from core.outbox.models import Topic
+from core.privacy.meter import TranscriptEntry
+from core.privacy.plan import GuaranteeKind
+from core.storage.sealed import seal
+from core.work import leases
+from core.work import service as leased
+from core.workflows.common.context import Services
+from core.workflows.releases import settle, ticks
+from core.workflows.releases.bundles import ReleaseFile
+from core.workflows.webhooks import announcements
+
+READ_BYTES = 2**20
+
+
+@dataclass(frozen=True)
+class JobWork:
+    """A job under one attempt. ``attempt`` is the fencing token of everything that is done for it."""
+
+    job_id: str
+    attempt: int
+    worker: str
+    dataset_id: str
+    version_id: str
+    release: dict[str, Any] = field(repr=False)
+    plan: dict[str, Any] = field(repr=False)
+    plan_digest: str
+    kind: str
+    sample_of: str | None = None
+    traceparent: str | None = None
+
+    @property
+    def staging(self) -> str:
+        """Where the bytes of this attempt wait for their charge."""
+        return staging_prefix(self.job_id, self.attempt)
+
+
+def staging_prefix(job_id: str, attempt: int) -> str:
+    """The object prefix of one attempt's staged bytes."""
+    return f"staging/{job_id}/{attempt}"
+
+
+def release_key(job_id: str, name: str) -> str:
+    """The object key of a published file."""
+    return f"releases/{job_id}/{name}"
+
+
+def seal_context(job_id: str, name: str) -> str:
+    """What a sealed file is bound to, so that no two can be exchanged."""
+    return f"artifact/{job_id}/{name}"
+
+
+def begin_job(services: Services, job_id: str, worker: str) -> JobWork | None:
+    """The job runs under this worker's lease, its reservation no longer expires; None if it is not free.
+
+    Not free is also a stream's snapshot while one before it has not ended.
+    """
+    with services.db.transaction() as session:
+        if not ticks.may_run(session, job_id):
+            return None
+        job = leased.begin(session, services.settings, RELEASES, job_id, worker)
+        if job is None:
+            return None
+        ledger.keep(session, job.reservation_id)
+        jobs.started(session, job)
+        return JobWork(
+            job_id=job.id,
+            attempt=job.attempt,
+            worker=worker,
+            dataset_id=job.dataset_id,
+            version_id=job.version_id,
+            release=job.spec["release"],
+            plan=job.plan,
+            plan_digest=job.plan_digest,
+            kind=job.spec["kind"],
+            sample_of=job.sample_of,
+            traceparent=job.traceparent,
+        )
+
+
+def asked_to_stop(session: Session, job_id: str) -> bool:
+    """Whether a caller has asked the job to stop."""
+    job = repository.by_id(session, job_id)
+    return job is not None and job.state == JobState.CANCELLING
+
+
+def record_opening(services: Services, work: JobWork) -> None:
+    """It is durable that the graph was opened; only then may it be. Without guarantee it exposes the account.
+
+    Raises LeaseLost when the lease has passed on, ran out, or the job was asked to stop.
+    """
+    with services.db.transaction() as session:
+        settle.opened(session, _running(session, work), actor=work.worker)
+
+
+def record_read(services: Services, work: JobWork, entry: dict[str, Any]) -> None:
+    """The entry is durable; only then may the operation draw.
+
+    Raises LeaseLost as :func:`record_opening` does: nothing may be read. PrivacyViolation for an entry that
+    is none, not the attempt's next one, or one too many.
+    """
+    try:
+        read = TranscriptEntry.from_json(entry)
+    except InvalidInput as error:
+        raise PrivacyViolation("the entry is no line of a transcript") from error
+    if read.sequence >= services.settings.max_transcript_entries:
+        raise PrivacyViolation("a transcript has a limit, and this one passed it")
+    try:
+        with services.db.transaction() as session:
+            job = _running(session, work)
+            if read.sequence != repository.next_read(session, job.id, attempt=work.attempt):
+                raise PrivacyViolation("the entry is not the next one of its transcript")
+            repository.add_read(
+                session, job.id, attempt=work.attempt, sequence=read.sequence, entry=read.to_json()
+            )
+            settle.opened(session, job, actor=work.worker)
+    except (IntegrityError, DataError) as error:
+        # The child's doing, not the database's: its budget must not come back as if a host had died.
+        raise PrivacyViolation("the entry is no line of a transcript, or came twice") from error
+
+
+def _running(session: Session, work: JobWork) -> Job:
+    """The job, locked; LeaseLost unless it runs under this attempt's lease and was not asked to stop."""
+    job = leases.hold(session, RELEASES, work.job_id, attempt=work.attempt)
+    if job.state != JobState.RUNNING or not repository.lease_live(session, job):
+        raise LeaseLost("the job no longer runs under this lease")
+    return job
+
+
+def record_event(services: Services, work: JobWork, *, stage: str, done: int, total: int) -> None:
+    """Callers may see that the job came this far. Raises LeaseLost, InvalidInput for a malformed event."""
+    with services.db.transaction() as session:
+        leases.hold(session, RELEASES, work.job_id, attempt=work.attempt)
+        events.record(
+            session,
+            work.job_id,
+            stage=stage,
+            done=done,
+            total=total,
+            limit=services.settings.max_job_events,
+        )
+
+
+def transcript(services: Services, work: JobWork) -> tuple[TranscriptEntry, ...]:
+    """What was recorded under this attempt, in order: the truth about what was read."""
+    with services.db.transaction() as session:
+        entries = repository.reads(session, work.job_id, attempt=work.attempt)
+    return tuple(TranscriptEntry.from_json(entry) for entry in entries)
+
+
+def stage(services: Services, work: JobWork, files: Sequence[ReleaseFile]) -> None:
+    """The bytes wait in the object store, private ones sealed. NotFound if the dataset is erased."""
+    with services.db.transaction() as session:
+        key = vault.content_key(session, work.dataset_id, services.settings.master_key)
+    for file in files:
+        target = f"{work.staging}/{file.name}"
+        if file.role is ArtifactRole.PRIVATE:
+            context = seal_context(work.job_id, file.name)
+            services.store.put(target, seal(_chunks(file.path), key, context=context))
+        else:
+            services.store.put_file(target, file.path)
+
+
+def commit_release(services: Services, work: JobWork, files: Sequence[ReleaseFile]) -> bool:
+    """The charge, the artifacts and the state ``publishing`` stand together; False if a cancel came first.
+
+    Raises LeaseLost. After any other error the outcome is unknown to the caller: the job's state tells it.
+    """
+    digests = {file.name: file.sha256 for file in files}
+    with services.db.transaction() as session:
+        job = leases.hold(session, RELEASES, work.job_id, attempt=work.attempt)
+        if job.state == JobState.CANCELLING:
+            return False
+        jobs.committed(job)
+        source = job.sample_of
+        with announcements.spending(session, services.settings, job):
+            ledger.charge(
+                session, job.reservation_id, digests=digests, actor=work.worker, free=source is not None
+            )
+        if source is not None:
+            ledger.derive(
+                session,
+                job.account_id,
+                job_id=job.id,
+                digests=digests,
+                actor=work.worker,
+                reason=f"further sample of job {source}",
+            )
+        if work.kind == GuaranteeKind.NONE:
+            # Its opening has exposed the account; a further sample opens nothing. Here the files are named.
+            ledger.expose(
+                session,
+                job.account_id,
+                job_id=job.id,
+                digests=digests,
+                actor=work.worker,
+                reason="unprotected release",
+            )
+        session.add_all(_artifact(job.id, file) for file in files)
+        session.flush()
+        failpoints.reach("before_charge_commit")
+        return True
+
+
+def copy_release(services: Services, job_id: str) -> None:
+    """Every charged byte lies where it can be downloaded. Safe to repeat, and worth it on StorageError."""
+    with services.db.transaction() as session:
+        job = session.get_one(Job, job_id)
+        files = repository.artifacts(session, job_id)
+    if job.state != JobState.PUBLISHING:
+        return
+    for file in files:
+        staged = f"{staging_prefix(job_id, job.attempt)}/{file.name}"
+        if services.store.exists(staged):
+            services.store.copy(staged, file.object_key)
+            failpoints.reach("while_copying")
+        elif not services.store.exists(file.object_key):
+            raise StorageError("a charged file is in neither place", job_id=job_id)
+
+
+def finish_release(services: Services, job_id: str) -> None:
+    """The job is published and its evaluation queued; once only, however often it is called."""
+    with services.db.transaction() as session:
+        job = repository.locked(session, job_id)
+        if job is None or job.state != JobState.PUBLISHING:
+            return
+        attempt = job.attempt
+        jobs.published(session, job)
+        ticks.ended(session, job)
+        announcements.job_came_to(session, job)
+        session.add(Evaluation(id=job_id, state=EvaluationState.PENDING))
+        session.flush()
+        outbox.ring(session, Topic.EVALUATE, job_id)
+    services.store.delete_prefix(staging_prefix(job_id, attempt))
+
+
+def fail_job(services: Services, work: JobWork, reason: JobReason) -> None:
+    """The job has failed by its own doing (or is cancelled, if that was asked first). Raises LeaseLost."""
+    with services.db.transaction() as session:
+        job = leases.hold(session, RELEASES, work.job_id, attempt=work.attempt)
+        settle.fail(session, services.settings, job, reason, actor=work.worker)
+
+
+def cancel_held(services: Services, work: JobWork) -> None:
+    """The job that was asked to stop has stopped. Raises LeaseLost."""
+    with services.db.transaction() as session:
+        job = leases.hold(session, RELEASES, work.job_id, attempt=work.attempt)
+        settle.cancel(session, services.settings, job, actor=work.worker)
+
+
+def hand_back(services: Services, work: JobWork, stop: Stop) -> None:
+    """Infrastructure stopped the attempt: another worker takes the job. Raises LeaseLost.
+
+    A job whose charge turns out to stand is left as it is: the reaper publishes it.
+    """
+    with services.db.transaction() as session:
+        job = leases.hold(session, RELEASES, work.job_id, attempt=work.attempt)
+        if job.state == JobState.PUBLISHING:
+            return
+        settle.hand_back(session, services.settings, job, stop, actor=work.worker)
+
+
+def _artifact(job_id: str, file: ReleaseFile) -> Artifact:
+    return Artifact(
+        job_id=job_id,
+        name=file.name,
+        role=file.role,
+        media_type=file.media_type,
+        size_bytes=file.size_bytes,
+        sha256=file.sha256,
+        object_key=release_key(job_id, file.name),
+        encrypted=file.role is ArtifactRole.PRIVATE,
+    )
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while chunk := file.read(READ_BYTES):
+            yield chunk

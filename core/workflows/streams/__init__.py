@@ -1,0 +1,1 @@
+"""Live streams: their snapshots, plans, requests and reports."""

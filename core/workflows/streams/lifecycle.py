@@ -1,0 +1,218 @@
+"""Live streams: opened on a dataset, closed, listed. What a stream will cost follows from public facts alone.
+
+A stream is a standing agreement: a dataset, a method, an epsilon for every window of steps. Opening it
+reserves nothing; each snapshot reserves its own step's part, and is refused where a window would be
+overdrawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from core import ids
+from core.errors import Conflict
+from core.graphs.schema import GraphSchema
+from core.identity.models import Role
+from core.identity.service import Principal, require, require_own
+from core.jobs import idempotency
+from core.ledger.statement import AccountStatement
+from core.logging import get_logger
+from core.privacy.units import Unit
+from core.reports.notices import lasting_relations
+from core.streams import repository, service
+from core.streams.models import Stream, StreamState
+from core.workflows.common import paging
+from core.workflows.common.context import Services
+from core.workflows.streams.requests import StreamRequest
+from core.workflows.streams.terms import Terms, stream_terms, window_preview
+
+__all__ = [
+    "StreamPage",
+    "StreamPlan",
+    "StreamRequest",
+    "close_stream",
+    "create_stream",
+    "get_stream",
+    "list_streams",
+    "plan_stream",
+]
+
+READERS = (Role.REQUESTER, Role.CURATOR, Role.AUDITOR)
+
+log = get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class StreamPlan:
+    """What a stream would do: the plan of one step and the sum it leads to in every window.
+
+    ``chosen_because`` says why the method was chosen, where ``auto`` was asked for. ``window_fits``: whether
+    the account, as it stands, has room for a first full window; ``statement_after`` is then the account's
+    statement with that window reserved, else the statement as it is.
+    """
+
+    method: str
+    chosen_because: str | None
+    parameters: dict[str, Any]
+    unit: Literal["w-event"]
+    window: int
+    edge_types: tuple[str, ...]
+    first_step: int
+    grid_start: int
+    grid_width: int
+    nano_epsilon: int
+    tick_nano_epsilon: int
+    window_nano_epsilon: int
+    plan_digest: str
+    allotments: int
+    amounts: dict[str, int]
+    window_fits: bool
+    statement_after: AccountStatement
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class StreamPage:
+    """Some streams, newest first, and the opaque cursor of the next page (None on the last)."""
+
+    items: Sequence[Stream]
+    next_cursor: str | None
+
+
+def create_stream(
+    services: Services, principal: Principal, request: StreamRequest, idempotency_key: str | None
+) -> tuple[Stream, bool]:
+    """The stream is open; True when an earlier call with this key opened it. Reserves nothing.
+
+    Raises IdempotencyKeyMissing, IdempotencyKeyReused, what :func:`plan_stream` raises, and Conflict while
+    the tenant has as many open streams as the settings allow.
+    """
+    require(principal, Role.REQUESTER, Role.CURATOR)
+    key = idempotency.checked_key(idempotency_key)
+    digest = idempotency.payload_hash(request.model_dump(mode="json"))
+    with services.db.transaction() as session:
+        repository.lock_tenant(session, tenant=principal.tenant)
+        earlier = service.earlier(session, tenant=principal.tenant, key=key, digest=digest)
+        if earlier is not None:
+            return earlier, True
+        terms = stream_terms(session, principal, request)
+        window_preview(session, terms, team=principal.team, project=request.project)
+        limit = services.settings.max_open_streams
+        if repository.count_open(session, tenant=principal.tenant) >= limit:
+            raise Conflict(f"{limit} streams are open; close one first.")
+        stream = _new_stream(principal, request, terms)
+        stream.idempotency_key, stream.payload_hash = key, digest
+        session.add(stream)
+        session.flush()
+        session.refresh(stream)
+    log.info("stream_opened", stream_id=stream.id, dataset_id=stream.dataset_id)
+    return stream, False
+
+
+def plan_stream(services: Services, principal: Principal, request: StreamRequest) -> StreamPlan:
+    """What each step of the stream would cost, and every window; nothing is changed.
+
+    Raises NotFound, DatasetNotReady, UnknownMethod, InvalidInput with its dotted ``field``, NotAccepted,
+    KindNotAllowed, AccountBlocked and AccountExposed.
+    """
+    require(principal, Role.REQUESTER, Role.CURATOR)
+    with services.db.transaction() as session:
+        terms = stream_terms(session, principal, request)
+        fits, after = window_preview(session, terms, team=principal.team, project=request.project)
+        schema = GraphSchema.model_validate(terms.version.graph_schema)
+    notices = lasting_relations(schema, Unit.W_EVENT, terms.window, terms.edge_types)
+    return StreamPlan(
+        method=terms.method,
+        chosen_because=None if terms.choice is None else terms.choice.reason,
+        parameters=terms.params.model_dump(mode="json"),
+        unit="w-event",
+        window=terms.window,
+        edge_types=terms.edge_types,
+        first_step=request.first_step,
+        grid_start=terms.grid.start,
+        grid_width=terms.grid.width,
+        nano_epsilon=terms.nano_epsilon,
+        tick_nano_epsilon=terms.tick_nano_epsilon,
+        window_nano_epsilon=terms.window_nano_epsilon,
+        plan_digest=terms.plan.digest(),
+        allotments=len(terms.plan.allotments),
+        amounts=terms.plan.spend(terms.account.filter),
+        window_fits=fits,
+        statement_after=after,
+        warnings=tuple(notice.text for notice in notices),
+    )
+
+
+def get_stream(services: Services, principal: Principal, stream_id: str) -> Stream:
+    """The tenant's stream; NotFound otherwise."""
+    require(principal, *READERS)
+    with services.db.transaction() as session:
+        return service.get(session, tenant=principal.tenant, stream_id=stream_id)
+
+
+def list_streams(
+    services: Services,
+    principal: Principal,
+    dataset_id: str | None = None,
+    state: str | None = None,
+    cursor: str | None = None,
+    limit: int | None = None,
+) -> StreamPage:
+    """One page of the tenant's streams, newest first. InvalidInput: unknown state, bad cursor or limit."""
+    require(principal, *READERS)
+    paging.require_state(state, StreamState)
+    page = paging.paged(services, principal, "streams", cursor, limit, dataset_id=dataset_id, state=state)
+    with services.db.transaction() as session:
+        rows = repository.page(
+            session,
+            tenant=principal.tenant,
+            dataset_id=dataset_id,
+            state=state,
+            before=page.before,
+            limit=page.size + 1,
+        )
+    return StreamPage(*page.cut(rows, paging.newest_first))
+
+
+def close_stream(services: Services, principal: Principal, stream_id: str) -> Stream:
+    """The stream takes no further snapshot; those that wait are still published. Safe to repeat.
+
+    A requester closes its own streams and its team's, a curator any. Raises NotFound and Forbidden.
+    """
+    require(principal, Role.REQUESTER, Role.CURATOR)
+    with services.db.transaction() as session:
+        stream = service.get_locked(session, tenant=principal.tenant, stream_id=stream_id)
+        require_own(principal, person=stream.person, team=stream.team)
+        service.close(session, stream)
+        return stream
+
+
+def _new_stream(principal: Principal, request: StreamRequest, terms: Terms) -> Stream:
+    return Stream(
+        id=ids.new_id(ids.STREAM),
+        tenant=principal.tenant,
+        dataset_id=terms.dataset.id,
+        version_id=terms.version.id,
+        account_id=terms.account.id,
+        method=terms.method,
+        chosen_because=None if terms.choice is None else terms.choice.reason,
+        params=terms.params.model_dump(mode="json"),
+        edge_types=list(terms.edge_types),
+        window=terms.window,
+        nano_epsilon=terms.nano_epsilon,
+        tick_nano_epsilon=terms.tick_nano_epsilon,
+        grid_start=terms.grid.start,
+        grid_width=terms.grid.width,
+        first_step=request.first_step,
+        next_step=request.first_step,
+        missing_steps=str(request.missing_steps),
+        state=StreamState.OPEN,
+        label=request.label,
+        suite=str(request.suite),
+        requested_by=principal.key_id,
+        person=principal.person,
+        team=principal.team,
+        project=request.project,
+    )

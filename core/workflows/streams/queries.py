@@ -1,0 +1,171 @@
+"""What callers may see of a stream's snapshots, and all of its releases in one file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from core.errors import InvalidInput, NotFound
+from core.identity.models import Role
+from core.identity.service import Principal, require
+from core.jobs import repository as jobs
+from core.jobs.models import ArtifactRole, Evaluation, Job, JobState
+from core.jobs.states import GIVEN_BACK
+from core.streams import repository, service
+from core.streams.models import Outcome, Snapshot, Stream
+from core.workflows.common import paging, unpaid
+from core.workflows.common.context import Services
+from core.workflows.streams.combined import combined
+
+__all__ = ["SnapshotPage", "SnapshotView", "combined", "get_snapshot", "list_snapshots", "views"]
+
+READERS = (Role.REQUESTER, Role.CURATOR, Role.AUDITOR)
+
+
+@dataclass(frozen=True)
+class SnapshotView:
+    """One step of a stream as its caller may see it.
+
+    ``starts_at`` and ``ends_at`` are times of the dataset's grid, the end excluded. ``state`` is the job's,
+    or ``refused``, which is for curators. ``nano_epsilon`` is what the step has charged, or holds reserved.
+    ``artifacts`` are the names of the released files. Findings, format, size, the comparison's state and the
+    exact end are None for all but curators.
+    """
+
+    stream_id: str
+    step: int
+    starts_at: int
+    ends_at: int
+    job_id: str
+    state: str
+    reason: str | None
+    number: int
+    nano_epsilon: int
+    artifacts: tuple[str, ...]
+    evaluation: str | None
+    created_at: datetime
+    finished_at: datetime | None
+    format: str | None
+    size_bytes: int | None
+    findings: list[dict[str, Any]] | None
+
+
+@dataclass(frozen=True)
+class SnapshotPage:
+    """Some snapshots in the order of their steps, and the opaque cursor of the next page (None: the last)."""
+
+    items: Sequence[SnapshotView]
+    next_cursor: str | None
+
+
+def get_snapshot(services: Services, principal: Principal, stream_id: str, step: int) -> SnapshotView:
+    """What was received for the step; NotFound where nothing was."""
+    require(principal, *READERS)
+    with services.db.transaction() as session:
+        stream = service.get(session, tenant=principal.tenant, stream_id=stream_id)
+        row = repository.snapshot(session, stream_id, step) if 0 <= step <= service.MAX_STEP else None
+        if row is None:
+            raise NotFound("Nothing was received for this step.", id=f"{stream_id}/{step}")
+        return views(session, principal, stream, [row])[0]
+
+
+def list_snapshots(
+    services: Services,
+    principal: Principal,
+    stream_id: str,
+    after: int | None = None,
+    cursor: str | None = None,
+    limit: int | None = None,
+) -> SnapshotPage:
+    """One page of the stream's snapshots, in order, of the steps after ``after`` (None: from the first)."""
+    require(principal, *READERS)
+    page = step_page(services, principal, "snapshots", stream_id, after, cursor, limit)
+    with services.db.transaction() as session:
+        stream = service.get(session, tenant=principal.tenant, stream_id=stream_id)
+        rows = repository.snapshots(session, stream_id, after=steps_after(page, after), limit=page.size + 1)
+        shown, more = page.cut(rows, by_step)
+        return SnapshotPage(views(session, principal, stream, shown), more)
+
+
+def step_page(
+    services: Services,
+    principal: Principal,
+    name: str,
+    stream_id: str,
+    after: int | None,
+    cursor: str | None,
+    limit: int | None,
+) -> paging.Paging:
+    """A page of a list of the stream's steps. InvalidInput for a bad cursor, limit or step."""
+    if after is not None and not 0 <= after <= service.MAX_STEP:
+        raise InvalidInput(f"A stream's steps are numbered from 0 to {service.MAX_STEP}.", field="after")
+    return paging.paged(services, principal, name, cursor, limit, stream_id=stream_id, after=after)
+
+
+def steps_after(page: paging.Paging, after: int | None) -> int | None:
+    """The step behind which the page begins."""
+    return after if page.place is None else int(page.place[0])
+
+
+def by_step(row: Snapshot) -> paging.Place:
+    """The place of a snapshot among those of its stream."""
+    return (row.step,)
+
+
+def views(
+    session: Session, principal: Principal, stream: Stream, rows: Sequence[Snapshot]
+) -> list[SnapshotView]:
+    """The snapshots as this caller may see them. Three queries, however many snapshots."""
+    ids = [row.job_id for row in rows]
+    found, evaluations = jobs.by_ids(session, ids), jobs.evaluations(session, ids)
+    names = jobs.artifact_names(session, ids, (ArtifactRole.ARTIFACT, ArtifactRole.REPORT))
+    return [
+        _view(principal, stream, row, found[row.job_id], names.get(row.job_id, []), evaluations)
+        for row in rows
+    ]
+
+
+def spent(job: Job) -> int:
+    """What the job has charged, or holds reserved, in nano-epsilon of its step; 0 once it has returned.
+
+    The same as the account has it, for how a job ended decides it (:mod:`core.jobs.states`).
+    """
+    amount = sum(job.spec["amounts"].values())
+    if job.state not in (JobState.FAILED, JobState.CANCELLED):
+        return amount
+    return amount if job.first_read_at is not None and job.reason not in GIVEN_BACK else 0
+
+
+def _view(
+    principal: Principal,
+    stream: Stream,
+    row: Snapshot,
+    job: Job,
+    names: list[str],
+    evaluations: dict[str, Evaluation],
+) -> SnapshotView:
+    exact = Role.CURATOR in principal.roles
+    evaluation = evaluations.get(job.id)
+    starts_at = stream.grid_start + row.step * stream.grid_width
+    return SnapshotView(
+        stream_id=stream.id,
+        step=row.step,
+        starts_at=starts_at,
+        ends_at=starts_at + stream.grid_width,
+        job_id=job.id,
+        state=str(Outcome.REFUSED) if row.outcome == Outcome.REFUSED and exact else job.state,
+        reason=unpaid.job_reason(principal, job),
+        number=row.number,
+        nano_epsilon=spent(job),
+        artifacts=tuple(names) if job.state == JobState.PUBLISHED else (),
+        evaluation=evaluation.state if evaluation is not None and exact else None,
+        created_at=row.created_at,
+        finished_at=job.finished_at if exact else None,
+        format=row.format if exact else None,
+        size_bytes=row.size_bytes if exact else None,
+        findings=row.findings if exact else None,
+    )

@@ -1,0 +1,302 @@
+"""A stream's report: for each step what it cost, what its windows carry, and how good its release is."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from core.datasets import vault
+from core.datasets.models import Dataset
+from core.errors import NotFound, StorageError
+from core.identity.service import Principal, require
+from core.jobs import repository as jobs
+from core.jobs.models import Artifact, EvaluationState, JobState
+from core.ledger import holdings
+from core.ledger import service as ledger
+from core.ledger.amounts import format_epsilon
+from core.ledger.filters import steps_of
+from core.ledger.holdings import STEPS_SHOWN
+from core.ledger.statement import AccountStatement
+from core.privacy.events import NANO
+from core.privacy.guarantee import inequality
+from core.reports.evidence import CuratorPart
+from core.reports.model import PublicPart
+from core.reports.stored import curator_of, public_of
+from core.storage.sealed import unseal
+from core.streams import repository, service
+from core.streams.models import Snapshot, Stream
+from core.workflows.common import unpaid
+from core.workflows.common.context import Services
+from core.workflows.datasets.dataset_policies import reads_comparisons
+from core.workflows.releases.bundles import REPORT
+from core.workflows.releases.evaluate import CURATOR_REPORT
+from core.workflows.releases.publish import seal_context
+from core.workflows.streams.queries import READERS, SnapshotView, by_step, step_page, steps_after, views
+
+STATISTICS = ("components", "transitivity")
+SCALAR_ERRORS = {
+    "density_error": "density",
+    "assortativity_error": "assortativity",
+    "transitivity_error": "transitivity",
+}
+DISTANCES = ("degree_total_variation", "top_eigenvector_overlap", "edge_overlap")
+
+METRICS = {
+    "edges": "Edges of the release.",
+    "mean_degree": "Mean degree of the release, over all nodes.",
+    "components": "Connected components of the release; a node without an edge is one.",
+    "transitivity": "Three times the triangles of the release over its paths of length two.",
+    "density_error": "|original - release| / original, of the density.",
+    "degree_total_variation": "Half the sum of |differences| of both degree distributions.",
+    "top_eigenvector_overlap": "Share of the top 1 % nodes by eigenvector centrality that both graphs have.",
+    "edge_overlap": "Share of the release's edges that the original has too. It says nothing about epsilon.",
+    "assortativity_error": "|original - release| / |original|, of the degree assortativity.",
+    "transitivity_error": "|original - release| / original, of the transitivity.",
+}
+"""What the names in the rows mean. With several relations, figures are means over them; edges are summed."""
+
+
+@dataclass(frozen=True)
+class TickRow:
+    """One step. ``window_nano_epsilon``: charged and reserved in the window that ends here, by everybody.
+
+    ``statistics`` are those of the release alone, by name; None before publication. ``comparison`` has the
+    headline figures against the original, for curators only, where they were computed.
+    """
+
+    step: int
+    starts_at: int
+    ends_at: int
+    job_id: str
+    state: str
+    reason: str | None
+    nano_epsilon: int
+    window_nano_epsilon: int
+    statistics: dict[str, float | None] | None
+    comparison: dict[str, float | None] | None
+    evaluation: str | None
+
+
+@dataclass(frozen=True)
+class Window:
+    """The account's fullest window: its steps, both included (None: untimed spend only), and its load."""
+
+    first_step: int | None
+    last_step: int | None
+    charged_nano_epsilon: int
+    reserved_nano_epsilon: int
+
+
+@dataclass(frozen=True)
+class StreamReport:
+    """A stream at one moment, and one page of its steps.
+
+    ``statement`` is the guarantee of the whole stream in plain words, ``not_covered`` what it leaves out.
+    """
+
+    stream_id: str
+    dataset_id: str
+    dataset_name: str
+    method: str
+    state: str
+    window: int
+    nano_epsilon: int
+    tick_nano_epsilon: int
+    statement: str
+    not_covered: tuple[str, ...]
+    first_step: int
+    next_step: int
+    counts: dict[str, int]
+    worst_window: Window
+    capacity_nano_epsilon: int
+    metrics: dict[str, str]
+    rows: Sequence[TickRow]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True)
+class _Files:
+    """The two parts of a release's report, as far as the caller may read them, and what opens the second."""
+
+    public: Artifact | None = None
+    curator: Artifact | None = None
+
+
+def stream_report(
+    services: Services,
+    principal: Principal,
+    stream_id: str,
+    after: int | None = None,
+    cursor: str | None = None,
+    limit: int | None = None,
+) -> StreamReport:
+    """The report with one page of steps after ``after``. ``counts``: snapshots by outcome, or waiting.
+
+    ``metrics``: what the names in the rows mean. Raises Forbidden, NotFound, InvalidInput, StorageError.
+    """
+    require(principal, *READERS)
+    page = step_page(services, principal, "stream report", stream_id, after, cursor, limit)
+    with services.db.transaction() as session:
+        stream = service.get(session, tenant=principal.tenant, stream_id=stream_id)
+        name = session.get_one(Dataset, stream.dataset_id).name
+        found = repository.snapshots(session, stream_id, after=steps_after(page, after), limit=page.size + 1)
+        rows, more = page.cut(found, by_step)
+        shown = views(session, principal, stream, rows)
+        counts = repository.count_by_outcome(session, stream_id)
+        statement = ledger.statement(session, stream.account_id)
+        windows = _windows(session, stream, rows)
+        curator = reads_comparisons(session, principal, stream.dataset_id)
+        files = {view.job_id: _files(session, view, curator) for view in shown}
+        key = _key(services, session, stream) if curator else None
+    # The store is read when no transaction is open: a slow one must not use up the database's connections.
+    return StreamReport(
+        stream_id=stream.id,
+        dataset_id=stream.dataset_id,
+        dataset_name=name,
+        method=stream.method,
+        state=stream.state,
+        window=stream.window,
+        nano_epsilon=stream.nano_epsilon,
+        tick_nano_epsilon=stream.tick_nano_epsilon,
+        statement=_statement(stream),
+        not_covered=_not_covered(stream),
+        first_step=stream.first_step,
+        next_step=stream.next_step,
+        counts=unpaid.outcomes(principal, counts),
+        worst_window=_worst(statement),
+        capacity_nano_epsilon=statement.capacity.nano_epsilon,
+        metrics=METRICS,
+        rows=[
+            _row(services, view, files[view.job_id], windows[row.step], key)
+            for row, view in zip(rows, shown, strict=True)
+        ],
+        next_cursor=more,
+    )
+
+
+def _windows(session: Session, stream: Stream, rows: Sequence[Snapshot]) -> dict[int, int]:
+    """For each row what the account's window that ends at its step holds: charged, reserved and untimed."""
+    if not rows:
+        return {}
+    spend: dict[int, int] = {}
+    untimed, last = 0, rows[-1].step
+    for position in range(max(0, rows[0].step - stream.window + 1), last + 1, STEPS_SHOWN):
+        stretch = (position, min(position + STEPS_SHOWN - 1, last))
+        _, balances = holdings.snapshot(session, stream.account_id, steps=stretch)
+        untimed = balances["untimed"].committed
+        spend |= {step: balances[f"step/{step}"].committed for step in steps_of(balances)}
+    sums, steps = {}, sorted(spend)
+    total = low = high = 0
+    for row in rows:
+        while high < len(steps) and steps[high] <= row.step:
+            total, high = total + spend[steps[high]], high + 1
+        while low < high and steps[low] <= row.step - stream.window:
+            total, low = total - spend[steps[low]], low + 1
+        sums[row.step] = untimed + total
+    return sums
+
+
+def _worst(statement: AccountStatement) -> Window:
+    first, last = statement.tightest_window or (None, None)
+    return Window(first, last, statement.charged.nano_epsilon, statement.reserved.nano_epsilon)
+
+
+def _statement(stream: Stream) -> str:
+    epsilon = format_epsilon(stream.nano_epsilon)
+    steps = "step" if stream.window == 1 else "consecutive steps"
+    return (
+        f"w-event privacy with w = {stream.window} and epsilon = {epsilon}: take any {stream.window} {steps} "
+        "and in each of them add or remove one edge, before that P and after it P' are the probabilities of "
+        "what the stream publishes, all steps together: "
+        f"{inequality(Decimal(stream.nano_epsilon) / NANO)} for every set S of it."
+    )
+
+
+def _not_covered(stream: Stream) -> tuple[str, ...]:
+    return (
+        f"A relation that lasts longer than {stream.window} steps: over k steps it is protected by the sum "
+        f"of their epsilons only, which grows with k beyond the {format_epsilon(stream.nano_epsilon)} of one "
+        "window.",
+        "Several edges of one node in one step: each counts for itself.",
+        "Who the nodes are, and that they exist: the list of nodes is public. So are the relations and the "
+        "time grid.",
+        "When a snapshot was sent, and that it came to no release: this is not part of any release.",
+    )
+
+
+def _files(session: Session, view: SnapshotView, curator: bool) -> _Files:
+    if view.state != JobState.PUBLISHED:
+        return _Files()
+    done = curator and view.evaluation == EvaluationState.DONE
+    return _Files(
+        jobs.artifact(session, view.job_id, REPORT),
+        jobs.artifact(session, view.job_id, CURATOR_REPORT) if done else None,
+    )
+
+
+def _key(services: Services, session: Session, stream: Stream) -> bytes | None:
+    """What opens the curators' parts; None once the dataset is erased."""
+    try:
+        return vault.content_key(session, stream.dataset_id, services.settings.master_key)
+    except NotFound:
+        return None
+
+
+def _row(
+    services: Services, view: SnapshotView, files: _Files, window_nano_epsilon: int, key: bytes | None
+) -> TickRow:
+    statistics = comparison = None
+    if files.public is not None:
+        content = b"".join(services.store.get(files.public.object_key))
+        if hashlib.sha256(content).hexdigest() != files.public.sha256:
+            raise StorageError("a published report has another digest", job_id=view.job_id)
+        statistics = _statistics(public_of(content))
+    if files.curator is not None and key is not None:
+        sealed = services.store.get(files.curator.object_key)
+        opened = unseal(sealed, key, context=seal_context(view.job_id, CURATOR_REPORT))
+        comparison = _comparison(curator_of(b"".join(opened)))
+    return TickRow(
+        step=view.step,
+        starts_at=view.starts_at,
+        ends_at=view.ends_at,
+        job_id=view.job_id,
+        state=view.state,
+        reason=view.reason,
+        nano_epsilon=view.nano_epsilon,
+        window_nano_epsilon=window_nano_epsilon,
+        statistics=statistics,
+        comparison=comparison,
+        evaluation=view.evaluation,
+    )
+
+
+def _statistics(part: PublicPart) -> dict[str, float | None]:
+    relations = part.statistics.edge_types
+    return {
+        "edges": float(sum(each.edges for each in relations)),
+        "mean_degree": _mean([each.degrees[0].mean for each in relations if each.degrees]),
+        **{name: _mean([each.means.get(name) for each in relations]) for name in STATISTICS},
+    }
+
+
+def _comparison(part: CuratorPart) -> dict[str, float | None]:
+    """The headline figures; None where one is undefined. What the suite leaves out is left out here too."""
+    overall, whole = part.comparison.overall, part.comparison.whole
+    scalars: Mapping[str, Any] = {} if overall is None else overall.scalars
+    distances = dict({} if overall is None else overall.distances)
+    distances |= {} if whole is None else whole.sequences
+    errors = {
+        name: None if (found := scalars.get(metric)) is None else found.relative_error
+        for name, metric in SCALAR_ERRORS.items()
+    }
+    return errors | {name: distances[name] for name in DISTANCES if name in distances}
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None

@@ -1,0 +1,274 @@
+"""A stream's terms, settled from public facts alone: method, parameters, relations, and what a step costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+from pydantic import BaseModel
+from sqlalchemy.orm import Session
+
+from core.datasets.models import Dataset, DatasetVersion
+from core.errors import BudgetExceeded, InvalidInput, NotAccepted
+from core.generators import registry
+from core.generators.base import Generator, PublicFacts
+from core.generators.choice import AUTO, Choice
+from core.graphs.schema import GraphSchema, TimeGrid
+from core.graphs.ticks import tick_schema
+from core.identity.service import Principal
+from core.ledger import service as ledger
+from core.ledger.amounts import epsilon_cost
+from core.ledger.models import BudgetAccount
+from core.ledger.statement import AccountStatement
+from core.privacy.events import MAX_NANO_EPSILON, NANO
+from core.privacy.plan import PrivacyPlan
+from core.privacy.units import Unit
+from core.streams.models import Stream
+from core.streams.service import MAX_STEP
+from core.workflows.common.policies import check_least, check_stream, policy_of
+from core.workflows.jobs.prepare import (
+    check_plan,
+    check_policy,
+    checked_params,
+    node_counts,
+    ready_dataset,
+    resolve,
+)
+from core.workflows.streams.requests import StreamRequest
+
+MAX_PLANNED = 1_000
+"""So many first steps are planned one by one; more of a window cost as much as the dearest of them."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """A stream's terms. ``plan`` is that of its first step; ``by_step`` its amounts, step by step."""
+
+    dataset: Dataset
+    version: DatasetVersion
+    account: BudgetAccount
+    grid: TimeGrid
+    window: int
+    method: str
+    choice: Choice | None
+    params: BaseModel
+    edge_types: tuple[str, ...]
+    nano_epsilon: int
+    plan: PrivacyPlan
+    by_step: dict[str, int]
+    tick_nano_epsilon: int
+
+    @property
+    def window_nano_epsilon(self) -> int:
+        """What a full window of steps comes to, at most."""
+        rest = self.window - len(self.by_step)
+        return sum(self.by_step.values()) + rest * self.tick_nano_epsilon
+
+
+@dataclass(frozen=True)
+class TickPlan:
+    """One step's plan, and the amounts to reserve for it."""
+
+    plan: PrivacyPlan
+    amounts: dict[str, int]
+
+
+def stream_terms(session: Session, principal: Principal, request: StreamRequest) -> Terms:
+    """The request with everything decided. The dataset stays share-locked until the transaction ends.
+
+    Raises NotFound, DatasetNotReady, UnknownMethod, NotAccepted and InvalidInput with the ``field`` to mend,
+    KindNotAllowed, PolicyRefused.
+    """
+    dataset, version, account = ready_dataset(session, principal, request.dataset_id)
+    schema = GraphSchema.model_validate(version.graph_schema)
+    window = _window(account, request.window)
+    if schema.time is None:
+        raise NotAccepted("A stream needs a dataset with a time grid.", field="dataset_id")
+    if request.method != AUTO:
+        registry.get(request.method)  # an unknown name is refused before anything else
+    nano_epsilon = epsilon_cost(request.epsilon)
+    if nano_epsilon > MAX_NANO_EPSILON:
+        raise InvalidInput(f"A window has at most epsilon {MAX_NANO_EPSILON // NANO}.", field="epsilon")
+    first = request.first_step
+    if first > MAX_STEP:
+        raise InvalidInput(f"A stream's steps are numbered from 0 to {MAX_STEP}.", field="first_step")
+    facts = _facts(schema, _candidates(schema, request.edge_types), window, nano_epsilon, first)
+    nodes, policy = node_counts(version, schema), policy_of(dataset)
+    choice = resolve(request.method, request.parameters, facts, nodes, policy.methods)
+    generator = registry.get(request.method if choice is None else choice.method)
+    params = checked_params(generator, request.parameters if choice is None else dict(choice.params))
+    if request.edge_types is None and choice is None:
+        taken = _taken(generator, params, schema, facts)
+        facts = _facts(schema, taken, window, nano_epsilon, first)
+    plan = generator.plan(params, facts)
+    check_plan(plan, plan.cost(), account, nano_epsilon, 0)
+    check_terms(
+        session,
+        dataset,
+        generator.name,
+        plan,
+        nano_epsilon,
+        team=principal.team,
+        project=request.project,
+    )
+    by_step = _by_step(generator, params, schema, facts, account)
+    first_window = {name: amount for name, amount in by_step.items() if int(name[5:]) < first + window}
+    return Terms(
+        dataset=dataset,
+        version=version,
+        account=account,
+        grid=schema.time,
+        window=window,
+        method=generator.name,
+        choice=choice,
+        params=params,
+        edge_types=facts.edge_types,
+        nano_epsilon=nano_epsilon,
+        plan=plan,
+        by_step=first_window,
+        tick_nano_epsilon=max(by_step.values()),
+    )
+
+
+def check_terms(
+    session: Session,
+    dataset: Dataset,
+    method: str,
+    plan: PrivacyPlan,
+    nano_epsilon: int,
+    *,
+    team: str | None,
+    project: str | None,
+) -> None:
+    """Returns while the dataset's present policy allows a stream of that epsilon a window.
+
+    Raises KindNotAllowed, PolicyRefused.
+    """
+    check_policy(session, dataset, method, plan.kind, nano_epsilon, team=team, project=project)
+    check_stream(dataset, nano_epsilon)
+    check_least(dataset, nano_epsilon)
+
+
+def window_preview(
+    session: Session, terms: Terms, *, team: str | None, project: str | None
+) -> tuple[bool, AccountStatement]:
+    """Whether a first full window fits the account, and its statement with that window if it does.
+
+    Raises AccountBlocked and AccountExposed: no snapshot would be taken.
+    """
+    try:
+        after = ledger.preview(
+            session,
+            terms.account.id,
+            amounts=terms.by_step,
+            unit=str(Unit.W_EVENT),
+            window=terms.window,
+            team=team,
+            project=project,
+        )
+    except BudgetExceeded:
+        return False, ledger.statement(session, terms.account.id)
+    return True, after
+
+
+def tick_plan(stream: Stream, schema: GraphSchema, account: BudgetAccount, step: int) -> TickPlan:
+    """What one step of the stream will do and cost; a function of the stream's terms and the step alone."""
+    generator = registry.get(stream.method)
+    params = checked_params(generator, stream.params)
+    facts = _facts(schema, stream.edge_types, stream.window, stream.nano_epsilon, step)
+    plan = generator.plan(params, facts)
+    return TickPlan(plan, plan.spend(account.filter))
+
+
+def _window(account: BudgetAccount, asked: int | None) -> int:
+    if account.unit != Unit.W_EVENT or account.window is None:
+        raise NotAccepted(
+            f"A stream is published under unit w-event; this dataset's account protects {account.unit}.",
+            field="dataset_id",
+        )
+    if asked is not None and asked != account.window:
+        raise InvalidInput(
+            f"The account's window has {account.window} steps, and so have its streams'.", field="window"
+        )
+    return account.window
+
+
+def _facts(
+    schema: GraphSchema, edge_types: Iterable[str], window: int, nano_epsilon: int, step: int
+) -> PublicFacts:
+    names = tuple(edge_types)
+    return PublicFacts(
+        tick_schema(schema, names, step), Unit.W_EVENT, window, nano_epsilon, 0, names, tick=step
+    )
+
+
+def _candidates(schema: GraphSchema, asked: list[str] | None) -> tuple[str, ...]:
+    """The asked relations in declared order; by default every protected, undirected one with time."""
+    fit = {t.name: t for t in schema.edge_types if t.temporal and not t.public}
+    if asked is None:
+        found = tuple(name for name, relation in fit.items() if not relation.directed)
+        if not found:
+            raise NotAccepted(
+                "This dataset has no protected, undirected relation with time; name those to publish.",
+                field="edge_types",
+            )
+        return found
+    for position, name in enumerate(asked):
+        if name not in fit:
+            raise NotAccepted(
+                f"There is no protected relation with time named {name!r}; there are "
+                f"{', '.join(fit) or 'none'}.",
+                field=f"edge_types.{position}",
+            )
+    if len(set(asked)) != len(asked):
+        raise InvalidInput("A relation is named twice.", field="edge_types")
+    return tuple(name for name in fit if name in asked)
+
+
+def _taken(
+    generator: Generator, params: BaseModel, schema: GraphSchema, facts: PublicFacts
+) -> tuple[str, ...]:
+    """Those of the relations that the method takes. Raises the last refusal where it takes none."""
+    taken, refusal = [], None
+    for name in facts.edge_types:
+        assert facts.window is not None
+        assert facts.tick is not None
+        try:
+            generator.plan(params, _facts(schema, (name,), facts.window, facts.nano_epsilon, facts.tick))
+        except NotAccepted as error:
+            refusal = error
+        else:
+            taken.append(name)
+    if not taken and refusal is not None:
+        raise refusal
+    return tuple(taken)
+
+
+def _by_step(
+    generator: Generator, params: BaseModel, schema: GraphSchema, facts: PublicFacts, account: BudgetAccount
+) -> dict[str, int]:
+    """What each of the first steps costs, by its dimension of the account: all that share a window with the
+    last step of the first one.
+
+    Raises NotAccepted where a window of them costs more than the stream's epsilon, which is what its releases
+    promise.
+    """
+    assert facts.window is not None
+    assert facts.tick is not None
+    amounts: dict[str, int] = {}
+    for step in range(facts.tick, min(facts.tick + min(2 * facts.window - 1, MAX_PLANNED), MAX_STEP + 1)):
+        again = _facts(schema, facts.edge_types, facts.window, facts.nano_epsilon, step)
+        amounts |= _steps_only(generator.plan(params, again).spend(account.filter))
+    spent = list(accumulate(amounts.values(), initial=0))
+    windows = range(max(1, len(amounts) - facts.window + 1))
+    if any(spent[min(i + facts.window, len(amounts))] - spent[i] > facts.nano_epsilon for i in windows):
+        raise NotAccepted(
+            "The method cannot keep every window of its steps to the epsilon asked for.", field="epsilon"
+        )
+    return amounts
+
+
+def _steps_only(amounts: Mapping[str, int]) -> dict[str, Any]:
+    return {name: amount for name, amount in amounts.items() if name.startswith("step/")}

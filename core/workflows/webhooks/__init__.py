@@ -1,0 +1,1 @@
+"""Webhooks: endpoints, what is announced to them, and deliveries."""

@@ -1,0 +1,240 @@
+"""Deliveries of webhooks: listed, tried, sent again; and in the hands of the process that sends them.
+
+Sent first and marked afterwards: whoever stops between the two leads to a second sending under the same
+``webhook-id``, by which the receiver knows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from core.errors import LeaseLost, NotFound
+from core.failpoints import reach
+from core.identity.service import Principal, require
+from core.logging import get_logger
+from core.settings import Settings
+from core.webhooks import repository, service, signing
+from core.webhooks.models import (
+    DELIVERIES,
+    DeliveryState,
+    EventType,
+    Trouble,
+    WebhookDelivery,
+    WebhookEndpoint,
+)
+from core.webhooks.sending import Outcome
+from core.work import leases
+from core.workflows.common import paging
+from core.workflows.common.context import Services
+from core.workflows.webhooks.endpoints import ROLES, secrets_of
+
+GRACE_SECONDS = 60.0
+"""How long after the time for an attempt its lease lasts: names are resolved in time of their own."""
+TEST_ATTEMPTS = 1
+PURGED_AT_ONCE = 10_000
+
+log = get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class DeliveryView:
+    """One event for one endpoint. ``last_status``: the class of the last answer, such as ``2xx``.
+
+    ``next_attempt_at`` is None unless it waits.
+    """
+
+    id: str
+    webhook_id: str
+    event: str
+    state: str
+    attempts: int
+    last_status: str | None
+    last_problem: str | None
+    created_at: datetime
+    next_attempt_at: datetime | None
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True)
+class DeliveryPage:
+    """Some deliveries, newest first, and the opaque cursor of the next page (None on the last)."""
+
+    items: Sequence[DeliveryView]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True)
+class Sending:
+    """A delivery under one attempt, the fencing token of what becomes of it."""
+
+    delivery_id: str
+    attempt: int
+    url: str
+    body: bytes = field(repr=False)
+    headers: dict[str, str] = field(repr=False)
+
+
+def list_deliveries(
+    services: Services,
+    principal: Principal,
+    endpoint_id: str,
+    state: str | None = None,
+    cursor: str | None = None,
+    limit: int | None = None,
+) -> DeliveryPage:
+    """One page of the endpoint's deliveries, newest first. InvalidInput: unknown state, bad cursor, limit."""
+    require(principal, *ROLES)
+    paging.require_state(state, DeliveryState)
+    page = paging.paged(
+        services, principal, "deliveries", cursor, limit, endpoint_id=endpoint_id, state=state
+    )
+    with services.db.transaction() as session:
+        service.get(session, tenant=principal.tenant, endpoint_id=endpoint_id)
+        rows = repository.deliveries(
+            session, endpoint_id, state=state, before=page.before, limit=page.size + 1
+        )
+    shown, more = page.cut(rows, paging.newest_first)
+    return DeliveryPage([_view(row) for row in shown], more)
+
+
+def try_webhook(services: Services, principal: Principal, endpoint_id: str) -> DeliveryView:
+    """A ``webhook.test`` is sent to the endpoint once, whatever its events. Conflict while it is disabled."""
+    require(principal, *ROLES)
+    with services.db.transaction() as session:
+        endpoint = service.get(session, tenant=principal.tenant, endpoint_id=endpoint_id)
+        service.check_enabled(endpoint)
+        payload = {
+            "type": str(EventType.TEST),
+            "timestamp": repository.database_now(session).isoformat(),
+            "data": {"webhook_id": endpoint.id, "links": {"webhook": f"/v1/webhooks/{endpoint.id}"}},
+        }
+        row = service.due(session, endpoint, EventType.TEST, payload, attempts=TEST_ATTEMPTS)
+        session.flush()
+        session.refresh(row)
+        return _view(row)
+
+
+def retry_delivery(
+    services: Services, principal: Principal, endpoint_id: str, delivery_id: str
+) -> DeliveryView:
+    """The delivery is due now; one that has ended is sent once more, under the same id.
+
+    Raises NotFound, and Conflict while the endpoint is disabled.
+    """
+    require(principal, *ROLES)
+    with services.db.transaction() as session:
+        endpoint = service.get(session, tenant=principal.tenant, endpoint_id=endpoint_id)
+        row = repository.delivery(session, endpoint_id, delivery_id)
+        if row is None:
+            raise NotFound("There is no such delivery.", id=delivery_id)
+        service.check_enabled(endpoint)
+        service.retried(row)
+        session.flush()
+        session.refresh(row)
+        return _view(row)
+
+
+def take_due(services: Services, worker: str, limit: int) -> list[Sending]:
+    """Up to ``limit`` due deliveries, leased to ``worker`` and ready to be sent, one an endpoint.
+
+    One that used up its attempts, the last of which nobody finished, is given up instead. One whose
+    endpoint's secret cannot be unsealed has failed at this attempt, and holds up no other.
+    """
+    settings = services.settings
+    taken = []
+    with services.db.transaction() as session:
+        for row in repository.due(session, limit):
+            endpoint = repository.locked_endpoint(session, row.endpoint_id)
+            claimed = leases.claim(
+                session,
+                DELIVERIES,
+                row.id,
+                worker=worker,
+                lease_seconds=settings.webhook_seconds + GRACE_SECONDS,
+                max_attempts=row.attempt_limit or settings.webhook_attempts,
+            )
+            if claimed is None:
+                lost = Outcome(trouble=Trouble.INTERRUPTED)
+                _ended(session, settings, endpoint, row, lost)
+                continue
+            try:
+                kept = secrets_of(settings, endpoint)
+            except Exception as error:  # another master key, or damage: this endpoint's, and nobody else's
+                log.error("secret_unreadable", webhook_id=endpoint.id, error=type(error).__name__)
+                _ended(session, settings, endpoint, row, Outcome(trouble=Trouble.UNSIGNED))
+                continue
+            now = repository.database_now(session)
+            secrets = signing.valid(kept, now)
+            body = signing.body_of(_absolute(claimed.payload, settings.public_url))
+            headers = signing.headers(claimed.id, now, body, secrets)
+            taken.append(Sending(claimed.id, claimed.attempt, endpoint.url, body, headers))
+    return taken
+
+
+def sent(services: Services, sending: Sending, outcome: Outcome) -> None:
+    """What came of the attempt is recorded; nothing, where another attempt owns the delivery by now."""
+    reach("webhook_sent")
+    settings = services.settings
+    try:
+        with services.db.transaction() as session:
+            row = leases.hold(session, DELIVERIES, sending.delivery_id, attempt=sending.attempt)
+            if row.state != DeliveryState.PENDING:
+                return
+            endpoint = repository.locked_endpoint(session, row.endpoint_id)
+            _ended(session, settings, endpoint, row, outcome)
+    except LeaseLost:
+        log.warning("delivery_lost", delivery_id=sending.delivery_id)
+        return
+    log.info(
+        "delivery_sent",
+        delivery_id=sending.delivery_id,
+        attempt=sending.attempt,
+        trouble=None if outcome.trouble is None else str(outcome.trouble),
+    )
+
+
+def purge_deliveries(services: Services) -> int:
+    """Deliveries older than the settings keep them are gone; how many there were, up to a bound."""
+    with services.db.transaction() as session:
+        return repository.purge(session, services.settings.webhook_kept_seconds, PURGED_AT_ONCE)
+
+
+def _ended(
+    session: Session, settings: Settings, endpoint: WebhookEndpoint, row: WebhookDelivery, outcome: Outcome
+) -> None:
+    service.ended(
+        session,
+        endpoint,
+        row,
+        outcome,
+        attempts=settings.webhook_attempts,
+        failures_allowed=settings.webhook_failures,
+    )
+
+
+def _absolute(payload: dict[str, Any], public_url: str) -> dict[str, Any]:
+    """The payload with links that lead to this service from everywhere."""
+    data = dict(payload["data"])
+    base = public_url.rstrip("/")
+    data["links"] = {name: base + path for name, path in data["links"].items()}
+    return {**payload, "data": data}
+
+
+def _view(row: WebhookDelivery) -> DeliveryView:
+    return DeliveryView(
+        id=row.id,
+        webhook_id=row.endpoint_id,
+        event=row.event,
+        state=row.state,
+        attempts=row.attempt,
+        last_status=None if row.last_status is None else f"{row.last_status // 100}xx",
+        last_problem=row.last_problem,
+        created_at=row.created_at,
+        next_attempt_at=row.next_attempt_at if row.state == DeliveryState.PENDING else None,
+        finished_at=row.finished_at,
+    )

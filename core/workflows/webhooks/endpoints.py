@@ -1,0 +1,201 @@
+"""Webhook endpoints of a tenant: added, listed, rotated, enabled, deleted; by curators and operators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy.orm import Session
+
+from core import ids
+from core.errors import Conflict
+from core.identity.models import Role
+from core.identity.service import Principal, require
+from core.logging import get_logger
+from core.settings import Settings
+from core.storage.sealed import seal, unseal
+from core.webhooks import repository, service, signing
+from core.webhooks.addresses import MAX_URL_CHARACTERS, Rules, checked_url
+from core.webhooks.models import EventType, WebhookEndpoint
+from core.webhooks.signing import Secret
+from core.workflows.common import paging
+from core.workflows.common.context import Services
+from core.workflows.common.derived_keys import WEBHOOK_SECRETS, derived_key
+
+ROLES = (Role.CURATOR, Role.OPERATOR)
+MAX_SECRETS = 4
+
+log = get_logger(__name__)
+
+
+class NewWebhook(BaseModel):
+    """Where to tell what."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    url: str = Field(
+        max_length=MAX_URL_CHARACTERS,
+        description="An https address that can be reached from the internet.",
+        examples=["https://hooks.example.org/graphveil"],
+    )
+    events: list[str] = Field(
+        min_length=1,
+        max_length=len(EventType),
+        description="What to be told of.",
+        examples=[["job.published", "job.failed"]],
+    )
+
+
+@dataclass(frozen=True)
+class WebhookView:
+    """An endpoint as curators and operators of its tenant see it.
+
+    ``secret`` is shown once, by the call that made it; else None. ``failures``: deliveries given up in a row.
+    """
+
+    id: str
+    url: str
+    events: tuple[str, ...]
+    state: str
+    disabled_reason: str | None
+    failures: int
+    created_by: str
+    created_at: datetime
+    disabled_at: datetime | None
+    secret: str | None = None
+
+
+@dataclass(frozen=True)
+class WebhookPage:
+    """Some endpoints, newest first, and the opaque cursor of the next page (None on the last)."""
+
+    items: Sequence[WebhookView]
+    next_cursor: str | None
+
+
+def add_webhook(services: Services, principal: Principal, request: NewWebhook) -> WebhookView:
+    """The endpoint is told of its events from now on; its secret is in the answer, this once.
+
+    Raises InvalidInput with ``field``, and Conflict while the tenant has as many as the settings allow.
+    """
+    require(principal, *ROLES)
+    target = checked_url(request.url, rules(services.settings))
+    events = service.checked_events(request.events)
+    secret = signing.new_secret()
+    endpoint_id = ids.new_id(ids.WEBHOOK)
+    with services.db.transaction() as session:
+        repository.lock_tenant(session, tenant=principal.tenant)
+        limit = services.settings.max_webhooks
+        if repository.count(session, tenant=principal.tenant) >= limit:
+            raise Conflict(f"The tenant has {limit} webhooks; delete one first.")
+        endpoint = WebhookEndpoint(
+            id=endpoint_id,
+            tenant=principal.tenant,
+            url=target.url,
+            secrets=_sealed(services.settings, endpoint_id, [secret]),
+            events=events,
+            created_by=principal.key_id,
+            failures=0,
+        )
+        session.add(endpoint)
+        session.flush()
+        session.refresh(endpoint)
+    log.info("webhook_added", webhook_id=endpoint_id)
+    return replace(_view(endpoint), secret=secret.text)
+
+
+def list_webhooks(
+    services: Services, principal: Principal, cursor: str | None = None, limit: int | None = None
+) -> WebhookPage:
+    """One page of the tenant's endpoints, newest first. InvalidInput: bad cursor or limit."""
+    require(principal, *ROLES)
+    page = paging.paged(services, principal, "webhooks", cursor, limit)
+    with services.db.transaction() as session:
+        rows = repository.endpoints(session, tenant=principal.tenant, before=page.before, limit=page.size + 1)
+    shown, more = page.cut(rows, paging.newest_first)
+    return WebhookPage([_view(row) for row in shown], more)
+
+
+def get_webhook(services: Services, principal: Principal, endpoint_id: str) -> WebhookView:
+    """The tenant's endpoint; NotFound otherwise."""
+    require(principal, *ROLES)
+    with services.db.transaction() as session:
+        return _view(service.get(session, tenant=principal.tenant, endpoint_id=endpoint_id))
+
+
+def delete_webhook(services: Services, principal: Principal, endpoint_id: str) -> None:
+    """The endpoint is told nothing any more; what waits for it is dropped. NotFound when it is repeated."""
+    require(principal, *ROLES)
+    with services.db.transaction() as session:
+        service.delete(session, tenant=principal.tenant, endpoint_id=endpoint_id)
+    log.info("webhook_deleted", webhook_id=endpoint_id)
+
+
+def enable_webhook(services: Services, principal: Principal, endpoint_id: str) -> WebhookView:
+    """The endpoint is told again, what waits first. Safe to repeat."""
+    require(principal, *ROLES)
+    with services.db.transaction() as session:
+        endpoint = _locked(session, principal, endpoint_id)
+        service.enabled(endpoint)
+        return _view(endpoint)
+
+
+def rotate_webhook(services: Services, principal: Principal, endpoint_id: str) -> WebhookView:
+    """Deliveries are signed with a new secret, shown this once, and for a day with the one before as well.
+
+    Conflict while a further one would have to be kept: a receiver that is not told in time must not be lost.
+    """
+    require(principal, *ROLES)
+    settings = services.settings
+    with services.db.transaction() as session:
+        endpoint = _locked(session, principal, endpoint_id)
+        now = repository.database_now(session)
+        until = now + timedelta(seconds=settings.webhook_rotation_seconds)
+        kept = signing.rotated(secrets_of(settings, endpoint), now, until)
+        if len(kept) > MAX_SECRETS:
+            raise Conflict(f"{MAX_SECRETS} secrets are valid; wait until an earlier one has run out.")
+        endpoint.secrets = _sealed(settings, endpoint.id, kept)
+        view = replace(_view(endpoint), secret=kept[0].text)
+    log.info("webhook_rotated", webhook_id=endpoint_id)
+    return view
+
+
+def secrets_of(settings: Settings, endpoint: WebhookEndpoint) -> list[Secret]:
+    """Every secret that the endpoint has kept, the present one first. StorageError: another master key."""
+    key = derived_key(settings, WEBHOOK_SECRETS)
+    return signing.loads(b"".join(unseal([endpoint.secrets], key, context=_context(endpoint.id))))
+
+
+def rules(settings: Settings) -> Rules:
+    """Where webhooks may be sent."""
+    return Rules(settings.webhook_ports, settings.webhook_private_addresses)
+
+
+def _sealed(settings: Settings, endpoint_id: str, secrets: Iterable[Secret]) -> bytes:
+    key = derived_key(settings, WEBHOOK_SECRETS)
+    return b"".join(seal([signing.dumps(list(secrets))], key, context=_context(endpoint_id)))
+
+
+def _context(endpoint_id: str) -> str:
+    """What sealed secrets are bound to: those of one endpoint cannot be given to another."""
+    return f"webhook/{endpoint_id}"
+
+
+def _locked(session: Session, principal: Principal, endpoint_id: str) -> WebhookEndpoint:
+    return service.get_locked(session, tenant=principal.tenant, endpoint_id=endpoint_id)
+
+
+def _view(row: WebhookEndpoint) -> WebhookView:
+    return WebhookView(
+        id=row.id,
+        url=row.url,
+        events=tuple(row.events),
+        state="enabled" if row.disabled_at is None else "disabled",
+        disabled_reason=row.disabled_reason,
+        failures=row.failures,
+        created_by=row.created_by,
+        created_at=row.created_at,
+        disabled_at=row.disabled_at,
+    )
