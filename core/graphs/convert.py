@@ -1,22 +1,15 @@
-"""To and from NetworkX and PyTorch Geometric.
-
-Both libraries are imported inside the functions: neither is needed to store or to ingest a graph.
-"""
+"""To and from NetworkX, imported inside the functions: storing or ingesting a graph needs none of it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pyarrow as pa
-
-from core.graphs.graph import EdgeTable, Graph, NodeTable
+from core.graphs.graph import Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema
 
 if TYPE_CHECKING:
     import networkx as nx
-    from torch_geometric.data import Data, HeteroData
 
 
 def node_keys(graph: Graph) -> dict[str, list[str]]:
@@ -106,72 +99,3 @@ def from_networkx(made: nx.Graph, schema: GraphSchema, *, step_name: str = "step
         stepped = schema.model_copy(update={"time": grid})
     graph = assemble(stepped, nodes, edges)
     return Graph.build(schema, graph.nodes, graph.edges)
-
-
-def to_pyg(graph: Graph) -> Data | HeteroData:
-    """The graph in PyTorch Geometric: ``Data`` with one node and one edge type, else ``HeteroData``.
-
-    ``edge_index`` is int64 (2, m); undirected relations between nodes of one type stand in both directions.
-    ``step`` (int64, m) stands beside it where the relation is temporal. ``node_id`` lists the ids unless they
-    are 0..n-1. Numeric and vector attributes are tensors of their own dtype; others are codes (int64, -1 for
-    null) with their values under ``<name>_values``.
-    """
-    import torch
-    from torch_geometric.data import Data, HeteroData
-
-    schema = graph.schema
-    single = len(schema.node_types) == 1 and len(schema.edge_types) == 1
-    made: Any = Data() if single else HeteroData()
-    for name, table in graph.nodes.items():
-        store = made if single else made[name]
-        store.num_nodes = table.count
-        if table.ids is not None:
-            store.node_id = table.ids.to_pylist()
-        for key, column in table.attributes.items():
-            if isinstance(column, np.ndarray):
-                store[key] = torch.from_numpy(column.copy())
-            else:
-                codes = column.dictionary_encode()
-                store[key] = torch.from_numpy(codes.indices.fill_null(-1).to_numpy().astype(np.int64))
-                store[f"{key}_values"] = codes.dictionary.to_pylist()
-    for edge_type in schema.edge_types:
-        store = made if single else made[edge_type.source, edge_type.name, edge_type.target]
-        table_of = graph.edges[edge_type.name]
-        ends = np.stack([table_of.source, table_of.target]).astype(np.int64)
-        both = edge_type.homogeneous and not edge_type.directed
-        store.edge_index = torch.from_numpy(np.concatenate([ends, ends[::-1]], axis=1) if both else ends)
-        if table_of.step is not None:
-            step = table_of.step.astype(np.int64)
-            store.step = torch.from_numpy(np.concatenate([step, step]) if both else step)
-    return made
-
-
-def from_pyg(made: Data | HeteroData, schema: GraphSchema) -> Graph:
-    """The graph that PyTorch Geometric data hold, under ``schema``; inverse of :func:`to_pyg`.
-
-    Attributes are read as the schema declares them. Raises ValueError where data and schema disagree.
-    """
-    single = len(schema.node_types) == 1 and len(schema.edge_types) == 1
-    data: Any = made
-    nodes = {}
-    for node_type in schema.node_types:
-        store = data if single else data[node_type.name]
-        ids = pa.array(store["node_id"], type=pa.string()) if "node_id" in store else None
-        attributes: dict[str, np.ndarray | pa.Array] = {}
-        for attribute in node_type.attributes:
-            if attribute.name in store:
-                values = store[attribute.name].detach().cpu().numpy().copy()
-                names = store.get(f"{attribute.name}_values")
-                attributes[attribute.name] = values if names is None else _decoded(values, names)
-        nodes[node_type.name] = NodeTable(int(store.num_nodes), ids, attributes)
-    edges = {}
-    for edge_type in schema.edge_types:
-        store = data if single else data[edge_type.source, edge_type.name, edge_type.target]
-        ends = store["edge_index"].cpu().numpy()
-        step = store["step"].cpu().numpy() if edge_type.temporal else None
-        edges[edge_type.name] = EdgeTable(ends[0], ends[1], step)
-    return Graph.build(schema, nodes, edges)
-
-
-def _decoded(codes: np.ndarray, values: list[Any]) -> pa.Array:
-    return pa.array(values, type=None if values else pa.string()).take(pa.array(codes, mask=codes < 0))

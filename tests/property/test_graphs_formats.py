@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from core.errors import IngestRejected
 from core.graphs import formats
-from core.graphs.convert import from_networkx, from_pyg, to_networkx, to_pyg
+from core.graphs.convert import from_networkx, to_networkx
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.ingest import UploadedFile, canonicalise
 from core.graphs.pseudonyms import pseudonymise
@@ -179,12 +179,6 @@ def test_store_is_exact(graph: Graph) -> None:
 @given(graph=st.one_of(rich_graphs(), simple_graphs()))
 def test_networkx_round_trip(graph: Graph) -> None:
     assert from_networkx(to_networkx(graph), graph.schema).equals(graph)
-
-
-@FEW
-@given(graph=st.one_of(rich_graphs(), simple_graphs()))
-def test_pyg_round_trip(graph: Graph) -> None:
-    assert from_pyg(to_pyg(graph), graph.schema).equals(graph)
 
 
 @FEW

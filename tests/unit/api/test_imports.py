@@ -28,15 +28,15 @@ def run(script: str) -> None:
 
 def test_the_app_loads_without_a_workers_libraries():
     # Nor the way to a collector, which only a process that traces needs.
-    names = (*WORKER_ONLY, "torch_geometric", "core.tracing.recorder", "opentelemetry.exporter")
+    names = (*WORKER_ONLY, "core.tracing.recorder", "opentelemetry.exporter")
     run("import sys, api.app, api.__main__, api.keys, api.serving\n" + LOADED.format(names=names))
 
 
 def test_methods_and_formats_are_known_without_a_workers_libraries():
     script = """
-from core.workflows import job_queries
+from core.workflows.jobs import queries
 from core.graphs import formats
-methods = {method.name for method in job_queries.methods()}
+methods = {method.name for method in queries.methods()}
 assert "psgraph" in methods, methods
 assert {"csv", "graphml", "parquet"} <= set(formats.names())
 """
