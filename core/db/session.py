@@ -15,7 +15,7 @@ from sqlalchemy.exc import InvalidatePoolError
 from sqlalchemy.orm import Session, sessionmaker
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from core.db.bell import Bell
+from core.db.commit_notify import CommitNotifier
 
 # What a connection is given unless the address says otherwise. A server that went away without a word is
 # noticed within half a minute, not after the operating system's quarter of an hour; and a process that stops
@@ -35,7 +35,7 @@ RESTED_SECONDS = 5.0
 """A connection that has not been used for longer is asked before its next use; a look is enough otherwise."""
 
 _USED_AT = "graphveil_used_at"
-_RUNG = "graphveil_rung"
+_NOTIFIED = "graphveil_notified"
 
 
 class BriefCursor(psycopg.Cursor[Any]):
@@ -79,30 +79,30 @@ class Database:
 
     def __init__(self, url: str, *, pool_size: int = POOL_SIZE) -> None:
         self.engine = make_engine(url, pool_size=pool_size)
-        self.bell = Bell(make_engine(url, pool_size=1))
+        self.notifier = CommitNotifier(make_engine(url, pool_size=1))
         self._sessions = sessionmaker(self.engine, expire_on_commit=False)
 
     @contextmanager
     def transaction(self) -> Iterator[Session]:
         """A session whose work is committed as a whole at the end, or rolled back on any error.
 
-        After the commit the channels of :func:`ring_at_commit` are rung.
+        After the commit the channels of :func:`notify_at_commit` are notified.
         """
         with self._sessions() as session:
             with session.begin():
                 yield session
-            for channel in session.info.get(_RUNG, ()):
-                self.bell.ring(channel)
+            for channel in session.info.get(_NOTIFIED, ()):
+                self.notifier.notify(channel)
 
     def dispose(self) -> None:
-        """Every connection is closed, the bell's after what was rung."""
-        self.bell.close()
+        """Close every connection, the notifier's after what waits is sent."""
+        self.notifier.close()
         self.engine.dispose()
 
 
-def ring_at_commit(session: Session, channel: str) -> None:
+def notify_at_commit(session: Session, channel: str) -> None:
     """Listeners on the channel hear of this transaction once it has committed, and never if it does not."""
-    session.info.setdefault(_RUNG, set()).add(channel)
+    session.info.setdefault(_NOTIFIED, set()).add(channel)
 
 
 def _note_use(connection: Any, record: ConnectionPoolEntry) -> None:

@@ -9,7 +9,7 @@ from typing import Any, cast
 from sqlalchemy import Interval, Select, Table, bindparam, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
-from core.db.session import ring_at_commit
+from core.db.session import notify_at_commit
 from core.outbox.models import OutboxMessage
 
 CHANNEL = "graphveil_outbox"
@@ -29,7 +29,7 @@ def add(session: Session, topic: str, subject_id: str, not_before_seconds: float
     """One message is written; listeners hear of it after the commit. One round trip."""
     pause = timedelta(seconds=not_before_seconds)
     session.execute(_ADD, {"topic": topic, "subject_id": subject_id, "pause": pause})
-    ring_at_commit(session, CHANNEL)
+    notify_at_commit(session, CHANNEL)
 
 
 def lock_unsent(session: Session, limit: int) -> list[OutboxMessage]:

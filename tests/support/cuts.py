@@ -72,7 +72,7 @@ def wired(world: World, wire: Wire) -> Iterator[Wired]:
         roles = [Role.CURATOR, Role.REQUESTER]
         token = identity.create_key(session, tenant=CALLER.tenant, name="cut", roles=roles)[1]
     services = open_services(settings)
-    services.db.bell = world.services.db.bell  # it rings beside the wire, at moments of its own
+    services.db.notifier = world.services.db.notifier  # it notifies beside the wire, at moments of its own
     headers = {"Authorization": f"Bearer {token}"}
     app = create_app(services)
     with (

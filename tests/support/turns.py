@@ -61,7 +61,7 @@ class _Stepped(Database):
     """The same connections; every transaction waits for its turn."""
 
     def __init__(self, database: Database, turn: Turn) -> None:
-        self.engine, self.bell, self._sessions = database.engine, database.bell, database._sessions
+        self.engine, self.notifier, self._sessions = database.engine, database.notifier, database._sessions
         self._turn = turn
 
     @contextmanager

@@ -1,7 +1,7 @@
 """Adam over a list of tensors, by torch's own update.
 
-``torch.optim.Adam`` does the same. The first object of it imports torch's compiler, which nothing here uses:
-70 MB, and seconds of a fit that takes some ten.
+``torch.optim.Adam`` does the same. This stays because the first object of that class imports torch's
+compiler, which nothing here uses: 70 MB, and seconds of a fit that takes some ten.
 Source: Kingma and Ba, "Adam: a method for stochastic optimization", ICLR 2015.
 """
 

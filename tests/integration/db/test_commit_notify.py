@@ -1,4 +1,4 @@
-"""The bell: rung after a commit and never without one, once for many, over whatever connection there is."""
+"""Notifications: after a commit and never without one, once for many, over whatever connection there is."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import psycopg
 import pytest
 from sqlalchemy import make_url, text
 
-from core.db import bell
-from core.db.session import Database, ring_at_commit
+from core.db import commit_notify
+from core.db.session import Database, notify_at_commit
 
 CHANNEL = "graphveil_test"
 SECONDS = 5.0
@@ -33,12 +33,12 @@ def heard(listener: psycopg.Connection, seconds: float, *, at_most: int | None =
     return [each.channel for each in listener.notifies(timeout=seconds, stop_after=at_most)]
 
 
-def ring(database: Database) -> None:
+def commit(database: Database) -> None:
     with database.transaction() as session:
-        ring_at_commit(session, CHANNEL)
+        notify_at_commit(session, CHANNEL)
 
 
-def behind_the_bell(database: Database) -> list[int]:
+def notifying(database: Database) -> list[int]:
     """The server's processes that notified last."""
     with database.transaction() as session:
         found = session.execute(
@@ -52,7 +52,7 @@ def behind_the_bell(database: Database) -> list[int]:
 
 def test_nothing_is_heard_before_the_commit(database: Database, listener: psycopg.Connection):
     with database.transaction() as session:
-        ring_at_commit(session, CHANNEL)
+        notify_at_commit(session, CHANNEL)
         session.execute(text("SELECT 1"))
         assert heard(listener, 0.2) == []
     assert heard(listener, SECONDS, at_most=1) == [CHANNEL]
@@ -61,7 +61,7 @@ def test_nothing_is_heard_before_the_commit(database: Database, listener: psycop
 def test_nothing_is_heard_after_a_rollback(database: Database, listener: psycopg.Connection):
     def half_done() -> None:
         with database.transaction() as session:
-            ring_at_commit(session, CHANNEL)
+            notify_at_commit(session, CHANNEL)
             session.execute(text("SELECT 1"))
             raise ConnectionError("lost")
 
@@ -75,7 +75,7 @@ def test_nothing_is_heard_of_a_commit_that_the_database_refuses(
 ):
     def refused() -> None:
         with database.transaction() as session:
-            ring_at_commit(session, CHANNEL)
+            notify_at_commit(session, CHANNEL)
             session.execute(text("CREATE TEMPORARY TABLE once (a int UNIQUE DEFERRABLE INITIALLY DEFERRED)"))
             session.execute(text("INSERT INTO once VALUES (1), (1)"))
 
@@ -87,32 +87,32 @@ def test_nothing_is_heard_of_a_commit_that_the_database_refuses(
 def test_many_commits_are_told_by_a_few_notifications(database: Database, listener: psycopg.Connection):
     began = time.monotonic()
     with ThreadPoolExecutor(8) as threads:
-        list(threads.map(lambda _: ring(database), range(400)))
+        list(threads.map(lambda _: commit(database), range(400)))
     database.dispose()  # the last is told
     told = heard(listener, 0.5)
     spent = time.monotonic() - began
-    assert 1 <= len(told) <= 2 + spent / bell.GATHER_SECONDS
+    assert 1 <= len(told) <= 2 + spent / commit_notify.GATHER_SECONDS
     assert len(told) < 200
 
 
-def test_a_transaction_tells_once_however_often_it_rings(database: Database, listener: psycopg.Connection):
+def test_a_transaction_tells_once_however_often_it_asks(database: Database, listener: psycopg.Connection):
     with database.transaction() as session:
         for _ in range(10):
-            ring_at_commit(session, CHANNEL)
+            notify_at_commit(session, CHANNEL)
     assert heard(listener, SECONDS, at_most=1) == [CHANNEL]
     assert heard(listener, 0.3) == []
 
 
 def test_a_connection_that_the_server_ended_is_replaced(database: Database, listener: psycopg.Connection):
-    ring(database)
+    commit(database)
     assert heard(listener, SECONDS, at_most=1) == [CHANNEL]
-    first = behind_the_bell(database)
+    first = notifying(database)
     assert len(first) == 1
     with database.transaction() as session:
         session.execute(text("SELECT pg_terminate_backend(:pid, 5000)"), {"pid": first[0]})
-    ring(database)
+    commit(database)
     assert heard(listener, SECONDS, at_most=1) == [CHANNEL]
-    assert behind_the_bell(database) not in ([], first)
+    assert notifying(database) not in ([], first)
 
 
 def test_while_nobody_can_be_told_a_commit_stands_and_does_not_wait(
@@ -120,13 +120,13 @@ def test_while_nobody_can_be_told_a_commit_stands_and_does_not_wait(
 ):
     nowhere = make_url(database_url).update_query_dict({"host": "/nonexistent"})
     deaf = Database(nowhere.render_as_string(hide_password=False))
-    unheard, database.bell = database.bell, deaf.bell
+    unheard, database.notifier = database.notifier, deaf.notifier
     began = time.monotonic()
-    ring(database)
+    commit(database)
     assert time.monotonic() - began < SECONDS
-    deaf.bell.close()
-    database.bell = unheard
-    ring(database)
+    deaf.notifier.close()
+    database.notifier = unheard
+    commit(database)
     assert heard(listener, SECONDS, at_most=1) == [CHANNEL]
 
 
@@ -140,37 +140,37 @@ def test_a_commit_stands_where_no_thread_can_be_had(
 
     with monkeypatch.context() as crowded:
         crowded.setattr(threading.Thread, "start", none_left)
-        ring(database)
+        commit(database)
     assert heard(listener, 0.2) == []
-    ring(database)
+    commit(database)
     assert heard(listener, SECONDS, at_most=1) == [CHANNEL]
 
 
-def test_closing_tells_what_was_rung_and_a_closed_bell_rings_again(
+def test_closing_sends_what_waits_and_a_closed_notifier_notifies_again(
     database: Database, listener: psycopg.Connection
 ):
     for _ in range(2):
-        ring(database)
+        commit(database)
         database.dispose()
-        assert behind_the_bell(database) == []
+        assert notifying(database) == []
         assert heard(listener, SECONDS, at_most=1) == [CHANNEL]
 
 
-def _ring_after_fork(database: Database) -> None:
-    """In a child: its own bell rings, and the parent's connection is left alone."""
-    database.bell.ring(CHANNEL)
-    database.bell.close()
+def _notify_after_fork(database: Database) -> None:
+    """In a child: its own notifier notifies, and the parent's connection is left alone."""
+    database.notifier.notify(CHANNEL)
+    database.notifier.close()
 
 
-def test_a_forked_process_has_a_bell_of_its_own(database: Database, listener: psycopg.Connection):
-    ring(database)
+def test_a_forked_process_has_a_notifier_of_its_own(database: Database, listener: psycopg.Connection):
+    commit(database)
     assert heard(listener, SECONDS, at_most=1) == [CHANNEL]
-    parent = behind_the_bell(database)
-    child = multiprocessing.get_context("fork").Process(target=_ring_after_fork, args=(database,))
+    parent = notifying(database)
+    child = multiprocessing.get_context("fork").Process(target=_notify_after_fork, args=(database,))
     child.start()
     child.join(30)
     assert child.exitcode == 0
     assert heard(listener, SECONDS, at_most=1) == [CHANNEL]
-    ring(database)
+    commit(database)
     assert heard(listener, SECONDS, at_most=1) == [CHANNEL]
-    assert behind_the_bell(database) == parent
+    assert notifying(database) == parent
