@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from api import processes
+from api.serve import processes
 from core import command_line, logging
 from core.settings import get_settings
 from core.workflows.operations.startup import may_start

@@ -9,11 +9,10 @@ from functools import partial
 from anyio import to_thread
 from fastapi import FastAPI
 
-from api import openapi, problems, streaming, traces
-from api.event_streams import EventStreams
-from api.limits import Limits
-from api.metrics import HttpMetrics
-from api.middleware import Boundary
+from api.http import problems, streaming, traces
+from api.http.event_streams import EventStreams
+from api.http.limits import Limits
+from api.http.middleware import Boundary
 from api.routes import (
     approvals,
     audits,
@@ -38,6 +37,8 @@ from api.routes import (
     webhooks,
 )
 from api.routes import problems as problem_pages
+from api.serve.metrics import HttpMetrics
+from api.show import openapi
 from core.settings import Settings
 from core.version import package_version
 from core.workflows.common.context import Services, open_services

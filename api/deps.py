@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import Depends, Header, Query, Request
 
-from api.auth import principal_of
+from api.http.auth import principal_of
 from core.identity import service as identity
 from core.identity.models import Role
 from core.identity.service import Principal

@@ -179,7 +179,7 @@ def drain(scene: Scene, asked: argparse.Namespace) -> bool:
     if counts["jobs"] != len(scene.open_jobs) or counts["charges"] != counts["published"]:
         flaws.append("jobs or charges are missing")
     print("\n".join(flaws) or "every promise holds", counts)
-    print(scene.stack.command("-m", "api.ledger", "verify"))
+    print(scene.stack.command("-m", "api.admin.ledger", "verify"))
     unfinished = len(scene.open_jobs) - done - failed
     print(f"{unfinished} left" if unfinished else "the queue is empty")
     return not flaws and not failed and (not unfinished or time.monotonic() >= ends)

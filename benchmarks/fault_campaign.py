@@ -7,7 +7,7 @@ Starts every process of docker-compose.yml (:mod:`benchmarks.stack`), two worker
 submits a job, does the harm at a random moment of its way, submits another to a dataset whose budget is
 nearly spent, and waits until every job has ended, two minutes at most. Then nothing may be wrong: every
 promise of the ledger and of releases, each job's entries, files and digests, ``verify`` over every chain,
-``GET /ledger/health``; every so often also ``python -m api.ledger verify``. One JSON line each goes to
+``GET /ledger/health``; every so often also ``python -m api.admin.ledger verify``. One JSON line each goes to
 the file; the exit code is 0 where nothing was violated. Leases last 8 s instead of 90, and the reaper
 looks every second, so that a campaign of hundreds ends within the hour; ``--part slow`` kills workers
 under the times of docker-compose.yml. Comparisons are left waiting, unless ``--comparisons`` says
@@ -98,10 +98,10 @@ def campaign(scene: Scene, faults: list[Fault], seconds: float, comparisons: boo
             break
         yield injected(scene, fault)
         if number % COMMAND_EVERY == 0:
-            print(scene.stack.command("-m", "api.ledger", "verify").splitlines()[-1], file=sys.stderr)
+            print(scene.stack.command("-m", "api.admin.ledger", "verify").splitlines()[-1], file=sys.stderr)
     began = time.monotonic()
     flaws = scene.lost_evaluations() if comparisons else []
-    answer = scene.stack.command("-m", "api.ledger", "verify")
+    answer = scene.stack.command("-m", "api.admin.ledger", "verify")
     print(answer, scene.charged_jobs(), file=sys.stderr)
     yield Outcome("the end", "comparisons, ledger", True, {}, 0, round(time.monotonic() - began, 2), flaws)
 

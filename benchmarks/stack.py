@@ -83,7 +83,8 @@ class ComposeStack:
             self._start_all()
             self._exit = undo.pop_all()
         self.token = self.command(
-            "-m", "api.keys", "create", "--tenant", "compose", "--name", "first", "--person", "curator-a",
+            "-m", "api.admin.keys", "create",
+            "--tenant", "compose", "--name", "first", "--person", "curator-a",
             *(word for role in ("curator", "requester", "auditor") for word in ("--role", role)),
         ).strip()  # fmt: skip
         return self

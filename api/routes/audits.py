@@ -6,11 +6,12 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Query, Request, Response
 
-from api import conditional, openapi
-from api.audit_views import audit_view
 from api.deps import Cursor, IdempotencyKey, ReaderDep, ServicesDep
-from api.guarded import Guarded
+from api.http import conditional
+from api.http.guarded import Guarded
 from api.schemas.audits import TERMINAL, Audit, Audits
+from api.show import openapi
+from api.show.audits import audit_view
 from core import errors
 from core.workflows.audits import requests as audits
 

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Query
 from pydantic import AwareDatetime
 
-from api import openapi
 from api.deps import CuratorDep, Cursor, LedgerDep, ReaderDep, ServicesDep
-from api.guarded import Guarded
+from api.http.guarded import Guarded
 from api.schemas.budgets import Budget, LedgerPage, Unblock
-from api.views import budget_view, ledger_view
+from api.show import openapi
+from api.show.views import budget_view, ledger_view
 from core import errors
 from core.ledger.amounts import MAX_STEP
 from core.workflows.datasets import queries as dataset_queries

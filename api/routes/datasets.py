@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Query, Request, Response
 
-from api import openapi
 from api.deps import CuratorDep, Cursor, ReaderDep, ServicesDep
-from api.guarded import Guarded
+from api.http.guarded import Guarded
 from api.schemas.datasets import Dataset, Datasets
+from api.show import openapi
 from core import errors
 from core.graphs.schema import GraphSchema
 from core.workflows.datasets import queries as dataset_queries

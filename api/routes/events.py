@@ -6,12 +6,12 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request
 
-from api import openapi
 from api.deps import PortalDep, ServicesDep
-from api.event_streams import EventStreams, JobEventStream
-from api.guarded import Guarded
-from api.negotiation import preferred
+from api.http.event_streams import EventStreams, JobEventStream
+from api.http.guarded import Guarded
+from api.http.negotiation import preferred
 from api.schemas.jobs import Events
+from api.show import openapi
 from core import errors
 from core.workflows.jobs import events as job_events
 from core.workflows.jobs import queries as job_queries

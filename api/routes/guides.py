@@ -7,9 +7,9 @@ import html
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 
-from api import openapi, pages
-from api.negotiation import preferred
+from api.http.negotiation import preferred
 from api.schemas.health import Entrance
+from api.show import openapi, pages
 from core.errors import NotFound
 from core.version import package_version
 

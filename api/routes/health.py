@@ -6,9 +6,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Response
 
-from api import readiness
 from api.deps import services_of
 from api.schemas.health import Health, Readiness
+from api.serve import readiness
 from core.workflows.common.context import Services
 
 router = APIRouter(tags=["service"])

@@ -6,11 +6,12 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Query, Request, Response
 
-from api import conditional, openapi
 from api.deps import Cursor, IdempotencyKey, PortalDep, ServicesDep
-from api.guarded import Guarded
+from api.http import conditional
+from api.http.guarded import Guarded
 from api.schemas.jobs import AWAITING_APPROVAL, TERMINAL, Job, Jobs, Plan
-from api.views import plan_view
+from api.show import openapi
+from api.show.views import plan_view
 from core import errors
 from core.workflows.jobs import queries as job_queries
 from core.workflows.jobs.cancel import cancel_job

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Query, Request, Response
 
-from api import openapi
 from api.deps import Cursor, OperatorDep, ServicesDep
-from api.guarded import Guarded
+from api.http.guarded import Guarded
 from api.schemas.keys import CreatedKey, Key, Keys
+from api.show import openapi
 from core import errors
 from core.workflows.identity import api_keys
 from core.workflows.identity.api_keys import NewKey

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends
 
-from api import openapi
 from api.deps import LedgerDep, ServicesDep, allow
-from api.guarded import Guarded
+from api.http.guarded import Guarded
 from api.schemas.ledger import LedgerHealth, Verification
+from api.show import openapi
 from core import errors
 from core.identity.models import Role
 from core.identity.service import Principal

@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 
 from api.deps import CallerDep, ServicesDep
-from api.guarded import Guarded
+from api.http.guarded import Guarded
 from api.schemas.keys import Me
 from core.workflows.jobs import turns
 

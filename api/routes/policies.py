@@ -7,12 +7,13 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Header, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from api import conditional, openapi
 from api.deps import CuratorDep, ReaderDep, ServicesDep
-from api.guarded import Guarded
+from api.http import conditional
+from api.http.guarded import Guarded
 from api.routes.proposals import LOCATION, address_of
 from api.schemas.common import Reason
 from api.schemas.policies import DatasetPolicy, Proposal
+from api.show import openapi
 from core import errors
 from core.workflows.common.policies import Policy
 from core.workflows.datasets.dataset_policies import PolicyView, get_policy, set_policy

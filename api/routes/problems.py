@@ -7,7 +7,8 @@ import html
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
-from api import openapi, pages, problems
+from api.http import problems
+from api.show import openapi, pages
 from core.errors import NotFound
 
 router = APIRouter(tags=["service"])

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Query, Request
 
-from api import openapi
 from api.deps import CuratorDep, Cursor, LedgerDep, ServicesDep
-from api.guarded import Guarded
+from api.http.guarded import Guarded
 from api.schemas.policies import Decision, Proposal, Proposals
+from api.show import openapi
 from core import errors
 from core.workflows.ledger import proposals
 

@@ -6,13 +6,13 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Body, Path, Query, Request, Response
 
-from api import openapi
 from api.deps import CuratorDep, Cursor, LedgerDep, ReaderDep, ServicesDep
-from api.guarded import Guarded
+from api.http.guarded import Guarded
 from api.routes.proposals import LOCATION, address_of
 from api.schemas.budgets import Adjustment, Budget, Grant, LedgerPage, NewQuota, Quotas
 from api.schemas.policies import Proposal
-from api.views import budget_view, ledger_view
+from api.show import openapi
+from api.show.views import budget_view, ledger_view
 from core import errors
 from core.workflows.common.policies import SLUG
 from core.workflows.ledger.adjustments import adjust_budget

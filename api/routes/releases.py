@@ -10,13 +10,14 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel
 
-from api import conditional, openapi, streaming
-from api.conditional import PAGE_POLICY
 from api.deps import PortalDep, ServicesDep
-from api.guarded import Guarded
-from api.negotiation import preferred
+from api.http import conditional, streaming
+from api.http.conditional import PAGE_POLICY
+from api.http.guarded import Guarded
+from api.http.negotiation import preferred
 from api.schemas.jobs import Artifacts, ReportPending
 from api.schemas.reports import ServedReport
+from api.show import openapi
 from core import errors
 from core.reports import card, markdown
 from core.reports.catalogues import forms

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Request, Response
 
-from api import openapi
 from api.deps import IdempotencyKey, PortalDep, ServicesDep
-from api.guarded import Guarded
+from api.http.guarded import Guarded
 from api.schemas.jobs import Job
+from api.show import openapi
 from core import errors
 from core.workflows.jobs import queries as job_queries
 from core.workflows.jobs.samples import SampleRequest, submit_sample

@@ -6,10 +6,11 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
 
-from api import bodies, openapi, streaming
 from api.deps import CuratorDep, ServicesDep, format_options
-from api.guarded import Guarded
+from api.http import bodies, streaming
+from api.http.guarded import Guarded
 from api.schemas.sensitive_links import EXAMPLES, SensitiveLinks
+from api.show import openapi
 from core import errors
 from core.workflows.datasets.sensitive_links import delete_lists, get_lists, receive_list
 

@@ -7,8 +7,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from api import bodies, conditional, openapi, stream_markdown, streaming
-from api.conditional import PAGE_POLICY
 from api.deps import (
     CuratorDep,
     Cursor,
@@ -18,10 +16,13 @@ from api.deps import (
     ServicesDep,
     format_options,
 )
-from api.guarded import Guarded
-from api.negotiation import preferred
+from api.http import bodies, conditional, streaming
+from api.http.conditional import PAGE_POLICY
+from api.http.guarded import Guarded
+from api.http.negotiation import preferred
 from api.schemas.streams import TERMINAL, Snapshot, Snapshots, Stream, StreamPlan, StreamReport, Streams
-from api.stream_views import plan_view, report_view, snapshot_view, stream_view
+from api.show import openapi, stream_markdown
+from api.show.streams import plan_view, report_view, snapshot_view, stream_view
 from core import errors
 from core.identity.service import Principal
 from core.workflows.common.context import Services
@@ -407,7 +408,7 @@ def _report(
 
 
 def _page(request: Request, report: StreamReport, headers: dict[str, str] | None = None) -> Response:
-    from api.stream_html import render  # templates are compiled for those who ask for a page
+    from api.show.stream_html import render  # templates are compiled for those who ask for a page
 
     policy = {"Content-Security-Policy": PAGE_POLICY, **(headers or {})}
     return conditional.tagged_bytes(request, render(report).encode(), f"{HTML}; charset=utf-8", policy)

@@ -6,10 +6,11 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Query, Request
 
-from api import bodies, openapi, streaming
 from api.deps import CuratorDep, ServicesDep, format_options
-from api.guarded import Guarded
+from api.http import bodies, streaming
+from api.http.guarded import Guarded
 from api.schemas.datasets import NewUpload, Received, UploadOffer, UploadParts
+from api.show import openapi
 from core import errors
 from core.workflows.datasets.direct_uploads import abandon_direct, begin_direct, complete_direct
 from core.workflows.datasets.upload import receive_part

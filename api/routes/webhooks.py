@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, Query, Request, Response
 
-from api import openapi
 from api.deps import Cursor, ServicesDep, allow
-from api.guarded import Guarded
+from api.http.guarded import Guarded
 from api.schemas.webhooks import Deliveries, Delivery, Webhook, Webhooks
+from api.show import openapi
 from core import errors
 from core.identity.service import Principal
 from core.workflows.webhooks import deliveries

@@ -6,4 +6,4 @@ export GRAPHVEIL_EXPORT="docker compose exec -T auditor python -m worker.auditor
 export GRAPHVEIL_PG_DUMP="docker compose exec -T postgres pg_dump --username postgres --dbname graphveil"
 export GRAPHVEIL_PSQL="docker compose exec -T postgres psql --username postgres --dbname graphveil"
 export GRAPHVEIL_PG_RESTORE="docker compose exec -T postgres pg_restore --username postgres"
-export GRAPHVEIL_VERIFY="docker compose run --rm -T --no-deps --entrypoint python keys -m api.ledger verify"
+export GRAPHVEIL_VERIFY="docker compose run --rm -T --no-deps --entrypoint python keys -m api.admin.ledger verify"

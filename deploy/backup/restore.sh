@@ -11,7 +11,7 @@ set -eu
 
 [ $# -eq 1 ] || { echo "usage: restore.sh BACKUP" >&2; exit 2; }
 psql="${GRAPHVEIL_PSQL:-psql} --no-psqlrc --quiet"
-verify=${GRAPHVEIL_VERIFY:-python -m api.ledger verify}
+verify=${GRAPHVEIL_VERIFY:-python -m api.admin.ledger verify}
 roles=${GRAPHVEIL_ROLES:-$(dirname "$0")/../postgres/roles.sql}
 
 (cd "$1" && sha256sum --check --quiet SHA256SUMS) || { echo "the backup was changed; nothing is restored" >&2; exit 2; }

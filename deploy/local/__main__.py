@@ -62,7 +62,7 @@ def _welcome(stack: Stack) -> Table:
     table.add_row("Data folder", str(stack.folder.path))
     table.add_row("Logs", str(stack.folder.logs))
     environment = shlex.quote(str(stack.folder.environment_file))
-    table.add_row("Verify the ledger", f"(. {environment}; {sys.executable} -m api.ledger verify)")
+    table.add_row("Verify the ledger", f"(. {environment}; {sys.executable} -m api.admin.ledger verify)")
     table.add_row("Stop", "Ctrl-C")
     return table
 

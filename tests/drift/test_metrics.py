@@ -10,9 +10,9 @@ import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import Metric
 
-from api import problems
 from api.app import create_app
-from api.metrics import PREFIX, HttpMetrics
+from api.http import problems
+from api.serve.metrics import PREFIX, HttpMetrics
 from core.jobs.models import JobReason, JobState
 from core.ledger.models import EntryKind
 from core.objectives import OBJECTIVES

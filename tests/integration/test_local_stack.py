@@ -71,7 +71,7 @@ def test_a_stack_keeps_its_data_over_a_restart_and_leaves_nothing_running(folder
         first_token = stack.token
         dataset = service.register_dataset("kept", unit="edge", epsilon="1")
         assert first_audit(stack)["status"] == "intact"
-        verified = in_its_shell(stack, f"{sys.executable} -m api.ledger verify")
+        verified = in_its_shell(stack, f"{sys.executable} -m api.admin.ledger verify")
         assert (verified.returncode, "Intact." in verified.stdout) == (0, True), verified
         assert "graphveil_budget_remaining_epsilon{" in httpx.get(stack.exporter_url).text
         with pytest.raises(InstanceRunning, match=r"already runs on .* at http"):

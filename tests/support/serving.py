@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import uvicorn
 from fastapi import FastAPI
 
-from api import connections, processes
+from api.serve import connections, processes
 from core.settings import Settings
 
 

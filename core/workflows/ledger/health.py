@@ -67,7 +67,8 @@ def verify_account(services: Services, principal: Principal, dataset_id: str) ->
         if account.last_sequence + sum(quota.last_sequence for quota in quotas) > limit:
             raise Conflict(
                 f"The account has more than {limit} entries, the most that are verified on request; the "
-                "auditor verifies them all, and so does python -m api.ledger verify on the service's host."
+                "auditor verifies them all, and so does python -m api.admin.ledger verify on the service's "
+                "host."
             )
         reports = [ledger.verify(session, each.id) for each in (account, *quotas)]
     violations = [violation for report in reports for violation in report.violations]

@@ -1,4 +1,4 @@
-"""The ``graphveil`` command against the service, and the operator's ``api.keys``."""
+"""The ``graphveil`` command against the service, and the operator's ``api.admin.keys``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from api import keys
+from api.admin import keys
 from api.client.cli import app
 from core.identity import service as identity
 from core.identity.models import Role

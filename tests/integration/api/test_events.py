@@ -23,7 +23,7 @@ from api.app import create_app
 from api.client import Graphveil
 from api.client.cli import app
 from api.client.console import ENDED_BADLY, TIMED_OUT
-from api.serving import Server
+from api.serve.serving import Server
 from core.identity.models import Role
 from core.identity.service import Principal
 from core.jobs.models import Stop

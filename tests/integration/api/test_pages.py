@@ -8,7 +8,7 @@ from urllib.parse import urldefrag, urljoin
 import pytest
 from fastapi.testclient import TestClient
 
-from api import problems
+from api.http import problems
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 

@@ -178,7 +178,7 @@ def test_an_address_that_is_taken_ends_the_process_with_an_error(api_settings: S
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 def test_every_process_has_a_socket_of_its_own(api_settings: Settings, host: str):
-    from api.processes import listening
+    from api.serve.processes import listening
 
     settings = api_settings.model_copy(update={"host": host, "port": free_port(), "api_processes": 3})
     sockets = listening(settings)

@@ -17,7 +17,7 @@ from fastapi.testclient import TestClient
 from structlog.testing import capture_logs
 
 from api.app import create_app
-from api.limits import PAUSE_SECONDS, Limits, network_of
+from api.http.limits import PAUSE_SECONDS, Limits, network_of
 from core.errors import RateLimited
 from core.identity.models import Role
 from core.settings import Settings
@@ -31,7 +31,7 @@ NOWHERE = "redis://127.0.0.1:1/0"
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a busy machine Redis may be slow: that must not look as if it were away."""
-    monkeypatch.setattr("api.limits.REDIS_TIMEOUT_SECONDS", 10.0)
+    monkeypatch.setattr("api.http.limits.REDIS_TIMEOUT_SECONDS", 10.0)
 
 
 def limits(redis_url: str, **changes: int) -> Limits:
@@ -131,7 +131,7 @@ def test_without_redis_the_process_counts_for_itself():
 
 
 def test_a_redis_that_never_answers_costs_one_request_a_moment(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("api.limits.REDIS_TIMEOUT_SECONDS", 0.25)
+    monkeypatch.setattr("api.http.limits.REDIS_TIMEOUT_SECONDS", 0.25)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         limited = limits(f"redis://127.0.0.1:{silent.getsockname()[1]}/0", per_minute=1000)
         who, started = key(), time.monotonic()
@@ -141,8 +141,8 @@ def test_a_redis_that_never_answers_costs_one_request_a_moment(monkeypatch: pyte
 
 
 def test_redis_is_asked_again_when_it_is_back(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("api.limits.REDIS_TIMEOUT_SECONDS", 0.5)
-    monkeypatch.setattr("api.limits.PAUSE_SECONDS", 0.2)
+    monkeypatch.setattr("api.http.limits.REDIS_TIMEOUT_SECONDS", 0.5)
+    monkeypatch.setattr("api.http.limits.PAUSE_SECONDS", 0.2)
     assert PAUSE_SECONDS >= 1
     with redis_server.server() as url:
         limited, who = limits(url, per_minute=100), key()

@@ -13,8 +13,9 @@ from prometheus_client import generate_latest
 from sqlalchemy import text
 from structlog.testing import capture_logs
 
-from api import problems, readiness
 from api.app import create_app
+from api.http import problems
+from api.serve import readiness
 from core.settings import Settings
 from core.workflows.common.context import Services, open_services
 from core.workflows.jobs import queries as job_queries

@@ -1,4 +1,4 @@
-"""``python -m api.ledger verify``: words and exit codes an operator can act on."""
+"""``python -m api.admin.ledger verify``: words and exit codes an operator can act on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 from typer.testing import CliRunner, Result
 
-from api.ledger import app
+from api.admin.ledger import app
 from core.checks import signed_heads
 from core.ledger.models import BudgetAccount
 from core.settings import get_settings

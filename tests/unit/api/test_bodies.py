@@ -16,8 +16,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from api import bodies, problems
-from api.streaming import UploadSlots
+from api.http import bodies, problems
+from api.http.streaming import UploadSlots
 from core.errors import GraphveilError, InvalidInput, RequestTimeout, TooManyUploads, UploadsFull
 from core.settings import Settings
 

@@ -29,7 +29,7 @@ def run(script: str) -> None:
 def test_the_app_loads_without_a_workers_libraries():
     # Nor the way to a collector, which only a process that traces needs.
     names = (*WORKER_ONLY, "core.tracing.recorder", "opentelemetry.exporter")
-    run("import sys, api.app, api.__main__, api.keys, api.serving\n" + LOADED.format(names=names))
+    run("import sys, api.app, api.__main__, api.admin.keys, api.serve.serving\n" + LOADED.format(names=names))
 
 
 def test_methods_and_formats_are_known_without_a_workers_libraries():

@@ -12,8 +12,8 @@ from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from structlog.testing import capture_logs
 
-from api.metrics import HttpMetrics
-from api.middleware import AnswerBroken, Boundary
+from api.http.middleware import AnswerBroken, Boundary
+from api.serve.metrics import HttpMetrics
 
 HEAD_BYTES = 4_096
 

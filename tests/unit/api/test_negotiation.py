@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.negotiation import preferred
+from api.http.negotiation import preferred
 
 OFFERED = ("application/json", "text/html", "text/markdown")
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/webp,*/*;q=0.8"

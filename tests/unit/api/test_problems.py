@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from api import mends, problems
-from api.pages import PROBLEMS as PAGES
+from api.http import mends, problems
+from api.show.pages import PROBLEMS as PAGES
 from core import errors
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from api.schemas.streams import StreamReport
-from api.stream_html import OPEN_ROWS, render
+from api.show.stream_html import OPEN_ROWS, render
 
 HOSTILE = "<script>alert(1)</script>"
 

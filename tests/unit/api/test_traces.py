@@ -15,8 +15,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import StatusCode
 
 from api.app import create_app
-from api.metrics import HttpMetrics
-from api.middleware import Boundary
+from api.http.middleware import Boundary
+from api.serve.metrics import HttpMetrics
 from core.settings import Settings
 from tests.support.traces import recording
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr, ValidationError
 
-from api.validation import MAX_ERRORS, field_errors
+from api.http.validation import MAX_ERRORS, field_errors
 
 
 class Shape(BaseModel):

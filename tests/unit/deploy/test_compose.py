@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from api.pages import DOCS
+from api.show.pages import DOCS
 from core.checks import signed_heads
 from core.settings import Settings
 from core.version import package_version, version_of

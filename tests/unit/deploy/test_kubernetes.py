@@ -7,7 +7,7 @@ import importlib.util
 import pytest
 import yaml
 
-from api import internal, readiness
+from api.serve import internal, readiness
 from core.jobs.models import JobState
 from core.settings import Settings
 from deploy.kubernetes import rules

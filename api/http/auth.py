@@ -8,7 +8,7 @@ from anyio import to_thread
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from api.limits import Limits, Standing
+from api.http.limits import Limits, Standing
 from core.errors import RateLimited, Unauthenticated
 from core.identity.service import Principal
 from core.workflows.identity.authenticate import Authenticator

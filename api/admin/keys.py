@@ -1,4 +1,4 @@
-"""API keys, from the service host: ``python -m api.keys create --tenant T --name N --role curator``.
+"""API keys, from the service host: ``python -m api.admin.keys create --tenant T --name N --role curator``.
 
 Works on the settings' database. A token is shown once, on standard output, and stored as a hash only.
 """

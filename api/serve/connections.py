@@ -1,7 +1,7 @@
 """How many connections there are, how long one may dawdle, and what it is told when it takes too much.
 
 Uvicorn times the pause between two requests, not the arrival of one: a client that sends a byte a minute
-would hold its connection for ever. Bodies are timed where they are read, in ``api.bodies``.
+would hold its connection for ever. Bodies are timed where they are read, in ``api.http.bodies``.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import h11
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from api import problems
-from api.limits import network_of
-from api.problems import Row
+from api.http import problems
+from api.http.limits import network_of
+from api.http.problems import Row
 from core import ids
 from core.settings import Settings
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 from anyio import CapacityLimiter, from_thread, to_thread
 from starlette.requests import Request
 
-from api import bodies
+from api.http import bodies
 from core.errors import GraphveilError, TooManyUploads, UploadsFull
 from core.identity.service import Principal
 from core.settings import Settings

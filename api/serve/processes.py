@@ -25,8 +25,8 @@ from prometheus_client.core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 from prometheus_client.registry import Collector
 
-from api import internal
-from api.metrics import tell_build
+from api.serve import internal
+from api.serve.metrics import tell_build
 from core.settings import Settings
 
 AGAIN_SECONDS = 1.0  # before a process that ended takes up its work again
@@ -171,7 +171,7 @@ def _child(settings: Settings, listeners: tuple[socket.socket, socket.socket], a
     """Serves until it is told to stop, or its parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C reaches the whole group: the parent decides
     threading.Thread(target=_end_with_parent, args=(alive,), daemon=True).start()
-    from api.serving import serve  # not above: the parent serves nobody, and need not hold all of it
+    from api.serve.serving import serve  # not above: the parent serves nobody, and need not hold all of it
 
     serve(settings, list(listeners), DRAIN_SECONDS)
 

@@ -20,10 +20,10 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
-from api.mends import mend_of
+from api.http.mends import mend_of
+from api.http.validation import field_errors
 from api.schemas import problems as shapes
 from api.schemas.problems import ActionableBy, Problem
-from api.validation import field_errors
 from core import errors, ids
 
 MEDIA_TYPE = "application/problem+json"

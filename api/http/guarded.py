@@ -12,15 +12,15 @@ from typing import Any
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
-from api import bodies
-from api.auth import authenticate
+from api.http import bodies
+from api.http.auth import authenticate
 
 
 class Guarded(APIRoute):
     """A route that knows its caller before it reads a byte of what was sent.
 
     Bodies that the route declares are held whole, within the limits of JSON. One that it reads by itself, it
-    paces and counts by itself (``api.streaming``). Others are never read.
+    paces and counts by itself (``api.http.streaming``). Others are never read.
     """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:

@@ -10,9 +10,9 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api import problems, traces
-from api.limits import Standing
-from api.metrics import METHODS, HttpMetrics
+from api.http import problems, traces
+from api.http.limits import Standing
+from api.serve.metrics import METHODS, HttpMetrics
 from core import ids
 
 REQUEST_ID = "X-Request-ID"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from api import problems
-from api.problems import Row
+from api.http import problems
+from api.http.problems import Row
 from api.schemas.problems import Problem
 from core import errors
 

@@ -7,8 +7,8 @@ import socket
 import uvicorn
 from fastapi import FastAPI
 
-from api import connections
 from api.app import create_app
+from api.serve import connections
 from core import logging
 from core.settings import Settings
 from core.tracing import spans

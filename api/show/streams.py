@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from api.views import budget_view
+from api.show.views import budget_view
 from core.ledger.amounts import format_epsilon
 from core.streams.models import Stream
 from core.workflows.streams.lifecycle import StreamPlan

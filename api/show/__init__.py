@@ -1,0 +1,1 @@
+"""From what workflows return to what callers see: views, pages, reports of streams, the OpenAPI document."""
