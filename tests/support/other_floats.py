@@ -70,8 +70,8 @@ def _rounded(given: torch.Tensor) -> torch.Tensor:
     return given.float() if given.dtype == torch.float64 else given
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="session")
 def other_floats() -> Iterator[OtherFloats]:
-    """Every test's arithmetic is another processor's."""
+    """All arithmetic is another processor's, that of fixtures too."""
     with OtherFloats() as mode:
         yield mode
