@@ -5,12 +5,16 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+import grimp
+import networkx as nx
 
 ROOT = Path(__file__).resolve().parents[1]
 MOST_LINES = 500
-PACKAGES = ("api", "worker", "core", "deploy")
+SERVICE = ("api", "worker", "core")
+PACKAGES = (*SERVICE, "deploy")
 
 
 def python_files() -> list[Path]:
@@ -52,11 +56,25 @@ def reads_environment(files: list[Path]) -> Iterator[str]:
     """Reads of the environment outside core/settings.py in the service."""
     for file in files:
         relative = file.relative_to(ROOT)
-        if relative.parts[0] not in ("api", "worker", "core") or relative.name == "settings.py":
+        if relative.parts[0] not in SERVICE or relative.name == "settings.py":
             continue
         for number, line in enumerate(file.read_text().splitlines(), start=1):
             if "os.getenv(" in line or "os.environ[" in line or "os.environ.get(" in line:
                 yield f"{relative}:{number}: the environment is read outside core/settings.py"
+
+
+def circles(packages: Iterable[str]) -> Iterator[str]:
+    """Modules of ``packages`` that import one another in a circle, imports inside functions included.
+
+    A circle is mended by moving what both sides need into a module of its own, not by a later import.
+    """
+    modules = grimp.build_graph(*packages, cache_dir=None)
+    imports = nx.DiGraph(
+        (each, other) for each in modules.modules for other in modules.find_modules_directly_imported_by(each)
+    )
+    for component in sorted(map(sorted, nx.strongly_connected_components(imports))):
+        if len(component) > 1:
+            yield f"{', '.join(component)}: they import one another"
 
 
 RULES = (too_long, swallowed_errors, undocumented_modules, reads_environment)
@@ -65,7 +83,7 @@ RULES = (too_long, swallowed_errors, undocumented_modules, reads_environment)
 def broken_rules() -> list[str]:
     """Every breach, a line each."""
     files = python_files()
-    return [breach for rule in RULES for breach in rule(files)]
+    return [*(breach for rule in RULES for breach in rule(files)), *circles(SERVICE)]
 
 
 if __name__ == "__main__":

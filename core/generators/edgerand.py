@@ -42,8 +42,8 @@ from core.privacy.plan import PrivacyPlan
 from core.privacy.units import edges_of_unit
 
 if TYPE_CHECKING:
+    from core.generators._shared.columns import Columns
     from core.generators._shared.model import CellsModel
-    from core.generators._shared.percell import Columns
     from core.privacy.entropy import Generator as Rng
     from core.privacy.private_graph import PrivateCell, PrivateGraph
 

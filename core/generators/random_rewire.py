@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from core.generators._shared.defence import Altered, Defence, DefenceParams, Visible
+from core.generators._shared.defence import Defence
+from core.generators._shared.visible import Altered, DefenceParams, Visible
 from core.generators.base import Progress
 
 if TYPE_CHECKING:

@@ -43,7 +43,7 @@ from core.generators._shared.thresholds import threshold_flips
 from core.generators.base import GraphKinds, Parameters
 
 if TYPE_CHECKING:
-    from core.generators._shared.percell import Columns
+    from core.generators._shared.columns import Columns
     from core.graphs.schema import GraphSchema
     from core.privacy.entropy import Generator as Rng
     from core.privacy.plan import PrivacyPlan

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from core.generators.anchored import GENERATOR, AnchoredParams, spectral
+from core.generators.anchored.passes import PASSES
 from core.generators.base import PublicFacts, no_progress
 from core.privacy import mechanisms
 from core.privacy.audit import audit_epsilon, repeated
@@ -50,7 +51,7 @@ def told(graph) -> np.ndarray:
         plan = GENERATOR.plan(PARAMS, facts)
         meter = Meter(plan, MemoryRecorder())
         GENERATOR.fit(PrivateGraph(graph, meter), plan, PARAMS, no_progress)
-    assert len(passes) == spectral.PASSES
+    assert len(passes) == PASSES
     assert guarantee_of(plan, meter.transcript, DELTA_ATTO).epsilon <= EPSILON
     return np.array([sum(numbers) + sum(passes), sum(numbers), *passes])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,10 +12,10 @@ import numpy as np
 
 from core.errors import PrivacyViolation
 from core.generators._shared.declared import drawn_graph
-from core.generators._shared.defence import REASON, Defence, DefenceParams, Visible, merged
 from core.generators._shared.model import StoredCells, edge_table, load_stored
 from core.generators._shared.pairs import pack
 from core.generators._shared.ticks import Ticks
+from core.generators._shared.visible import REASON, Altered, DefenceParams, Visible, merged
 from core.generators.base import Parameters, Progress, Training
 from core.graphs.graph import Graph
 from core.graphs.sensitive import SensitiveLinks, drawn_share, stored_links, write_sensitive
@@ -23,12 +23,15 @@ from core.privacy.entropy import Generator as Rng
 from core.privacy.entropy import noise_generator
 
 if TYPE_CHECKING:
-    from core.generators._shared.percell import Columns
+    from core.generators._shared.columns import Columns
     from core.privacy.plan import CellKey
     from core.privacy.private_graph import PrivateGraph
 
 FORWARD, BACKWARD = 1, 2
 """Bits of a pair's directions: from its lower node to its higher one, and back; 0 where it was added."""
+
+Alter = Callable[[Visible, DefenceParams, Rng, Progress], Altered]
+"""How a defence alters one relation: ``Defence.altered``."""
 
 TRAINING = "training.json"
 WEIGHTED = "weighted"
@@ -114,9 +117,9 @@ def load_altered(folder: Path, method: str, params: type[Parameters]) -> Altered
 
 
 def fit_altered(
-    method: Defence, graph: PrivateGraph, params: DefenceParams, progress: Progress
+    method: str, alter: Alter, graph: PrivateGraph, params: DefenceParams, progress: Progress
 ) -> AlteredModel:
-    """The model of ``method`` on every relation that it takes, sensitive links taken out beforehand."""
+    """The model of ``method`` on all relations that ``alter`` takes, sensitive links taken out before."""
     raw = graph.unprotected(REASON)
     taken = [each for each in raw.schema.edge_types if each.homogeneous and not each.public]
     names = [each.name for each in taken]
@@ -130,7 +133,7 @@ def fit_altered(
     trainings: dict[str, Training] = {}
     for number, name in enumerate(names):
         visible, direction = taken_apart(raw, name, sensitive.of_relation(name))
-        found = method.altered(visible, params, rng, _Part(ticks, number, len(names)))
+        found = alter(visible, params, rng, _Part(ticks, number, len(names)))
         if np.isin(found.keys, visible.sensitive, assume_unique=True).any():
             raise PrivacyViolation("a defence gives out a sensitive link")
         at = np.searchsorted(visible.links, found.keys).clip(max=max(len(visible.links) - 1, 0))
@@ -143,7 +146,7 @@ def fit_altered(
     ticks.finish()
     counts = {kind: table.count for kind, table in raw.nodes.items()}
     told, hidden = merged(trainings), hidden_of(sensitive, names)
-    return AlteredModel(method.name, raw.schema, counts, params, cells, told, hidden, named)
+    return AlteredModel(method, raw.schema, counts, params, cells, told, hidden, named)
 
 
 def hidden_of(sensitive: SensitiveLinks, names: Sequence[str]) -> SensitiveLinks:

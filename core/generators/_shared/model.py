@@ -26,7 +26,7 @@ from core.privacy import entropy
 from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:
-    from core.generators._shared.percell import Columns, Draw
+    from core.generators._shared.columns import Columns, Draw
 
 FORMAT = 1
 SALT_BYTES = 32

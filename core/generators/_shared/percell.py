@@ -7,7 +7,7 @@ them. Plan, loop, model and files are the same for all such methods.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -29,13 +29,12 @@ from core.privacy.units import Unit
 if TYPE_CHECKING:
     import numpy as np
 
+    from core.generators._shared.columns import Columns, Draw
     from core.generators._shared.model import CellsModel
     from core.privacy.entropy import Generator as Rng
     from core.privacy.private_graph import PrivateCell, PrivateGraph
 
-    Columns = Mapping[str, np.ndarray]
     Fit = Callable[[PrivateCell, int, int, Any, Rng], Columns]
-    Draw = Callable[[Columns, int, Any, Rng], np.ndarray]
 
 
 @dataclass(frozen=True)

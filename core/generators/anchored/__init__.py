@@ -75,7 +75,7 @@ from core.privacy.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
-    from core.generators._shared.percell import Columns
+    from core.generators._shared.columns import Columns
     from core.generators.anchored.model import AnchoredModel
     from core.privacy.private_graph import PrivateGraph
 

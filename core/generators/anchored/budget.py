@@ -10,6 +10,7 @@ from core import errors
 from core.generators._shared.worth import WORTH, strength
 from core.generators.anchored.grants import granted
 from core.generators.anchored.params import AnchoredParams
+from core.generators.anchored.small import small
 from core.graphs.schema import EdgeType, GraphSchema
 from core.privacy.plan import PrivacyPlan
 from core.privacy.queries import Shape
@@ -116,9 +117,7 @@ def is_static(shape: Shape, params: AnchoredParams) -> bool:
 
     It looks at every slot of its evidence, so that lazy evidence goes by the chain, as in any other cell.
     """
-    from core.generators.anchored import static
-
-    return not shape.edge_type.temporal and params.evidence not in ("none", "lazy") and static.small(shape)
+    return not shape.edge_type.temporal and params.evidence not in ("none", "lazy") and small(shape)
 
 
 def lazy_relations(

@@ -20,7 +20,7 @@ from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import Shape
 
 if TYPE_CHECKING:
-    from core.generators._shared.percell import Columns
+    from core.generators._shared.columns import Columns
     from core.privacy.plan import CellKey
     from core.privacy.private_graph import PrivateGraph
 
@@ -36,7 +36,7 @@ def fitted(
     params: AnchoredParams,
     rng: Rng,
 ) -> Columns:
-    """``score_source`` and ``score_target`` of a relation; each of its cells pays ``spectral.event``.
+    """``score_source`` and ``score_target`` of a relation; each of its cells pays ``passes.event``.
 
     ``cells``: the columns of all relations, paid for. O(rounds * edges + edges * columns of the start).
     """

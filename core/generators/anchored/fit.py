@@ -14,7 +14,7 @@ from core.privacy.lazy_response import room_for
 from core.privacy.queries import slot_count
 
 if TYPE_CHECKING:
-    from core.generators._shared.percell import Columns
+    from core.generators._shared.columns import Columns
     from core.generators.anchored.params import AnchoredParams
     from core.privacy.private_graph import PrivateCell
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from core import errors
+from core.generators.anchored import passes
 from core.generators.base import PublicFacts
 from core.graphs.schema import EdgeType, GraphSchema
 from core.privacy.events import MAX_NANO_EPSILON, GaussianEvent, Pure, Repeated, pure_nano_epsilon
@@ -15,7 +16,6 @@ from core.privacy.units import Unit
 
 SHARE = 0.4
 """Of epsilon for the directions of a relation, where they are asked for."""
-DIRECTIONS = "directions of a relation"
 MOST_NODES = 2**20
 """Most nodes of a relation that has directions, on either side: a noisy sum is a row of numbers for each."""
 
@@ -70,8 +70,6 @@ def with_directions(plan: PrivacyPlan, public: PublicFacts) -> PrivacyPlan:
     cell are composed and converted once. Raises ``errors.NotAccepted`` with the field to
     mend: another unit than event, no delta, no such relation, or one with too many nodes.
     """
-    from core.generators.anchored import spectral
-
     if public.unit is not Unit.EVENT:
         raise errors.NotAccepted("spectral=true reads several steps at once: unit event only", field="unit")
     if not public.delta_atto:
@@ -83,9 +81,9 @@ def with_directions(plan: PrivacyPlan, public: PublicFacts) -> PrivacyPlan:
             continue
         nano = each.event.nano_epsilon
         rest = Pure(nano - int(nano * SHARE), each.event.mechanism)
-        noise = spectral.noise_multiplier(nano, public.delta_atto, public.accountant, (rest,))
+        noise = passes.noise_multiplier(nano, public.delta_atto, public.accountant, (rest,))
         rows.append(replace(each, event=rest))
-        rows.append(replace(each, event=spectral.event(noise), purpose=DIRECTIONS))
+        rows.append(replace(each, event=passes.event(noise), purpose=passes.DIRECTIONS))
     if len(rows) == len(plan.allotments):
         raise errors.NotAccepted(
             "spectral=true asks for a relation with time between two sides", field="spectral"

@@ -19,7 +19,7 @@ from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import Shape
 
 if TYPE_CHECKING:
-    from core.generators._shared.percell import Columns
+    from core.generators._shared.columns import Columns
 
     CellColumns = Mapping[tuple[str, int | None], Columns]
 

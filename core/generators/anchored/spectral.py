@@ -18,18 +18,14 @@ import numpy as np
 
 from core.generators.anchored.budget import proposals_for
 from core.generators.anchored.chain import rewired
-from core.generators.anchored.grants import DIRECTIONS
-from core.privacy import dp_sgd
-from core.privacy.accountant import Accountant
+from core.generators.anchored.passes import DIRECTIONS
 from core.privacy.entropy import Generator as Rng
-from core.privacy.events import Event, GaussianEvent, Repeated
 from core.privacy.plan import CellKey
 from core.privacy.queries import Shape
 
 if TYPE_CHECKING:
     from core.privacy.private_graph import PrivateGraph
 
-PASSES = 4
 RANK = 4
 SKETCH = 8  # random directions, where nothing is known of the targets
 FULL_NORM = 0.75  # the quantile of lengths that becomes 1; longer coordinates are cut
@@ -46,18 +42,6 @@ class Directions:
     source: np.ndarray
     target: np.ndarray
     products: np.ndarray
-
-
-def noise_multiplier(
-    nano_epsilon: int, delta_atto: int, accountant: Accountant, besides: tuple[Event, ...] = ()
-) -> Fraction:
-    """The least noise of a pass at which all of them, and ``besides``, cost a cell at most this."""
-    return dp_sgd.noise_multiplier(nano_epsilon, delta_atto, Fraction(1), PASSES, besides, accountant)
-
-
-def event(multiplier: Fraction) -> Event:
-    """What :func:`measure` costs every cell that it reads."""
-    return Repeated(GaussianEvent(multiplier), PASSES)
 
 
 def start(popularity: np.ndarray, layers: Sequence[np.ndarray], rng: Rng) -> np.ndarray:

@@ -20,6 +20,7 @@ from core.generators._shared.counts import integers, to_total
 from core.generators.anchored import evidence
 from core.generators.anchored.budget import proposals_for
 from core.generators.anchored.chain import rewired
+from core.generators.anchored.small import rows_are_sources, sides
 from core.privacy.entropy import Generator as Rng
 from core.privacy.events import NANO
 from core.privacy.queries import Shape
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 
     Columns = Mapping[str, np.ndarray]
 
-MAX_SLOTS = 2**24
-MAX_WORK = 2**26  # slots times columns: what one round of fitting costs
 ROUNDS = 40  # of fitting the offsets
 CLOSE = 1e-3  # edges by which an expected column degree may miss
 _CERTAIN = 1e-9
@@ -39,27 +38,19 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 _STEEPEST = 2.0  # the most that an offset moves in a round
 
 
-def small(shape: Shape) -> bool:
-    """True where the recipe fits a cell of that shape: it has sides, and few slots. A public rule."""
-    if shape.undirected:
-        return False
-    slots = shape.source_count * shape.target_count
-    rounds = 1 if shape.edge_type.functional else _sides(shape)[1]
-    return slots <= MAX_SLOTS and slots * rounds <= MAX_WORK
-
-
 def fit(cell: PrivateCell, budget: StaticShares, rng: Rng, *, deconvolve: bool = True) -> Columns:
     """What the recipe draws from, at what ``budget`` sums to at most; paid-for output only.
 
     The evidence, where it has a share; ``column_degree`` int64, fitted to the noisy ones; ``sizes`` float64:
     the law of a row's number of columns, from 0 on. ``deconvolve=False`` only cuts noisy numbers to what is
-    possible. Needs :func:`small`. Sensitivities: column degrees 1, the histogram of row degrees 2 (a
-    functional relation's follows from the column degrees); slots: see the evidence.
+    possible. Needs a cell that is :func:`small <core.generators.anchored.small.small>`. Sensitivities: column
+    degrees 1, the histogram of row degrees 2 (a functional relation's follows from the column degrees);
+    slots: see the evidence.
     """
     shape = cell.shape
-    rows, columns = _sides(shape)
+    rows, columns = sides(shape)
     functional = shape.edge_type.functional
-    side = ("target", "source") if _rows_are_sources(shape) else ("source", "target")
+    side = ("target", "source") if rows_are_sources(shape) else ("source", "target")
     noisy = cell.laplace("degrees", nano_epsilon=budget.columns, purpose="degrees of one side", side=side[0])
     spread = math.sqrt(2 * columns) * cell.multiplicity * NANO / budget.columns
     kept = noisy if deconvolve else np.clip(noisy, 0, rows)
@@ -92,8 +83,8 @@ def draw(columns: Columns, shape: Shape, proposals_per_edge: float, rng: Rng) ->
     """
     from core.generators.anchored import rows as kernels
 
-    row_count, column_count = _sides(shape)
-    loop, by_source = shape.edge_type.homogeneous, _rows_are_sources(shape)
+    row_count, column_count = sides(shape)
+    loop, by_source = shape.edge_type.homogeneous, rows_are_sources(shape)
     wanted, sizes = columns["column_degree"], columns["sizes"]
     marked = np.zeros((row_count, column_count), dtype=np.uint8)
     ratio = absent = 0.0
@@ -233,13 +224,3 @@ def _logit(share: np.ndarray) -> np.ndarray:
 def _log(values: np.ndarray) -> np.ndarray:
     """Logarithms; what is nought or too small to be told from it is as unlikely as can be written."""
     return np.log(np.maximum(values, 1e-300))
-
-
-def _rows_are_sources(shape: Shape) -> bool:
-    return shape.edge_type.functional or shape.source_count >= shape.target_count
-
-
-def _sides(shape: Shape) -> tuple[int, int]:
-    """The numbers of rows and columns."""
-    sides = (shape.source_count, shape.target_count)
-    return sides if _rows_are_sources(shape) else sides[::-1]

@@ -17,7 +17,7 @@ from core.generators.psgraph.reconstruct import Blocks, top_up
 from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:
-    from core.generators._shared.percell import Columns
+    from core.generators._shared.columns import Columns
     from core.generators.dcsbm.params import DCSBMParams
 
 SCALINGS = 50

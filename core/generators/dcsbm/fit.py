@@ -16,7 +16,7 @@ from core.privacy.label_stream import LabelRule, LabelStream, split
 from core.privacy.queries import MAX_VALUES
 
 if TYPE_CHECKING:
-    from core.generators._shared.percell import Columns
+    from core.generators._shared.columns import Columns
     from core.generators.dcsbm.params import DCSBMParams
     from core.privacy.private_graph import PrivateCell
 

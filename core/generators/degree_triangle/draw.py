@@ -19,7 +19,7 @@ from core.privacy.entropy import Generator as Rng
 from core.privacy.events import NANO
 
 if TYPE_CHECKING:
-    from core.generators.degree_triangle import DegreeTriangleParams
+    from core.generators.degree_triangle.params import DegreeTriangleParams
     from core.privacy.private_graph import PrivateCell
 
 MODEL_SPREAD = 0.05  # standard deviation of the assortativity that degrees alone get wrong

@@ -8,12 +8,12 @@ import numpy as np
 
 from core.generators._shared.counts import fill, integers
 from core.generators._shared.pairs import distinct, pack
-from core.generators.der import DERParams
+from core.generators.der.params import DERParams
 from core.generators.der.regions import rooms, starts
 from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:
-    from core.generators._shared.percell import Columns
+    from core.generators._shared.columns import Columns
 
 
 def draw(columns: Columns, nodes: int, params: DERParams, rng: Rng) -> np.ndarray:

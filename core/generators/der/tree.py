@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.generators._shared.plan import divide
-from core.generators.der import DERParams
+from core.generators.der.params import DERParams
 from core.generators.der.regions import children, place, rooms
 from core.generators.psgraph.perturb import norm_sub_groups
 from core.privacy.entropy import Generator as Rng

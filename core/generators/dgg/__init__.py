@@ -25,27 +25,8 @@ What to expect at epsilon 1: on Facebook (4,039 nodes, mean degree 44) degrees w
 
 from __future__ import annotations
 
-from pydantic import Field
-
 from core.generators._shared.percell import Parts, PerCell
-from core.generators.base import Parameters
-
-
-class DGGParams(Parameters):
-    """What a caller may set. All of it is public and enters the report."""
-
-    count_share: float = Field(
-        default=0.05, gt=0, le=0.5, description="Share of a cell's epsilon for its number of edges."
-    )
-    clustering: float = Field(
-        default=0.2,
-        ge=0,
-        le=1,
-        description=(
-            "Public guess of the clustering coefficient inside affinity blocks; pairs there are linked with "
-            "its cube root as probability. Zero: no blocks, degrees only."
-        ),
-    )
+from core.generators.dgg.params import DGGParams
 
 
 class DGG(PerCell):

@@ -14,7 +14,7 @@ from core.generators._shared.plan import divide
 from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:
-    from core.generators.dgg import DGGParams
+    from core.generators.dgg.params import DGGParams
     from core.privacy.private_graph import PrivateCell
 
 

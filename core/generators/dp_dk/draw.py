@@ -15,7 +15,7 @@ from core.generators.psgraph.reconstruct import Blocks, capacity
 from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:
-    from core.generators.dp_dk import DKParams
+    from core.generators.dp_dk.params import DKParams
     from core.privacy.private_graph import PrivateCell
 
 

@@ -22,7 +22,7 @@ from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import Shape
 
 if TYPE_CHECKING:
-    from core.generators._shared.percell import Columns
+    from core.generators._shared.columns import Columns
     from core.generators.dpggan.params import LinkParams
 
 Scores = tuple[np.ndarray, np.ndarray]

@@ -23,7 +23,7 @@ from core.privacy.entropy import noise_generator
 from core.privacy.plan import CellKey, PrivacyPlan
 
 if TYPE_CHECKING:
-    from core.generators._shared.percell import Columns
+    from core.generators._shared.columns import Columns
     from core.privacy.private_graph import PrivateGraph
 
 

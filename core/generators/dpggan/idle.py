@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from core.generators._shared.heeded import Idle
 from core.generators.base import PublicFacts
-from core.generators.degree_triangle import NO_PRODUCTS, DegreeTriangleParams
+from core.generators.degree_triangle.params import NO_PRODUCTS, DegreeTriangleParams
 from core.generators.dpggan.budget import composition, source_nodes
 from core.generators.dpggan.params import LinkParams, PaperParams
 

@@ -34,7 +34,7 @@ from core.privacy.plan import CellKey, PrivacyPlan
 from core.privacy.queries import slot_count
 
 if TYPE_CHECKING:
-    from core.generators._shared.percell import Columns
+    from core.generators._shared.columns import Columns
     from core.privacy.private_graph import PrivateCell, PrivateGraph
 
 SPREADS = 3

@@ -24,7 +24,7 @@ from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import Shape
 
 if TYPE_CHECKING:
-    from core.generators._shared.percell import Columns
+    from core.generators._shared.columns import Columns
 
 VECTORS, TOLD = "vectors.safetensors", "training.json"
 MAX_ROUNDS = 200

@@ -26,7 +26,7 @@ from core.privacy.entropy import noise_generator
 from core.privacy.plan import CellKey
 
 if TYPE_CHECKING:
-    from core.generators._shared.percell import Columns
+    from core.generators._shared.columns import Columns
     from core.graphs.graph import Graph
     from core.privacy.private_graph import PrivateGraph
 

@@ -62,8 +62,8 @@ from core.privacy.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
+    from core.generators._shared.columns import Columns
     from core.generators._shared.model import CellsModel
-    from core.generators._shared.percell import Columns
     from core.generators.keyframe.state import KeyframeState
     from core.generators.keyframe.step import Memory
     from core.privacy.private_graph import PrivateGraph

@@ -12,7 +12,7 @@ from core.generators.psgraph.reconstruct import Blocks, top_up
 from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:
-    from core.generators._shared.percell import Columns
+    from core.generators._shared.columns import Columns
     from core.generators.keyframe.budget import KeyframeParams
 
 SCALINGS = 30

@@ -33,33 +33,8 @@ Facebook, four times the epsilon changes neither.
 
 from __future__ import annotations
 
-from pydantic import Field
-
 from core.generators._shared.percell import Parts, PerCell
-from core.generators.base import Parameters
-
-
-class LDPGenParams(Parameters):
-    """What a caller may set. All of it is public and enters the report."""
-
-    reports: int = Field(
-        default=2,
-        ge=2,
-        le=8,
-        description=(
-            "Reports of every node; epsilon is shared equally among them. Groups made from the first tell "
-            "little but degrees apart, as it counts edges to random groups; a third report finds communities."
-        ),
-    )
-    initial_groups: int = Field(
-        default=2, ge=1, le=256, description="Random groups towards which the first report counts edges."
-    )
-    groups: int = Field(
-        default=8,
-        ge=1,
-        le=256,
-        description="Most groups that k-means makes; fewer where nodes times groups would pass 2^26.",
-    )
+from core.generators.ldpgen.params import LDPGenParams
 
 
 class LDPGen(PerCell):

@@ -16,8 +16,8 @@ from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import MAX_VALUES
 
 if TYPE_CHECKING:
-    from core.generators._shared.percell import Columns
-    from core.generators.ldpgen import LDPGenParams
+    from core.generators._shared.columns import Columns
+    from core.generators.ldpgen.params import LDPGenParams
     from core.privacy.private_graph import PrivateCell
 
 ITERATIONS = 50

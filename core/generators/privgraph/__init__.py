@@ -36,40 +36,9 @@ and communities hardly are (NMI .18 and .16): ``psgraph`` is ahead on all of the
 
 from __future__ import annotations
 
-from pydantic import Field, model_validator
-
 from core.generators._shared.percell import Parts, PerCell
-from core.generators.base import Parameters
+from core.generators.privgraph.params import PrivGraphParams
 from core.privacy.units import Unit
-
-
-class PrivGraphParams(Parameters):
-    """What a caller may set. All of it is public and enters the report."""
-
-    initialise_share: float = Field(
-        default=1 / 3, gt=0, lt=1, description="Share of epsilon for the noisy super-graph."
-    )
-    adjust_share: float = Field(
-        default=1 / 3,
-        gt=0,
-        lt=1,
-        description="Share of epsilon for reassigning nodes; the rest buys degrees and edge counts.",
-    )
-    super_node_size: int = Field(
-        default=20, ge=1, le=100_000, description="Nodes merged into one super-node."
-    )
-    max_super_nodes: int = Field(
-        default=2048,
-        ge=1,
-        le=8192,
-        description="Most super-nodes; their size grows beyond it, so that noisy cells stay bounded.",
-    )
-
-    @model_validator(mode="after")
-    def _leaves_a_rest(self) -> PrivGraphParams:
-        if self.initialise_share + self.adjust_share > 0.99:
-            raise ValueError("initialise_share + adjust_share must leave at least 0.01 for the counts")
-        return self
 
 
 class PrivGraph(PerCell):

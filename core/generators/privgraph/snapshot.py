@@ -14,8 +14,8 @@ from core.generators.psgraph.reconstruct import Blocks, reconstruct
 from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:
-    from core.generators._shared.percell import Columns
-    from core.generators.privgraph import PrivGraphParams
+    from core.generators._shared.columns import Columns
+    from core.generators.privgraph.params import PrivGraphParams
     from core.privacy.private_graph import PrivateCell
 
 

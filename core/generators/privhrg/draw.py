@@ -16,7 +16,7 @@ from core.generators.psgraph.perturb import norm_sub
 from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:
-    from core.generators.privhrg import PrivHRGParams
+    from core.generators.privhrg.params import PrivHRGParams
     from core.privacy.private_graph import PrivateCell
 
 

@@ -27,7 +27,7 @@ from core.privacy.entropy import Generator as Rng
 from core.privacy.plan import CellKey
 
 if TYPE_CHECKING:
-    from core.generators._shared.percell import Columns
+    from core.generators._shared.columns import Columns
 
 MERGE_AT = 2**23
 """Pairs that are held before equal ones are merged; 64 MiB."""

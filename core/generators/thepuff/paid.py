@@ -17,7 +17,7 @@ from core.generators.thepuff.snapshots import Layout, Snapshots
 from core.privacy.plan import CellKey
 
 if TYPE_CHECKING:
-    from core.generators._shared.percell import Columns
+    from core.generators._shared.columns import Columns
 
 CELLS = "cells"
 KEYS = "keys.safetensors"

@@ -7,7 +7,8 @@ from dp_accounting.pld.common import DifferentialPrivacyParameters
 
 from core import errors
 from core.generators.anchored import GENERATOR, AnchoredParams, directions, grants
-from core.generators.anchored.grants import DIRECTIONS, granted
+from core.generators.anchored.grants import granted
+from core.generators.anchored.passes import DIRECTIONS
 from core.generators.base import PublicFacts, no_progress
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid

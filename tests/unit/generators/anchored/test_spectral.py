@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from core.generators.anchored import spectral
+from core.generators.anchored import passes, spectral
 from core.generators.anchored.chain import rewired
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
@@ -58,7 +58,7 @@ def shuffled(keys, seed=1):
 
 def measured(graph, multiplier):
     cells = [("likes", step) for step in range(STEPS)]
-    rows = tuple(Allotment(*key, spectral.event(multiplier), "p") for key in cells)
+    rows = tuple(Allotment(*key, passes.event(multiplier), "p") for key in cells)
     meter = Meter(PrivacyPlan("t", Unit.EVENT, None, STEPS, rows, DELTA), MemoryRecorder())
     true = np.concatenate(tables(graph))
     source, target = np.divmod(true, FILMS)
@@ -81,7 +81,7 @@ def test_the_start_is_rows_of_length_one_at_most():
 
 def test_every_cell_pays_for_every_pass():
     found, meter = measured(planted(), Fraction(2))
-    assert len(meter.transcript) == spectral.PASSES * STEPS
+    assert len(meter.transcript) == passes.PASSES * STEPS
     assert {entry.event for entry in meter.transcript} == {GaussianEvent(2)}
     for rows, count in ((found.source, USERS), (found.target, FILMS)):
         assert rows.shape[0] == count
@@ -91,10 +91,10 @@ def test_every_cell_pays_for_every_pass():
 
 def test_the_noise_multiplier_is_the_least_that_the_plan_takes():
     besides = (Pure(NANO, "laplace"),)
-    sigma = spectral.noise_multiplier(3 * NANO, DELTA, Accountant.PRIVACY_LOSS, besides)
+    sigma = passes.noise_multiplier(3 * NANO, DELTA, Accountant.PRIVACY_LOSS, besides)
 
     def cost(multiplier):
-        events = (*besides, spectral.event(multiplier))
+        events = (*besides, passes.event(multiplier))
         rows = tuple(Allotment("likes", 0, event, "p") for event in events)
         plan = PrivacyPlan("t", Unit.EVENT, None, 1, rows, DELTA, accountant=Accountant.PRIVACY_LOSS)
         return plan.cost().nano_epsilon

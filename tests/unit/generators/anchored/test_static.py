@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import chisquare
 
 from core.generators.anchored import AnchoredParams, evidence, rows, static
+from core.generators.anchored import small as small_cells
 from core.generators.anchored.budget import STATIC_FUNCTIONAL_SHARE, STATIC_SHARE, static_shares
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
@@ -85,7 +86,7 @@ def shape_of(sources, targets, **facts):
     ],
 )
 def test_the_recipe_is_for_sided_cells_of_few_slots(shape, small):
-    assert static.small(shape) is small
+    assert small_cells.small(shape) is small
 
 
 def catalogue(functional, seed=0, turned=False):
@@ -275,8 +276,8 @@ def test_offsets_meet_what_is_wanted():
 
 def test_the_shape_is_all_that_decides_which_side_rows_are():
     wide = shape_of(5, 50)
-    assert static._sides(wide) == (50, 5)
-    assert static._sides(replace(wide, edge_type=EdgeType(source="a", target="b", functional=True))) == (
+    assert small_cells.sides(wide) == (50, 5)
+    assert small_cells.sides(replace(wide, edge_type=EdgeType(source="a", target="b", functional=True))) == (
         5,
         50,
     )

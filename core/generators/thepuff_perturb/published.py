@@ -12,8 +12,8 @@ from core.generators.base import Progress, Training
 from core.generators.thepuff.paper import cost_notes, perturbed
 
 if TYPE_CHECKING:
-    from core.generators._shared.percell import Columns
-    from core.generators.thepuff_perturb import ThepuffPerturbParams
+    from core.generators._shared.columns import Columns
+    from core.generators.thepuff_perturb.params import ThepuffPerturbParams
     from core.graphs.graph import Graph
     from core.privacy.plan import CellKey
 

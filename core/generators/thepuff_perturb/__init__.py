@@ -30,49 +30,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
-
-from pydantic import Field
+from typing import TYPE_CHECKING
 
 from core.generators._shared.heeded import Idle, require_heeded
 from core.generators._shared.percell import Parts, PerCell, drawn_edges, same_edges
 from core.generators._shared.plan import divide, unprotected_plan
-from core.generators.base import Claimed, GraphKinds, Parameters, Progress, PublicFacts, require_accepted
+from core.generators.base import Claimed, GraphKinds, Progress, PublicFacts, require_accepted
 from core.generators.thepuff import paper
+from core.generators.thepuff_perturb.params import ThepuffPerturbParams
 from core.privacy.plan import GuaranteeKind, PrivacyPlan
 
 if TYPE_CHECKING:
+    from core.generators._shared.columns import Columns
     from core.generators._shared.model import CellsModel
-    from core.generators._shared.percell import Columns
     from core.graphs.schema import GraphSchema
     from core.privacy.entropy import Generator as Rng
     from core.privacy.private_graph import PrivateCell, PrivateGraph
 
 REASON = "THEPUFF's published perturbation takes its probabilities from exact edge counts."
-
-
-class ThepuffPerturbParams(Parameters):
-    """What a caller may set. All of it is public and enters the report."""
-
-    variant: Literal["sound", "paper"] = Field(
-        default="sound",
-        description=(
-            "sound: about a noisy number of edges, within epsilon. paper: the published probabilities, from "
-            "exact counts; guarantee none."
-        ),
-    )
-    count_share: float = Field(
-        default=0.04,
-        gt=0,
-        le=0.5,
-        description="Share of epsilon for the number of edges; variant sound alone spends it.",
-    )
-    epsilon_minus: float = Field(
-        default=paper.PUBLISHED_EPSILON_MINUS,
-        gt=0,
-        le=paper.LARGEST_EPSILON_MINUS,
-        description="The paper's eps_minus: an edge vanishes with probability exp(-eps_minus). Paper only.",
-    )
 
 
 class ThepuffPerturb(PerCell):
@@ -137,13 +112,13 @@ class ThepuffPerturb(PerCell):
         """The perturbed graph, at the plan's cost. O(edges in and out)."""
         if params.variant == "sound":
             return super().fit(graph, plan, params, progress)
-        from core.generators.thepuff.perturbed import perturbed_model
+        from core.generators.thepuff_perturb.published import perturbed_model
 
         return perturbed_model(self.name, graph.unprotected(REASON), params, progress)
 
     def load(self, folder: Path) -> CellsModel:
         """The model that its ``save`` wrote."""
-        from core.generators.thepuff.perturbed import as_published
+        from core.generators.thepuff_perturb.published import as_published
 
         model = super().load(folder)
         return as_published(model) if model.params.variant == "paper" else model  # type: ignore[attr-defined]
