@@ -20,7 +20,7 @@ import pytest
 from core.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[3]
-SECONDS = 60
+SECONDS = 120
 
 
 @dataclass
