@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from core.graphs.graph import Graph
 
+BROKEN = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+"""What NetworkX raises, besides errors of its own, on documents that are damaged."""
+
 
 class DocumentOptions(Options):
     """Nothing to declare beyond extra attributes."""

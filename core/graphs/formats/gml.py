@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from core.errors import NotAccepted
 from core.graphs.findings import reject
 from core.graphs.formats._base import Part, RawGraph, ReadRequest, read_document
-from core.graphs.formats._documents import DocumentOptions, exported, raw_graph
+from core.graphs.formats._documents import BROKEN, DocumentOptions, exported, raw_graph
 from core.graphs.schema import GraphSchema
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def read(request: ReadRequest) -> RawGraph:
     data = read_document(request)
     try:
         made = nx.parse_gml(data.decode("utf-8").splitlines(), label="label")
-    except (nx.NetworkXException, ValueError, KeyError, TypeError, RecursionError) as error:
+    except (nx.NetworkXException, *BROKEN) as error:
         found = _LINE.search(str(error))
         line = int(next(group for group in (found[1], found[3]) if group)) if found else None
         reject(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from core.graphs.findings import reject
 from core.graphs.formats._base import Part, RawGraph, ReadRequest, read_document
-from core.graphs.formats._documents import DocumentOptions, exported, raw_graph
+from core.graphs.formats._documents import BROKEN, DocumentOptions, exported, raw_graph
 from core.graphs.schema import GraphSchema
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def read(request: ReadRequest) -> RawGraph:
     listed = _listed(request, data)
     try:
         made = nx.read_graphml(io.BytesIO(data), node_type=str, force_multigraph=True)
-    except (nx.NetworkXException, ValueError, KeyError, TypeError) as error:
+    except (nx.NetworkXException, *BROKEN) as error:
         reject(request.file, f"the document is no GraphML graph ({error}); check its keys and graph element")
     if listed != made.number_of_nodes():
         message = "the document holds several graphs, or graphs inside nodes; write one flat graph"
@@ -73,6 +73,8 @@ def _listed(request: ReadRequest, data: bytes) -> int:
     parser.StartElementHandler, parser.StartDoctypeDeclHandler = open_element, refuse_dtd
     try:
         parser.Parse(data, True)
+    except LookupError:
+        reject(request.file, "the document names an encoding that does not exist; write it in UTF-8", line=1)
     except expat.ExpatError as error:
         message = f"the XML is malformed ({error}); write it again"
         reject(request.file, message, line=error.lineno, column=error.offset + 1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from core.graphs.findings import reject
 from core.graphs.formats._base import Part, RawGraph, ReadRequest, read_document
-from core.graphs.formats._documents import DocumentOptions, exported, raw_graph
+from core.graphs.formats._documents import BROKEN, DocumentOptions, exported, raw_graph
 from core.graphs.schema import GraphSchema
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def read(request: ReadRequest) -> RawGraph:
     edges_name = _check(request, content)
     try:
         made = nx.node_link_graph(content, multigraph=True, edges=edges_name)
-    except (nx.NetworkXException, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (nx.NetworkXException, *BROKEN) as error:
         reject(request.file, f"the document is no node-link graph ({error!r}); write it again")
     return raw_graph(made, request)
 

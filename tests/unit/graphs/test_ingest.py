@@ -329,6 +329,8 @@ def test_parquet_kinds_and_rows(bench: Bench) -> None:
         ("graphml", "<other/>"),
         ("gml", "graph [ node [ id 0 ] edge [ source 0 target 1 ] ]"),
         ("gml", "nothing"),
+        ("gml", "graph [ node 5 ]"),
+        ("graphml", '<?xml version="1.0" encoding="uuf-8"?><graphml/>'),
         ("node_link", "{"),
         ("node_link", "[" * 100_000),
         ("node_link", '{"nodes": [{"id": 0}], "links": [{"source": 0, "target": 1}]}'),
