@@ -27,10 +27,10 @@ import numpy as np
 from benchmarks.hetesdg_data import DATASETS, Dataset, classes_of, features_of, load
 from benchmarks.hetesdg_reported import ATTACK
 from benchmarks.hetesdg_rows import DESCRIBERS, FREE_DESCRIBERS, NO_NOISE
+from benchmarks.representations import split_nodes, unit_features
 from benchmarks.results_file import parser_of, read, run_or_print
+from benchmarks.shadow_model import MAJORITY, ClassInference, class_inference, worst
 from core.evaluation.attacks.semantic import CLASSIFIERS
-from core.evaluation.attacks.shadow_model import MAJORITY, ClassInference, class_inference, worst
-from core.evaluation.tasks.representations import split_nodes, unit_features
 from core.graphs.graph import EdgeTable, Graph
 
 EPSILONS = (0.01, 1.0, 4.0)

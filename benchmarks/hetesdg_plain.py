@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse as sp
 
-from core.evaluation.tasks.representations import unit_features
+from benchmarks.representations import unit_features
 from core.evaluation.view import UndirectedView
 from core.generators._shared.degrees import degree_law, posterior_means
 from core.graphs.graph import Graph

@@ -28,13 +28,13 @@ import numpy as np
 from benchmarks.hetesdg_data import DATASETS, classes_of, features_of, load
 from benchmarks.hetesdg_reported import LINKS, NODES, PAPER, PROGRAM
 from benchmarks.hetesdg_rows import DESCRIBERS, FREE_DESCRIBERS, FREE_SCORERS, LINK_SCORERS, PROTECTED
-from benchmarks.results_file import parser_of, read, run_or_print
-from core.evaluation.tasks.link_splits import Split, split_links
-from core.evaluation.tasks.representations import (
+from benchmarks.link_splits import Split, split_links
+from benchmarks.representations import (
     TRAINING_SHARES,
     row_classification,
     unit_features,
 )
+from benchmarks.results_file import parser_of, read, run_or_print
 from core.graphs.graph import Graph
 
 EPSILONS = (0.01, 0.1, 1.0, 4.0)

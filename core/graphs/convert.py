@@ -1,4 +1,4 @@
-"""To and from NetworkX, imported inside the functions: storing or ingesting a graph needs none of it."""
+"""To NetworkX, imported inside the function: storing a graph needs none of it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from core.graphs.graph import Graph, NodeTable
-from core.graphs.schema import EdgeType, GraphSchema
+from core.graphs.schema import EdgeType
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -22,12 +22,12 @@ def node_keys(graph: Graph) -> dict[str, list[str]]:
     return keys
 
 
-def to_networkx(graph: Graph, *, step_name: str = "step") -> nx.Graph:
+def to_networkx(graph: Graph) -> nx.Graph:
     """The graph in NetworkX, every node and attribute included.
 
     Nodes are named as in :func:`node_keys`; with several node types they carry ``type`` and ``node_id``.
-    Edges carry ``step`` where the relation is temporal, ``type`` where there are several edge types, and
-    ``weight`` where the graph has weights.
+    Edges carry ``time``, the step, where the relation is temporal, ``type`` where there are several edge
+    types, and ``weight`` where the graph has weights.
     Directed when any relation is directed or joins two node types (the orientation then says which end is
     which); a multigraph when a pair may occur more than once. O(n + m) Python objects.
     """
@@ -46,7 +46,7 @@ def to_networkx(graph: Graph, *, step_name: str = "step") -> nx.Graph:
     for name, table in graph.nodes.items():
         made.add_nodes_from(zip(keys[name], _node_data(name, table, len(graph.nodes) > 1), strict=True))
     for edge_type in schema.edge_types:
-        made.add_edges_from(_edge_data(graph, edge_type, keys, step_name))
+        made.add_edges_from(_edge_data(graph, edge_type, keys))
     return made
 
 
@@ -63,7 +63,7 @@ def _node_data(name: str, table: NodeTable, several: bool) -> list[dict[str, Any
 
 
 def _edge_data(
-    graph: Graph, edge_type: EdgeType, keys: Mapping[str, list[str]], step_name: str
+    graph: Graph, edge_type: EdgeType, keys: Mapping[str, list[str]]
 ) -> list[tuple[str, str, dict[str, Any]]]:
     table = graph.edges[edge_type.name]
     several = {"type": edge_type.name} if len(graph.schema.edge_types) > 1 else {}
@@ -74,28 +74,10 @@ def _edge_data(
     else:
         steps = table.step.tolist()
         found = [
-            (sources[s], targets[t], {step_name: step, **several})
+            (sources[s], targets[t], {"time": step, **several})
             for (s, t), step in zip(ends, steps, strict=True)
         ]
     if edge_type.name in graph.weights:
         for (_, _, data), weight in zip(found, graph.weights[edge_type.name].tolist(), strict=True):
             data["weight"] = weight
     return found
-
-
-def from_networkx(made: nx.Graph, schema: GraphSchema, *, step_name: str = "step") -> Graph:
-    """The graph that a NetworkX graph holds, under ``schema``; inverse of :func:`to_networkx`.
-
-    Node ids become strings. Edges of temporal relations must carry ``step`` (a step of the grid, not a time).
-    Raises IngestRejected with up to 20 findings where nodes or edges break the schema.
-    """
-    from core.graphs.assemble import assemble
-    from core.graphs.networkx_tables import networkx_tables
-
-    nodes, edges = networkx_tables(made, time_name=step_name)
-    stepped = schema
-    if schema.time is not None:
-        grid = schema.time.model_copy(update={"start": 0, "width": 1})
-        stepped = schema.model_copy(update={"time": grid})
-    graph = assemble(stepped, nodes, edges)
-    return Graph.build(schema, graph.nodes, graph.edges)

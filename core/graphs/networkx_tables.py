@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
 
-def networkx_tables(made: nx.Graph, *, time_name: str = "time") -> tuple[pa.Table, pa.Table]:
+def networkx_tables(made: nx.Graph) -> tuple[pa.Table, pa.Table]:
     """Raw node and edge tables of a NetworkX graph, all ids as strings, in its own order."""
     ids, types = [], []
     names: dict[Any, str] = {}
@@ -29,12 +29,10 @@ def networkx_tables(made: nx.Graph, *, time_name: str = "time") -> tuple[pa.Tabl
     attributes = sorted({key for _, data in made.nodes(data=True) for key in data} - {"node_id", "type"})
     for attribute in attributes:
         columns[str(attribute)] = _column(data.get(attribute) for _, data in made.nodes(data=True))
-    return pa.table(columns), _edge_table(made, names, kinds, time_name)
+    return pa.table(columns), _edge_table(made, names, kinds)
 
 
-def _edge_table(
-    made: nx.Graph, names: dict[Any, str], kinds: dict[Any, str | None], time_name: str
-) -> pa.Table:
+def _edge_table(made: nx.Graph, names: dict[Any, str], kinds: dict[Any, str | None]) -> pa.Table:
     text = pa.string()
     ends = [(source, target) for source, target, _ in made.edges(data=True)]
     columns: dict[str, Any] = {
@@ -48,7 +46,7 @@ def _edge_table(
     attributes = sorted({key for _, _, data in made.edges(data=True) for key in data} - {"id", "key"})
     for attribute in attributes:
         column = _column((data.get(attribute) for _, _, data in made.edges(data=True)), text_only=True)
-        columns["time" if attribute == time_name else str(attribute)] = column
+        columns[str(attribute)] = column
     return pa.table(columns)
 
 

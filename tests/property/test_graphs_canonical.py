@@ -18,8 +18,8 @@ from core.graphs.fingerprint import fingerprint
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.ingest import UploadedFile, canonicalise
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
-from core.graphs.snapshots import snapshot, union
 from core.graphs.store import read_graph
+from core.graphs.tables import Cell
 
 NODES, STEPS = 6, 4
 KEY = b"k" * 32
@@ -84,26 +84,19 @@ def test_packed_and_column_sorts_agree(rows: list[tuple[int, int, int]]) -> None
 
 @SETTINGS
 @given(rows=ROWS)
-def test_snapshots_and_union_hold_the_edges_of_their_steps(rows: list[tuple[int, int, int]]) -> None:
+def test_cells_hold_the_edges_of_their_steps(rows: list[tuple[int, int, int]]) -> None:
     graph = assemble(schema(), None, raw(rows))
     for step in range(STEPS):
-        part = snapshot(graph, step)
-        assert not part.schema.temporal
+        cell = graph.cell("edge", step)
         made = nx.Graph((s, t) for s, t, i in rows if i == step and s != t)
-        assert {frozenset(p) for p in edges_of(part)} == {frozenset(p) for p in made.edges}
-        dense = part.cell("edge", None).adjacency.toarray()
+        held = {frozenset(pair) for pair in pairs_of(cell)}
+        assert held == {frozenset(pair) for pair in made.edges}
+        dense = cell.adjacency.toarray()
         assert (dense == dense.T).all()
-    assert edges_of(union(graph)) == {(s, t) for s, t, _ in edge_set(graph)}
-    assert edges_of(union(graph, [0, 2])) == {(s, t) for s, t, i in edge_set(graph) if i in (0, 2)}
-    with pytest.raises(KeyError):
-        union(graph, [STEPS])
-    with pytest.raises(KeyError):
-        snapshot(graph, -1)
 
 
-def edges_of(graph: Graph) -> set[tuple[int, int]]:
-    table = graph.edges["edge"]
-    return set(zip(table.source.tolist(), table.target.tolist(), strict=True))
+def pairs_of(edges: EdgeTable | Cell) -> set[tuple[int, int]]:
+    return set(zip(edges.source.tolist(), edges.target.tolist(), strict=True))
 
 
 @SETTINGS
@@ -177,5 +170,5 @@ def test_quoted_text_reads_as_the_csv_module_reads_it(lines: list[tuple[str, str
         canonicalise(files, GraphSchema(), folder / "out", IngestLimits(chunk_bytes=chunk))
         graph = read_graph(folder / "out")
     assert graph.nodes["node"].ids.to_pylist() == ids
-    found = {frozenset((ids[s], ids[t])) for s, t in edges_of(graph)}
+    found = {frozenset((ids[s], ids[t])) for s, t in pairs_of(graph.edges["edge"])}
     assert found == {frozenset(line) for line in kept if line[0] != line[1]}

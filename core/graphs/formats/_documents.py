@@ -52,7 +52,7 @@ def exported(graph: Graph, *, lists: bool) -> nx.Graph:
     """The NetworkX graph that a document holds: time as the step, vectors as text unless ``lists``."""
     from core.graphs.convert import to_networkx
 
-    made = to_networkx(graph, step_name="time")
+    made = to_networkx(graph)
     if not lists:
         for _, data in made.nodes(data=True):
             for key, value in data.items():

@@ -21,7 +21,7 @@ from benchmarks import (
 from benchmarks.hetesdg_data import DATASETS, FEWEST_MOVIES, acm, amazon, built, classes_of, features_of, imdb
 from benchmarks.hetesdg_reported import LINKS, NODES
 from benchmarks.hetesdg_scale import planted
-from core.evaluation.tasks.link_splits import Split
+from benchmarks.link_splits import Split
 from core.generators.registry import get
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import Protection

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from core.evaluation.tasks.link_splits import HELD_OUT, Split, split_links, without
+from benchmarks.link_splits import HELD_OUT, Split, split_links, without
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 

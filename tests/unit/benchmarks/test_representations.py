@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from core.evaluation.tasks.representations import (
+from benchmarks.representations import (
     predicted_classes,
     row_classification,
     side_by_side,

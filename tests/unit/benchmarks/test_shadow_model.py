@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from benchmarks.shadow_model import MAJORITY, class_inference, scored, worst
 from core.evaluation.attacks.semantic import CLASSIFIERS
-from core.evaluation.attacks.shadow_model import MAJORITY, class_inference, scored, worst
 
 CLASSES = np.repeat([0, 0, 1, 2], 100)
 
