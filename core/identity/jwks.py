@@ -1,5 +1,7 @@
 """The signing keys of an OpenID Connect issuer: discovered, cached, fetched again when they must be.
 
+PyJWT's ``PyJWKClient`` cannot take its place: known keys wait there for a fetch under way and are lost when a
+fetch fails after their time, failed fetches are repeated at every call, and an answer may have any size.
 Sources: OpenID Connect Discovery 1.0, section 4; RFC 7517 (JWK); RFC 8725, sections 3.1 and 3.5.
 """
 
