@@ -6,9 +6,6 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
 
-Decimals = Annotated[
-    str, Field(pattern=r"^-?[0-9]+(\.[0-9]+)?$", description="An exact decimal.", examples=["0.5"])
-]
 Sum = Annotated[StrictStr | StrictInt | StrictFloat, Field(examples=["0.5"])]
 """An amount that a caller names: exact as a decimal string."""
 

@@ -2,6 +2,9 @@
 
 Python runs one thread at a time, so that a process serves with one core. The parent holds the sockets and
 serves nobody: when a process ends, its queue waits for the one that takes its place.
+
+uvicorn's own workers cannot do this: they share their sockets, so that no probe reaches each of them, outlive
+a parent that is killed, and are waited for without end when they stop.
 """
 
 from __future__ import annotations

@@ -94,12 +94,6 @@ class ObjectStore:
             stream = obstore.get(self._backend, checked_key(key)).stream(min_chunk_size=CHUNK_BYTES)
         return _chunks_of(stream)
 
-    def get_file(self, key: str, path: Path) -> None:
-        """The file holds the object's bytes; a file that existed before is replaced."""
-        with path.open("wb") as file:
-            for chunk in self.get(key):
-                file.write(chunk)
-
     def copy(self, source: str, target: str) -> None:
         """``target`` holds what ``source`` holds."""
         if self._folder is None and self.size(source) > SERVER_COPY_BYTES:
