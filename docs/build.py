@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import sys
 from pathlib import Path
 
@@ -17,8 +18,8 @@ from core.evaluation.view import UndirectedView
 from core.evaluation.whole.compare import WHOLE
 from core.generators.base import Generator
 from core.generators.registry import generators
-from core.reports.build import write_json_schema
 from core.reports.measured import FAMILIES
+from core.reports.model import Report
 from core.settings import Settings
 
 DOCS = Path(__file__).resolve().parent
@@ -27,7 +28,12 @@ DOCS = Path(__file__).resolve().parent
 def pages() -> dict[Path, str]:
     """Every generated page, by its path."""
     found = {DOCS / "generators" / f"{name}.md": _generator(g) for name, g in generators().items()}
-    return {**found, DOCS / "metrics.md": _metrics(), DOCS / "settings.md": _settings()}
+    return {
+        **found,
+        DOCS / "metrics.md": _metrics(),
+        DOCS / "settings.md": _settings(),
+        DOCS / "report.schema.json": _report_schema(),
+    }
 
 
 def _generator(generator: Generator) -> str:
@@ -101,12 +107,17 @@ def _default(field: FieldInfo) -> str:
     return str(value) if str(value) else "(none)"
 
 
+def _report_schema() -> str:
+    """The JSON Schema (2020-12) of a report, as it is served."""
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    return json.dumps(schema | Report.model_json_schema(mode="serialization"), indent=2) + "\n"
+
+
 def main() -> None:
     """The pages on disk are those of the code."""
     for path, text in pages().items():
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    write_json_schema(DOCS / "report.schema.json")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,10 @@
-"""Builds both parts of a report and joins them; writes the report's JSON Schema."""
+"""Builds both parts of a report."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 from core.graphs.schema import Derived, GraphSchema, Protection
@@ -28,13 +26,11 @@ from core.reports.comparison import Comparison
 from core.reports.evidence import Attacks, CuratorPart, Task
 from core.reports.model import (
     Artifact,
-    Charge,
     Claim,
     GuaranteePart,
     Provenance,
     PublicPart,
     PurposeSummary,
-    Report,
     TranscriptSummary,
 )
 from core.reports.notices import caveats, warnings
@@ -242,28 +238,3 @@ def curator_part(
             *warnings(public.guarantee, compared, attacked, reduced_from),
         ),
     )
-
-
-def assemble(
-    public: PublicPart | Mapping[str, Any],
-    curator: CuratorPart | Mapping[str, Any] | None = None,
-    charge: Charge | Mapping[str, Any] | None = None,
-) -> Report:
-    """The report as served: ``public.json``, the ledger's charge, and ``curator.json`` for curators."""
-    part = public if isinstance(public, PublicPart) else PublicPart.model_validate(public)
-    if charge is not None:
-        paid = charge if isinstance(charge, Charge) else Charge.model_validate(charge)
-        part = part.model_copy(update={"charge": paid})
-    return Report(public=part, curator=None if curator is None else CuratorPart.model_validate(curator))
-
-
-def json_schema() -> dict[str, Any]:
-    """The JSON Schema (2020-12) of :class:`Report`, as it is served."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | Report.model_json_schema(
-        mode="serialization"
-    )
-
-
-def write_json_schema(path: Path) -> None:
-    """``path`` holds :func:`json_schema`; the shipped copy is docs/report.schema.json."""
-    path.write_text(json.dumps(json_schema(), indent=2) + "\n", encoding="utf-8")

@@ -17,7 +17,6 @@ from core.privacy.units import Unit
 from core.publishing.evaluate import run_evaluation
 from core.publishing.release import run_release
 from core.publishing.spec import EvaluationSpec
-from core.reports import build
 from core.reports.model import PublicPart, Report
 from tests.support.publishing import (
     NANO,
@@ -54,7 +53,7 @@ def test_evaluation_compares_node_by_node_and_stays_with_the_curators(released, 
         progress=lambda *call: calls.append(call),
     )
     found = json.loads((tmp_path / "curator.json").read_text())
-    report = build.assemble(public_of(released), found)
+    report = Report(public=public_of(released), curator=found)
     assert Report.model_validate(report.model_dump(mode="json")) == report
     assert [t["name"] for t in found["comparison"]["edge_types"]] == ["talks", "knows"]
     # The figures are those of the graphs in their own order: the pseudonyms are undone.
@@ -119,7 +118,7 @@ def test_psgraph_publishes_and_is_evaluated(tmp_path, unit, window):
         out=tmp_path,
         progress=lambda *_: None,
     )
-    report = build.assemble(part, json.loads((tmp_path / "curator.json").read_text()))
+    report = Report(public=part, curator=json.loads((tmp_path / "curator.json").read_text()))
     assert report.curator.suite == "standard"
     ratio = [a for a in report.curator.attacks.inference if a.name == "likelihood_ratio"]
     assert ratio

@@ -96,6 +96,13 @@ def test_a_job_is_published_charged_once_evaluated_and_served(
     assert report["public"]["charge"]["charged"] == {"epsilon": 10**9}
     assert report["public"]["charge"]["remaining_epsilon"] == "3"
     assert report["public"]["charge"]["charged_at"] is None
+    # What was stored with the release is served as it is, with the charge and the dataset's name.
+    _, chunks = job_queries.open_artifact(services, requester, job.id, "public.json")
+    stored = json.loads(b"".join(chunks))
+    assert (stored["charge"], stored["provenance"]["dataset_name"]) == (None, None)
+    stored["charge"] = report["public"]["charge"]
+    stored["provenance"]["dataset_name"] = report["public"]["provenance"]["dataset_name"]
+    assert report["public"] == stored
     assert job_queries.get_report(services, principal, job.id)["curator"] == {"status": "pending"}
 
     assert take(process, Topic.EVALUATE, job.id, never)
