@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from core.graphs.canonical import merge_edges
 from core.graphs.findings import Findings, reject, shown
-from core.graphs.formats._base import Batch, RawGraph, columnar
+from core.graphs.formats._base import Batch, RawGraph
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.relations import EdgeCollector, EdgeRows, broken_functional, broken_once, pair_keys
 from core.graphs.rows import drain
@@ -41,15 +41,6 @@ class Assembled:
 
 
 Advance = Callable[[str, int], None]
-
-
-def assemble(schema: GraphSchema, nodes: pa.Table | None, edges: pa.Table) -> Graph:
-    """The canonical graph of raw tables in memory; IngestRejected where they break the schema."""
-
-    def opened() -> RawGraph:
-        return RawGraph(iter([columnar(edges)]), None if nodes is None else iter([columnar(nodes)]))
-
-    return assemble_batches(schema, Sources(opened), IngestLimits(), lambda stage, done: None).graph
 
 
 def assemble_batches(

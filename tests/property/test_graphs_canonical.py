@@ -12,14 +12,16 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from core.graphs.assemble import assemble
+from core.graphs.assemble import Sources, assemble_batches
 from core.graphs.canonical import _merge_columns, _merge_packed
 from core.graphs.fingerprint import fingerprint
+from core.graphs.formats._base import RawGraph, columnar
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.ingest import UploadedFile, canonicalise
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.graphs.store import read_graph
 from core.graphs.tables import Cell
+from core.graphs.uploads import IngestLimits
 
 NODES, STEPS = 6, 4
 KEY = b"k" * 32
@@ -39,6 +41,15 @@ def raw(rows: list[tuple[int, int, int]]) -> pa.Table:
     return pa.table(
         {n: pa.array(c, pa.int64()) for n, c in zip(("source", "target", "time"), columns, strict=True)}
     )
+
+
+def assemble(schema: GraphSchema, nodes: pa.Table | None, edges: pa.Table) -> Graph:
+    """The canonical graph of raw tables in memory; IngestRejected where they break the schema."""
+
+    def opened() -> RawGraph:
+        return RawGraph(iter([columnar(edges)]), None if nodes is None else iter([columnar(nodes)]))
+
+    return assemble_batches(schema, Sources(opened), IngestLimits(), lambda stage, done: None).graph
 
 
 def edge_set(graph: Graph) -> set[tuple[int, int, int]]:
