@@ -33,13 +33,13 @@ NANO = 1_000_000_000
 # Phase: what is timed as it, as module, then name in it. Time in an inner phase is not the outer one's.
 PHASES = {
     "noisy numbers": ("core.privacy.private_graph", "PrivateCell.laplace"),
-    "evidence": ("core.generators.anchored.evidence", "measure"),
-    "degrees": ("core.generators.anchored.fit", "fitted_sides"),
-    "static fit": ("core.generators.anchored.static", "fit"),
-    "static draw": ("core.generators.anchored.static", "draw"),
-    "stubs": ("core.generators.anchored.draw", "matched"),
-    "filling": ("core.generators.anchored.draw", "completed"),
-    "chain": ("core.generators.anchored.chain", "rewired"),
+    "evidence": ("core.generators._shared.slots.evidence", "measure"),
+    "degrees": ("core.generators._shared.relations.fit", "fitted_sides"),
+    "static fit": ("core.generators._shared.relations.static", "fit"),
+    "static draw": ("core.generators._shared.relations.static", "draw"),
+    "stubs": ("core.generators._shared.relations.draw", "matched"),
+    "filling": ("core.generators._shared.relations.draw", "completed"),
+    "chain": ("core.generators._shared.slots.chain", "rewired"),
 }
 
 Phases = dict[str, tuple[str, str]]

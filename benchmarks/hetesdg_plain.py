@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from benchmarks.representations import unit_features
 from core.evaluation.view import UndirectedView
-from core.generators._shared.degrees import degree_law, posterior_means
+from core.generators._shared.degrees.fitted import degree_law, posterior_means
 from core.graphs.graph import Graph
 from core.privacy.events import Event, Pure
 from core.privacy.meter import MemoryRecorder, Meter

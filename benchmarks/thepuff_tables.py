@@ -34,8 +34,8 @@ from benchmarks.results_file import parser_of, read, run_or_print
 from benchmarks.thepuff_report import tables
 from benchmarks.typed_graphs import DATASETS, load_dataset
 from benchmarks.typed_metrics import figures
-from core.generators._shared.counts import noisy_count
-from core.generators._shared.pairs import distinct
+from core.generators._shared.degrees.counts import noisy_count
+from core.generators._shared.matching.pairs import distinct
 from core.generators.base import PublicFacts, no_progress
 from core.generators.registry import get
 from core.graphs.graph import EdgeTable, Graph

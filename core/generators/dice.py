@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from core.generators._shared.defence import Defence
-from core.generators._shared.visible import Altered, DefenceParams, Visible
+from core.generators._shared.defences.defence import Defence
+from core.generators._shared.defences.visible import Altered, DefenceParams, Visible
 from core.generators.base import Progress
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Dice(Defence):
         """The links that stay and those that came. O(m log m)."""
         import numpy as np
 
-        from core.generators._shared.absent import absent_pairs
+        from core.generators._shared.defences.absent import absent_pairs
 
         nodes, count = visible.nodes, int(params.share * len(visible.links))
         named = np.zeros(nodes, dtype=bool)

@@ -32,9 +32,9 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from core import errors
-from core.generators._shared.heeded import Idle
-from core.generators._shared.percell import Parts, PerCell, drawn_edges, same_edges
-from core.generators._shared.plan import divide
+from core.generators._shared.frame.heeded import Idle
+from core.generators._shared.frame.percell import Parts, PerCell, drawn_edges, same_edges
+from core.generators._shared.frame.plan import divide
 from core.generators.base import GraphKinds, Parameters, Progress, PublicFacts
 from core.graphs.schema import GraphSchema
 from core.privacy.events import NANO, pure_nano_epsilon
@@ -42,8 +42,8 @@ from core.privacy.plan import PrivacyPlan
 from core.privacy.units import edges_of_unit
 
 if TYPE_CHECKING:
-    from core.generators._shared.columns import Columns
-    from core.generators._shared.model import CellsModel
+    from core.generators._shared.frame.columns import Columns
+    from core.generators._shared.frame.model import CellsModel
     from core.privacy.entropy import Generator as Rng
     from core.privacy.private_graph import PrivateCell, PrivateGraph
 
@@ -108,7 +108,7 @@ class EdgeRand(PerCell):
         self, params: EdgeRandParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
     ) -> Mapping[str, tuple[float, float]]:
         """The expected share of true edges: those kept, among them and those that appear."""
-        from core.generators._shared.true_edges import kept_shares
+        from core.generators._shared.flips.true_edges import kept_shares
         from core.privacy.randomised_response import Flips
 
         def flips_for(nano: int, multiplicity: int, edges: int, slots: int) -> Flips:
@@ -133,7 +133,7 @@ def _flipped(cell: PrivateCell, nodes: int, nano_epsilon: int, params: EdgeRandP
     if params.form == "symmetric":
         ends = cell.randomised_response(nano_epsilon=nano_epsilon, purpose="symmetric flips")
         return drawn_edges(cell, ends)
-    from core.generators._shared.flipping import balanced
+    from core.generators._shared.flips.balanced import balanced
 
     return drawn_edges(cell, balanced(cell, nano_epsilon, params.count_share).ends)
 

@@ -29,13 +29,13 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from core.generators._shared.percell import Parts, PerCell, drawn_edges, same_edges
-from core.generators._shared.plan import divide
-from core.generators._shared.thresholds import threshold_flips
+from core.generators._shared.flips.thresholds import threshold_flips
+from core.generators._shared.frame.percell import Parts, PerCell, drawn_edges, same_edges
+from core.generators._shared.frame.plan import divide
 from core.generators.base import GraphKinds, Parameters
 
 if TYPE_CHECKING:
-    from core.generators._shared.columns import Columns
+    from core.generators._shared.frame.columns import Columns
     from core.graphs.schema import GraphSchema
     from core.privacy.entropy import Generator as Rng
     from core.privacy.plan import PrivacyPlan
@@ -75,7 +75,7 @@ class LapGraph(PerCell):
         That is P(1 + Z > t), Z Laplace noise, at the t above which m of N cells are expected to lie: TmF's
         threshold. m is the declared bound on edges or a guess.
         """
-        from core.generators._shared.true_edges import kept_shares
+        from core.generators._shared.flips.true_edges import kept_shares
 
         def flips_for(nano: int, multiplicity: int, edges: int, slots: int) -> Flips:
             return threshold_flips(divide(nano, params.count_share)[1] // multiplicity, edges, slots)
@@ -89,7 +89,7 @@ class LapGraph(PerCell):
 
 def _largest(cell: PrivateCell, nodes: int, nano_epsilon: int, params: LapGraphParams, rng: Rng) -> Columns:
     """``key`` int64, the sorted cells of largest noisy value. Costs ``nano_epsilon``."""
-    from core.generators._shared.counts import noisy_count
+    from core.generators._shared.degrees.counts import noisy_count
 
     count, rest = divide(nano_epsilon, params.count_share)
     edges = noisy_count(cell, count)

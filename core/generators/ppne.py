@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from core.generators._shared.defence import Defence
-from core.generators._shared.visible import Altered, DefenceParams, Visible
+from core.generators._shared.defences.defence import Defence
+from core.generators._shared.defences.visible import Altered, DefenceParams, Visible
 from core.generators.base import Progress
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Ppne(Defence):
         """The graph after the flips. O(rounds * (sums of squared degrees + m log m))."""
         import numpy as np
 
-        from core.generators._shared.absent import absent_pairs
+        from core.generators._shared.defences.absent import absent_pairs
 
         links, total = visible.links, int(params.share * len(visible.links))
         for done in range(params.rounds):

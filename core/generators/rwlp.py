@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from core.generators._shared.defence import Defence
-from core.generators._shared.visible import Altered, DefenceParams, Visible
+from core.generators._shared.defences.defence import Defence
+from core.generators._shared.defences.visible import Altered, DefenceParams, Visible
 from core.generators.base import Progress
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Rwlp(Defence):
         """The links that stayed and those that moved. O(TRIES * length * m + m log m)."""
         import numpy as np
 
-        from core.generators._shared.pairs import pack
+        from core.generators._shared.matching.pairs import pack
 
         nodes, order = visible.nodes, rng.permutation(visible.links)
         count = int(params.share * len(order))

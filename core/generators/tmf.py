@@ -37,13 +37,13 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from core.generators._shared.percell import Parts, PerCell, drawn_edges, same_edges
-from core.generators._shared.plan import divide
-from core.generators._shared.thresholds import threshold_flips
+from core.generators._shared.flips.thresholds import threshold_flips
+from core.generators._shared.frame.percell import Parts, PerCell, drawn_edges, same_edges
+from core.generators._shared.frame.plan import divide
 from core.generators.base import GraphKinds, Parameters
 
 if TYPE_CHECKING:
-    from core.generators._shared.columns import Columns
+    from core.generators._shared.frame.columns import Columns
     from core.graphs.schema import GraphSchema
     from core.privacy.entropy import Generator as Rng
     from core.privacy.plan import PrivacyPlan
@@ -82,7 +82,7 @@ class TmF(PerCell):
 
         m p / (m p + (N - m) q) with the p and q of the module, at the declared bound on edges or a guess.
         """
-        from core.generators._shared.true_edges import kept_shares
+        from core.generators._shared.flips.true_edges import kept_shares
 
         def flips_for(nano: int, multiplicity: int, edges: int, slots: int) -> Flips:
             return threshold_flips(divide(nano, params.count_share)[1] // multiplicity, edges, slots)
@@ -96,7 +96,7 @@ class TmF(PerCell):
 
 def _filtered(cell: PrivateCell, nodes: int, nano_epsilon: int, params: TmFParams, rng: Rng) -> Columns:
     """``key`` int64, the sorted cells that pass the filter. Costs ``nano_epsilon`` at most."""
-    from core.generators._shared.counts import noisy_count
+    from core.generators._shared.degrees.counts import noisy_count
     from core.privacy.queries import slot_count
 
     count, rest = divide(nano_epsilon, params.count_share)

@@ -11,8 +11,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from core.generators.anchored import GENERATOR, evidence
-from core.generators.anchored import fit as reads
+from core.generators._shared.relations import fit as reads
+from core.generators._shared.slots import evidence
+from core.generators.anchored import GENERATOR
 from core.privacy import mechanisms
 from core.privacy.audit import audit_epsilon, repeated
 from tests.support.auditing import SOUND, caught

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from core.generators import registry
-from core.generators.anchored import fit as reads
+from core.generators._shared.relations import fit as reads
 from core.generators.base import PublicFacts, no_progress
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid

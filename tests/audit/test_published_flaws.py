@@ -20,8 +20,8 @@ import pytest
 from pydantic import BaseModel
 
 from core.generators import dp_dk, edgerand, registry, tmf
-from core.generators._shared import counts
-from core.generators._shared.percell import PerCell
+from core.generators._shared.degrees import counts
+from core.generators._shared.frame.percell import PerCell
 from core.generators.base import PublicFacts, StreamGenerator, no_progress
 from core.generators.keyframe import step as keyframe_step
 from core.graphs.graph import Graph

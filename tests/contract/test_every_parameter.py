@@ -163,7 +163,7 @@ def request_of(where: str) -> tuple[Graph, Unit, int | None]:
 def chance_repeats(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mechanisms, "OPENDP_VALUES", -1)  # its noise cannot be seeded
     for module in (
-        *("core.privacy.entropy", "core.generators._shared.altered", "core.generators.thepuff.fit"),
+        *("core.privacy.entropy", "core.generators._shared.defences.altered", "core.generators.thepuff.fit"),
         *("core.generators.dpggan.raw", "core.generators.dpggan.fit"),
         *("core.generators.hetesdg.raw", "core.generators.hetesdg.training"),
     ):

@@ -5,7 +5,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.generators._shared.rewiring import FULL_ENDS, Targets, proposals_for, rewired
+from core.generators._shared.rewiring.triangles import FULL_ENDS, Targets, proposals_for, rewired
 from core.privacy.entropy import public_generator
 
 

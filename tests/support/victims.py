@@ -33,7 +33,11 @@ _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(
     [
         *(__name__, "core.publishing.release", "core.publishing.tick", "core.generators.edgerand"),
-        *("core.generators.psgraph", "core.generators._shared.model", "core.privacy.randomised_response"),
+        *(
+            "core.generators.psgraph",
+            "core.generators._shared.frame.model",
+            "core.privacy.randomised_response",
+        ),
         *("core.evaluation.utility._triangles", "opendp.measurements", "networkit", "randomgen"),
     ]
 )

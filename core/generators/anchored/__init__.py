@@ -14,10 +14,10 @@ says about its pairs.
    targets prefer one another: private power iterations over all steps together, from the classes that
    relations without time give the targets (:mod:`core.generators.anchored.spectral`). What two nodes'
    coordinates say of their pair is added to the evidence.
-A relation without time and with few pairs is fitted otherwise (:mod:`core.generators.anchored.static`):
-noisy degrees of its targets, how many sources have how many of them, randomised response on its pairs where
-that could tell true ones, and the best pairs of each source. Lazy evidence, and none, go by the chain there
-too.
+A relation without time and with few pairs is fitted otherwise
+(:mod:`core.generators._shared.relations.static`): noisy degrees of its targets, how many sources have how
+many of them, randomised response on its pairs where that could tell true ones, and the best pairs of each
+source. Lazy evidence, and none, go by the chain there too.
 
 How epsilon is shared is public, and so is where evidence is asked for at all: where epsilon is small beside
 the log odds against a pair being linked, it could not tell true edges from false ones, and degrees get
@@ -67,15 +67,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core import errors
-from core.generators._shared.plan import cell_plan
-from core.generators.anchored.params import AnchoredParams
+from core.generators._shared.frame.plan import cell_plan
+from core.generators._shared.relations.params import AnchoredParams
 from core.generators.base import Assurance, GraphKinds, Progress, PublicFacts, require_accepted
 from core.graphs.schema import GraphSchema
 from core.privacy.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
-    from core.generators._shared.columns import Columns
+    from core.generators._shared.frame.columns import Columns
     from core.generators.anchored.model import AnchoredModel
     from core.privacy.private_graph import PrivateGraph
 
@@ -119,11 +119,12 @@ class Anchored:
         self, graph: PrivateGraph, plan: PrivacyPlan, params: AnchoredParams, progress: Progress
     ) -> AnchoredModel:
         """The fitted model, at the plan's cost at most. O(edges in and out + nodes * steps)."""
+        from core.generators._shared.frame.model import same_columns
+        from core.generators._shared.relations.fit import fit_relation
         from core.generators.anchored import directions
         from core.generators.anchored.budget import lazy_relations
-        from core.generators.anchored.fit import fit_relation
         from core.generators.anchored.grants import granted, require_room
-        from core.generators.anchored.model import AnchoredModel, same_columns
+        from core.generators.anchored.model import AnchoredModel
         from core.privacy.entropy import noise_generator
 
         counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
@@ -150,7 +151,7 @@ class Anchored:
         self, params: AnchoredParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
     ) -> Mapping[str, tuple[float, float]]:
         """Expected shares of true edges among those drawn, by relation; see the protocol."""
-        from core.generators._shared.true_edges import true_share
+        from core.generators._shared.flips.true_edges import true_share
         from core.generators.anchored.budget import evidence_asked
         from core.privacy.queries import Shape
 

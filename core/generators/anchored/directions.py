@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.sparse as sp
 
+from core.generators._shared.relations.draw import Relation
+from core.generators._shared.relations.params import AnchoredParams
 from core.generators.anchored import spectral
-from core.generators.anchored.draw import Relation
-from core.generators.anchored.params import AnchoredParams
 from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import Shape
 
 if TYPE_CHECKING:
-    from core.generators._shared.columns import Columns
+    from core.generators._shared.frame.columns import Columns
     from core.privacy.plan import CellKey
     from core.privacy.private_graph import PrivateGraph
 

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.generators._shared.declared import drawn_graph
-from core.generators._shared.model import StoredCells, edge_table, load_stored
-from core.generators.anchored.draw import Relation
-from core.generators.anchored.params import AnchoredParams
+from core.generators._shared.frame.declared import drawn_graph
+from core.generators._shared.frame.model import StoredCells, edge_table, load_stored
+from core.generators._shared.relations.draw import Relation
+from core.generators._shared.relations.params import AnchoredParams
 from core.generators.base import Progress
 from core.graphs.graph import Graph
 from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import Shape
-
-if TYPE_CHECKING:
-    from core.generators._shared.columns import Columns
-
-    CellColumns = Mapping[tuple[str, int | None], Columns]
 
 
 @dataclass(frozen=True)
@@ -50,18 +43,6 @@ class AnchoredModel(StoredCells):
         """The public shape of a relation's cells."""
         relation = self.schema.edge_type(edge_type)
         return Shape(relation, self.nodes[relation.source], self.nodes[relation.target])
-
-
-def same_columns(cells: CellColumns) -> dict[tuple[str, int | None], Columns]:
-    """``cells`` with the same columns in each, in one order; those that a cell lacks are empty."""
-    kinds: dict[str, np.dtype] = {}
-    for columns in cells.values():
-        for name, values in columns.items():
-            kinds.setdefault(name, values.dtype)
-    return {
-        cell: {name: columns.get(name, np.empty(0, dtype=kind)) for name, kind in sorted(kinds.items())}
-        for cell, columns in cells.items()
-    }
 
 
 def load(folder: Path, method: str) -> AnchoredModel:

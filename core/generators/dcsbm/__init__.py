@@ -36,8 +36,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from core.generators._shared.heeded import Idle
-from core.generators._shared.percell import Parts, PerCell
+from core.generators._shared.frame.heeded import Idle
+from core.generators._shared.frame.percell import Parts, PerCell
 from core.generators.dcsbm.params import DCSBMParams
 
 

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.generators._shared.counts import integers
-from core.generators._shared.degrees import scaled_to
-from core.generators._shared.matching import completed, matched
-from core.generators._shared.products import product_aim
-from core.generators._shared.rewiring import Targets, proposals_for, rewired
-from core.generators.psgraph.partition import upper_triangle
-from core.generators.psgraph.reconstruct import Blocks, top_up
+from core.generators._shared.blocks.partition import upper_triangle
+from core.generators._shared.blocks.reconstruct import Blocks, top_up
+from core.generators._shared.degrees.counts import integers
+from core.generators._shared.degrees.fitted import scaled_to
+from core.generators._shared.matching.exact import completed, matched
+from core.generators._shared.rewiring.products import product_aim
+from core.generators._shared.rewiring.triangles import Targets, proposals_for, rewired
 from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:
-    from core.generators._shared.columns import Columns
+    from core.generators._shared.frame.columns import Columns
     from core.generators.dcsbm.params import DCSBMParams
 
 SCALINGS = 50

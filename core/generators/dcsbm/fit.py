@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.generators._shared.degrees import Evidence, degree_law, fitted_degrees, posterior_means
-from core.generators._shared.plan import divide
-from core.generators._shared.products import degree_covariance
-from core.generators.psgraph.perturb import norm_sub
+from core.generators._shared.blocks.estimates import norm_sub
+from core.generators._shared.degrees.fitted import Evidence, degree_law, fitted_degrees, posterior_means
+from core.generators._shared.frame.plan import divide
+from core.generators._shared.rewiring.products import degree_covariance
 from core.privacy.entropy import Generator as Rng
 from core.privacy.events import NANO
 from core.privacy.label_stream import LabelRule, LabelStream, split
 from core.privacy.queries import MAX_VALUES
 
 if TYPE_CHECKING:
-    from core.generators._shared.columns import Columns
+    from core.generators._shared.frame.columns import Columns
     from core.generators.dcsbm.params import DCSBMParams
     from core.privacy.private_graph import PrivateCell
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from core.generators._shared.presets import PresetParameters
+from core.generators._shared.frame.presets import PresetParameters
 
 PRESETS: Mapping[str, Mapping[str, float]] = {
     "default": {},

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.generators._shared.counts import fill, integers
-from core.generators._shared.pairs import distinct, pack
+from core.generators._shared.degrees.counts import fill, integers
+from core.generators._shared.matching.pairs import distinct, pack
 from core.generators.der.params import DERParams
 from core.generators.der.regions import rooms, starts
 from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:
-    from core.generators._shared.columns import Columns
+    from core.generators._shared.frame.columns import Columns
 
 
 def draw(columns: Columns, nodes: int, params: DERParams, rng: Rng) -> np.ndarray:

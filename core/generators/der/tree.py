@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.generators._shared.plan import divide
+from core.generators._shared.blocks.estimates import norm_sub_groups
+from core.generators._shared.frame.plan import divide
 from core.generators.der.params import DERParams
 from core.generators.der.regions import children, place, rooms
-from core.generators.psgraph.perturb import norm_sub_groups
 from core.privacy.entropy import Generator as Rng
 from core.privacy.events import NANO
 

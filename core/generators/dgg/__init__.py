@@ -25,7 +25,7 @@ What to expect at epsilon 1: on Facebook (4,039 nodes, mean degree 44) degrees w
 
 from __future__ import annotations
 
-from core.generators._shared.percell import Parts, PerCell
+from core.generators._shared.frame.percell import Parts, PerCell
 from core.generators.dgg.params import DGGParams
 
 

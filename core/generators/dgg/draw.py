@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.generators._shared.counts import integers, noisy_count, to_total
-from core.generators._shared.matching import matched, one_block
-from core.generators._shared.pairs import pack
-from core.generators._shared.plan import divide
+from core.generators._shared.degrees.counts import integers, noisy_count, to_total
+from core.generators._shared.frame.plan import divide
+from core.generators._shared.matching.exact import matched, one_block
+from core.generators._shared.matching.pairs import pack
 from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:

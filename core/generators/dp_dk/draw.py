@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.generators._shared.counts import integers, noisy_count, to_total
-from core.generators._shared.matching import matched, one_block
-from core.generators._shared.plan import divide
-from core.generators.psgraph.partition import upper_triangle
-from core.generators.psgraph.reconstruct import Blocks, capacity
+from core.generators._shared.blocks.partition import upper_triangle
+from core.generators._shared.blocks.reconstruct import Blocks, capacity
+from core.generators._shared.degrees.counts import integers, noisy_count, to_total
+from core.generators._shared.frame.plan import divide
+from core.generators._shared.matching.exact import matched, one_block
 from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from core import errors
-from core.generators._shared.plan import SMALLEST_STEP_NANO_EPSILON
-from core.generators._shared.worth import guessed_edges, log_odds
+from core.generators._shared.flips.worth import guessed_edges, log_odds
+from core.generators._shared.frame.plan import SMALLEST_STEP_NANO_EPSILON
 from core.generators.base import PublicFacts
 from core.privacy.dp_sgd import DpSgd
 from core.privacy.events import NANO, Event, GaussianEvent, PoissonSampled, Pure, Repeated, pure_nano_epsilon
@@ -132,7 +132,7 @@ def shares_of_hat(
     degrees do, and is not counted by itself. The number of edges is the declared bound or a guess.
     ``nodes``: the sizes of the universes.
     """
-    from core.generators._shared.true_edges import posterior_share, weighted_share
+    from core.generators._shared.flips.true_edges import posterior_share, weighted_share
     from core.privacy.randomised_response import Flips
 
     grants = granted(plan)

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.generators._shared.counts import integers
-from core.generators._shared.matching import matched, one_block
-from core.generators._shared.pairs import distinct, triangle
-from core.generators.anchored import chain
-from core.generators.anchored.evidence import flips_of, log_likelihood_ratio
-from core.generators.degree_triangle.draw import rewired_to_aims
+from core.generators._shared.degrees.counts import integers
+from core.generators._shared.matching.exact import matched, one_block
+from core.generators._shared.matching.pairs import distinct, triangle
+from core.generators._shared.slots import chain
+from core.generators._shared.slots.evidence import flips_of, log_likelihood_ratio
+from core.generators._shared.triangles.draw import rewired_to_aims
 from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import Shape
 
 if TYPE_CHECKING:
-    from core.generators._shared.columns import Columns
+    from core.generators._shared.frame.columns import Columns
     from core.generators.dpggan.params import LinkParams
 
 Scores = tuple[np.ndarray, np.ndarray]

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.generators._shared.counts import noisy_count
-from core.generators._shared.flipping import balanced_about
-from core.generators._shared.pooling import Hint, hints
-from core.generators.anchored.evidence import flips_column
+from core.generators._shared.degrees.counts import noisy_count
+from core.generators._shared.degrees.pooling import Hint, hints
+from core.generators._shared.flips.balanced import balanced_about
+from core.generators._shared.slots.evidence import flips_column
+from core.generators._shared.triangles import draw as degree_triangle
 from core.generators.base import Progress
-from core.generators.degree_triangle import draw as degree_triangle
 from core.generators.dpggan.budget import Granted, granted
 from core.generators.dpggan.model import LinkModel
 from core.generators.dpggan.params import LinkParams
@@ -23,7 +23,7 @@ from core.privacy.entropy import noise_generator
 from core.privacy.plan import CellKey, PrivacyPlan
 
 if TYPE_CHECKING:
-    from core.generators._shared.columns import Columns
+    from core.generators._shared.frame.columns import Columns
     from core.privacy.private_graph import PrivateGraph
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.generators._shared.heeded import Idle
+from core.generators._shared.frame.heeded import Idle
+from core.generators._shared.triangles.params import NO_PRODUCTS, DegreeTriangleParams
 from core.generators.base import PublicFacts
-from core.generators.degree_triangle.params import NO_PRODUCTS, DegreeTriangleParams
 from core.generators.dpggan.budget import composition, source_nodes
 from core.generators.dpggan.params import LinkParams, PaperParams
 

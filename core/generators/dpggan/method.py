@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core import errors
-from core.generators._shared.heeded import require_heeded
-from core.generators._shared.plan import unprotected_plan
+from core.generators._shared.frame.heeded import require_heeded
+from core.generators._shared.frame.plan import unprotected_plan
 from core.generators.base import Assurance, Claimed, GraphKinds, Progress, PublicFacts, require_accepted
 from core.generators.dpggan import paper
 from core.generators.dpggan.budget import make_plan, shares_of_hat

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from core.generators._shared.declared import drawn_graph
-from core.generators._shared.model import StoredCells, edge_table, load_stored
+from core.generators._shared.frame.declared import drawn_graph
+from core.generators._shared.frame.model import StoredCells, edge_table, load_stored
 from core.generators.base import Parameters, Progress, Training
 from core.generators.dpggan.draw import Scores, draw, largest
 from core.graphs.graph import Graph
@@ -86,7 +86,7 @@ class LinkModel(StoredCells):
 
     def save(self, folder: Path, facts: Mapping[str, Any] | None = None) -> None:
         """``folder`` holds the model, and JSON-able ``facts``; :func:`load` gives back an equal one."""
-        from core.generators._shared import tensor_files
+        from core.generators._shared.frame import tensor_files
 
         super().save(folder)
         known = {
@@ -100,14 +100,14 @@ class LinkModel(StoredCells):
 
 def facts_of(folder: Path) -> dict[str, Any]:
     """The facts that a model was saved with."""
-    from core.generators._shared import tensor_files
+    from core.generators._shared.frame import tensor_files
 
     return tensor_files.load(folder / WEIGHTS)[1]
 
 
 def load(folder: Path, method: str, params: type[Parameters]) -> LinkModel:
     """The model that its ``save`` wrote; ValueError where its files contradict one another."""
-    from core.generators._shared import tensor_files
+    from core.generators._shared.frame import tensor_files
 
     stored = load_stored(folder, method, params)
     tensors, facts = tensor_files.load(folder / WEIGHTS)

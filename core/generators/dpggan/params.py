@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
+from core.generators._shared.triangles.params import DegreeTriangleParams
 from core.generators.base import Parameters
-from core.generators.degree_triangle.params import DegreeTriangleParams
 
 LATEST_STEPS = 100_000
 LEAST_DECAY = 1e-6

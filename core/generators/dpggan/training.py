@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from core.generators._shared.ticks import Ticks
+from core.generators._shared.frame.ticks import Ticks
 from core.generators.base import Progress
 from core.generators.dpggan import backbone as networks
 from core.generators.dpggan import links

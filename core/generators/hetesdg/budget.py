@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from core import errors
-from core.generators._shared.plan import SMALLEST_STEP_NANO_EPSILON, divide
+from core.generators._shared.frame.plan import SMALLEST_STEP_NANO_EPSILON, divide
 from core.generators.base import PublicFacts
 from core.generators.hetesdg.params import HeteParams
 from core.generators.hetesdg.sides import SMALL, Sides, has_protected_rows, paths_of

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.generators._shared.counts import noisy_count
+from core.generators._shared.degrees.counts import noisy_count
 from core.generators.base import Progress
 from core.generators.hetesdg.budget import (
     NOISY_ROWS,
@@ -34,7 +34,7 @@ from core.privacy.plan import CellKey, PrivacyPlan
 from core.privacy.queries import slot_count
 
 if TYPE_CHECKING:
-    from core.generators._shared.columns import Columns
+    from core.generators._shared.frame.columns import Columns
     from core.privacy.private_graph import PrivateCell, PrivateGraph
 
 SPREADS = 3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.generators._shared.heeded import Idle
+from core.generators._shared.frame.heeded import Idle
 from core.generators.base import PublicFacts
 from core.generators.hetesdg.budget import follows_back, protected_types
 from core.generators.hetesdg.params import HeteParams

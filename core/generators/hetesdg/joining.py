@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.generators._shared.matching import SWEEPS, TRIES, completed, matched
+from core.generators._shared.blocks.reconstruct import Blocks
+from core.generators._shared.matching.exact import SWEEPS, TRIES, completed, matched
 from core.generators.hetesdg.profiles import ranks
-from core.generators.psgraph.reconstruct import Blocks
 from core.privacy.entropy import Generator as Rng
 
 ROUNDS = 30
@@ -26,7 +26,7 @@ def joined(
     (node, cluster) of the counted side. Ends are paired within clusters, those in excess at random, those of
     the longer side are left over. ``loops``: False where both sides are one universe.
     """
-    from core.generators._shared.placing import place
+    from core.generators._shared.matching.placing import place
 
     nodes, columns = len(label), int(label.max(initial=0)) + 1
     node, cluster = stubs

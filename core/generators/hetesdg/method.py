@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.generators._shared.heeded import require_heeded
-from core.generators._shared.plan import unprotected_plan
+from core.generators._shared.frame.heeded import require_heeded
+from core.generators._shared.frame.plan import unprotected_plan
 from core.generators.base import Assurance, Claimed, GraphKinds, Progress, PublicFacts, require_accepted
 from core.generators.hetesdg import paper
 from core.generators.hetesdg.budget import make_plan

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.generators._shared.declared import drawn_graph
-from core.generators._shared.model import StoredCells, load_stored
+from core.generators._shared.frame.declared import drawn_graph
+from core.generators._shared.frame.model import StoredCells, load_stored
 from core.generators.base import Parameters, Progress, Training
 from core.generators.hetesdg.joining import joined, joined_within
 from core.generators.hetesdg.params import HeteParams
@@ -24,7 +24,7 @@ from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import Shape
 
 if TYPE_CHECKING:
-    from core.generators._shared.columns import Columns
+    from core.generators._shared.frame.columns import Columns
 
 VECTORS, TOLD = "vectors.safetensors", "training.json"
 MAX_ROUNDS = 200
@@ -125,7 +125,7 @@ class HeteModel(StoredCells):
 
         O(EXCHANGES * links).
         """
-        from core.generators.anchored.chain import rewired
+        from core.generators._shared.slots.chain import rewired
 
         declared = self.schema.edge_type(name)
         shape = Shape(declared, self.nodes[declared.source], self.nodes[declared.target])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from core.generators._shared.ticks import Ticks
+from core.generators._shared.frame.ticks import Ticks
 from core.generators.base import Progress
 from core.generators.hetesdg import paper
 from core.generators.hetesdg.inputs import leading, matrix_of
@@ -26,7 +26,7 @@ from core.privacy.entropy import noise_generator
 from core.privacy.plan import CellKey
 
 if TYPE_CHECKING:
-    from core.generators._shared.columns import Columns
+    from core.generators._shared.frame.columns import Columns
     from core.graphs.graph import Graph
     from core.privacy.private_graph import PrivateGraph
 

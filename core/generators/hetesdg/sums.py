@@ -28,7 +28,7 @@ from core.generators.hetesdg.sides import Sides, end_type, returning_side, sides
 from core.generators.hetesdg.vectors import Block, beside
 
 if TYPE_CHECKING:
-    from core.generators._shared.columns import Columns
+    from core.generators._shared.frame.columns import Columns
     from core.privacy.plan import CellKey
     from core.privacy.private_graph import PrivateGraph
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.generators._shared.degrees import degree_law, posterior_means
+from core.generators._shared.degrees.fitted import degree_law, posterior_means
 
 TRUSTED_SCALE = 2.0
 """Noise of a wider scale says nothing of how alike neighbours are: its error is as large as the answer."""

@@ -62,8 +62,8 @@ from core.privacy.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
-    from core.generators._shared.columns import Columns
-    from core.generators._shared.model import CellsModel
+    from core.generators._shared.frame.columns import Columns
+    from core.generators._shared.frame.model import CellsModel
     from core.generators.keyframe.state import KeyframeState
     from core.generators.keyframe.step import Memory
     from core.privacy.private_graph import PrivateGraph
@@ -118,7 +118,7 @@ class Keyframe:
         memory: dict[str, Memory],
         progress: Progress,
     ) -> tuple[CellsModel, dict[str, Memory]]:
-        from core.generators._shared.model import CellsModel
+        from core.generators._shared.frame.model import CellsModel
         from core.generators.keyframe.draw import draw
         from core.generators.keyframe.step import fit_step
         from core.privacy.entropy import noise_generator
@@ -143,7 +143,7 @@ class Keyframe:
 
     def load(self, folder: Path) -> CellsModel:
         """The model that its ``save`` wrote."""
-        from core.generators._shared.model import load_cells
+        from core.generators._shared.frame.model import load_cells
         from core.generators.keyframe.draw import draw
 
         return load_cells(folder, self.name, self.Params, draw)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pydantic import Field, model_validator
 
 from core import errors
-from core.generators._shared.plan import SMALLEST_STEP_NANO_EPSILON
+from core.generators._shared.frame.plan import SMALLEST_STEP_NANO_EPSILON
 from core.generators.base import Parameters, PublicFacts
 from core.privacy.events import Pure
 from core.privacy.plan import Allotment, PrivacyPlan

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.generators._shared.counts import integers
-from core.generators._shared.matching import matched, one_block
-from core.generators.psgraph.reconstruct import Blocks, top_up
+from core.generators._shared.blocks.reconstruct import Blocks, top_up
+from core.generators._shared.degrees.counts import integers
+from core.generators._shared.matching.exact import matched, one_block
 from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:
-    from core.generators._shared.columns import Columns
+    from core.generators._shared.frame.columns import Columns
     from core.generators.keyframe.budget import KeyframeParams
 
 SCALINGS = 30

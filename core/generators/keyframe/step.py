@@ -15,7 +15,7 @@ from core.privacy.events import NANO
 from core.privacy.queries import slot_count
 
 if TYPE_CHECKING:
-    from core.generators._shared.columns import Columns
+    from core.generators._shared.frame.columns import Columns
     from core.privacy.private_graph import PrivateCell
 
 FEWEST_EDGES = 5.0  # a floor for the number of edges, unless its noise is smaller

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.generators._shared.counts import fill
+from core.generators._shared.degrees.counts import fill
 
 STARTS = ((2.0, 1.8), (10.0, 4.0))  # (s, alpha): a heavy tail and a light one
 PULL = 0.02  # weight of the start, per squared difference of logarithms

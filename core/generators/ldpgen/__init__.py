@@ -33,7 +33,7 @@ Facebook, four times the epsilon changes neither.
 
 from __future__ import annotations
 
-from core.generators._shared.percell import Parts, PerCell
+from core.generators._shared.frame.percell import Parts, PerCell
 from core.generators.ldpgen.params import LDPGenParams
 
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.generators._shared.counts import integers
-from core.generators._shared.plan import divide
-from core.generators.psgraph.partition import compact, super_nodes, upper_triangle
-from core.generators.psgraph.perturb import norm_sub, norm_sub_groups
-from core.generators.psgraph.reconstruct import Blocks, Layout, draw_blocks
+from core.generators._shared.blocks.estimates import norm_sub, norm_sub_groups
+from core.generators._shared.blocks.partition import compact, super_nodes, upper_triangle
+from core.generators._shared.blocks.reconstruct import Blocks, Layout, draw_blocks
+from core.generators._shared.degrees.counts import integers
+from core.generators._shared.frame.plan import divide
 from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import MAX_VALUES
 
 if TYPE_CHECKING:
-    from core.generators._shared.columns import Columns
+    from core.generators._shared.frame.columns import Columns
     from core.generators.ldpgen.params import LDPGenParams
     from core.privacy.private_graph import PrivateCell
 

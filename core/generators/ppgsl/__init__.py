@@ -48,9 +48,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from core import errors
-from core.generators._shared.defence import Defence
-from core.generators._shared.heeded import require_heeded
-from core.generators._shared.visible import Altered, Visible
+from core.generators._shared.defences.defence import Defence
+from core.generators._shared.defences.visible import Altered, Visible
+from core.generators._shared.frame.heeded import require_heeded
 from core.generators.base import Progress
 from core.generators.ppgsl.params import PpgslParams, idle, require_few
 

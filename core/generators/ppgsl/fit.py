@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 import torch
 
-from core.generators._shared.absent import absent_pairs, room
-from core.generators._shared.visible import Altered, Visible
+from core.generators._shared.defences.absent import absent_pairs, room
+from core.generators._shared.defences.visible import Altered, Visible
 from core.generators.base import Progress, Training
 from core.generators.ppgsl.inputs import features_of
 from core.generators.ppgsl.learner import Learned, Problem, learn

@@ -8,8 +8,8 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from core.errors import NotAccepted
-from core.generators._shared.heeded import Idle
-from core.generators._shared.visible import DefenceParams
+from core.generators._shared.defences.visible import DefenceParams
+from core.generators._shared.frame.heeded import Idle
 from core.generators.base import Parameters
 
 MOST_STEPS = 10_000

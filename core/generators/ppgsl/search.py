@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 import torch
 
-from core.generators._shared.absent import absent_pairs
+from core.generators._shared.defences.absent import absent_pairs
 from core.generators.ppgsl.learner import Learned, Problem, learn
 from core.generators.ppgsl.params import PpgslParams, Target
 from core.generators.ppgsl.surrogate import Surrogate, train

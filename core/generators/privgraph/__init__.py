@@ -36,7 +36,7 @@ and communities hardly are (NMI .18 and .16): ``psgraph`` is ahead on all of the
 
 from __future__ import annotations
 
-from core.generators._shared.percell import Parts, PerCell
+from core.generators._shared.frame.percell import Parts, PerCell
 from core.generators.privgraph.params import PrivGraphParams
 from core.privacy.units import Unit
 

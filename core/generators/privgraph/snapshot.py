@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.generators._shared.counts import integers
-from core.generators._shared.plan import divide
-from core.generators.psgraph.partition import private_partition, upper_triangle
-from core.generators.psgraph.perturb import norm_sub, norm_sub_groups
-from core.generators.psgraph.reconstruct import Blocks, reconstruct
+from core.generators._shared.blocks.estimates import norm_sub, norm_sub_groups
+from core.generators._shared.blocks.partition import private_partition, upper_triangle
+from core.generators._shared.blocks.reconstruct import Blocks, reconstruct
+from core.generators._shared.degrees.counts import integers
+from core.generators._shared.frame.plan import divide
 from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:
-    from core.generators._shared.columns import Columns
+    from core.generators._shared.frame.columns import Columns
     from core.generators.privgraph.params import PrivGraphParams
     from core.privacy.private_graph import PrivateCell
 

@@ -27,7 +27,7 @@ epsilon 2).
 
 from __future__ import annotations
 
-from core.generators._shared.percell import Parts, PerCell
+from core.generators._shared.frame.percell import Parts, PerCell
 from core.generators.privhrg.params import PrivHRGParams
 
 

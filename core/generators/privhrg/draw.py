@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.generators._shared.counts import integers, to_total
-from core.generators._shared.pairs import distinct, pack, triangle
-from core.generators._shared.plan import divide
+from core.generators._shared.blocks.estimates import norm_sub
+from core.generators._shared.blocks.partition import compact, super_nodes, upper_triangle
+from core.generators._shared.degrees.counts import integers, to_total
+from core.generators._shared.frame.plan import divide
+from core.generators._shared.matching.pairs import distinct, pack, triangle
 from core.generators.privhrg.chain import fitted
-from core.generators.psgraph.partition import compact, super_nodes, upper_triangle
-from core.generators.psgraph.perturb import norm_sub
 from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:

@@ -43,8 +43,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core.generators._shared.heeded import require_heeded
-from core.generators._shared.plan import cell_plan
+from core.generators._shared.frame.heeded import require_heeded
+from core.generators._shared.frame.plan import cell_plan
 from core.generators.base import (
     Assurance,
     GraphKinds,

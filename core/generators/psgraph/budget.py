@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from core.generators._shared.heeded import Idle
-from core.generators._shared.presets import PresetParameters
+from core.generators._shared.frame.heeded import Idle
+from core.generators._shared.frame.presets import PresetParameters
 from core.generators.base import PublicFacts
 from core.privacy.events import NANO
 

@@ -14,7 +14,7 @@ import math
 
 import numpy as np
 
-from core.generators._shared.degrees import DegreeLaw, fitted_degrees
+from core.generators._shared.degrees.fitted import DegreeLaw, fitted_degrees
 from core.privacy.entropy import Generator as Rng
 
 SCALES = np.geomspace(0.3, 300, 16)

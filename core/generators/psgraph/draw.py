@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.generators._shared.counts import fill, integers
+from core.generators._shared.blocks.reconstruct import Blocks, Layout, capacity, reconstruct, top_up
+from core.generators._shared.degrees.counts import fill, integers
 from core.generators.psgraph.budget import PSGraphParams
-from core.generators.psgraph.reconstruct import Blocks, Layout, capacity, reconstruct, top_up
 from core.generators.psgraph.step import StepModel
 from core.privacy.entropy import Generator as Rng
 
@@ -27,7 +27,7 @@ def draw(model: StepModel, params: PSGraphParams, rng: Rng) -> np.ndarray:
     if params.totals == "noisy_count":
         keys = top_up(keys, len(labels), model.edges, rng)
     if model.triangles is not None:
-        from core.generators._shared.rewiring import Targets, proposals_for, rewired
+        from core.generators._shared.rewiring.triangles import Targets, proposals_for, rewired
 
         proposals = proposals_for(len(keys), params.proposals)
         keys = rewired(keys, len(labels), labels, Targets(model.triangles), proposals, rng)
@@ -37,7 +37,7 @@ def draw(model: StepModel, params: PSGraphParams, rng: Rng) -> np.ndarray:
 def _matched(labels: np.ndarray, d_in: np.ndarray, d_out: np.ndarray, blocks: Blocks, rng: Rng) -> np.ndarray:
     """Edge ends matched block by block, inside and between communities apart; what no block has room for,
     over all nodes."""
-    from core.generators._shared.matching import completed, matched
+    from core.generators._shared.matching.exact import completed, matched
 
     most = max(len(labels) - 1, 0)
     whole = np.minimum(integers(d_in + d_out, rng), most)

@@ -16,12 +16,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.generators._shared.declared import drawn_graph
-from core.generators._shared.model import edge_table
+from core.generators._shared.blocks.reconstruct import Blocks
+from core.generators._shared.frame.declared import drawn_graph
+from core.generators._shared.frame.model import edge_table
 from core.generators.base import Progress
 from core.generators.psgraph.budget import PSGraphParams
 from core.generators.psgraph.draw import draw
-from core.generators.psgraph.reconstruct import Blocks
 from core.generators.psgraph.step import StepModel
 from core.graphs.graph import Graph
 from core.graphs.schema import GraphSchema

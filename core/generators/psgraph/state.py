@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.generators.psgraph.perturb import Estimate
+from core.generators._shared.blocks.estimates import Estimate
 from core.generators.psgraph.step import Memory
 
 FORMAT = 1

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.generators._shared.blocks.estimates import Estimate, all_past, norm_sub, norm_sub_groups, two_steps
+from core.generators._shared.blocks.partition import private_partition, streamed_partition, upper_triangle
+from core.generators._shared.blocks.reconstruct import Blocks
 from core.generators.psgraph.budget import PSGraphParams, StepBudget
 from core.generators.psgraph.degrees import deconvolved, heavy_tailed
-from core.generators.psgraph.partition import private_partition, streamed_partition, upper_triangle
-from core.generators.psgraph.perturb import Estimate, all_past, norm_sub, norm_sub_groups, two_steps
-from core.generators.psgraph.reconstruct import Blocks
 from core.privacy.entropy import Generator as Rng
 from core.privacy.events import NANO
 

@@ -45,8 +45,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core import errors
-from core.generators._shared.heeded import require_heeded
-from core.generators._shared.plan import unprotected_plan
+from core.generators._shared.frame.heeded import require_heeded
+from core.generators._shared.frame.plan import unprotected_plan
 from core.generators.base import Assurance, Claimed, GraphKinds, Progress, PublicFacts, require_accepted
 from core.generators.thepuff import paper
 from core.generators.thepuff.budget import make_plan, true_shares_of

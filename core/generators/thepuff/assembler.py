@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.generators.anchored.draw import Relation as Base
-from core.generators.anchored.params import AnchoredParams
-from core.generators.anchored.stubs import completed
+from core.generators._shared.relations.draw import Relation as Base
+from core.generators._shared.relations.params import AnchoredParams
+from core.generators._shared.relations.stubs import completed
 from core.generators.thepuff.pair_odds import degree_logs
 from core.generators.thepuff.snapshots import Layout, Relation
 from core.privacy.entropy import Generator as Rng
 from core.privacy.plan import CellKey
 
 if TYPE_CHECKING:
-    from core.generators._shared.columns import Columns
+    from core.generators._shared.frame.columns import Columns
 
 MERGE_AT = 2**23
 """Pairs that are held before equal ones are merged; 64 MiB."""

@@ -169,8 +169,8 @@ def true_shares_of(
     is no function of public facts. The others are drawn as ``anchored`` does. The number of edges is the
     declared bound or a guess. ``nodes``: the sizes of the universes.
     """
-    from core.generators._shared.true_edges import kept_share, true_share
-    from core.generators._shared.worth import guessed_edges
+    from core.generators._shared.flips.true_edges import kept_share, true_share
+    from core.generators._shared.flips.worth import guessed_edges
     from core.privacy.randomised_response import Flips
 
     grants = granted(plan)
@@ -193,9 +193,9 @@ def true_shares_of(
 
 def _untimed_evidence(shape: Shape, nano_epsilon: int) -> int:
     """What a relation that is not learned pays for evidence, in nano-epsilon; as ``fit`` asks for it."""
-    from core.generators.anchored.budget import evidence_of, is_static
-    from core.generators.anchored.evidence import MAX_MATERIALISED, additions
-    from core.generators.anchored.params import AnchoredParams
+    from core.generators._shared.relations.budget import evidence_of, is_static
+    from core.generators._shared.relations.params import AnchoredParams
+    from core.generators._shared.slots.evidence import MAX_MATERIALISED, additions
 
     asked = evidence_of(shape, nano_epsilon, 1, AnchoredParams())
     held = is_static(shape, AnchoredParams()) or not asked or additions(shape, asked) <= MAX_MATERIALISED

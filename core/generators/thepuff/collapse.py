@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from core.generators._shared.columns import Columns
+    from core.generators._shared.frame.columns import Columns
     from core.generators.thepuff.assembler import Scores
     from core.privacy.plan import CellKey
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.generators._shared.counts import noisy_count
-from core.generators._shared.flipping import balanced_about
-from core.generators._shared.ticks import Ticks
-from core.generators.anchored.budget import is_static, shares
-from core.generators.anchored.degrees import summing_to
-from core.generators.anchored.draw import Relation as Base
-from core.generators.anchored.evidence import MAX_MATERIALISED, additions
-from core.generators.anchored.fit import fit_relation
-from core.generators.anchored.model import same_columns
-from core.generators.anchored.params import AnchoredParams
+from core.generators._shared.degrees.counts import noisy_count
+from core.generators._shared.degrees.sides import summing_to
+from core.generators._shared.flips.balanced import balanced_about
+from core.generators._shared.frame.model import same_columns
+from core.generators._shared.frame.ticks import Ticks
+from core.generators._shared.relations.budget import is_static, shares
+from core.generators._shared.relations.draw import Relation as Base
+from core.generators._shared.relations.fit import fit_relation
+from core.generators._shared.relations.params import AnchoredParams
+from core.generators._shared.slots.evidence import MAX_MATERIALISED, additions
 from core.generators.base import Progress
 from core.generators.thepuff import paper
 from core.generators.thepuff.budget import UTILITY, Granted, granted
@@ -34,7 +34,7 @@ from core.privacy.plan import CellKey, PrivacyPlan
 from core.privacy.queries import Shape
 
 if TYPE_CHECKING:
-    from core.generators._shared.columns import Columns
+    from core.generators._shared.frame.columns import Columns
     from core.privacy.private_graph import PrivateCell, PrivateGraph
 
 

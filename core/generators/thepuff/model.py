@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from core.generators._shared import tensor_files
-from core.generators._shared.declared import drawn_graph
-from core.generators._shared.model import StoredCells, edge_table, load_stored
-from core.generators._shared.ticks import Ticks
-from core.generators.anchored.draw import Relation as Base
-from core.generators.anchored.params import AnchoredParams
+from core.generators._shared.frame import tensor_files
+from core.generators._shared.frame.declared import drawn_graph
+from core.generators._shared.frame.model import StoredCells, edge_table, load_stored
+from core.generators._shared.frame.ticks import Ticks
+from core.generators._shared.relations.draw import Relation as Base
+from core.generators._shared.relations.params import AnchoredParams
 from core.generators.base import Progress, Training
 from core.generators.thepuff.algorithm4 import assembled_as_published
 from core.generators.thepuff.assembler import Scores, assembled

@@ -10,14 +10,14 @@ import numpy as np
 import torch
 
 from core.errors import InvalidInput
-from core.generators._shared import tensor_files
-from core.generators._shared.model import StoredCells, load_stored
+from core.generators._shared.frame import tensor_files
+from core.generators._shared.frame.model import StoredCells, load_stored
 from core.generators.thepuff.params import ThepuffParams
 from core.generators.thepuff.snapshots import Layout, Snapshots
 from core.privacy.plan import CellKey
 
 if TYPE_CHECKING:
-    from core.generators._shared.columns import Columns
+    from core.generators._shared.frame.columns import Columns
 
 CELLS = "cells"
 KEYS = "keys.safetensors"

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from core.generators._shared.heeded import Idle
+from core.generators._shared.frame.heeded import Idle
 from core.generators.base import Parameters
 from core.generators.thepuff.paper import LARGEST_EPSILON_MINUS, PUBLISHED_EPSILON_MINUS
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from core.errors import InvalidInput
-from core.generators._shared import tensor_files as files
+from core.generators._shared.frame import tensor_files as files
 from core.generators.base import Progress
 from core.generators.thepuff import utility as utilities
 from core.generators.thepuff.embedding import Candidates, Embedding, candidates, embed, type_weights

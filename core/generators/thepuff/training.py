@@ -16,7 +16,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from core.generators._shared import tensor_files as files
+from core.generators._shared.frame import tensor_files as files
 from core.generators.base import Progress, no_progress
 from core.generators.thepuff.networks import Shown
 from core.generators.thepuff.schedule import Settings, seed_of

@@ -32,17 +32,17 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core.generators._shared.heeded import Idle, require_heeded
-from core.generators._shared.percell import Parts, PerCell, drawn_edges, same_edges
-from core.generators._shared.plan import divide, unprotected_plan
+from core.generators._shared.frame.heeded import Idle, require_heeded
+from core.generators._shared.frame.percell import Parts, PerCell, drawn_edges, same_edges
+from core.generators._shared.frame.plan import divide, unprotected_plan
 from core.generators.base import Claimed, GraphKinds, Progress, PublicFacts, require_accepted
 from core.generators.thepuff import paper
 from core.generators.thepuff_perturb.params import ThepuffPerturbParams
 from core.privacy.plan import GuaranteeKind, PrivacyPlan
 
 if TYPE_CHECKING:
-    from core.generators._shared.columns import Columns
-    from core.generators._shared.model import CellsModel
+    from core.generators._shared.frame.columns import Columns
+    from core.generators._shared.frame.model import CellsModel
     from core.graphs.schema import GraphSchema
     from core.privacy.entropy import Generator as Rng
     from core.privacy.private_graph import PrivateCell, PrivateGraph
@@ -87,7 +87,7 @@ class ThepuffPerturb(PerCell):
         At the declared bound on edges or a guess. Nothing is said of variant paper, which has no guarantee
         and keeps 1 - exp(-eps_minus).
         """
-        from core.generators._shared.true_edges import kept_shares
+        from core.generators._shared.flips.true_edges import kept_shares
         from core.privacy.randomised_response import Flips
 
         def flips_for(nano: int, multiplicity: int, edges: int, slots: int) -> Flips:
@@ -128,7 +128,7 @@ def _flipped(
     cell: PrivateCell, nodes: int, nano_epsilon: int, params: ThepuffPerturbParams, rng: Rng
 ) -> Columns:
     """``key`` int64, the flipped cell's sorted edges. Costs ``nano_epsilon`` at most."""
-    from core.generators._shared.flipping import balanced
+    from core.generators._shared.flips.balanced import balanced
 
     return drawn_edges(cell, balanced(cell, nano_epsilon, params.count_share).ends)
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.generators._shared.model import CellsModel
-from core.generators._shared.percell import same_edges
+from core.generators._shared.frame.model import CellsModel
+from core.generators._shared.frame.percell import same_edges
 from core.generators.base import Progress, Training
 from core.generators.thepuff.paper import cost_notes, perturbed
 
 if TYPE_CHECKING:
-    from core.generators._shared.columns import Columns
+    from core.generators._shared.frame.columns import Columns
     from core.generators.thepuff_perturb.params import ThepuffPerturbParams
     from core.graphs.graph import Graph
     from core.privacy.plan import CellKey

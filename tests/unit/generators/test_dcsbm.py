@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from core.generators._shared.products import degree_covariance, product_aim
+from core.generators._shared.rewiring.products import degree_covariance, product_aim
 from core.generators.base import no_progress
 from core.generators.dcsbm import GENERATOR, DCSBMParams
 from core.generators.dcsbm.draw import whole_blocks

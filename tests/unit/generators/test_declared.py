@@ -6,7 +6,7 @@ from scipy import stats
 
 from core import errors
 from core.generators import registry
-from core.generators._shared.declared import drawn_graph
+from core.generators._shared.frame.declared import drawn_graph
 from core.generators.base import PublicFacts
 from core.graphs.graph import EdgeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid

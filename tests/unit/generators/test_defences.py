@@ -11,9 +11,9 @@ import pytest
 
 from core.errors import PrivacyViolation
 from core.generators import ppne, registry
-from core.generators._shared.absent import absent_pairs, room
-from core.generators._shared.defence import Defence
-from core.generators._shared.visible import Altered, Visible
+from core.generators._shared.defences.absent import absent_pairs, room
+from core.generators._shared.defences.defence import Defence
+from core.generators._shared.defences.visible import Altered, Visible
 from core.generators.base import PublicFacts, no_progress
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import Attribute, AttributeKind, EdgeType, GraphSchema, NodeType, Protection

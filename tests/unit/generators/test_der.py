@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from core.generators._shared.pairs import distinct
+from core.generators._shared.matching.pairs import distinct
 from core.generators.der import GENERATOR, DERParams
 from core.generators.der.draw import pair_at
 from core.generators.der.regions import children, place, rooms, starts

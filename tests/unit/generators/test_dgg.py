@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from core.generators._shared.plan import divide
+from core.generators._shared.frame.plan import divide
 from core.generators.base import PublicFacts, no_progress
 from core.generators.dgg import GENERATOR, DGGParams
 from core.generators.dgg.draw import affinity_blocks, draw

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from scipy import stats
 
 from core import errors
-from core.generators._shared.counts import integers
+from core.generators._shared.degrees.counts import integers
 from core.generators.base import PublicFacts, no_progress
 from core.generators.ldpgen import GENERATOR, LDPGenParams
 from core.generators.ldpgen.reports import group, totals

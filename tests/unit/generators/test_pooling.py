@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from core.generators import dpggan
-from core.generators._shared.pooling import FEWEST_GRAPHS, NoisyGraph, hints, mixture, pooled_counts
+from core.generators._shared.degrees.pooling import FEWEST_GRAPHS, NoisyGraph, hints, mixture, pooled_counts
 from core.generators.base import PublicFacts, no_progress
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import Collection, CollectionGraph, GraphSchema

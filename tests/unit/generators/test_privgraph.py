@@ -6,7 +6,7 @@ from pydantic import ValidationError
 from scipy import stats
 
 from core import errors
-from core.generators._shared.plan import divide
+from core.generators._shared.frame.plan import divide
 from core.generators.base import PublicFacts, no_progress
 from core.generators.privgraph import GENERATOR, PrivGraphParams
 from core.graphs.graph import EdgeTable, Graph, NodeTable

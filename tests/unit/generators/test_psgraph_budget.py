@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from core import errors
-from core.generators._shared.plan import step_nano_epsilon
+from core.generators._shared.frame.plan import step_nano_epsilon
 from core.generators.base import PublicFacts
 from core.generators.psgraph import GENERATOR
 from core.generators.psgraph.budget import PSGraphParams, divide

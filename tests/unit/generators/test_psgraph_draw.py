@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from core.generators._shared.blocks.reconstruct import Blocks, Layout, reconstruct, top_up
 from core.generators.psgraph.postprocess import post_process
-from core.generators.psgraph.reconstruct import Blocks, Layout, reconstruct, top_up
 from core.privacy.entropy import public_generator
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from core.generators._shared.counts import fill
-from core.generators.psgraph.partition import louvain, super_nodes, upper_triangle
-from core.generators.psgraph.perturb import Estimate, all_past, norm_sub, norm_sub_groups, two_steps
+from core.generators._shared.blocks.estimates import Estimate, all_past, norm_sub, norm_sub_groups, two_steps
+from core.generators._shared.blocks.partition import louvain, super_nodes, upper_triangle
+from core.generators._shared.degrees.counts import fill
 
 
 @pytest.fixture

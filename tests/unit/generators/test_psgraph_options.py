@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from core.generators._shared.blocks.estimates import norm_sub
 from core.generators.base import no_progress
 from core.generators.psgraph import GENERATOR
 from core.generators.psgraph.degrees import deconvolved, heavy_tailed
-from core.generators.psgraph.perturb import norm_sub
 from core.privacy.entropy import public_generator
 from core.privacy.events import pure_nano_epsilon
 from tests.support.generating import drawn, fit, graph_of, random_pairs, rows_of

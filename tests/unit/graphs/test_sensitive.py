@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.errors import InvalidInput, PlanExceeded, UnmeteredFit
-from core.generators._shared.plan import unprotected_plan
+from core.generators._shared.frame.plan import unprotected_plan
 from core.generators.base import PublicFacts
 from core.graphs import sensitive
 from core.graphs.graph import EdgeTable, Graph

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from core.generators.anchored import chain, evidence, slots
-from core.generators.anchored.chain import rewired
+from core.generators._shared.slots import chain, evidence
+from core.generators._shared.slots import occupied as slots
+from core.generators._shared.slots.chain import rewired
 from core.graphs.schema import EdgeType
 from core.privacy import lazy_response
 from core.privacy.events import NANO

@@ -6,9 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.generators.anchored import GENERATOR, AnchoredParams, evidence, spectral
-from core.generators.anchored import fit as reads
-from core.generators.anchored.draw import Relation
+from core.generators._shared.relations import fit as reads
+from core.generators._shared.relations.draw import Relation
+from core.generators._shared.slots import evidence
+from core.generators.anchored import GENERATOR, AnchoredParams, spectral
 from core.generators.base import PublicFacts
 from core.graphs.schema import EdgeType, GraphSchema
 from core.privacy import aggregation, lazy_response, queries

@@ -5,18 +5,18 @@ import math
 import pytest
 
 from core import errors
-from core.generators._shared.worth import log_odds
-from core.generators.anchored import GENERATOR, AnchoredParams
-from core.generators.anchored.budget import (
+from core.generators._shared.flips.worth import log_odds
+from core.generators._shared.relations.budget import (
     FULL_EDGES,
     LEAST_SHARE,
     STATIC_SHARE,
     degree_share,
     is_static,
-    lazy_relations,
     proposals_for,
     shares,
 )
+from core.generators.anchored import GENERATOR, AnchoredParams
+from core.generators.anchored.budget import lazy_relations
 from core.generators.base import PublicFacts
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.privacy.queries import Shape

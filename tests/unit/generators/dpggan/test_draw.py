@@ -83,7 +83,7 @@ def test_scores_move_edges_and_leave_degrees():
 
 
 def test_without_a_score_the_frame_is_drawn_as_degree_triangle_draws_it():
-    from core.generators.degree_triangle.draw import draw as degree_triangle
+    from core.generators._shared.triangles.draw import draw as degree_triangle
 
     columns, params = frame(200, triangles=90), LinkParams()
     ours = draw(columns, SHAPE, params, None, public_generator(6))

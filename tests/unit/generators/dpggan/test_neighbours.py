@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from core.generators import dpggan
-from core.generators._shared.pooling import FEWEST_GRAPHS
+from core.generators._shared.degrees.pooling import FEWEST_GRAPHS
 from core.generators.base import PublicFacts
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import Collection, CollectionGraph, GraphSchema

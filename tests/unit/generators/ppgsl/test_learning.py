@@ -9,7 +9,7 @@ import torch
 from torch.nn import functional
 
 from core import errors
-from core.generators._shared.visible import Altered, Visible
+from core.generators._shared.defences.visible import Altered, Visible
 from core.generators.base import PublicFacts, no_progress
 from core.generators.ppgsl import GENERATOR, fit, learner, search
 from core.generators.ppgsl.adam import Adam

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from core.errors import InvalidInput
-from core.generators._shared import tensor_files
+from core.generators._shared.frame import tensor_files
 from core.generators.base import PublicFacts, no_progress
 from core.generators.thepuff import GENERATOR, training
 from core.generators.thepuff.paid import KEYS, TRAINING, load

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from core.errors import InvalidInput
-from core.generators._shared import tensor_files
+from core.generators._shared.frame import tensor_files
 from core.generators.thepuff import schedule, training, utility
 from core.privacy.entropy import public_generator
 from tests.support import thepuff_toys as toys

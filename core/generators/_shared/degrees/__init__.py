@@ -1,0 +1,1 @@
+"""Noisy numbers made consistent and whole, and degrees fitted to noisy ones."""

@@ -1,0 +1,120 @@
+"""The frame of a generator that treats every cell (relation and step) alike and by itself.
+
+A method names two functions: one that pays for a cell's noisy columns, and one that draws a cell's edges from
+them. Plan, loop, model and files are the same for all such methods.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from core.generators._shared.frame.heeded import Idle, require_heeded
+from core.generators._shared.frame.plan import cell_plan
+from core.generators.base import (
+    Assurance,
+    GraphKinds,
+    Parameters,
+    Progress,
+    PublicFacts,
+    require_accepted,
+)
+from core.privacy.events import pure_nano_epsilon
+from core.privacy.plan import GuaranteeKind, PrivacyPlan
+from core.privacy.units import Unit
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from core.generators._shared.frame.columns import Columns, Draw
+    from core.generators._shared.frame.model import CellsModel
+    from core.privacy.entropy import Generator as Rng
+    from core.privacy.private_graph import PrivateCell, PrivateGraph
+
+    Fit = Callable[[PrivateCell, int, int, Any, Rng], Columns]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """``fit(cell, nodes, nano_epsilon, params, rng)`` gives noisy columns at that cost at most;
+    ``draw(columns, nodes, params, rng)`` gives sorted keys ``source * targets + target`` of a simple graph,
+    ``low * nodes + high`` where the relation is undirected. ``nodes``: the size of the source universe."""
+
+    fit: Fit
+    draw: Draw
+
+
+def drawn_edges(cell: PrivateCell, ends: tuple[np.ndarray, np.ndarray]) -> Columns:
+    """The columns of a method whose fit draws the edges themselves: their sorted keys, int64."""
+    source, target = ends
+    return {"key": source * cell.shape.target_count + target}
+
+
+def same_edges(columns: Columns, nodes: int, params: Any, rng: Rng) -> np.ndarray:
+    """The keys of :func:`drawn_edges`: all randomness was spent at fit, so every draw is the same graph."""
+    return columns["key"]
+
+
+class PerCell(ABC):
+    """Base of such generators; unless they say otherwise, for undirected relations inside one node type."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    summary: ClassVar[str]
+    mechanism: ClassVar[str]
+    Params: ClassVar[type[Parameters]]
+    assurance: Assurance = "proven"
+    accepts = GraphKinds(static=True, temporal=True, heterogeneous=True)
+    units = frozenset(Unit)
+    kinds = frozenset({GuaranteeKind.PURE})
+
+    @abstractmethod
+    def parts(self) -> Parts:
+        """The method's two functions; imports what they need."""
+
+    def idle(self, params: Any) -> Iterable[Idle]:
+        """The parameters that the others leave without effect."""
+        return ()
+
+    def plan(self, params: Any, public: PublicFacts) -> PrivacyPlan:
+        """Every cell (relation and step) is granted the same epsilon; nothing else is read.
+
+        EDGE and EVENT: cells hold disjoint edges, each may spend everything. W_EVENT: epsilon/w per step.
+        PAIR: epsilon divided by the number of cells. Rounded down to nano-epsilon.
+        A parameter that could change nothing is refused.
+        """
+        require_accepted(self, public)
+        require_heeded(params, self.idle(params))
+        return cell_plan(self.name, public, self.mechanism, f"{self.name} step")
+
+    def fit(self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> CellsModel:
+        """The fitted model, at the plan's cost at most; every cell by itself."""
+        from core.generators._shared.frame.model import CellsModel
+        from core.privacy.entropy import noise_generator
+
+        parts, rng = self.parts(), noise_generator()
+        cells: dict[tuple[str, int | None], Columns] = {}
+        for done, allotment in enumerate(plan.allotments):
+            progress("fit", done, len(plan.allotments))
+            name, step = allotment.edge_type, allotment.step
+            nodes = graph.node_count(graph.schema.edge_type(name).source)
+            budget = pure_nano_epsilon(allotment.event) or 0
+            cells[name, step] = parts.fit(graph.cell(name, step), nodes, budget, params, rng)
+        progress("fit", len(plan.allotments), len(plan.allotments))
+        counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
+        return CellsModel(self.name, graph.schema, counts, params, cells, parts.draw)
+
+    def step(
+        self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, state: Path | None, progress: Progress
+    ) -> tuple[CellsModel, None]:
+        """The model of one snapshot of a live stream; nothing is carried from one to the next."""
+        return self.fit(graph, plan, params, progress), None
+
+    def load(self, folder: Path) -> CellsModel:
+        """The model that its ``save`` wrote."""
+        from core.generators._shared.frame.model import load_cells
+
+        return load_cells(folder, self.name, self.Params, self.parts().draw)

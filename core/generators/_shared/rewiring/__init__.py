@@ -1,0 +1,1 @@
+"""Rewiring to given triangles and degree products; degrees and block totals stay."""

@@ -1,0 +1,1 @@
+"""Randomised response on all slots of a cell, and a chain of swaps that follows it."""

@@ -1,0 +1,53 @@
+"""How degrees and triangles are told and met: the parameters of ``degree_triangle``. Public facts only."""
+
+from __future__ import annotations
+
+from pydantic import Field, model_validator
+
+from core.generators.base import Parameters
+
+NO_PRODUCTS = "degree products are not aimed at; a product_share above 0 asks for them"
+
+
+class DegreeTriangleParams(Parameters):
+    """What a caller may set. All of it is public and enters the report."""
+
+    count_share: float = Field(
+        default=0.2, gt=0, lt=1, description="Share of a cell's epsilon for its number of edges."
+    )
+    triangle_share: float = Field(
+        default=0.3,
+        ge=0,
+        lt=1,
+        description="Share of a cell's epsilon for the number of triangles; 0: the public guess alone.",
+    )
+    product_share: float = Field(
+        default=0.05,
+        ge=0,
+        lt=1,
+        description=(
+            "Share of a cell's epsilon for the sum of degree products over edges, which assortativity rests "
+            "on; 0: it is not aimed at. Degrees get what is left."
+        ),
+    )
+    transitivity: float = Field(
+        default=0.1,
+        ge=0,
+        le=1,
+        description="Public guess of the transitivity, for when the noisy triangles tell little.",
+    )
+    band: float = Field(
+        default=0.02,
+        ge=0,
+        le=1,
+        description="Relative distance from the sum of degree products within which rewiring moves freely.",
+    )
+    proposals: float = Field(
+        default=150, ge=0, le=1000, description="Rewirings tried for each end of an edge, at most."
+    )
+
+    @model_validator(mode="after")
+    def _leaves_the_degrees_a_share(self) -> DegreeTriangleParams:
+        if self.count_share + self.triangle_share + self.product_share > 0.99:
+            raise ValueError("the shares must leave at least 0.01 for the degrees")
+        return self
