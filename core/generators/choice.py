@@ -18,8 +18,8 @@ from typing import Any, Literal
 
 from core import errors
 from core.generators import registry
-from core.generators._shared.plan import cell_nano_epsilon
-from core.generators._shared.worth import WORTH, strength
+from core.generators._shared.flips.worth import WORTH, strength
+from core.generators._shared.frame.plan import cell_nano_epsilon
 from core.generators.base import Generator, PublicFacts
 from core.graphs.schema import EdgeType
 from core.privacy.events import NANO
@@ -79,14 +79,15 @@ def choose(
     methods are registered. Raises ``errors.NotAccepted`` with the field to mend where no method takes it.
     O(cells).
     """
-    flips = _flips(public, nodes) if allowed is None or FLIPS in allowed else None
+    known = registry.generators()
+    may_flip = FLIPS in known and (allowed is None or FLIPS in allowed)
+    flips = _flips(public, nodes) if may_flip else None
     if flips is not None:
         reason, params = flips
-        plan = _planned(registry.get(FLIPS), params, public)
+        plan = _planned(known[FLIPS], params, public)
         if isinstance(plan, PrivacyPlan):
             return Choice(FLIPS, reason, params, plan)
     order, reason = _preferred(public, nodes)
-    known = registry.generators()
     first: tuple[str, errors.NotAccepted] | None = None
     for name in order:
         if name not in known:
