@@ -34,8 +34,8 @@ from benchmarks.results_file import parser_of, read, run_or_print
 from benchmarks.typed_metrics import degree_figures
 from core.evaluation.utility.degrees import total_variation
 from core.generators.base import no_progress
-from core.generators.hetesdg.joining import joined
-from core.generators.hetesdg.sequences import ascending
+from core.generators.hetesdg.sound.joining import joined
+from core.generators.hetesdg.sound.sequences import ascending
 from core.graphs.graph import EdgeTable, Graph
 from core.privacy.entropy import noise_generator
 from core.privacy.events import Pure

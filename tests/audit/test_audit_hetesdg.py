@@ -150,7 +150,7 @@ def test_a_model_depends_on_what_was_paid_for_alone(monkeypatch, answered):
     """
     graphs = [hetesdg_toys.typed(seed) for seed in (1, 2)]
     if answered:
-        answer_about(monkeypatch, hetesdg_toys.typed(3), "core.generators.hetesdg.training")
+        answer_about(monkeypatch, hetesdg_toys.typed(3), "core.generators.hetesdg.sound.training")
     else:
         repeat_chance(monkeypatch)
     options = {"learn": "link-sgd", "steps": 2, "negatives": 10, "rate": 0.02, "release": ("embedding",)}

@@ -165,7 +165,7 @@ def chance_repeats(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (
         *("core.privacy.entropy", "core.generators._shared.defences.altered", "core.generators.thepuff.fit"),
         *("core.generators.dpggan.raw", "core.generators.dpggan.fit"),
-        *("core.generators.hetesdg.raw", "core.generators.hetesdg.training"),
+        *("core.generators.hetesdg.published.fit", "core.generators.hetesdg.sound.training"),
     ):
         monkeypatch.setattr(f"{module}.noise_generator", lambda: np.random.default_rng(5))
 

@@ -33,7 +33,7 @@ two units.
 
 Variant ``paper`` is Algorithm 1 on the raw graph. Guarantee ``none``; the claim is printed, and beside it the
 epsilon of the noise after its factor of .01: 96 for a claim of 1. Filled in: see
-:mod:`core.generators.hetesdg.published`. Its graph has the original's exact number of links.
+:mod:`core.generators.hetesdg.published.algorithm1`. Its graph has the original's exact number of links.
 
 What to expect at epsilon 1: on ACM (4 019 papers, 13 407 links to authors) degrees within a total variation
 of .03 (authors) and .05 (papers), paths from author to author within .05; links held out are ranked with an

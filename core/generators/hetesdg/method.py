@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from core.generators._shared.frame.heeded import require_heeded
 from core.generators._shared.frame.plan import unprotected_plan
 from core.generators.base import Assurance, Claimed, GraphKinds, Progress, PublicFacts, require_accepted
-from core.generators.hetesdg import paper
 from core.generators.hetesdg.budget import make_plan
 from core.generators.hetesdg.idle import idle
 from core.generators.hetesdg.params import HeteParams
+from core.generators.hetesdg.published import paper
 from core.privacy.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 
@@ -50,10 +50,10 @@ class HeteMethod:
     def fit(self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> HeteModel:
         """The fitted model, at the plan's cost at most."""
         if params.variant == "paper":
-            from core.generators.hetesdg.raw import fit_paper
+            from core.generators.hetesdg.published.fit import fit_paper
 
             return fit_paper(self.name, graph, params, progress)
-        from core.generators.hetesdg.fit import fit_sound
+        from core.generators.hetesdg.sound.fit import fit_sound
 
         return fit_sound(self.name, graph, plan, params, progress)
 

@@ -13,12 +13,12 @@ import numpy as np
 from core.generators._shared.frame.declared import drawn_graph
 from core.generators._shared.frame.model import StoredCells, load_stored
 from core.generators.base import Parameters, Progress, Training
-from core.generators.hetesdg.joining import joined, joined_within
 from core.generators.hetesdg.params import HeteParams
-from core.generators.hetesdg.profiles import drawn_profiles, held_to, with_degrees
 from core.generators.hetesdg.sides import Sides, sides_of
-from core.generators.hetesdg.sums import pair_products
-from core.generators.hetesdg.tables import Table, expected, mix, pair_scores
+from core.generators.hetesdg.sound.joining import joined, joined_within
+from core.generators.hetesdg.sound.profiles import drawn_profiles, held_to, with_degrees
+from core.generators.hetesdg.sound.sums import pair_products
+from core.generators.hetesdg.sound.tables import Table, expected, mix, pair_scores
 from core.graphs.graph import EdgeTable, Graph
 from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import Shape

@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from core.generators.base import PublicFacts
-from core.generators.hetesdg import GENERATOR, topo
-from core.generators.hetesdg.pair_gradient import pair_gradient
+from core.generators.hetesdg import GENERATOR
+from core.generators.hetesdg.sound import topo
+from core.generators.hetesdg.sound.pair_gradient import pair_gradient
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import Attribute, AttributeKind, EdgeType, GraphSchema, NodeType, Protection
 from core.privacy import queries
@@ -17,7 +18,7 @@ from core.privacy.units import Unit
 from tests.support.neighbours import compared, fit_of, toggled
 
 NANO, DELTA = 2 * 10**9, 10**13
-CHANCE = "core.generators.hetesdg.training"
+CHANCE = "core.generators.hetesdg.sound.training"
 BOTH = ("graph", "embedding")
 PATHS = (("writes", "writes"), ("writes", "knows"), ("cites", "cites"), ("knows", "writes"))
 SUMS = {"mechanism": "gaussian-sums", "release": ("embedding",), "second_hop": "on"}

@@ -8,8 +8,9 @@ import torch
 
 from core.generators import registry
 from core.generators.base import no_progress
-from core.generators.hetesdg import GENERATOR, paper
-from core.generators.hetesdg.published import Adjacency, FeatADP
+from core.generators.hetesdg import GENERATOR
+from core.generators.hetesdg.published import paper
+from core.generators.hetesdg.published.algorithm1 import Adjacency, FeatADP
 from core.privacy.entropy import public_generator
 from core.privacy.plan import GuaranteeKind
 from tests.support import hetesdg_toys as toys

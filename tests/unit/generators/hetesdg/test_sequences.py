@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import isotonic_regression
 
-from core.generators.hetesdg.sequences import SINGLES, ascending
+from core.generators.hetesdg.sound.sequences import SINGLES, ascending
 from core.privacy.mechanisms import discrete_laplace
 from tests.support.hetesdg_toys import distance
 

@@ -10,7 +10,7 @@ from core.generators.base import no_progress
 from core.generators.hetesdg import GENERATOR
 from core.generators.hetesdg.budget import granted
 from core.generators.hetesdg.params import HeteParams
-from core.generators.hetesdg.sums import CONSTANT, row_of
+from core.generators.hetesdg.sound.sums import CONSTANT, row_of
 from core.privacy.entropy import public_generator
 from core.privacy.plan import GuaranteeKind
 from tests.support import hetesdg_toys as toys

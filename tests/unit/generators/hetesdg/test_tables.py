@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from core.generators.hetesdg.attention import neighbour_attention, semantic_weights
 from core.generators.hetesdg.inputs import grouped, matrix_of
-from core.generators.hetesdg.split import histogram_share
-from core.generators.hetesdg.tables import Table, expected, gate, laplace_variance, mix, pair_scores
+from core.generators.hetesdg.sound.attention import neighbour_attention, semantic_weights
+from core.generators.hetesdg.sound.split import histogram_share
+from core.generators.hetesdg.sound.tables import Table, expected, gate, laplace_variance, mix, pair_scores
 from core.privacy.mechanisms import discrete_laplace
 
 

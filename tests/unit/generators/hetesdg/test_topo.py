@@ -9,8 +9,8 @@ from sklearn.metrics import roc_auc_score
 
 from core.errors import NotAccepted
 from core.generators.hetesdg import GENERATOR
-from core.generators.hetesdg import training as predictors
-from core.generators.hetesdg.topo import LATENT, Predictor
+from core.generators.hetesdg.sound import training as predictors
+from core.generators.hetesdg.sound.topo import LATENT, Predictor
 from core.graphs.graph import Graph
 from core.privacy import mechanisms
 from core.privacy.dp_sgd import DpSgd

@@ -21,12 +21,12 @@ import torch
 from torch import nn
 from torch.nn.functional import embedding, softplus
 
-from core.generators.hetesdg.attention import standardised
 from core.generators.hetesdg.inputs import Inputs
-from core.generators.hetesdg.pair_gradient import pair_gradient
 from core.generators.hetesdg.params import HeteParams
 from core.generators.hetesdg.sides import Sides
-from core.generators.hetesdg.tables import Table, expected
+from core.generators.hetesdg.sound.attention import standardised
+from core.generators.hetesdg.sound.pair_gradient import pair_gradient
+from core.generators.hetesdg.sound.tables import Table, expected
 from core.learning.devices import seeded
 from core.privacy.dp_sgd import DpSgd
 from core.privacy.gradients import DpSgdSession, Gradient, Sampled

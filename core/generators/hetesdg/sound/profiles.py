@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.generators.hetesdg.tables import Mix, Table
+from core.generators.hetesdg.sound.tables import Mix, Table
 from core.privacy.entropy import Generator as Rng
 
 CANDIDATES = 1500
@@ -22,7 +22,7 @@ def drawn_profiles(table: Table, found: Mix, degrees: np.ndarray, rng: Rng) -> n
     Candidates: degrees of the paid sequence, shared out by a Dirichlet law whose weight is what the likeness
     of neighbours says. O(n * CANDIDATES * k).
     """
-    from core.generators.hetesdg._kernels import drawn
+    from core.generators.hetesdg.sound._kernels import drawn
 
     if not len(degrees) or not len(table.noisy):
         return np.maximum(table.noisy, 0)

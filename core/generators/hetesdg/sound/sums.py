@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.generators.base import Progress
-from core.generators.hetesdg.attention import standardised
 from core.generators.hetesdg.budget import SUMS
 from core.generators.hetesdg.inputs import Inputs
 from core.generators.hetesdg.params import HeteParams
 from core.generators.hetesdg.sides import Sides, end_type, returning_side, sides_of
-from core.generators.hetesdg.vectors import Block, beside
+from core.generators.hetesdg.sound.attention import standardised
+from core.generators.hetesdg.sound.vectors import Block, beside
 
 if TYPE_CHECKING:
     from core.generators._shared.frame.columns import Columns

@@ -6,7 +6,7 @@ import numpy as np
 
 from core.generators._shared.blocks.reconstruct import Blocks
 from core.generators._shared.matching.exact import SWEEPS, TRIES, completed, matched
-from core.generators.hetesdg.profiles import ranks
+from core.generators.hetesdg.sound.profiles import ranks
 from core.privacy.entropy import Generator as Rng
 
 ROUNDS = 30

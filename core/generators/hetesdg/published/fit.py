@@ -9,11 +9,11 @@ import torch
 
 from core.generators._shared.frame.ticks import Ticks
 from core.generators.base import Progress
-from core.generators.hetesdg import paper
 from core.generators.hetesdg.inputs import leading, matrix_of
 from core.generators.hetesdg.model import HeteModel
 from core.generators.hetesdg.params import HeteParams
-from core.generators.hetesdg.published import (
+from core.generators.hetesdg.published import paper
+from core.generators.hetesdg.published.algorithm1 import (
     Adjacency,
     Weights,
     feature_stage,

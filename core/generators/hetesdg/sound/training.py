@@ -12,7 +12,7 @@ from core.generators.base import Progress
 from core.generators.hetesdg.budget import PREDICTOR
 from core.generators.hetesdg.inputs import Inputs
 from core.generators.hetesdg.model import HeteModel, table_of
-from core.generators.hetesdg.topo import Open, learned, rows_of_ends
+from core.generators.hetesdg.sound.topo import Open, learned, rows_of_ends
 from core.privacy.dp_sgd import DpSgd
 from core.privacy.entropy import noise_generator
 

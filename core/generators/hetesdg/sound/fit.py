@@ -23,12 +23,12 @@ from core.generators.hetesdg.budget import (
 from core.generators.hetesdg.inputs import Inputs, grouped, matrix_of
 from core.generators.hetesdg.model import HeteModel, table_of
 from core.generators.hetesdg.params import HeteParams
-from core.generators.hetesdg.sequences import ascending
 from core.generators.hetesdg.sides import Sides, paths_of, returning_side, sides_of
-from core.generators.hetesdg.split import histogram_share
-from core.generators.hetesdg.sums import read_sums
-from core.generators.hetesdg.tables import Table, expected
-from core.generators.hetesdg.vectors import SecondHop, vectors
+from core.generators.hetesdg.sound.sequences import ascending
+from core.generators.hetesdg.sound.split import histogram_share
+from core.generators.hetesdg.sound.sums import read_sums
+from core.generators.hetesdg.sound.tables import Table, expected
+from core.generators.hetesdg.sound.vectors import SecondHop, vectors
 from core.privacy.events import NANO
 from core.privacy.plan import CellKey, PrivacyPlan
 from core.privacy.queries import slot_count
@@ -86,7 +86,7 @@ def fit_sound(
     model = HeteModel(method, graph.schema, counts, params, cells, found)
     if grants.training is None:
         return model
-    from core.generators.hetesdg.training import with_predictors
+    from core.generators.hetesdg.sound.training import with_predictors
 
     return with_predictors(model, inputs, partial(graph.dp_sgd, grants.training), grants.training, progress)
 

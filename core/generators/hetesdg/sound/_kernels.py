@@ -1,4 +1,4 @@
-"""The compiled part of :mod:`core.generators.hetesdg.profiles`."""
+"""The compiled part of :mod:`core.generators.hetesdg.sound.profiles`."""
 
 from __future__ import annotations
 

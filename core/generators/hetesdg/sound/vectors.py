@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.generators.hetesdg.attention import neighbour_attention, semantic_weights, standardised
 from core.generators.hetesdg.inputs import Inputs
 from core.generators.hetesdg.params import HeteParams
 from core.generators.hetesdg.sides import Sides
-from core.generators.hetesdg.tables import Table, expected, gate
+from core.generators.hetesdg.sound.attention import neighbour_attention, semantic_weights, standardised
+from core.generators.hetesdg.sound.tables import Table, expected, gate
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from torch import nn
 from torch.func import functional_call, grad, vmap
 from torch.nn.functional import embedding, leaky_relu, logsigmoid
 
-from core.generators.hetesdg import paper
+from core.generators.hetesdg.published import paper
 
 WIDTH, HEADS = 8, 4
 HIDDEN, LATENT = 16, 8

@@ -1,0 +1,1 @@
+"""Variant ``sound``: what it reads within a guarantee, what it learns from that, and links out of it."""
