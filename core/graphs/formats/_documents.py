@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
     from core.graphs.graph import Graph
 
-BROKEN = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+BROKEN = (
+    *(ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError),
+    SyntaxError,  # what its XML parser raises
+)
 """What NetworkX raises, besides errors of its own, on documents that are damaged."""
 
 
