@@ -77,7 +77,56 @@ def circles(packages: Iterable[str]) -> Iterator[str]:
             yield f"{', '.join(component)}: they import one another"
 
 
-RULES = (too_long, swallowed_errors, undocumented_modules, reads_environment)
+READS = {"execute", "scalar", "scalars", "get", "get_one", "query"}
+BUILDS = {"select", "insert", "update", "delete", "text"}
+SQL_ROOMS = (
+    # The SQL of leases and turns, of the ledger's chain, its holdings and its proofs.
+    *(
+        "core/db/",
+        "core/work/leases.py",
+        "core/jobs/turns.py",
+        "core/jobs/traces.py",
+        "core/outbox/unheard.py",
+    ),
+    *("core/ledger/audit.py", "core/ledger/history.py", "core/ledger/holdings.py", "core/ledger/posting.py"),
+    *("core/datasets/vault.py", "core/identity/service.py"),
+    # Reads over the tables of every noun: figures for operators, proofs of the whole, desks of several kinds.
+    *("core/workflows/operations/gauges_", "core/workflows/ledger/invariants/"),
+    *("core/workflows/ledger/heads.py", "core/workflows/jobs/turns.py"),
+    # A connection of their own: the probe of the database, and the lock that one process holds.
+    *("api/serve/readiness.py", "worker/advisory_lock.py"),
+)
+"""Files besides repositories and models in which SQL may stand."""
+
+
+def sql_outside(files: list[Path], root: Path = ROOT) -> Iterator[str]:
+    """SQL, and reads of a session, outside the repositories."""
+    for file in files:
+        name = str(file.relative_to(root))
+        if not name.startswith(("api/", "worker/", "core/")) or name.startswith(SQL_ROOMS):
+            continue
+        if file.name.endswith("repository.py") or file.name in ("models.py",):
+            continue
+        tree = ast.parse(file.read_text())
+        sql = {
+            alias.asname or alias.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom) and node.module == "sqlalchemy"
+            for alias in node.names
+            if alias.name in BUILDS
+        }
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Call):
+                continue
+            called = node.func
+            if isinstance(called, ast.Name) and called.id in sql:
+                yield f"{name}:{node.lineno}: SQL outside a repository"
+            of_session = isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name)
+            if of_session and called.value.id == "session" and called.attr in READS:
+                yield f"{name}:{node.lineno}: a session is read outside a repository"
+
+
+RULES = (too_long, swallowed_errors, undocumented_modules, reads_environment, sql_outside)
 
 
 def broken_rules() -> list[str]:

@@ -13,6 +13,7 @@ from core.datasets.models import (
     ContentFingerprint,
     Dataset,
     DatasetPart,
+    DatasetPolicy,
     DatasetVersion,
     DirectUpload,
     VersionState,
@@ -31,9 +32,19 @@ def find(session: Session, tenant: str, dataset_id: str) -> Dataset | None:
     ).one_or_none()
 
 
+def existing(session: Session, dataset_id: str) -> Dataset:
+    """The dataset, which exists."""
+    return session.get_one(Dataset, dataset_id)
+
+
 def locked(session: Session, dataset_id: str) -> Dataset | None:
     """The row as it is now, locked until the transaction ends. Always taken before a version's lock."""
     return session.get(Dataset, dataset_id, with_for_update=ROW_LOCK, populate_existing=True)
+
+
+def share_locked(session: Session, dataset_id: str) -> Dataset | None:
+    """The dataset; until this transaction ends others may lock it so too, and nobody may change it."""
+    return session.get(Dataset, dataset_id, with_for_update={"read": True}, populate_existing=True)
 
 
 def named(session: Session, tenant: str, name: str) -> Dataset | None:
@@ -46,6 +57,11 @@ def of_account(session: Session, account_id: str) -> Sequence[Dataset]:
     return session.scalars(select(Dataset).where(Dataset.account_id == account_id)).all()
 
 
+def policy(session: Session, dataset_id: str, number: int) -> DatasetPolicy | None:
+    """One version of the dataset's policy."""
+    return session.get(DatasetPolicy, (dataset_id, number))
+
+
 def page(session: Session, tenant: str, *, before: str | None, limit: int) -> Sequence[Dataset]:
     """Datasets of a tenant, newest first, older than the id ``before``."""
     query = select(Dataset).where(Dataset.tenant == tenant).order_by(Dataset.id.desc()).limit(limit)
@@ -56,6 +72,11 @@ def page(session: Session, tenant: str, *, before: str | None, limit: int) -> Se
 
 def version(session: Session, version_id: str) -> DatasetVersion | None:
     return session.get(DatasetVersion, version_id)
+
+
+def existing_version(session: Session, version_id: str) -> DatasetVersion:
+    """The version, which exists."""
+    return session.get_one(DatasetVersion, version_id)
 
 
 def locked_version(session: Session, version_id: str) -> DatasetVersion | None:
@@ -150,6 +171,11 @@ def direct_upload(session: Session, dataset_id: str, token: str | None = None) -
     if token is not None:
         query = query.where(DirectUpload.token == token)
     return session.scalars(query.order_by(DirectUpload.created_at.desc()).limit(1)).one_or_none()
+
+
+def direct_upload_of(session: Session, token: str) -> DirectUpload | None:
+    """The direct upload that has this token."""
+    return session.get(DirectUpload, token)
 
 
 def dead_direct_uploads(session: Session, limit: int) -> Sequence[DirectUpload]:

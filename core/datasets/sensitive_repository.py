@@ -25,6 +25,11 @@ def of_dataset(session: Session, dataset_id: str) -> Sequence[SensitiveList]:
     return session.scalars(query.order_by(SensitiveList.id.desc())).all()
 
 
+def by_id(session: Session, list_id: str) -> SensitiveList | None:
+    """The list, if it is there."""
+    return session.get(SensitiveList, list_id)
+
+
 def in_use(session: Session, version_id: str) -> SensitiveList | None:
     """The list that a job on the version would hide; None where none is ready."""
     return next(iter(of_version(session, version_id, ListState.READY)), None)

@@ -106,6 +106,11 @@ def by_id(session: Session, job_id: str) -> Job | None:
     return session.get(Job, job_id)
 
 
+def existing(session: Session, job_id: str) -> Job:
+    """The job, which exists."""
+    return session.get_one(Job, job_id)
+
+
 def by_ids(session: Session, job_ids: Collection[str]) -> dict[str, Job]:
     """The jobs of these ids, by id."""
     return {job.id: job for job in session.scalars(select(Job).where(Job.id.in_(job_ids)))}
@@ -288,6 +293,11 @@ def artifact(session: Session, job_id: str, name: str) -> Artifact | None:
 
 def evaluation(session: Session, job_id: str) -> Evaluation | None:
     return session.get(Evaluation, job_id)
+
+
+def existing_evaluation(session: Session, job_id: str) -> Evaluation:
+    """The job's evaluation, which exists."""
+    return session.get_one(Evaluation, job_id)
 
 
 def evaluations_in(state: EvaluationState) -> Select[str, str, datetime]:

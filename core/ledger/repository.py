@@ -126,6 +126,11 @@ def account_of(
     return session.scalars(statement, execution_options={"populate_existing": True}).one()
 
 
+def account(session: Session, account_id: str) -> BudgetAccount:
+    """The account, which exists."""
+    return session.get_one(BudgetAccount, account_id)
+
+
 def by_ids(session: Session, account_ids: Collection[str]) -> dict[str, BudgetAccount]:
     """The accounts of these ids, by id."""
     query = select(BudgetAccount).where(BudgetAccount.id.in_(account_ids))

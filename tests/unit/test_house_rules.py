@@ -1,4 +1,4 @@
-"""A circle of imports is found, wherever the import stands; a package without one passes."""
+"""What the house refuses is found where it is planted: circles of imports, SQL outside repositories."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house_rules import circles
+from tests.house_rules import circles, sql_outside
 
 
 @pytest.fixture
@@ -52,3 +52,22 @@ def test_imports_one_way_are_no_circle(planted):
         "planted_line", {"a": "from planted_line import b\n", "b": "import planted_line.c\n", "c": ""}
     )
     assert list(circles([name])) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "row = session.get(Job, 'x')",
+        "rows = session.execute(statement).all()",
+        "from sqlalchemy import select as chosen\nfound = chosen(1)",
+    ],
+)
+@pytest.mark.parametrize(
+    ("file", "found"),
+    [("core/workflows/jobs/submit.py", 1), ("core/jobs/repository.py", 0), ("tests/anywhere.py", 0)],
+)
+def test_sql_outside_a_repository_is_found(tmp_path: Path, file: str, found: int, line: str):
+    path = tmp_path / file
+    path.parent.mkdir(parents=True)
+    path.write_text(line + "\n")
+    assert len(list(sql_outside([path], tmp_path))) == found

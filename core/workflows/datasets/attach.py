@@ -7,6 +7,7 @@ from sqlalchemy.orm import Session
 from core.datasets import lineage, repository
 from core.datasets.models import Dataset
 from core.graphs.schema import GraphSchema
+from core.ledger import repository as accounts
 from core.ledger.models import BudgetAccount
 from core.workflows.common.policies import looser_than_others, policy_of
 from core.workflows.datasets.grids import Grid, grid_of, standing_grid
@@ -14,11 +15,11 @@ from core.workflows.datasets.grids import Grid, grid_of, standing_grid
 
 def attach(session: Session, dataset: Dataset, fingerprint: str) -> str | None:
     """The dataset draws on the account that its content belongs to; otherwise why it cannot."""
-    own = session.get_one(BudgetAccount, dataset.account_id)
+    own = accounts.account(session, dataset.account_id)
     owner_id = repository.account_of_content(
         session, tenant=dataset.tenant, fingerprint=fingerprint, account_id=own.id
     )
-    owner = session.get_one(BudgetAccount, owner_id)
+    owner = accounts.account(session, owner_id)
     others = [other for other in repository.of_account(session, owner_id) if other.id != dataset.id]
     public = others[0].public if others else dataset.public
     settled = dataset.current_version_id is not None

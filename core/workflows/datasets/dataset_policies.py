@@ -7,13 +7,14 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
+from core.datasets import repository as rows
 from core.datasets import service as datasets
 from core.datasets.models import Dataset, DatasetPolicy, DatasetState
 from core.errors import Conflict, InvalidInput, InvalidTransition, NotFound, StaleEtag
 from core.generators import registry
 from core.identity.models import Role
 from core.identity.service import Principal, require
-from core.ledger.models import BudgetAccount
+from core.ledger import repository as accounts
 from core.logging import get_logger
 from core.proposals import service as proposals
 from core.proposals.models import Proposal, ProposalKind
@@ -150,7 +151,7 @@ def reads_comparisons(session: Session, principal: Principal, dataset_id: str) -
     """
     if Role.CURATOR not in principal.roles:
         return False
-    readers = policy_of(session.get_one(Dataset, dataset_id)).curator_report_readers
+    readers = policy_of(rows.existing(session, dataset_id)).curator_report_readers
     return readers is None or principal.person in readers
 
 
@@ -170,10 +171,10 @@ def _view(session: Session, dataset: Dataset, version: int | None = None) -> Pol
     number = dataset.policy_version if version is None else version
     if number > 2**31 - 1:
         raise InvalidInput("There is no such version.", field="version")
-    row = session.get(DatasetPolicy, (dataset.id, number))
+    row = rows.policy(session, dataset.id, number)
     if row is None:
         raise NotFound("The dataset's policy has no such version.", id=str(number))
-    account = session.get_one(BudgetAccount, dataset.account_id)
+    account = accounts.account(session, dataset.account_id)
     return PolicyView(
         dataset_id=dataset.id,
         version=row.version,

@@ -160,7 +160,7 @@ def _remove(services: Services, direct: DirectUpload) -> None:
     _presigner(services).abort(key, direct.storage_id)
     services.store.delete(key)
     with services.db.transaction() as session:
-        row = session.get(DirectUpload, direct.token)
+        row = repository.direct_upload_of(session, direct.token)
         if row is not None:
             session.delete(row)
 

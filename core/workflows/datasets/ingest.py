@@ -71,7 +71,7 @@ def begin_ingest(services: Services, version_id: str, worker: str) -> IngestWork
         version = known and leased.begin(session, settings, INGESTS, version_id, worker, known.attempt_limit)
         if not version:
             return None
-        dataset = session.get_one(Dataset, version.dataset_id)
+        dataset = repository.existing(session, version.dataset_id)
         declared = dataset.graph_schema
         folder = settings.work_folder / f"ingest-{version.id}-{version.attempt}"
         parts = repository.parts(session, [version.id])

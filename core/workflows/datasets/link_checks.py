@@ -182,7 +182,7 @@ def _held(services: Services, work: CheckWork) -> Iterator[tuple[Session, Sensit
 def _delete_unless_named(services: Services, work: CheckWork, key: str) -> None:
     """The stored list is deleted, unless a commit named it whose confirmation was lost."""
     with services.db.transaction() as session:
-        row = session.get(SensitiveList, work.list_id)
+        row = lists.by_id(session, work.list_id)
         named = row is not None and row.object_key == key
     if not named:
         discard(services, [key])

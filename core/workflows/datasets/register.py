@@ -17,6 +17,7 @@ from core.errors import Conflict, InvalidTransition
 from core.graphs.schema import GraphSchema
 from core.identity.models import Role
 from core.identity.service import Principal, require
+from core.ledger import repository as accounts
 from core.ledger import service as ledger
 from core.ledger.amounts import delta_capacity, epsilon_capacity
 from core.ledger.models import BudgetAccount, Filter
@@ -100,7 +101,7 @@ def confirm_schema(services: Services, principal: Principal, dataset_id: str, sc
     require(principal, Role.CURATOR)
     with services.db.transaction() as session:
         dataset = service.lock(session, principal.tenant, dataset_id)
-        account = session.get_one(BudgetAccount, dataset.account_id)
+        account = accounts.account(session, dataset.account_id)
         check_schema(schema, Unit(account.unit), account.window, services.settings)
         check_grid(session, account, schema, but=dataset.id)
         waiting = repository.in_state(session, dataset.id, VersionState.PROPOSED)

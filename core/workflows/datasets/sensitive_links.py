@@ -19,6 +19,7 @@ from sqlalchemy.orm import Session
 
 from core import ids
 from core.datasets import objects, service, vault
+from core.datasets import repository as datasets
 from core.datasets import sensitive_repository as lists
 from core.datasets.models import Dataset, DatasetState, DatasetVersion, ListState, SensitiveList
 from core.errors import DatasetNotReady, InvalidInput, LinksNotNamed, NotAccepted
@@ -173,7 +174,7 @@ def _require_nameable(session: Session, dataset: Dataset) -> DatasetVersion:
             state=dataset.shown_state,
             retry_after=dataset.retry_after_seconds,
         )
-    version = session.get_one(DatasetVersion, dataset.current_version_id)
+    version = datasets.existing_version(session, dataset.current_version_id)
     schema = GraphSchema.model_validate(version.graph_schema or dataset.graph_schema)
     if all(relation.public or relation.temporal for relation in schema.edge_types):
         raise NotAccepted(
@@ -186,7 +187,7 @@ def _require_nameable(session: Session, dataset: Dataset) -> DatasetVersion:
 def _view(session: Session, dataset: Dataset) -> SensitiveLinksView:
     if dataset.current_version_id is None:
         return SensitiveLinksView(dataset.id, None, None)
-    version = session.get_one(DatasetVersion, dataset.current_version_id)
+    version = datasets.existing_version(session, dataset.current_version_id)
     ready = lists.in_use(session, version.id)
     newest = next(iter(lists.of_version(session, version.id, *UNDER_WAY)), None)
     return SensitiveLinksView(
@@ -211,4 +212,4 @@ def _view(session: Session, dataset: Dataset) -> SensitiveLinksView:
 def _stands(services: Services, list_id: str) -> bool:
     """Whether a commit named the list whose confirmation was lost."""
     with services.db.transaction() as session:
-        return session.get(SensitiveList, list_id) is not None
+        return lists.by_id(session, list_id) is not None

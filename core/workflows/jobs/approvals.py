@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy.orm import Session
 
+from core.datasets import repository as datasets
 from core.datasets.models import Dataset
 from core.errors import NotFound
 from core.identity.models import Role
@@ -83,7 +84,7 @@ def _held(session: Session, principal: Principal, job_id: str) -> tuple[Dataset,
     Its dataset is share-locked first, as whoever archives it does: so the policy stands until the end.
     """
     seen = jobs.get(session, tenant=principal.tenant, job_id=job_id)
-    dataset = session.get(Dataset, seen.dataset_id, with_for_update={"read": True}, populate_existing=True)
+    dataset = datasets.share_locked(session, seen.dataset_id)
     if dataset is None:
         raise NotFound("There is no such job.", id=job_id)
     job = jobs.get_locked(session, tenant=principal.tenant, job_id=job_id)

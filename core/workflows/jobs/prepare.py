@@ -17,9 +17,9 @@ from pydantic import (
     StrictStr,
     ValidationError,
 )
-from sqlalchemy import bindparam, select
 from sqlalchemy.orm import Session
 
+from core.datasets import repository as datasets
 from core.datasets.models import Dataset, DatasetState, DatasetVersion
 from core.errors import DatasetNotReady, InvalidInput, NotAccepted, NotFound, UnitMismatch
 from core.evaluation.metric import Suite
@@ -48,6 +48,7 @@ from core.workflows.common.policies import (
 )
 from core.workflows.common.schema_rules import check_cells
 from core.workflows.datasets.sensitive_links import require_named
+from core.workflows.jobs import repository
 from core.workflows.ledger.quotas import quota_name
 
 Amount = StrictStr | StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=False)]
@@ -241,16 +242,6 @@ def node_counts(version: DatasetVersion, schema: GraphSchema) -> dict[str, int]:
     return {kind.name: listed[kind.name] if kind.count is None else kind.count for kind in schema.node_types}
 
 
-_READY = (
-    select(Dataset, DatasetVersion, BudgetAccount)
-    .join(BudgetAccount, BudgetAccount.id == Dataset.account_id)
-    .outerjoin(DatasetVersion, DatasetVersion.id == Dataset.current_version_id)
-    .where(Dataset.id == bindparam("dataset_id"))
-    .with_for_update(read=True, of=Dataset)
-    .execution_options(populate_existing=True)
-)
-
-
 def ready_dataset(
     session: Session, principal: Principal, dataset_id: str
 ) -> tuple[Dataset, DatasetVersion, BudgetAccount]:
@@ -258,13 +249,13 @@ def ready_dataset(
 
     The dataset is shared-locked: it cannot be archived between this look and the job's insertion.
     """
-    found = session.execute(_READY, {"dataset_id": dataset_id}).one_or_none()
+    found = repository.drawn_on(session, dataset_id)
     if found is None or found[0].tenant != principal.tenant:
         raise NotFound("There is no such dataset.", id=dataset_id)
     dataset, version, account = found
     if version is None and dataset.current_version_id is not None:
         # It changed while the look waited for the lock, and the join was with the version before.
-        version = session.get_one(DatasetVersion, dataset.current_version_id)
+        version = datasets.existing_version(session, dataset.current_version_id)
     if dataset.state != DatasetState.READY or version is None:
         state = unpaid.dataset_state(principal, dataset)
         raise DatasetNotReady(

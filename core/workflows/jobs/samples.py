@@ -15,8 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.orm import Session
 
 from core import ids
+from core.datasets import repository as datasets
 from core.datasets import vault
-from core.datasets.models import Dataset, DatasetState, DatasetVersion
+from core.datasets.models import Dataset, DatasetState
 from core.errors import DatasetNotReady, InvalidInput, NotAccepted, StorageError
 from core.evaluation.metric import Suite
 from core.generators import registry
@@ -80,7 +81,7 @@ def submit_sample(
     def make(session: Session) -> Job:
         turns.check_room(session, services.settings, principal)
         asked = published(session, services, principal, job_id)
-        source = asked if asked.sample_of is None else session.get_one(Job, asked.sample_of)
+        source = asked if asked.sample_of is None else repository.existing(session, asked.sample_of)
         dataset, formats = _checked(session, source, request)
         job = _new_job(session, principal, source, dataset, request, formats)
         job.idempotency_key, job.payload_hash = key, digest
@@ -99,9 +100,8 @@ def _checked(session: Session, source: Job, request: SampleRequest) -> tuple[Dat
             field="job_id",
         )
     registry.get(source.method)
-    dataset = session.get_one(
-        Dataset, source.dataset_id, with_for_update={"read": True}, populate_existing=True
-    )
+    dataset = datasets.share_locked(session, source.dataset_id)
+    assert dataset is not None  # datasets are never deleted
     if dataset.state == DatasetState.ARCHIVED:
         raise DatasetNotReady(
             "The dataset is archived: its fitted models were erased with it. Published releases stay.",
@@ -118,8 +118,8 @@ def _checked(session: Session, source: Job, request: SampleRequest) -> tuple[Dat
 
 def _schema(session: Session, source: Job) -> GraphSchema:
     """The public schema that the model was fitted under."""
-    version = session.get_one(DatasetVersion, source.version_id)
-    dataset = session.get_one(Dataset, source.dataset_id)
+    version = datasets.existing_version(session, source.version_id)
+    dataset = datasets.existing(session, source.dataset_id)
     return GraphSchema.model_validate(version.graph_schema or dataset.graph_schema)
 
 
@@ -204,7 +204,8 @@ def transcript(services: Services, work: JobWork) -> tuple[TranscriptEntry, ...]
 
 
 def _source(session: Session, work: JobWork) -> Job:
-    return session.get_one(Job, work.sample_of)
+    assert work.sample_of is not None  # of a sample
+    return repository.existing(session, work.sample_of)
 
 
 def _entries(session: Session, source: Job) -> list[dict[str, object]]:

@@ -9,9 +9,10 @@ from core.datasets.models import Dataset
 from core.errors import Conflict, InvalidInput
 from core.identity.models import Role
 from core.identity.service import Principal, require
+from core.ledger import repository as accounts
 from core.ledger import service as ledger
 from core.ledger.amounts import Number, delta_capacity, epsilon_capacity, format_delta, format_epsilon
-from core.ledger.models import BudgetAccount, Filter
+from core.ledger.models import Filter
 from core.proposals import service as proposals
 from core.proposals.models import Proposal, ProposalKind
 from core.workflows.common.context import Services
@@ -42,7 +43,7 @@ def propose_grant(
     with services.db.transaction() as session:
         dataset = datasets.lock(session, principal.tenant, dataset_id)
         require_open(dataset)
-        account = session.get_one(BudgetAccount, dataset.account_id)
+        account = accounts.account(session, dataset.account_id)
         if account.filter == Filter.RENYI:
             raise Conflict(
                 "The capacity of an account under the Rényi filter is final.", account_id=account.id

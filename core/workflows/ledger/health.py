@@ -10,9 +10,9 @@ from core.datasets import service as datasets
 from core.errors import Conflict
 from core.identity.models import Role
 from core.identity.service import Principal, require
+from core.ledger import repository as accounts
 from core.ledger import service as ledger
 from core.ledger.invariants import Violation
-from core.ledger.models import BudgetAccount
 from core.workflows.common.context import Services
 from core.workflows.ledger import heads
 from core.workflows.ledger.invariants.run import promises
@@ -62,7 +62,7 @@ def verify_account(services: Services, principal: Principal, dataset_id: str) ->
     with services.db.transaction() as session:
         heads.snapshot(session)
         dataset = datasets.get(session, principal.tenant, dataset_id)
-        account = session.get_one(BudgetAccount, dataset.account_id)
+        account = accounts.account(session, dataset.account_id)
         quotas = ledger.quotas(session, account.id)
         if account.last_sequence + sum(quota.last_sequence for quota in quotas) > limit:
             raise Conflict(

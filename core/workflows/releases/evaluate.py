@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from core.datasets import vault
 from core.errors import InvalidInput
 from core.jobs import events, repository
-from core.jobs.models import EVALUATIONS, Artifact, ArtifactRole, Evaluation, EvaluationState, Job, JobState
+from core.jobs.models import EVALUATIONS, Artifact, ArtifactRole, Evaluation, EvaluationState, JobState
 from core.publishing.spec import EvaluationSpec
 from core.settings import Settings
 from core.storage.sealed import seal
@@ -57,7 +57,7 @@ def begin_evaluation(services: Services, job_id: str, worker: str) -> Evaluation
         row = work.begin(session, settings, EVALUATIONS, job_id, worker)
         if row is None:
             return None
-        job = session.get_one(Job, job_id)
+        job = repository.existing(session, job_id)
         if job.state != JobState.PUBLISHED:
             raise InvalidInput("only a published release is evaluated")
         row.stage, row.done, row.total = None, 0, 0
@@ -98,7 +98,7 @@ def fetch_evaluation(services: Services, held: EvaluationWork, *, graph: Path, r
     with services.db.transaction() as session:
         key = vault.content_key(session, held.dataset_id, services.settings.master_key)
         files = [a for a in repository.artifacts(session, held.job_id) if a.name in NEEDED | HIDDEN]
-        source = session.get_one(Job, held.job_id).sample_of
+        source = repository.existing(session, held.job_id).sample_of
         model = [] if source is None else repository.artifacts(session, source)
         files += [file for file in model if file.name in HIDDEN]
     fetch_files(services, files, key, release)
@@ -192,7 +192,7 @@ def recover_evaluation_files(services: Services, limit: int) -> int:
     def sweep(job_id: str) -> None:
         nonlocal found
         with services.db.transaction() as session:
-            attempts = session.get_one(Evaluation, job_id).attempt
+            attempts = repository.existing_evaluation(session, job_id).attempt
             named = {file.object_key for file in repository.artifacts(session, job_id)}
         prefixes = [attempt_prefix(job_id, number) for number in range(1, attempts + 1)]
         stored = [entry.key for prefix in prefixes for entry in services.store.list(prefix)]
@@ -201,7 +201,7 @@ def recover_evaluation_files(services: Services, limit: int) -> int:
         for key in unnamed:
             services.store.delete(key)
         with services.db.transaction() as session:
-            session.get_one(Evaluation, job_id).lease_expires_at = None
+            repository.existing_evaluation(session, job_id).lease_expires_at = None
 
     each(ids, sweep, subject=str)
     return found

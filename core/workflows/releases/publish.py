@@ -239,7 +239,7 @@ def commit_release(services: Services, work: JobWork, files: Sequence[ReleaseFil
 def copy_release(services: Services, job_id: str) -> None:
     """Every charged byte lies where it can be downloaded. Safe to repeat, and worth it on StorageError."""
     with services.db.transaction() as session:
-        job = session.get_one(Job, job_id)
+        job = repository.existing(session, job_id)
         files = repository.artifacts(session, job_id)
     if job.state != JobState.PUBLISHING:
         return

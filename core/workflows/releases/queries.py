@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from sqlalchemy.orm import Session
 
+from core.datasets import repository as datasets
 from core.datasets import vault
-from core.datasets.models import Dataset
 from core.errors import JobFailed, JobNotFinished, NotFound, StorageError
 from core.identity.models import Role
 from core.identity.service import Principal, require
@@ -141,7 +141,7 @@ def edition(services: Services, principal: Principal, job_id: str) -> Edition:
         key = _key(services, session, job, artifact)
         charge = _charge(session, job, exact=Role.CURATOR in principal.roles)
         released_on = _charge_entry(session, job).created_at.astimezone(UTC).date()
-        name = session.get_one(Dataset, job.dataset_id).name
+        name = datasets.existing(session, job.dataset_id).name
         reads = reads_comparisons(session, principal, job.dataset_id)
         comparison = _comparison(services, session, job) if reads else None
     # The store is read when no transaction is open: a slow one must not use up the database's connections.

@@ -16,14 +16,14 @@ from typing import Any
 from pydantic import ValidationError
 
 from core.datasets import objects, vault
-from core.datasets.models import DatasetVersion
+from core.datasets import repository as datasets
 from core.errors import InvalidInput, LeaseLost, NotFound, StorageError
 from core.failpoints import reach
 from core.graphs.schema import GraphSchema
 from core.graphs.ticks import tick_schema
 from core.graphs.uploads import IngestLimits
 from core.jobs import repository as jobs
-from core.jobs.models import RELEASES, Artifact, Job, JobReason
+from core.jobs.models import RELEASES, Artifact, JobReason
 from core.ledger import service as ledger
 from core.storage.folders import pack, unpack
 from core.storage.sealed import seal, unseal
@@ -70,7 +70,7 @@ def fetch_snapshot(services: Services, work: JobWork, folder: Path) -> SnapshotT
         with (folder / "upload").open("wb") as file:
             file.writelines(unseal(sealed, key, context=row.object_key))
     with services.db.transaction() as session:
-        version = session.get_one(DatasetVersion, work.version_id)
+        version = datasets.existing_version(session, work.version_id)
         schema = GraphSchema.model_validate(version.graph_schema)
     return SnapshotTask(
         None if row.object_key is None else {"format": row.format, "options": row.options},
@@ -166,7 +166,7 @@ def _fetch_previous(services: Services, row: Snapshot, key: bytes, folder: Path)
         named = before or repository.any_published(session, row.stream_id)
         if named is None:
             return
-        job = session.get_one(Job, named.job_id)
+        job = jobs.existing(session, named.job_id)
         entry = ledger.terminal_of(session, job.reservation_id)
         files = [
             file

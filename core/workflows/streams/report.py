@@ -10,8 +10,8 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
+from core.datasets import repository as datasets
 from core.datasets import vault
-from core.datasets.models import Dataset
 from core.errors import NotFound, StorageError
 from core.identity.service import Principal, require
 from core.jobs import repository as jobs
@@ -143,7 +143,7 @@ def stream_report(
     page = step_page(services, principal, "stream report", stream_id, after, cursor, limit)
     with services.db.transaction() as session:
         stream = service.get(session, tenant=principal.tenant, stream_id=stream_id)
-        name = session.get_one(Dataset, stream.dataset_id).name
+        name = datasets.existing(session, stream.dataset_id).name
         found = repository.snapshots(session, stream_id, after=steps_after(page, after), limit=page.size + 1)
         rows, more = page.cut(found, by_step)
         shown = views(session, principal, stream, rows)

@@ -14,14 +14,14 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from core import clock
+from core.datasets import repository as datasets
 from core.datasets import vault
-from core.datasets.models import DatasetVersion
 from core.errors import InvalidInput, NotAccepted, SnapshotConflict
 from core.failpoints import reach
 from core.graphs.schema import GraphSchema
 from core.identity.models import Role
 from core.identity.service import Principal, require
-from core.ledger.models import BudgetAccount
+from core.ledger import repository as accounts
 from core.logging import get_logger
 from core.outbox import service as outbox
 from core.outbox.models import Topic
@@ -248,8 +248,8 @@ def _add(
 ) -> Snapshot:
     """The step's snapshot, with its job and reservation; ``row`` is the one that it replaces."""
     turns.check_room(session, services.settings, principal)
-    version = session.get_one(DatasetVersion, stream.version_id)
-    account = session.get_one(BudgetAccount, stream.account_id)
+    version = datasets.existing_version(session, stream.version_id)
+    account = accounts.account(session, stream.account_id)
     schema = GraphSchema.model_validate(version.graph_schema)
     number = 0 if row is None else row.number + 1
     job = add_tick(session, principal, stream, schema, version, account, step, number)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from sqlalchemy.orm import Session
 
 from core import ids
-from core.datasets.models import Dataset, DatasetVersion
+from core.datasets import repository as datasets
+from core.datasets.models import DatasetVersion
 from core.errors import BudgetExceeded
 from core.graphs.schema import GraphSchema
 from core.identity.service import Principal
@@ -37,7 +38,7 @@ def add_tick(
     ``number``: how often the step was sent anew. The caller holds the stream.
     """
     planned = tick_plan(stream, schema, account, step)
-    dataset = session.get_one(Dataset, stream.dataset_id)
+    dataset = datasets.existing(session, stream.dataset_id)
     team, project = stream.team, stream.project
     check_terms(
         session, dataset, stream.method, planned.plan, stream.nano_epsilon, team=team, project=project
