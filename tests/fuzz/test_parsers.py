@@ -28,7 +28,9 @@ def test_damaged_files_are_refused_or_read(name: str, tmp_path: Path) -> None:
     assert fuzz(name, 0, 250, tmp_path) == ""
 
 
-@pytest.mark.parametrize(("name", "number"), [("gml", 12_754), ("graphml", 2_804), ("graphml", 21_642)])
+@pytest.mark.parametrize(
+    ("name", "number"), [("gml", 12_754), ("graphml", 2_804), ("graphml", 21_642), ("parquet", 324)]
+)
 def test_files_that_once_raised_what_nothing_caught_are_refused(
     name: str, number: int, tmp_path: Path
 ) -> None:

@@ -48,7 +48,7 @@ def _batches(request: ReadRequest) -> Iterator[Batch]:
             if size > request.limits.max_bytes:
                 reject(request.file, f"the file exceeds {request.limits.max_bytes} bytes when unpacked")
             yield from _rows(request, file, dict(zip(names, schema.names, strict=True)), columns)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reject(request.file, f"the file is no readable Parquet file ({error}); write it again")
 
 
