@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import random
 import shutil
 import sys
@@ -211,3 +212,5 @@ def main(name: str, first: int, count: int, folder: Path) -> None:
 
 if __name__ == "__main__":
     main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4]))
+    sys.stdout.flush()
+    os._exit(0)  # as the worker's child: what native threads do when they are torn down is not the parsers'
