@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 
 from api.client.transport import Transport
-from api.schemas.audits import TERMINAL, Audit, Audits
+from core.audits.views import TERMINAL, Audit, Audits
 
 
 class AuditCalls:

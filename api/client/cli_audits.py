@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from api.client.console import ENDED_BADLY, answered_in_json, notes, out, pairs, service, table
 from api.client.sdk import Graphveil
-from api.schemas.audits import Audit
+from core.audits.views import Audit
 
 _COLOURS = {"passed": "green", "failed": "red", "inconclusive": "yellow"}
 

@@ -20,7 +20,7 @@ from api.client.console import (
     show_findings,
 )
 from api.client.errors import ClientError
-from api.schemas.datasets import Dataset
+from core.datasets.views import Dataset
 
 DatasetId = Annotated[str, typer.Argument(help="The dataset's id, ds_...", show_default=False)]
 

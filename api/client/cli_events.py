@@ -12,7 +12,7 @@ from rich.markup import escape
 from api.client import render
 from api.client.console import ENDED_BADLY, answered_in_json, notes, out, service, table
 from api.client.events import Change
-from api.schemas.webhooks import Delivery, Webhook
+from core.webhooks.views import Delivery, Webhook
 
 JobId = Annotated[str, typer.Argument(help="The job's id, job_...", show_default=False)]
 WebhookId = Annotated[str, typer.Argument(help="The webhook's id, wh_...", show_default=False)]

@@ -9,8 +9,9 @@ import typer
 
 from api.client import render, render_governance
 from api.client.console import answered_in_json, out, read_json, service
-from api.schemas.jobs import Job
-from api.schemas.policies import DatasetPolicy, Proposal
+from core.datasets.views import DatasetPolicy
+from core.jobs.views import Job
+from core.proposals.views import Proposal
 
 DatasetId = Annotated[str, typer.Argument(help="The dataset's id, ds_...", show_default=False)]
 Subject = Annotated[str, typer.Argument(help="A job's or a proposal's id.", show_default=False)]

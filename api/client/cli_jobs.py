@@ -12,7 +12,7 @@ from api.client import render
 from api.client.console import ENDED_BADLY, answered_in_json, notes, out, pairs, service
 from api.client.forms import ReportForm
 from api.client.sdk import Graphveil
-from api.schemas.jobs import Event, Job
+from core.jobs.views import Event, Job
 
 CURATOR = "curator"  # the role of a file that is for curators only
 JobId = Annotated[str, typer.Argument(help="The job's id, job_...", show_default=False)]

@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from api.client.console import answered_in_json, notes, out, service, table
 from api.client.render import coloured
-from api.schemas.keys import CreatedKey, Key, Me
+from core.identity.views import CreatedKey, Key, Me
 
 KeyId = Annotated[str, typer.Argument(help="The key's id, key_...", show_default=False)]
 

@@ -17,7 +17,7 @@ from api.client.console import (
     service,
     show_findings,
 )
-from api.schemas.sensitive_links import SensitiveLinks
+from core.datasets.views import SensitiveLinks
 
 
 def put_sensitive_links(

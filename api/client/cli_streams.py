@@ -24,7 +24,7 @@ from api.client.console import (
 from api.client.errors import ProblemError
 from api.client.pushing import Sending
 from api.client.sdk import Graphveil
-from api.schemas.streams import Snapshot
+from core.streams.views import Snapshot
 
 StreamId = Annotated[str, typer.Argument(help="The stream's id, st_...", show_default=False)]
 PATIENCE_SECONDS = 3600.0

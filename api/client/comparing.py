@@ -18,7 +18,8 @@ from typing import Any
 
 from api.client.errors import ClientError, WaitTimeout
 from api.client.sdk import Graphveil
-from api.schemas.jobs import TERMINAL, Job, Plan
+from core.jobs.views import TERMINAL, Job
+from core.workflows.jobs.views import Plan
 
 POLL_SECONDS = 2.0
 MAX_RUNS = 10_000

@@ -11,7 +11,7 @@ import httpx
 
 from api.client.errors import ProblemError, TransportError
 from api.client.transport import RETRIES, Transport
-from api.schemas.datasets import Received, UploadOffer
+from core.datasets.views import Received, UploadOffer
 
 SMALLEST_BYTES = 64 * 2**20
 """Smaller files go through the service: they are there before the addresses are."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from api.client.errors import ClientError, ProblemError, TransportError, WaitTimeout
 from api.client.transport import Transport
-from api.schemas.jobs import TERMINAL, Event, Events, Job
+from core.jobs.views import TERMINAL, Event, Events, Job
 
 POLL_SECONDS = 2.0
 SILENCE_SECONDS = 60.0  # a stream says something several times a minute

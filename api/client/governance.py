@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from api.client.transport import Transport
-from api.schemas.budgets import Budget, Quotas
-from api.schemas.jobs import Job
-from api.schemas.policies import DatasetPolicy, Proposal, Proposals
+from core.datasets.views import DatasetPolicy
+from core.jobs.views import Job
+from core.ledger.views import Budget, Quotas
+from core.proposals.views import Proposal, Proposals
 
 
 class GovernanceCalls:

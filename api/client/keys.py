@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from api.client.transport import Transport
-from api.schemas.keys import CreatedKey, Key, Keys
+from core.identity.views import CreatedKey, Key, Keys
 
 
 class KeyCalls:

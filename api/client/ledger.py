@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from api.client.transport import Transport
-from api.schemas.budgets import Budget, Entry, LedgerPage
-from api.schemas.ledger import LedgerHealth, Verification
+from core.checks.views import LedgerHealth
+from core.ledger.views import Budget, Entry, LedgerPage, Verification
 
 
 class LedgerCalls:

@@ -11,10 +11,10 @@ from rich.text import Text
 
 from api.client.console import out, table
 from api.client.render_report import report
-from api.schemas.budgets import Budget
-from api.schemas.datasets import Dataset
-from api.schemas.jobs import Evaluation, Job, Plan
-from api.schemas.methods import Method
+from core.datasets.views import Dataset
+from core.jobs.views import Evaluation, Job
+from core.ledger.views import Budget
+from core.workflows.jobs.views import Method, Plan
 
 __all__ = ["budget", "dataset", "datasets", "job", "jobs", "methods", "plan", "report"]
 

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from rich.markup import escape
 
 from api.client.console import out, table
-from api.schemas.budgets import Budget
-from api.schemas.policies import DatasetPolicy, PolicyRules, Proposal
+from core.datasets.views import DatasetPolicy, PolicyRules
+from core.ledger.views import Budget
+from core.proposals.views import Proposal
 
 
 def policy(found: DatasetPolicy) -> None:

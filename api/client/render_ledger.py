@@ -8,9 +8,9 @@ from rich.markup import escape
 
 from api.client.console import out, table
 from api.client.render import coloured
-from api.schemas.budgets import Entry
-from api.schemas.ledger import LedgerHealth, Verification
+from core.checks.views import LedgerHealth
 from core.ledger.amounts import format_delta, format_epsilon
+from core.ledger.views import Entry, Verification
 
 SHOWN_AMOUNTS = 3
 

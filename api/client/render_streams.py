@@ -8,7 +8,8 @@ from rich.markup import escape
 
 from api.client.console import out, table
 from api.client.render import budget, chosen, coloured, warned
-from api.schemas.streams import Snapshot, Stream, StreamPlan, StreamReport
+from core.streams.views import Snapshot, Stream, StreamReport
+from core.workflows.streams.views import StreamPlan
 
 _LATEST = 20  # figures of so many steps fit a screen
 

@@ -6,7 +6,7 @@ import uuid
 from typing import Any
 
 from api.client.transport import Transport
-from api.schemas.jobs import Job
+from core.jobs.views import Job
 
 
 class SampleCalls:

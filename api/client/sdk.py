@@ -23,10 +23,10 @@ from api.client.sensitive_links import SensitiveLinkCalls
 from api.client.streams import StreamCalls
 from api.client.transport import Transport
 from api.client.webhooks import WebhookCalls
-from api.schemas.datasets import Dataset, Datasets, Received
-from api.schemas.jobs import Artifact, Artifacts, Job, Jobs, Plan
-from api.schemas.keys import Me
-from api.schemas.methods import Method, Methods
+from core.datasets.views import Dataset, Datasets, Received
+from core.identity.views import Me
+from core.jobs.views import Artifact, Artifacts, Job, Jobs
+from core.workflows.jobs.views import Method, Methods, Plan
 
 POLL_SECONDS = 2.0
 _SETTLED = frozenset({"ready", "proposed", "rejected", "archived"})

@@ -9,7 +9,7 @@ from pathlib import Path
 from api.client import files
 from api.client.errors import WaitTimeout
 from api.client.transport import Transport
-from api.schemas.sensitive_links import SensitiveLinks
+from core.datasets.views import SensitiveLinks
 
 POLL_SECONDS = 1.0
 _UNDER_WAY = frozenset({"queued", "checking"})

@@ -11,7 +11,8 @@ from typing import Any
 from api.client import archives, files
 from api.client.errors import ProblemError, WaitTimeout
 from api.client.transport import Transport
-from api.schemas.streams import TERMINAL, Snapshot, Snapshots, Stream, StreamPlan, StreamReport, Streams
+from core.streams.views import TERMINAL, Snapshot, Snapshots, Stream, StreamReport, Streams
+from core.workflows.streams.views import StreamPlan
 
 Options = Mapping[str, str | list[str]]
 

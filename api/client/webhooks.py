@@ -11,7 +11,7 @@ from standardwebhooks.webhooks import EmptyWebhookSecretError
 
 from api.client.errors import InvalidWebhook
 from api.client.transport import Transport
-from api.schemas.webhooks import Deliveries, Delivery, Webhook, Webhooks
+from core.webhooks.views import Deliveries, Delivery, Webhook, Webhooks
 
 
 def verify_webhook(payload: bytes | str, headers: Mapping[str, str], secret: str) -> dict[str, Any]:

@@ -18,9 +18,8 @@ from fastapi.sse import EventSourceResponse, format_sse_event
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.types import Receive, Scope, Send
 
-from api.schemas.events import End, StateChange
-from api.schemas.jobs import Event
 from core.errors import EventStreamsFull, TooManyEventStreams
+from core.jobs.views import End, Event, StateChange
 from core.settings import Settings
 from core.workflows.jobs.events import Change, Opening
 

@@ -9,9 +9,9 @@ from fastapi import APIRouter
 from api.deps import CuratorDep, ServicesDep
 from api.http.guarded import Guarded
 from api.routes.proposals import DecisionBody
-from api.schemas.jobs import Job
 from api.show import openapi
 from core import errors
+from core.jobs.views import Job
 from core.workflows.jobs import queries as job_queries
 from core.workflows.jobs.approvals import approve_job, reject_job
 

@@ -9,10 +9,10 @@ from fastapi import APIRouter, Body, Query, Request, Response
 from api.deps import Cursor, IdempotencyKey, ReaderDep, ServicesDep
 from api.http import conditional
 from api.http.guarded import Guarded
-from api.schemas.audits import TERMINAL, Audit, Audits
 from api.show import openapi
 from api.show.audits import audit_view
 from core import errors
+from core.audits.views import TERMINAL, Audit, Audits
 from core.workflows.audits import requests as audits
 
 router = APIRouter(prefix="/audits", tags=["audits"], route_class=Guarded)

@@ -9,11 +9,12 @@ from pydantic import AwareDatetime
 
 from api.deps import CuratorDep, Cursor, LedgerDep, ReaderDep, ServicesDep
 from api.http.guarded import Guarded
-from api.schemas.budgets import Budget, LedgerPage, Unblock
+from api.schemas.budgets import Unblock
 from api.show import openapi
 from api.show.views import budget_view, ledger_view
 from core import errors
 from core.ledger.amounts import MAX_STEP
+from core.ledger.views import Budget, LedgerPage
 from core.workflows.datasets import queries as dataset_queries
 from core.workflows.ledger.unblock import unblock_account
 

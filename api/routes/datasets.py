@@ -8,9 +8,9 @@ from fastapi import APIRouter, Body, Query, Request, Response
 
 from api.deps import CuratorDep, Cursor, ReaderDep, ServicesDep
 from api.http.guarded import Guarded
-from api.schemas.datasets import Dataset, Datasets
 from api.show import openapi
 from core import errors
+from core.datasets.views import Dataset, Datasets
 from core.graphs.schema import GraphSchema
 from core.workflows.datasets import queries as dataset_queries
 from core.workflows.datasets.register import NewDataset, confirm_schema, register_dataset

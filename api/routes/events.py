@@ -10,9 +10,9 @@ from api.deps import PortalDep, ServicesDep
 from api.http.event_streams import EventStreams, JobEventStream
 from api.http.guarded import Guarded
 from api.http.negotiation import preferred
-from api.schemas.jobs import Events
 from api.show import openapi
 from core import errors
+from core.jobs.views import Events
 from core.workflows.jobs import events as job_events
 from core.workflows.jobs import queries as job_queries
 

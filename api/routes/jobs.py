@@ -9,13 +9,14 @@ from fastapi import APIRouter, Body, Query, Request, Response
 from api.deps import Cursor, IdempotencyKey, PortalDep, ServicesDep
 from api.http import conditional
 from api.http.guarded import Guarded
-from api.schemas.jobs import AWAITING_APPROVAL, TERMINAL, Job, Jobs, Plan
 from api.show import openapi
 from api.show.views import plan_view
 from core import errors
+from core.jobs.views import AWAITING_APPROVAL, TERMINAL, Job, Jobs
 from core.workflows.jobs import queries as job_queries
 from core.workflows.jobs.cancel import cancel_job
 from core.workflows.jobs.submit import JobRequest, plan_job, submit_job
+from core.workflows.jobs.views import Plan
 
 router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=Guarded)
 

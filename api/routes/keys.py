@@ -9,9 +9,9 @@ from fastapi import APIRouter, Body, Query, Request, Response
 
 from api.deps import Cursor, OperatorDep, ServicesDep
 from api.http.guarded import Guarded
-from api.schemas.keys import CreatedKey, Key, Keys
 from api.show import openapi
 from core import errors
+from core.identity.views import CreatedKey, Key, Keys
 from core.workflows.identity import api_keys
 from core.workflows.identity.api_keys import NewKey
 

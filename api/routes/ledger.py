@@ -8,11 +8,12 @@ from fastapi import APIRouter, Depends
 
 from api.deps import LedgerDep, ServicesDep, allow
 from api.http.guarded import Guarded
-from api.schemas.ledger import LedgerHealth, Verification
 from api.show import openapi
 from core import errors
+from core.checks.views import LedgerHealth
 from core.identity.models import Role
 from core.identity.service import Principal
+from core.ledger.views import Verification
 from core.workflows.ledger import health as ledger_health
 
 WatcherDep = Annotated[Principal, Depends(allow(Role.AUDITOR, Role.OPERATOR, Role.CURATOR))]

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 
 from api.deps import CallerDep, ServicesDep
 from api.http.guarded import Guarded
-from api.schemas.keys import Me
+from core.identity.views import Me
 from core.workflows.jobs import turns
 
 router = APIRouter(prefix="/me", tags=["identity"], route_class=Guarded)

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Depends
 
 from api.deps import principal_of
 from api.http.guarded import Guarded
-from api.schemas.methods import Methods
 from core.workflows.jobs import queries as job_queries
+from core.workflows.jobs.views import Methods
 
 router = APIRouter(
     prefix="/methods", tags=["methods"], dependencies=[Depends(principal_of)], route_class=Guarded

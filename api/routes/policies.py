@@ -12,9 +12,10 @@ from api.http import conditional
 from api.http.guarded import Guarded
 from api.routes.proposals import LOCATION, address_of
 from api.schemas.common import Reason
-from api.schemas.policies import DatasetPolicy, Proposal
 from api.show import openapi
 from core import errors
+from core.datasets.views import DatasetPolicy
+from core.proposals.views import Proposal
 from core.workflows.common.policies import Policy
 from core.workflows.datasets.dataset_policies import PolicyView, get_policy, set_policy
 

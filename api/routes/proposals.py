@@ -8,9 +8,10 @@ from fastapi import APIRouter, Body, Query, Request
 
 from api.deps import CuratorDep, Cursor, LedgerDep, ServicesDep
 from api.http.guarded import Guarded
-from api.schemas.policies import Decision, Proposal, Proposals
+from api.schemas.policies import Decision
 from api.show import openapi
 from core import errors
+from core.proposals.views import Proposal, Proposals
 from core.workflows.ledger import proposals
 
 router = APIRouter(prefix="/proposals", tags=["governance"], route_class=Guarded)

@@ -9,11 +9,12 @@ from fastapi import APIRouter, Body, Path, Query, Request, Response
 from api.deps import CuratorDep, Cursor, LedgerDep, ReaderDep, ServicesDep
 from api.http.guarded import Guarded
 from api.routes.proposals import LOCATION, address_of
-from api.schemas.budgets import Adjustment, Budget, Grant, LedgerPage, NewQuota, Quotas
-from api.schemas.policies import Proposal
+from api.schemas.budgets import Adjustment, Grant, NewQuota
 from api.show import openapi
 from api.show.views import budget_view, ledger_view
 from core import errors
+from core.ledger.views import Budget, LedgerPage, Quotas
+from core.proposals.views import Proposal
 from core.workflows.common.policies import SLUG
 from core.workflows.ledger.adjustments import adjust_budget
 from core.workflows.ledger.grants import propose_grant

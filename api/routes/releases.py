@@ -15,10 +15,10 @@ from api.http import conditional, streaming
 from api.http.conditional import PAGE_POLICY
 from api.http.guarded import Guarded
 from api.http.negotiation import preferred
-from api.schemas.jobs import Artifacts, ReportPending
 from api.schemas.reports import ServedReport
 from api.show import openapi
 from core import errors
+from core.jobs.views import Artifacts, ReportPending
 from core.reports import card, markdown
 from core.reports.catalogues import forms
 from core.reports.catalogues.context import Context, Publication

@@ -8,9 +8,9 @@ from fastapi import APIRouter, Body, Request, Response
 
 from api.deps import IdempotencyKey, PortalDep, ServicesDep
 from api.http.guarded import Guarded
-from api.schemas.jobs import Job
 from api.show import openapi
 from core import errors
+from core.jobs.views import Job
 from core.workflows.jobs import queries as job_queries
 from core.workflows.jobs.samples import SampleRequest, submit_sample
 

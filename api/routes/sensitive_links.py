@@ -9,9 +9,10 @@ from fastapi import APIRouter, Query, Request
 from api.deps import CuratorDep, ServicesDep, format_options
 from api.http import bodies, streaming
 from api.http.guarded import Guarded
-from api.schemas.sensitive_links import EXAMPLES, SensitiveLinks
+from api.schemas.sensitive_links import EXAMPLES
 from api.show import openapi
 from core import errors
+from core.datasets.views import SensitiveLinks
 from core.workflows.datasets.sensitive_links import delete_lists, get_lists, receive_list
 
 router = APIRouter(prefix="/datasets/{dataset_id}", tags=["datasets"], route_class=Guarded)

@@ -20,16 +20,17 @@ from api.http import bodies, conditional, streaming
 from api.http.conditional import PAGE_POLICY
 from api.http.guarded import Guarded
 from api.http.negotiation import preferred
-from api.schemas.streams import TERMINAL, Snapshot, Snapshots, Stream, StreamPlan, StreamReport, Streams
 from api.show import openapi, stream_markdown
 from api.show.streams import plan_view, report_view, snapshot_view, stream_view
 from core import errors
 from core.identity.service import Principal
+from core.streams.views import TERMINAL, Snapshot, Snapshots, Stream, StreamReport, Streams
 from core.workflows.common.context import Services
 from core.workflows.streams import lifecycle as streams
 from core.workflows.streams import queries as stream_queries
 from core.workflows.streams import report as stream_report
 from core.workflows.streams import snapshots
+from core.workflows.streams.views import StreamPlan
 
 router = APIRouter(prefix="/streams", tags=["streams"], route_class=Guarded)
 

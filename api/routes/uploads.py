@@ -9,9 +9,10 @@ from fastapi import APIRouter, Body, Query, Request
 from api.deps import CuratorDep, ServicesDep, format_options
 from api.http import bodies, streaming
 from api.http.guarded import Guarded
-from api.schemas.datasets import NewUpload, Received, UploadOffer, UploadParts
+from api.schemas.datasets import NewUpload, UploadParts
 from api.show import openapi
 from core import errors
+from core.datasets.views import Received, UploadOffer
 from core.workflows.datasets.direct_uploads import abandon_direct, begin_direct, complete_direct
 from core.workflows.datasets.upload import receive_part
 

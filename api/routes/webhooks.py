@@ -8,10 +8,10 @@ from fastapi import APIRouter, Body, Depends, Query, Request, Response
 
 from api.deps import Cursor, ServicesDep, allow
 from api.http.guarded import Guarded
-from api.schemas.webhooks import Deliveries, Delivery, Webhook, Webhooks
 from api.show import openapi
 from core import errors
 from core.identity.service import Principal
+from core.webhooks.views import Deliveries, Delivery, Webhook, Webhooks
 from core.workflows.webhooks import deliveries
 from core.workflows.webhooks import endpoints as webhooks
 

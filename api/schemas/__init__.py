@@ -1,1 +1,1 @@
-"""What travels over HTTP. These modules import pydantic only, so that the client can share them."""
+"""What callers send, and problems. What they are answered are the read models of core (`core/*/views.py`)."""

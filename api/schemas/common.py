@@ -1,19 +1,13 @@
-"""Shapes that several answers share."""
+"""Shapes that several requests share."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr
+from pydantic import AfterValidator, Field, StrictFloat, StrictInt, StrictStr
 
 Sum = Annotated[StrictStr | StrictInt | StrictFloat, Field(examples=["0.5"])]
 """An amount that a caller names: exact as a decimal string."""
-
-
-EXPOSED = (
-    "True once a job without a guarantee has opened a graph of the dataset's account: no epsilon can be "
-    "claimed for the dataset as a whole any more, whatever single releases promise."
-)
 
 
 def _said(value: str) -> str:
@@ -25,10 +19,3 @@ def _said(value: str) -> str:
 Reason = Annotated[
     str, Field(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f]+$"), AfterValidator(_said)
 ]
-Identifier = Annotated[str, Field(max_length=64)]
-
-
-class Answer(BaseModel):
-    """Base of every answer: built from objects or mappings, never changed."""
-
-    model_config = ConfigDict(frozen=True, from_attributes=True)

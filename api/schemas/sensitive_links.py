@@ -1,45 +1,8 @@
-"""Sensitive links as their dataset's curators see them: counted, never listed."""
+"""Examples of what curators see of sensitive links."""
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
-
-from pydantic import Field
-
-from api.schemas.common import Answer
-
-
-class ListInUse(Answer):
-    """The list that jobs on the current version hide."""
-
-    id: str = Field(examples=["sl_01k8zv2v9h6t0h3r6b8mkx2n4e"])
-    version: int = Field(description="Number of the dataset's version that it was checked against.")
-    links: dict[str, int] = Field(description="Links by relation; a relation without any is left out.")
-    count: int = Field(description="Links in all.")
-    checked_at: datetime | None
-
-
-class ListUpload(Answer):
-    """The newest upload, while it is not in use."""
-
-    id: str
-    version: int
-    state: str = Field(description="queued, checking or rejected.")
-    message: str | None = Field(description="Why it was rejected.")
-    findings: list[dict[str, Any]] | None = Field(
-        description="Which rows are no links: up to 20 of file, line, column, message."
-    )
-    received_at: datetime
-
-
-class SensitiveLinks(Answer):
-    """What is known of a dataset's sensitive links. Curators only."""
-
-    dataset_id: str
-    in_use: ListInUse | None = Field(description="Null where no list of the current version is ready.")
-    upload: ListUpload | None = Field(description="Null where the newest upload is in use, or there is none.")
-
 
 _IN_USE = {
     "id": "sl_01k8zv2v9h6t0h3r6b8mkx2n4e",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
-from api.schemas.streams import StreamReport, StreamRow
 from core.reports.html import charts, wording
 from core.reports.html.charts import Figure
 from core.reports.html.render import NAMES, page
+from core.streams.views import StreamReport, StreamRow
 
 Figures = Mapping[str, float | None] | None
 OPEN_ROWS = 12

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from api.schemas.streams import StreamReport, StreamRow
 from core.reports.text import escape, items, table
+from core.streams.views import StreamReport, StreamRow
 
 CURATOR_BANNER = (
     "> **Curator edition: confidential.** The comparison is a function of the private snapshots. No budget "

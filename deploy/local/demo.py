@@ -18,7 +18,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from api.client.sdk import Graphveil
-from api.schemas.jobs import Event, Job
+from core.jobs.views import Event, Job
 from deploy.local.stack import ROOT, Stack
 
 EXAMPLE = ROOT / "examples" / "us-flights"

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from api.client import Graphveil, ProblemError
-from api.schemas.policies import DatasetPolicy, Proposal
+from core.datasets.views import DatasetPolicy
 from core.identity import service as identity
 from core.identity.models import Role
+from core.proposals.views import Proposal
 from tests.integration.api.conftest import Tenant
 from tests.support.shell import Command
 

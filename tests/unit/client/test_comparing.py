@@ -15,7 +15,7 @@ from api.client.compare_results import Results
 from api.client.comparing import Comparison, Finished, Variant
 from api.client.errors import ClientError, WaitTimeout
 from api.client.sdk import Graphveil
-from api.schemas.jobs import Job
+from core.jobs.views import Job
 
 METRICS = {
     "transitivity": {"title": "Transitivity", "definition": "T.", "family": "f", "better": None},

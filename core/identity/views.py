@@ -6,8 +6,8 @@ from datetime import datetime
 
 from pydantic import Field
 
-from api.schemas.common import Answer
 from core.identity.roles import Role
+from core.views import Answer, NextCursor
 
 
 class Key(Answer):
@@ -33,7 +33,7 @@ class CreatedKey(Key):
 
 class Keys(Answer):
     items: list[Key]
-    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last.")
+    next_cursor: NextCursor
 
 
 class RateLimit(Answer):

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from pydantic import Field
 
-from api.schemas.common import Answer
+from core.views import Answer, NextCursor
 
 PROBLEMS = (
     "status, redirect, gone, timeout, unresolved, not_public, unreachable, tls, broken, unsigned, "
@@ -36,9 +36,7 @@ class Webhook(Answer):
 
 class Webhooks(Answer):
     items: list[Webhook]
-    next_cursor: str | None = Field(
-        default=None, description="Send it as `cursor` for the next page; null on the last."
-    )
+    next_cursor: NextCursor = None
 
 
 class Delivery(Answer):
@@ -58,6 +56,4 @@ class Delivery(Answer):
 
 class Deliveries(Answer):
     items: list[Delivery]
-    next_cursor: str | None = Field(
-        default=None, description="Send it as `cursor` for the next page; null on the last."
-    )
+    next_cursor: NextCursor = None

@@ -1,4 +1,4 @@
-"""The ledger's health, and one account's verification."""
+"""What the auditor last found of the ledger, as its watchers see it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from api.schemas.common import Answer
+from core.views import Answer
 
 Verdict = Literal["intact", "violated", "stale"]
 VERDICT = "`intact`: kept, lately. `violated`: broken. `stale`: not checked for three polls."
@@ -38,23 +38,3 @@ class LedgerHealth(Answer):
 
     status: Verdict = Field(description=VERDICT)
     promises: list[PromiseHealth]
-
-
-class Violation(Answer):
-    """One invariant that does not hold."""
-
-    account_id: str = Field(description="The account, or the quota below it.")
-    invariant: str
-    detail: str
-
-
-class Verification(Answer):
-    """One account and the quotas below it, recomputed from their first entries."""
-
-    account_id: str
-    quotas: int = Field(description="How many quotas were verified with it.")
-    intact: bool = Field(description="True when every invariant of the account holds.")
-    entries: int = Field(description="How many entries were read.")
-    head: str = Field(description="Hash of the account's last entry (hex).")
-    violations: int = Field(description="How many were found.")
-    findings: list[Violation] = Field(description="The first of them.")

@@ -1,4 +1,4 @@
-"""Jobs, their plans and their releases, as callers see them."""
+"""Jobs, what happens to them, and the files of their releases, as callers see them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
-from api.schemas.budgets import Budget
-from api.schemas.common import EXPOSED, Answer
+from core.views import CHOSEN, CURATORS, EXPOSED, Answer, NextCursor
 
 AWAITING_APPROVAL = "awaiting_approval"
 TERMINAL = frozenset({"published", "failed", "cancelled", "rejected"})
@@ -16,8 +15,6 @@ TERMINAL = frozenset({"published", "failed", "cancelled", "rejected"})
 STATES = (
     "awaiting_approval, queued, running, publishing, published, failed, cancelling, cancelled or rejected."
 )
-CURATORS = "Curators only; null for others."
-CHOSEN = "Why auto chose the method, from public facts; null where the request names it."
 
 
 class Evaluation(Answer):
@@ -100,55 +97,7 @@ class Job(Answer):
 
 class Jobs(Answer):
     items: list[Job]
-    next_cursor: str | None = Field(
-        default=None, description="Send it as `cursor` for the next page; null on the last."
-    )
-
-
-class Cost(Answer):
-    """What a plan costs: a function of the request and the public schema alone."""
-
-    kind: str = Field(description="pure, approximate or none.")
-    epsilon: str | None = Field(
-        description="Rounded up to 1e-9; null where there is no guarantee. A job that fails after it has "
-        "opened the graph spends it too."
-    )
-    delta: str | None = Field(description="Rounded up to 1e-18.")
-
-
-class Plan(Answer):
-    """What a job would do and cost. Nothing was reserved."""
-
-    method: str
-    chosen_because: str | None = Field(default=None, description=CHOSEN)
-    parameters: dict[str, Any] = Field(description="Defaults filled in.")
-    unit: str
-    window: int | None
-    edge_types: list[str]
-    cost: Cost
-    amounts: dict[str, int] = Field(
-        description="What would be reserved, by budget dimension: nano-epsilon, delta in 1e-18."
-    )
-    allotments: int = Field(description="Operations that the plan grants.")
-    plan_digest: str
-    budget_after: Budget = Field(description="The account as it would stand with this job's reservation.")
-    quotas_after: list[Budget] = Field(default=[], description="The quotas that it would draw on as well.")
-    needs_approval: bool = Field(default=False, description="Whether it would wait for a second person.")
-    least_epsilon: str | None = Field(
-        default=None,
-        description="Least epsilon of a job under the dataset's policy, and so of an attempt that fails "
-        "after it has opened the graph; null: no least.",
-    )
-    warnings: list[str] = Field(
-        default=[],
-        description="What the unit leaves open for relations that are declared to last; that a job without a "
-        "guarantee exposes the account once it has opened the graph.",
-    )
-    identical_to: str | None = Field(
-        default=None,
-        description="A job with the same content, whose release costs nothing: the request would be refused "
-        "for it, unless it says `repeat`.",
-    )
+    next_cursor: NextCursor = None
 
 
 class Event(Answer):
@@ -159,6 +108,20 @@ class Event(Answer):
     done: int
     total: int
     created_at: datetime | None = Field(default=None, description=CURATORS)
+
+
+class StateChange(Answer):
+    """The job came to this state."""
+
+    sequence: int = Field(description="Steps and states of a job share one numbering.")
+    state: str = Field(description=STATES)
+    created_at: datetime | None = Field(description=CURATORS)
+
+
+class End(Answer):
+    """Nothing follows: the job has ended."""
+
+    state: str = Field(description="published, failed, cancelled or rejected.")
 
 
 class Events(Answer):

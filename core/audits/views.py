@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
-from api.schemas.common import Answer
+from core.views import Answer, NextCursor
 
 TERMINAL = frozenset({"done", "failed"})
 
@@ -67,6 +67,4 @@ class Audit(Answer):
 
 class Audits(Answer):
     items: list[Audit]
-    next_cursor: str | None = Field(
-        default=None, description="Send it as `cursor` for the next page; null on the last."
-    )
+    next_cursor: NextCursor = None

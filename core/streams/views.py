@@ -7,9 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
-from api.schemas.budgets import Budget
-from api.schemas.common import Answer
-from api.schemas.jobs import CHOSEN, CURATORS
+from core.views import CHOSEN, CURATORS, Answer, NextCursor
 
 TERMINAL = frozenset({"published", "failed", "cancelled", "rejected", "refused"})
 """States of a snapshot that it does not leave by itself."""
@@ -47,38 +45,7 @@ class Stream(Answer):
 
 class Streams(Answer):
     items: list[Stream]
-    next_cursor: str | None = Field(
-        default=None, description="Send it as `cursor` for the next page; null on the last."
-    )
-
-
-class StreamPlan(Answer):
-    """What a stream would do and cost. Nothing was opened or reserved."""
-
-    method: str
-    chosen_because: str | None = Field(description=CHOSEN)
-    parameters: dict[str, Any] = Field(description="Defaults filled in.")
-    unit: str = Field(examples=["w-event"])
-    window: int
-    edge_types: list[str]
-    first_step: int
-    start: int = Field(description="Time at which step 0 begins.")
-    width: int = Field(description="How long a step lasts.")
-    epsilon: str = Field(description="What was asked for, for any window.", examples=["1"])
-    step_epsilon: str = Field(description="The most that one step costs.", examples=["0.2"])
-    window_epsilon: str = Field(description="The most that the steps of one window add up to.")
-    amounts: dict[str, int] = Field(
-        description="What the first step would reserve, by budget dimension: nano-epsilon."
-    )
-    allotments: int = Field(description="Operations that the plan of one step grants.")
-    plan_digest: str = Field(description="SHA-256 of the first step's privacy plan.")
-    window_fits: bool = Field(description="Whether the account has room for a first full window now.")
-    budget_after: Budget = Field(
-        description="The account as it would stand with that window; as it stands, where there is no room."
-    )
-    warnings: list[str] = Field(
-        default=[], description="What the window leaves open for relations that are declared to last."
-    )
+    next_cursor: NextCursor = None
 
 
 class Snapshot(Answer):
@@ -107,9 +74,7 @@ class Snapshot(Answer):
 
 class Snapshots(Answer):
     items: list[Snapshot]
-    next_cursor: str | None = Field(
-        default=None, description="Send it as `cursor` for the next page; null on the last."
-    )
+    next_cursor: NextCursor = None
 
 
 class StreamRow(Answer):
@@ -165,6 +130,4 @@ class StreamReport(Answer):
     capacity: str = Field(description="What any window of the account may hold.", examples=["4"])
     metrics: dict[str, str] = Field(description="What the names in the rows mean.")
     rows: list[StreamRow]
-    next_cursor: str | None = Field(
-        default=None, description="Send it as `cursor` for the next page; null on the last."
-    )
+    next_cursor: NextCursor = None

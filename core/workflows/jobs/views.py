@@ -1,0 +1,75 @@
+"""What can be asked for, and what a job would do and cost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from core.ledger.views import Budget
+from core.views import CHOSEN, Answer
+
+
+class Method(Answer):
+    """One synthesis method."""
+
+    name: str = Field(description="Send it as a job's `method`.", examples=["psgraph"])
+    title: str = Field(description="Its name for people.")
+    summary: str = Field(description="What it does, in a sentence or two.")
+    assurance: str = Field(description="How its privacy proof was checked: proven, reviewed or experimental.")
+    units: list[str] = Field(description="Privacy units that it supports.", examples=[["edge", "event"]])
+    kinds: list[str] = Field(description="Guarantees that it gives.", examples=[["pure"]])
+    accepts: dict[str, bool] = Field(
+        description="The shapes of graph that it takes.", examples=[{"static": True, "temporal": True}]
+    )
+    parameters: dict[str, Any] = Field(description="JSON Schema of a job's `parameters`.")
+
+
+class Methods(Answer):
+    items: list[Method]
+
+
+class Cost(Answer):
+    """What a plan costs: a function of the request and the public schema alone."""
+
+    kind: str = Field(description="pure, approximate or none.")
+    epsilon: str | None = Field(
+        description="Rounded up to 1e-9; null where there is no guarantee. A job that fails after it has "
+        "opened the graph spends it too."
+    )
+    delta: str | None = Field(description="Rounded up to 1e-18.")
+
+
+class Plan(Answer):
+    """What a job would do and cost. Nothing was reserved."""
+
+    method: str
+    chosen_because: str | None = Field(default=None, description=CHOSEN)
+    parameters: dict[str, Any] = Field(description="Defaults filled in.")
+    unit: str
+    window: int | None
+    edge_types: list[str]
+    cost: Cost
+    amounts: dict[str, int] = Field(
+        description="What would be reserved, by budget dimension: nano-epsilon, delta in 1e-18."
+    )
+    allotments: int = Field(description="Operations that the plan grants.")
+    plan_digest: str
+    budget_after: Budget = Field(description="The account as it would stand with this job's reservation.")
+    quotas_after: list[Budget] = Field(default=[], description="The quotas that it would draw on as well.")
+    needs_approval: bool = Field(default=False, description="Whether it would wait for a second person.")
+    least_epsilon: str | None = Field(
+        default=None,
+        description="Least epsilon of a job under the dataset's policy, and so of an attempt that fails "
+        "after it has opened the graph; null: no least.",
+    )
+    warnings: list[str] = Field(
+        default=[],
+        description="What the unit leaves open for relations that are declared to last; that a job without a "
+        "guarantee exposes the account once it has opened the graph.",
+    )
+    identical_to: str | None = Field(
+        default=None,
+        description="A job with the same content, whose release costs nothing: the request would be refused "
+        "for it, unless it says `repeat`.",
+    )
