@@ -39,7 +39,7 @@ PHASES = {
     "static draw": ("core.generators._shared.relations.static", "draw"),
     "stubs": ("core.generators._shared.relations.draw", "matched"),
     "filling": ("core.generators._shared.relations.draw", "completed"),
-    "chain": ("core.generators._shared.slots.chain", "rewired"),
+    "chain": ("core.generators._shared.slots.markov_chain", "rewired"),
 }
 
 Phases = dict[str, tuple[str, str]]

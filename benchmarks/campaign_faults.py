@@ -21,7 +21,7 @@ from benchmarks.campaign_scene import QUEUES, Scene, descendants, generator_of
 from benchmarks.store_gate import Gate
 from tests.support.faults import alive
 
-DAEMONS = ("validator", "relay", "reaper", "auditor", "webhooks", "exporter")
+DAEMONS = ("validator", "relay", "reaper", "verifier", "webhooks", "exporter")
 AWAY_SECONDS = (1.0, 5.0)
 """How long storage goes on refusing: between these."""
 UNTIL_SECONDS = 30.0
@@ -248,7 +248,7 @@ FAULTS = (
     _fault("two workers, one job", "paused past its lease", 7, _paused),
 )
 
-CLOCKED = ("api", "worker", "worker-2", "relay", "reaper", "auditor")
+CLOCKED = ("api", "worker", "worker-2", "relay", "reaper", "verifier")
 SHIFTED = (*CLOCKED, "postgres")
 CLOCK_FAULTS = (
     *(

@@ -260,11 +260,11 @@ class Settings(BaseSettings):
         default=0.5, gt=0, description="How often the relay looks without a notification."
     )
     reaper_poll_seconds: float = Field(default=5.0, gt=0, description="How often the reaper looks.")
-    auditor_poll_seconds: float = Field(
-        default=300.0, gt=0, description="How often the auditor checks every invariant."
+    verifier_poll_seconds: float = Field(
+        default=300.0, gt=0, description="How often the verifier checks every invariant."
     )
     heads_every_seconds: float = Field(
-        default=24 * 3600.0, ge=60, description="How often the auditor exports the ledger's signed heads."
+        default=24 * 3600.0, ge=60, description="How often the verifier exports the ledger's signed heads."
     )
     max_verified_entries: int = Field(
         default=100_000, ge=1, description="Longest account that is verified on request."

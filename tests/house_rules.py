@@ -88,11 +88,16 @@ SQL_ROOMS = (
         "core/jobs/traces.py",
         "core/outbox/unheard.py",
     ),
-    *("core/ledger/audit.py", "core/ledger/history.py", "core/ledger/holdings.py", "core/ledger/posting.py"),
+    *(
+        "core/ledger/invariant_queries.py",
+        "core/ledger/history.py",
+        "core/ledger/holdings.py",
+        "core/ledger/posting.py",
+    ),
     *("core/datasets/vault.py", "core/identity/service.py"),
     # Reads over the tables of every noun: figures for operators, proofs of the whole, desks of several kinds.
     *("core/workflows/operations/gauges_", "core/workflows/ledger/invariants/"),
-    *("core/workflows/ledger/heads.py", "core/workflows/jobs/turns.py"),
+    *("core/workflows/ledger/head_exports.py", "core/workflows/jobs/turns.py"),
     # A connection of their own: the probe of the database, and the lock that one process holds.
     *("api/serve/readiness.py", "worker/advisory_lock.py"),
 )

@@ -21,7 +21,7 @@ from core.checks import signed_heads
 from core.errors import GraphveilError, StorageError
 from core.settings import get_settings
 from core.workflows.common.context import Services, open_services
-from core.workflows.ledger import heads, verify
+from core.workflows.ledger import head_exports, verify
 
 app = typer.Typer(
     help="Verifies the ledger, and the heads that were signed of it.",
@@ -87,7 +87,7 @@ def verify_ledger(
     if result.lost:
         said.print(
             "[red]The ledger has forgotten what was signed: entries are missing or were replaced.[/red] "
-            "A backup that was restored does this. Stop taking jobs, and see docs/auditor.md.",
+            "A backup that was restored does this. Stop taking jobs, and see docs/verifier.md.",
             soft_wrap=True,
         )
     said.print("[green]Intact.[/green]" if result.intact else "[red]Not intact.[/red]")
@@ -111,7 +111,7 @@ def _fetched(place: str) -> bytes:
         content = bytearray()
         for chunk in answer.iter_bytes():
             content += chunk
-            if len(content) > heads.MAX_DOCUMENT_BYTES:
+            if len(content) > head_exports.MAX_DOCUMENT_BYTES:
                 raise StorageError("the document is larger than any of signed heads")
         return bytes(content)
 

@@ -44,5 +44,5 @@ class LedgerCalls:
         return Verification.model_validate(answer.json())
 
     def ledger_health(self) -> LedgerHealth:
-        """Every promise of the ledger, as the service's auditor last found it."""
+        """Every promise of the ledger, as the service's verifier last found it."""
         return LedgerHealth.model_validate(self._calls.request("GET", "/ledger/health").json())

@@ -23,7 +23,7 @@ router = APIRouter(tags=["ledger"], route_class=Guarded)
 
 @router.get("/ledger/health", response_model=LedgerHealth, summary="Is the ledger whole?")
 def get_health(services: ServicesDep, principal: WatcherDep) -> Any:
-    """Every promise of the ledger, as the auditor last found it, for auditors, operators and curators.
+    """Every promise of the ledger, as the verifier last found it, for auditors, operators and curators.
 
     Counts are those of the whole service; findings are the caller's tenant's only.
     """
@@ -43,7 +43,7 @@ def get_health(services: ServicesDep, principal: WatcherDep) -> Any:
 def verify(services: ServicesDep, principal: LedgerDep, dataset_id: str) -> Any:
     """Chains and balances of the account and its quotas, recomputed now, for curators and auditors.
 
-    Takes time in proportion to the entries; an account with very many of them is left to the auditor (409).
+    Takes time in proportion to the entries; an account with very many of them is left to the verifier (409).
     """
     found = ledger_health.verify_account(services, principal, dataset_id)
     return {**vars(found), "violations": found.total, "findings": found.violations}

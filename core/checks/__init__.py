@@ -1,1 +1,1 @@
-"""What the auditor found when it last looked at each invariant."""
+"""What the verifier found when it last looked at each invariant."""

@@ -21,7 +21,7 @@ class Finding(Answer):
 
 
 class PromiseHealth(Answer):
-    """One promise as the auditor last found it."""
+    """One promise as the verifier last found it."""
 
     invariant: str = Field(description="Stable name; the label of its metrics.", examples=["balances_fold"])
     promise: str = Field(description="What must be true at every moment.")

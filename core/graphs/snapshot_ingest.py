@@ -35,7 +35,8 @@ def canonical_snapshot(
 ) -> Graph:
     """``out`` holds schema and edges of the snapshot in the stored form; None is an empty snapshot.
 
-    ``schema`` has one step (:func:`core.graphs.ticks.tick_schema`), ``nodes`` are the dataset's. Columns:
+    ``schema`` has one step (:func:`core.graphs.snapshot_schema.tick_schema`), ``nodes`` are the dataset's.
+    Columns:
     source, target, then type where there are several relations, then time, which may be left out (as may
     type, named in a header, where there is one relation); a time outside the step is a finding, and so is an
     unknown node. Raises :class:`core.errors.IngestRejected` with

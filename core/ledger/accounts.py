@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from core import ids
 from core.errors import Conflict, InvalidInput
-from core.ledger import chain, repository
+from core.ledger import hash_chain, repository
 from core.ledger.entries import append
 from core.ledger.models import BudgetAccount, EntryKind, Filter, Scope
 from core.ledger.statement import terms_of
@@ -118,7 +118,7 @@ def _account(
         orders=list(terms.orders) or None,
         capacity_nano_epsilon=terms.nano_epsilon,
         capacity_delta_atto=terms.delta_atto,
-        last_hash=chain.genesis(terms.account_id),
+        last_hash=hash_chain.genesis(terms.account_id),
     )
 
 
@@ -137,7 +137,7 @@ def _open(
         now,
         EntryKind.GRANT,
         amounts=capacities,
-        digests={"terms": chain.terms_digest(repository.columns(written))},
+        digests={"terms": hash_chain.terms_digest(repository.columns(written))},
         actor=actor,
         reason=reason,
     )

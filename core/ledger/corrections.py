@@ -8,7 +8,7 @@ from dataclasses import replace
 from sqlalchemy.orm import Session
 
 from core.errors import BudgetExceeded, Conflict, InvalidInput
-from core.ledger import chain, holdings, repository
+from core.ledger import hash_chain, holdings, repository
 from core.ledger.entries import append
 from core.ledger.filters import admits
 from core.ledger.models import EntryKind, Filter, LedgerEntry
@@ -59,7 +59,7 @@ def grant(
         now,
         EntryKind.GRANT,
         amounts={epsilon_dimension(terms): nano_epsilon, "delta": delta_atto},
-        digests={"terms": chain.terms_digest({**repository.columns(account), **changes})},
+        digests={"terms": hash_chain.terms_digest({**repository.columns(account), **changes})},
         actor=actor,
         approver=approver,
         reason=reason,

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from core import ids
 from core.errors import InvalidInput
-from core.ledger import chain
+from core.ledger import hash_chain
 from core.ledger.models import BudgetAccount, EntryKind
 from core.ledger.posting import Movement, Posting, post
 
@@ -57,7 +57,7 @@ def append(
         "job_id": job_id,
         "amounts": dict(amounts or {}),
         "digests": dict(digests or {}),
-        "standing": {name: chain.plain(changed[name]) for name in STANDING if name in changed},
+        "standing": {name: hash_chain.plain(changed[name]) for name in STANDING if name in changed},
         "reason": reason,
         "actor": actor,
         "approver": approver,
@@ -65,7 +65,7 @@ def append(
         "created_at": now,
         "previous_hash": account.last_hash,
     }
-    columns["hash"] = chain.entry_hash(columns)
+    columns["hash"] = hash_chain.entry_hash(columns)
     post(session, account, Posting(columns, movement, changed))
     return columns
 

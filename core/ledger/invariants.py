@@ -8,7 +8,7 @@ from typing import Protocol
 from sqlalchemy.orm import Session
 
 from core.errors import NotFound
-from core.ledger import audit, chain, holdings, repository
+from core.ledger import hash_chain, holdings, invariant_queries, repository
 from core.ledger.entries import STANDING
 from core.ledger.filters import decisive
 from core.ledger.models import BudgetAccount, EntryKind
@@ -56,13 +56,13 @@ class CapacityHolds:
     def check(self, session: Session, account_id: str | None = None) -> list[Violation]:
         """O(balances); a stream's windows are summed by the database, not taken from what its rows keep."""
         found = []
-        for each in audit.account_ids(session, account_id):
+        for each in invariant_queries.account_ids(session, account_id):
             account, balances = holdings.snapshot(session, each)
             terms = terms_of(account)
             load = decisive(terms, balances, {})
             overfull = (
                 terms.window is not None
-                and audit.fullest_window(session, each, terms.window) > terms.nano_epsilon
+                and invariant_queries.fullest_window(session, each, terms.window) > terms.nano_epsilon
             )
             if overfull or not load.fits:
                 found.append(Violation(self.name, each, f"{load.dimension} exceeds {load.capacity}"))
@@ -81,7 +81,7 @@ class BalancesKeepShape:
         """One statement over the balances."""
         return [
             Violation(self.name, each, f"{dimension} has another capacity, guard or number")
-            for each, dimension in audit.misshapen(session, account_id)
+            for each, dimension in invariant_queries.misshapen(session, account_id)
         ]
 
 
@@ -94,7 +94,7 @@ class CapacityGranted:
         """One statement over the grants."""
         return [
             Violation(self.name, row.account_id, f"{row.grants} grants do not explain the capacity")
-            for row in audit.granted(session, account_id)
+            for row in invariant_queries.granted(session, account_id)
             if not row.explained
         ]
 
@@ -108,7 +108,7 @@ class QuotasBelong:
         """One statement over the accounts."""
         return [
             Violation(self.name, each, "the account above this quota has other terms, or is none")
-            for each in audit.stray(session, account_id)
+            for each in invariant_queries.stray(session, account_id)
         ]
 
 
@@ -125,7 +125,7 @@ class ReservationsEndOnce:
                 loose.account_id,
                 f"{loose.reservation_id}: begun {loose.begun}, ended {loose.ended}, held {loose.held}",
             )
-            for loose in audit.loose(session, account_id)
+            for loose in invariant_queries.loose(session, account_id)
         ]
 
 
@@ -138,7 +138,7 @@ class ReservationsEndAlike:
         """One statement over the entries."""
         return [
             Violation(self.name, each, f"{reservation_id} does not stand alike in all its accounts")
-            for reservation_id, each in audit.uneven(session, account_id)
+            for reservation_id, each in invariant_queries.uneven(session, account_id)
         ]
 
 
@@ -155,7 +155,7 @@ class BalancesFold:
                 row.account_id,
                 f"{row.dimension}: entries give charged, reserved = {row.folded}, the balance {row.standing}",
             )
-            for row in audit.unfolded(session, account_id)
+            for row in invariant_queries.unfolded(session, account_id)
         ]
 
 
@@ -168,8 +168,8 @@ class WindowsFold:
         """O(steps) for each stream."""
         return [
             Violation(self.name, account.id, f"the window to step {step} holds {found}, its row keeps {kept}")
-            for account in audit.streams(session, account_id)
-            for step, found, kept in audit.unsummed(session, account.id, account.window or 1)
+            for account in invariant_queries.streams(session, account_id)
+            for step, found, kept in invariant_queries.unsummed(session, account.id, account.window or 1)
         ]
 
 
@@ -183,8 +183,8 @@ class ChainIntact:
     def check(self, session: Session, account_id: str | None = None) -> list[Violation]:
         """O(entries), streamed."""
         found = []
-        for each in audit.account_ids(session, account_id):
-            standing = audit.head(session, each)
+        for each in invariant_queries.account_ids(session, account_id):
+            standing = invariant_queries.head(session, each)
             if standing is not None:
                 found += [Violation(self.name, each, flaw) for flaw in _flaws(session, *standing)]
         return found
@@ -193,16 +193,16 @@ class ChainIntact:
 def _flaws(session: Session, account: BudgetAccount, newest: int) -> list[str]:
     """The breaks in an account's chain, each told once; hashing goes on from what the entry itself names."""
     flaws = []
-    previous, sequence, terms = chain.genesis(account.id), 0, None
+    previous, sequence, terms = hash_chain.genesis(account.id), 0, None
     standing = dict(STANDING)
-    for columns in audit.chain(session, account.id, account.last_sequence):
+    for columns in invariant_queries.chain(session, account.id, account.last_sequence):
         sequence += 1
         if columns["sequence"] != sequence:
             flaws.append(f"entry {sequence} is missing")
             sequence = columns["sequence"]
         if columns["previous_hash"] != previous:
             flaws.append(f"entry {sequence} does not follow the one before it")
-        if columns["hash"] != chain.entry_hash(columns):
+        if columns["hash"] != hash_chain.entry_hash(columns):
             flaws.append(f"entry {sequence} was changed")
         if columns["kind"] == EntryKind.GRANT:
             terms = columns["digests"].get("terms")
@@ -211,10 +211,10 @@ def _flaws(session: Session, account: BudgetAccount, newest: int) -> list[str]:
     if sequence != account.last_sequence or newest != account.last_sequence or previous != account.last_hash:
         flaws.append(f"the account's head, {account.last_sequence}, is not the last entry")
     row = repository.columns(account)
-    if terms != chain.terms_digest(row):
+    if terms != hash_chain.terms_digest(row):
         flaws.append("the account's terms are not those of its grant")
     for name, value in standing.items():
-        if value != chain.plain(row[name]):
+        if value != hash_chain.plain(row[name]):
             flaws.append(f"the account's {name} is not what its entries say")
     return flaws
 
@@ -234,7 +234,7 @@ INVARIANTS: tuple[Invariant, ...] = (
 
 def verify(session: Session, account_id: str) -> ChainReport:
     """Every invariant, checked in one account. NotFound when there is none. Takes no locks."""
-    standing = audit.head(session, account_id)
+    standing = invariant_queries.head(session, account_id)
     if standing is None:
         raise NotFound("no such budget account", id=account_id)
     violations = [found for invariant in INVARIANTS for found in invariant.check(session, account_id)]

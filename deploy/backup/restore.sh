@@ -3,7 +3,7 @@
 # its chains are recomputed and compared with the signed heads, those of the backup and the newest of the storage.
 #
 # Exit code 0: intact. 1: the ledger has forgotten spend that was signed since; nothing of the service will start on
-# it (docs/auditor.md, "The drill"). 2: nothing was restored. 3: restored, but not compared: say `verify` again once
+# it (docs/verifier.md, "The drill"). 2: nothing was restored. 3: restored, but not compared: say `verify` again once
 # what it names is mended. Run it as a superuser of PostgreSQL. GRAPHVEIL_PSQL and GRAPHVEIL_PG_RESTORE are by default
 # those in the PATH; the check is GRAPHVEIL_VERIFY, by default that of this installation, under the service's own
 # settings: they have to name the restored database. With Compose, compose.sh beside this file names all three.

@@ -26,7 +26,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "relay": (*PYTHON, "worker.relay"),
     "reaper": (*PYTHON, "worker.reaper"),
     "webhooks": (*PYTHON, "worker.webhooks"),
-    "auditor": (*PYTHON, "worker.auditor"),
+    "verifier": (*PYTHON, "worker.verifier"),
     "exporter": (*PYTHON, "worker.exporter"),
 }
 

@@ -6,7 +6,7 @@
 --   graphveil_app       api and worker: rows, never the schema. It adds ledger entries and transcript lines and
 --                       can neither change nor remove one; it raises the capacity of an account only together
 --                       with a grant entry, which names two persons (triggers, checked at COMMIT).
---   graphveil_auditor   reads the ledger, the jobs and their transcripts, and how many uploads are in which state.
+--   graphveil_verifier  reads the ledger, the jobs and their transcripts, and how many uploads are in which state.
 --                       No keys, no datasets, no uploads.
 --   graphveil_reader    reads one view of recent ledger entries, for dashboards, and nothing else.
 
@@ -16,8 +16,14 @@ DO $$
 DECLARE
     role_name text;
 BEGIN
+    -- The verifier's role had another name once; its password stays.
+    IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'graphveil_auditor')
+        AND NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'graphveil_verifier')
+    THEN
+        ALTER ROLE graphveil_auditor RENAME TO graphveil_verifier;
+    END IF;
     FOREACH role_name IN ARRAY ARRAY[
-        'graphveil_migrator', 'graphveil_app', 'graphveil_auditor', 'graphveil_reader'
+        'graphveil_migrator', 'graphveil_app', 'graphveil_verifier', 'graphveil_reader'
     ] LOOP
         IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = role_name) THEN
             EXECUTE format(
@@ -28,9 +34,9 @@ BEGIN
 END
 $$;
 
-REVOKE ALL ON SCHEMA public FROM PUBLIC, graphveil_app, graphveil_auditor, graphveil_reader;
+REVOKE ALL ON SCHEMA public FROM PUBLIC, graphveil_app, graphveil_verifier, graphveil_reader;
 GRANT USAGE, CREATE ON SCHEMA public TO graphveil_migrator;
-GRANT USAGE ON SCHEMA public TO graphveil_app, graphveil_auditor, graphveil_reader;
+GRANT USAGE ON SCHEMA public TO graphveil_app, graphveil_verifier, graphveil_reader;
 ALTER ROLE graphveil_reader SET default_transaction_read_only = on;
 ALTER ROLE graphveil_reader SET statement_timeout = '10s';
 
@@ -47,7 +53,7 @@ BEGIN
             EXECUTE format('ALTER TABLE %s OWNER TO graphveil_migrator', found.name);
         END IF;
         EXECUTE format(
-            'REVOKE ALL ON %s FROM PUBLIC, graphveil_app, graphveil_auditor, graphveil_reader', found.name
+            'REVOKE ALL ON %s FROM PUBLIC, graphveil_app, graphveil_verifier, graphveil_reader', found.name
         );
     END LOOP;
     FOR found IN
@@ -99,20 +105,20 @@ BEGIN
             ('graphveil_app', 'invariant_checks', 'SELECT, INSERT, UPDATE'),
             ('graphveil_app', 'worker_gpus', 'SELECT, INSERT, UPDATE, DELETE'),
             ('graphveil_app', 'outbox', 'SELECT, INSERT, UPDATE, DELETE'),
-            ('graphveil_auditor', 'alembic_version', 'SELECT'),
-            ('graphveil_auditor', 'budget_accounts', 'SELECT'),
-            ('graphveil_auditor', 'budget_balances', 'SELECT'),
-            ('graphveil_auditor', 'budget_holds', 'SELECT'),
-            ('graphveil_auditor', 'ledger_entries', 'SELECT'),
-            ('graphveil_auditor', 'audits', 'SELECT'),
-            ('graphveil_auditor', 'proposals', 'SELECT'),
-            ('graphveil_auditor', 'dataset_policies', 'SELECT'),
-            ('graphveil_auditor', 'invariant_checks', 'SELECT'),
-            ('graphveil_auditor', 'streams', 'SELECT'),
-            ('graphveil_auditor', 'jobs', 'SELECT'),
-            ('graphveil_auditor', 'metered_reads', 'SELECT'),
-            ('graphveil_auditor', 'artifacts', 'SELECT'),
-            ('graphveil_auditor', 'unfinished_uploads', 'SELECT'),
+            ('graphveil_verifier', 'alembic_version', 'SELECT'),
+            ('graphveil_verifier', 'budget_accounts', 'SELECT'),
+            ('graphveil_verifier', 'budget_balances', 'SELECT'),
+            ('graphveil_verifier', 'budget_holds', 'SELECT'),
+            ('graphveil_verifier', 'ledger_entries', 'SELECT'),
+            ('graphveil_verifier', 'audits', 'SELECT'),
+            ('graphveil_verifier', 'proposals', 'SELECT'),
+            ('graphveil_verifier', 'dataset_policies', 'SELECT'),
+            ('graphveil_verifier', 'invariant_checks', 'SELECT'),
+            ('graphveil_verifier', 'streams', 'SELECT'),
+            ('graphveil_verifier', 'jobs', 'SELECT'),
+            ('graphveil_verifier', 'metered_reads', 'SELECT'),
+            ('graphveil_verifier', 'artifacts', 'SELECT'),
+            ('graphveil_verifier', 'unfinished_uploads', 'SELECT'),
             ('graphveil_app', 'unfinished_uploads', 'SELECT'),
             ('graphveil_reader', 'recent_ledger_entries', 'SELECT')
         ) AS grants (role_name, table_name, privileges)

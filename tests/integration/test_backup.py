@@ -15,7 +15,7 @@ from sqlalchemy.engine import make_url
 
 from core.settings import Settings
 from core.workflows.common.context import Services, open_services
-from core.workflows.ledger import heads
+from core.workflows.ledger import head_exports
 from deploy.local.servers import postgres_wheel
 from tests.support.ledger import charge, open_account, reserve
 from tests.support.postgres import PostgresCluster
@@ -122,7 +122,7 @@ def test_what_was_saved_is_restored_and_verified(services: Services, empty: str,
 def test_spend_that_the_backup_does_not_know_is_told(services: Services, empty: str, tmp_path: Path) -> None:
     backup = saved(services, tmp_path / "backups")
     spend(services, "staff")
-    heads.export(services)
+    head_exports.export(services)
     done = run("restore.sh", backup, environment(services, empty))
     assert done.returncode == 1, done.stdout + done.stderr
     assert "the account is missing; it had 3 entries" in done.stdout

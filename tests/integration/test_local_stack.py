@@ -49,7 +49,7 @@ def running_on(folder: Path) -> list[str]:
 
 
 def first_audit(stack: Stack) -> dict[str, Any]:
-    """The ledger's health once the auditor has looked."""
+    """The ledger's health once the verifier has looked."""
     deadline = time.monotonic() + START_SECONDS
     while True:
         answer = httpx.get(f"{stack.url}/ledger/health", headers={"Authorization": f"Bearer {stack.token}"})

@@ -17,7 +17,7 @@ from core.errors import BudgetExceeded
 from core.generators import registry
 from core.generators.base import PublicFacts
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
-from core.graphs.ticks import tick_schema
+from core.graphs.snapshot_schema import tick_schema
 from core.ids import new_id
 from core.ledger import service
 from core.privacy.units import Unit

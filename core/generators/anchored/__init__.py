@@ -107,7 +107,7 @@ class Anchored:
         require_accepted(self, public)
         plan = cell_plan(self.name, public, "laplace and randomised response", f"{self.name} cell")
         if params.spectral:
-            from core.generators.anchored.grants import with_directions
+            from core.generators.anchored.allotted import with_directions
 
             plan = with_directions(plan, public)
         counts = {kind.name: kind.count for kind in public.schema.node_types if kind.count is not None}
@@ -122,8 +122,8 @@ class Anchored:
         from core.generators._shared.frame.model import same_columns
         from core.generators._shared.relations.fit import fit_relation
         from core.generators.anchored import directions
+        from core.generators.anchored.allotted import granted, require_room
         from core.generators.anchored.budget import lazy_relations
-        from core.generators.anchored.grants import granted, require_room
         from core.generators.anchored.model import AnchoredModel
         from core.privacy.entropy import noise_generator
 

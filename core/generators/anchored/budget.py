@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from core import errors
 from core.generators._shared.relations.budget import evidence_of, is_static, targets_once
 from core.generators._shared.relations.params import AnchoredParams
-from core.generators.anchored.grants import granted
+from core.generators.anchored.allotted import granted
 from core.graphs.schema import GraphSchema
 from core.privacy.plan import PrivacyPlan
 from core.privacy.queries import Shape

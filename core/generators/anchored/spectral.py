@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.generators._shared.relations.budget import proposals_for
-from core.generators._shared.slots.chain import rewired
+from core.generators._shared.slots.markov_chain import rewired
 from core.generators.anchored.passes import DIRECTIONS
 from core.privacy.entropy import Generator as Rng
 from core.privacy.plan import CellKey
@@ -89,7 +89,7 @@ def fitted_score(
     shape: Shape,
     rng: Rng,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The score of :func:`core.generators._shared.slots.chain.rewired` that gives the measured products.
+    """Score for :func:`core.generators._shared.slots.markov_chain.rewired` that gives the measured products.
 
     ``steps``: for each step, the keys of a graph with its paid degrees, and its evidence (or none). Steps of
     a relation whose pairs occur once keep out of each other's way. The number of rounds is constant.

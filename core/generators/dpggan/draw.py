@@ -15,7 +15,7 @@ import numpy as np
 from core.generators._shared.degrees.counts import integers
 from core.generators._shared.matching.exact import matched, one_block
 from core.generators._shared.matching.pairs import distinct, triangle
-from core.generators._shared.slots import chain
+from core.generators._shared.slots import markov_chain
 from core.generators._shared.slots.evidence import flips_of, log_likelihood_ratio
 from core.generators._shared.triangles.draw import rewired_to_aims
 from core.privacy.entropy import Generator as Rng
@@ -53,7 +53,7 @@ def draw(columns: Columns, shape: Shape, params: LinkParams, scores: Scores | No
     evidence = _evidence(columns)
     if scores is not None or evidence:
         steps = int(params.exchanges * min(len(keys), np.sqrt(len(keys) * FULL_EDGES)))
-        keys = chain.rewired(keys, evidence, shape, steps, rng, score=scores)
+        keys = markov_chain.rewired(keys, evidence, shape, steps, rng, score=scores)
     return rewired_to_aims(keys, columns, shape.source_count, params, rng)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from core.generators._shared.frame.ticks import Ticks
+from core.generators._shared.frame.progress import Ticks
 from core.generators.base import Parameters, Progress
 from core.generators.dpggan import backbone as networks
 from core.generators.dpggan import paper

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import torch
 
 from core.generators.dpggan.draw import Scores
-from core.generators.dpggan.links import symmetric_scores
+from core.generators.dpggan.link_decoder import symmetric_scores
 from core.generators.dpggan.networks import Decoder
 from core.learning.devices import seeded
 from core.privacy.entropy import Generator as Rng

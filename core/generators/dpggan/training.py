@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from core.generators._shared.frame.ticks import Ticks
+from core.generators._shared.frame.progress import Ticks
 from core.generators.base import Progress
 from core.generators.dpggan import backbone as networks
-from core.generators.dpggan import links
+from core.generators.dpggan import link_decoder
 from core.generators.dpggan.budget import LINKS
 from core.generators.dpggan.model import LinkModel
 from core.generators.dpggan.networks import LATENT
@@ -28,7 +28,7 @@ from core.privacy.dp_sgd import DpSgd
 from core.privacy.entropy import Generator as Rng
 from core.privacy.entropy import public_generator
 
-Open = Callable[..., links.DpSgdSession]
+Open = Callable[..., link_decoder.DpSgdSession]
 
 
 def learned(
@@ -62,13 +62,15 @@ def learned(
             found = _networks(union, params, place, seed + number, tick)
             opened = _opened(open_training, members)
             if params.decoder == "bilinear":
-                rows = links.unit_rows(found.mean)
-                told = links.told(opened, union, rows)
+                rows = link_decoder.unit_rows(found.mean)
+                told = link_decoder.told(opened, union, rows)
                 step(1)
                 weights = {"rows": rows, "total": told}
             else:
                 options = {"clip": params.clip, "decay": params.clip_decay}
-                found.curves["decoder"] = links.trained(opened, training, union, found, **options, tick=step)
+                found.curves["decoder"] = link_decoder.trained(
+                    opened, training, union, found, **options, tick=step
+                )
                 weights = latent_weights(found.mean, found.spread, found.decoder)
         kept |= {f"{number}.{name}": value.detach().cpu() for name, value in weights.items()}
         curves |= {_named(name, number, groups): tuple(each) for name, each in found.curves.items()}
@@ -97,7 +99,7 @@ def finished(begun: LinkModel, seed: int, deviation: float, progress: Progress) 
         union = union_of(begun, members)
         with seeded(seed + len(groups) + number) as place:
             rows, total = (begun.weights[f"{number}.{name}"].to(place) for name in ("rows", "total"))
-            matrix, curve = links.fitted(total, deviation, union, rows, params.fit_steps, tick)
+            matrix, curve = link_decoder.fitted(total, deviation, union, rows, params.fit_steps, tick)
         found = bilinear_weights(matrix, rows)
         weights |= {f"{number}.{name}": value.cpu() for name, value in found.items()}
         curves[_named("decoder", number, groups)] = tuple(curve)
@@ -140,7 +142,7 @@ def _networks(
 def _opened(open_training: Open, members: tuple[str, ...]) -> Open:
     cells = [(name, None) for name in members]
 
-    def opened(**given: object) -> links.DpSgdSession:
+    def opened(**given: object) -> link_decoder.DpSgdSession:
         return open_training(cells=cells, purpose=LINKS, **given)
 
     return opened

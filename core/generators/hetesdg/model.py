@@ -125,7 +125,7 @@ class HeteModel(StoredCells):
 
         O(EXCHANGES * links).
         """
-        from core.generators._shared.slots.chain import rewired
+        from core.generators._shared.slots.markov_chain import rewired
 
         declared = self.schema.edge_type(name)
         shape = Shape(declared, self.nodes[declared.source], self.nodes[declared.target])

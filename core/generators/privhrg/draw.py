@@ -12,7 +12,7 @@ from core.generators._shared.blocks.partition import compact, super_nodes, upper
 from core.generators._shared.degrees.counts import integers, to_total
 from core.generators._shared.frame.plan import divide
 from core.generators._shared.matching.pairs import distinct, pack, triangle
-from core.generators.privhrg.chain import fitted
+from core.generators.privhrg.markov_chain import fitted
 from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:

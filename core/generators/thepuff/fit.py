@@ -12,7 +12,7 @@ from core.generators._shared.degrees.counts import noisy_count
 from core.generators._shared.degrees.sides import summing_to
 from core.generators._shared.flips.balanced import balanced_about
 from core.generators._shared.frame.model import same_columns
-from core.generators._shared.frame.ticks import Ticks
+from core.generators._shared.frame.progress import Ticks
 from core.generators._shared.relations.budget import is_static, shares
 from core.generators._shared.relations.draw import Relation as Base
 from core.generators._shared.relations.fit import fit_relation

@@ -8,7 +8,7 @@ from pathlib import Path
 from core.generators._shared.frame import tensor_files
 from core.generators._shared.frame.declared import drawn_graph
 from core.generators._shared.frame.model import StoredCells, edge_table, load_stored
-from core.generators._shared.frame.ticks import Ticks
+from core.generators._shared.frame.progress import Ticks
 from core.generators._shared.relations.draw import Relation as Base
 from core.generators._shared.relations.params import AnchoredParams
 from core.generators.base import Progress, Training

@@ -1,4 +1,4 @@
-"""Whether the ledger is whole: as the auditor last found it, and one account verified now."""
+"""Whether the ledger is whole: as the verifier last found it, and one account verified now."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from core.ledger import repository as accounts
 from core.ledger import service as ledger
 from core.ledger.invariants import Violation
 from core.workflows.common.context import Services
-from core.workflows.ledger import heads
+from core.workflows.ledger import head_exports
 from core.workflows.ledger.invariants.run import promises
 
 
@@ -43,11 +43,11 @@ class Verification:
 
 
 def ledger_health(services: Services, principal: Principal) -> LedgerHealth:
-    """What the auditor found last; findings of the caller's tenant only, and counts of all. Reads 20 rows."""
+    """What the verifier found last: findings of the caller's tenant only, counts of all. Reads 20 rows."""
     require(principal, Role.AUDITOR, Role.OPERATOR, Role.CURATOR)
     told = [(promise.name, promise.promise) for promise in promises(services)]
     with services.db.transaction() as session:
-        results = checks.results(session, told, services.settings.auditor_poll_seconds)
+        results = checks.results(session, told, services.settings.verifier_poll_seconds)
     own = tuple(replace(result, findings=_own(result, principal)) for result in results)
     return LedgerHealth(checks.overall(results), own)
 
@@ -60,14 +60,14 @@ def verify_account(services: Services, principal: Principal, dataset_id: str) ->
     require(principal, Role.AUDITOR, Role.CURATOR)
     limit = services.settings.max_verified_entries
     with services.db.transaction() as session:
-        heads.snapshot(session)
+        head_exports.snapshot(session)
         dataset = datasets.get(session, principal.tenant, dataset_id)
         account = accounts.account(session, dataset.account_id)
         quotas = ledger.quotas(session, account.id)
         if account.last_sequence + sum(quota.last_sequence for quota in quotas) > limit:
             raise Conflict(
                 f"The account has more than {limit} entries, the most that are verified on request; the "
-                "auditor verifies them all, and so does python -m api.admin.ledger verify on the service's "
+                "verifier verifies them all, and so does python -m api.admin.ledger verify on the service's "
                 "host."
             )
         reports = [ledger.verify(session, each.id) for each in (account, *quotas)]

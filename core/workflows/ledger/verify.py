@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from core.checks import signed_heads
-from core.ledger import audit
+from core.ledger import invariant_queries
 from core.ledger import service as ledger
 from core.workflows.common.context import Services
-from core.workflows.ledger import heads
+from core.workflows.ledger import head_exports
 from core.workflows.ledger.invariants.base import Finding
 
 MAX_FLAWS = 1_000
@@ -47,29 +47,29 @@ def verify_all(
     account that neither database nor heads know; InvalidInput for a document that is none, or that no trusted
     key has signed. O(entries).
     """
-    keys = heads.trusted_keys(services.settings)
+    keys = head_exports.trusted_keys(services.settings)
     if trusted is not None:
         keys = {signed_heads.key_id(key): key for key in trusted}
     signed, gap = None, None
-    if document is None and (newest := heads.newest(services.store)) is not None:
-        document = heads.read(services.store, newest)
+    if document is None and (newest := head_exports.newest(services.store)) is not None:
+        document = head_exports.read(services.store, newest)
     if document is not None:
         signed = signed_heads.opened(document, keys)
-        gap = heads.unlinked(services.store, signed)
+        gap = head_exports.unlinked(services.store, signed)
     flaws = [] if gap is None else [Finding("", "heads", gap)]
     lost = []
     if signed is not None:
         with services.db.transaction() as session:
-            heads.snapshot(session)
-            lost = [flaw for flaw in heads.lost(session, signed) if account_id in (None, flaw.subject)]
+            head_exports.snapshot(session)
+            lost = [flaw for flaw in head_exports.lost(session, signed) if account_id in (None, flaw.subject)]
     with services.db.transaction() as session:
-        accounts = audit.account_ids(session, account_id)
+        accounts = invariant_queries.account_ids(session, account_id)
     missing = {flaw.subject for flaw in lost if not flaw.tenant}
     accounts = [each for each in accounts if each not in missing]
     entries = 0
     for each in accounts:
         with services.db.transaction() as session:
-            heads.snapshot(session)
+            head_exports.snapshot(session)
             report = ledger.verify(session, each)
         entries += report.entries
         flaws += [Finding("", each, f"{v.invariant}: {v.detail}") for v in report.violations]

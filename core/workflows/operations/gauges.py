@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from core.checks import repository as checks
 from core.workflows.common.context import Services
-from core.workflows.ledger import heads
+from core.workflows.ledger import head_exports
 from core.workflows.ledger.invariants.run import promises
 from core.workflows.operations import gauges_budgets, gauges_work
 from core.workflows.operations.gauges_budgets import BudgetGauges
@@ -38,7 +38,7 @@ def read_gauges(services: Services, totals: Totals | None = None) -> Gauges:
     """One snapshot of the database; counts continue from what ``totals`` remembers of earlier readings."""
     settings = services.settings
     with services.db.transaction() as session:
-        heads.snapshot(session)
+        head_exports.snapshot(session)
         made, _ = checks.all_checks(session)
         found = [(promise.name, made.get(promise.name)) for promise in promises(services)]
         return Gauges(

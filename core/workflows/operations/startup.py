@@ -11,7 +11,7 @@ from core.errors import Conflict, GraphveilError
 from core.logging import get_logger
 from core.settings import Settings
 from core.workflows.common.context import Services, open_services
-from core.workflows.ledger import heads
+from core.workflows.ledger import head_exports
 
 SHOWN = 5
 """How many accounts the refusal names."""
@@ -26,22 +26,23 @@ def require_whole_ledger(services: Services) -> None:
     accounts that have lost entries, InvalidInput where the heads are not signed by a trusted key,
     StorageError where they cannot be read: in doubt, nothing starts. O(accounts), one document.
     """
-    key = heads.newest(services.store)
+    key = head_exports.newest(services.store)
     if key is None:
         return
-    document = heads.read(services.store, key)
-    signed = signed_heads.opened(document, heads.trusted_keys(services.settings))
+    document = head_exports.read(services.store, key)
+    signed = signed_heads.opened(document, head_exports.trusted_keys(services.settings))
     with services.db.transaction() as session:
-        heads.snapshot(session)
+        head_exports.snapshot(session)
         lost = [
-            f"{found.subject}: {found.detail}" for found in islice(heads.lost(session, signed), SHOWN + 1)
+            f"{found.subject}: {found.detail}"
+            for found in islice(head_exports.lost(session, signed), SHOWN + 1)
         ]
     if lost:
         more = "; and more" if len(lost) > SHOWN else ""
         raise Conflict(
             f"the ledger has forgotten what {key} has signed, as a restored backup has "
             f"({'; '.join(lost[:SHOWN])}{more}): nothing starts before that spend is restored or recorded, "
-            "see docs/auditor.md"
+            "see docs/verifier.md"
         )
 
 

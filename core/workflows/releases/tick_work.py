@@ -20,7 +20,7 @@ from core.datasets import repository as datasets
 from core.errors import InvalidInput, LeaseLost, NotFound, StorageError
 from core.failpoints import reach
 from core.graphs.schema import GraphSchema
-from core.graphs.ticks import tick_schema
+from core.graphs.snapshot_schema import tick_schema
 from core.graphs.uploads import IngestLimits
 from core.jobs import repository as jobs
 from core.jobs.models import RELEASES, Artifact, JobReason

@@ -16,7 +16,7 @@ from core.generators import registry
 from core.generators.base import Generator, PublicFacts
 from core.generators.choice import AUTO, Choice
 from core.graphs.schema import GraphSchema, TimeGrid
-from core.graphs.ticks import tick_schema
+from core.graphs.snapshot_schema import tick_schema
 from core.identity.service import Principal
 from core.ledger import service as ledger
 from core.ledger.amounts import epsilon_cost

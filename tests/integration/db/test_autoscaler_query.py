@@ -31,9 +31,9 @@ def asked(services: Services, name: str = "worker") -> int:
     with psycopg.connect(address.render_as_string(hide_password=False)) as owner:
         owner.execute((DEPLOY / "postgres" / "roles.sql").read_bytes())
     with psycopg.connect(
-        address.set(username="graphveil_auditor").render_as_string(hide_password=False)
-    ) as auditor:
-        row = auditor.execute(trigger["metadata"]["query"]).fetchone()
+        address.set(username="graphveil_verifier").render_as_string(hide_password=False)
+    ) as verifier:
+        row = verifier.execute(trigger["metadata"]["query"]).fetchone()
     assert row is not None
     return int(row[0])
 

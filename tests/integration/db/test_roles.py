@@ -64,8 +64,8 @@ def app(url: str) -> Iterator[Database]:
 
 
 @pytest.fixture(scope="module")
-def auditor(url: str) -> Iterator[Database]:
-    database = as_role(url, "graphveil_auditor")
+def verifier(url: str) -> Iterator[Database]:
+    database = as_role(url, "graphveil_verifier")
     yield database
     database.dispose()
 
@@ -79,6 +79,18 @@ def test_repeating_it_refuses_nothing_to_what_runs_meanwhile(url: str, app: Data
             connection.execute(statement.encode())
             with app.transaction() as session:
                 assert session.execute(asked).scalar_one(), statement
+
+
+def test_a_database_that_knows_the_verifier_by_its_old_name_keeps_the_role(url: str):
+    plain = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+    asked = "SELECT rolname, oid FROM pg_roles WHERE rolname IN ('graphveil_auditor', 'graphveil_verifier')"
+    with psycopg.connect(plain) as connection:
+        before = connection.execute(asked.encode()).fetchall()
+        connection.execute(b"ALTER ROLE graphveil_verifier RENAME TO graphveil_auditor")
+        naming = next(each for each in statements() if "RENAME TO" in each)
+        connection.execute(naming.encode())
+        assert connection.execute(asked.encode()).fetchall() == before
+        connection.rollback()
 
 
 def test_repeating_it_does_not_wait_for_those_who_read(url: str, app: Database):
@@ -135,18 +147,18 @@ def test_the_app_can_do_all_of_its_ledger_work(app: Database) -> None:
 @pytest.mark.parametrize(
     "table", ["dataset_keys", "datasets", "dataset_parts", "dataset_versions", "api_keys"]
 )
-def test_the_auditor_reads_no_content_and_no_keys(auditor: Database, table: str) -> None:
-    refused(auditor, f"SELECT count(*) FROM {table}")
+def test_the_verifier_reads_no_content_and_no_keys(verifier: Database, table: str) -> None:
+    refused(verifier, f"SELECT count(*) FROM {table}")
 
 
-def test_the_auditor_verifies_a_ledger_and_writes_nothing(app: Database, auditor: Database) -> None:
+def test_the_verifier_verifies_a_ledger_and_writes_nothing(app: Database, verifier: Database) -> None:
     account = ledger.open_account(app, domain="audited")
     ledger.charge(app, ledger.reserve(app, account, {"epsilon": 10}))
-    report = ledger.call(auditor, service.verify, account.id)
+    report = ledger.call(verifier, service.verify, account.id)
     assert report.intact
     assert report.entries == 3
-    refused(auditor, "INSERT INTO outbox (topic, subject_id) VALUES ('run', 'x')")
-    refused(auditor, "UPDATE budget_balances SET charged = 0")
+    refused(verifier, "INSERT INTO outbox (topic, subject_id) VALUES ('run', 'x')")
+    refused(verifier, "UPDATE budget_balances SET charged = 0")
 
 
 def test_every_table_is_granted_to_the_app(app: Database) -> None:

@@ -15,7 +15,7 @@ from core.errors import Conflict, InvalidInput
 from core.ledger.models import BudgetAccount
 from core.settings import Settings
 from core.workflows.common.context import Services, open_services
-from core.workflows.ledger import heads
+from core.workflows.ledger import head_exports
 from core.workflows.ledger.invariants.base import Found
 from core.workflows.ledger.invariants.exported import HeadsAreExported
 from core.workflows.ledger.invariants.restored import RestoredWhole
@@ -63,54 +63,54 @@ def spend(services: Services, account: BudgetAccount) -> None:
 def test_an_export_names_every_account_and_the_one_before(
     signing: Services, accounts: list[BudgetAccount]
 ) -> None:
-    key, document = heads.export(signing)
+    key, document = head_exports.export(signing)
     assert key == f"ledger-heads/{datetime.now(UTC):%Y-%m-%d}.json"
-    told = signed_heads.opened(document, heads.trusted_keys(signing.settings))
+    told = signed_heads.opened(document, head_exports.trusted_keys(signing.settings))
     assert [head.sequence for head in told.accounts] == [3, 3]
     assert {head.account_id for head in told.accounts} == {account.id for account in accounts}
     spend(signing, accounts[0])
-    later, again = heads.export(signing)
+    later, again = head_exports.export(signing)
     assert later > key
-    linked = signed_heads.opened(again, heads.trusted_keys(signing.settings)).previous
+    linked = signed_heads.opened(again, head_exports.trusted_keys(signing.settings)).previous
     assert linked is not None
     assert linked.key == key
-    assert heads.newest(signing.store) == later
+    assert head_exports.newest(signing.store) == later
     assert restored(signing).total == 0
 
 
 def test_an_export_is_never_overwritten(signing: Services, accounts: list[BudgetAccount]) -> None:
-    key, document = heads.export(signing)
+    key, document = head_exports.export(signing)
     assert not signing.store.put_new(key, b"other")
-    heads.export(signing)
-    assert heads.read(signing.store, key) == document
+    head_exports.export(signing)
+    assert head_exports.read(signing.store, key) == document
 
 
 def test_exports_are_due_by_the_databases_clock(signing: Services, accounts: list[BudgetAccount]) -> None:
-    assert heads.export_due(signing)
-    heads.export(signing)
-    assert not heads.export_due(signing)
+    assert head_exports.export_due(signing)
+    head_exports.export(signing)
+    assert not head_exports.export_due(signing)
     impatient = Services(
         signing.db, signing.store, signing.settings.model_copy(update={"heads_every_seconds": 0.0})
     )
-    assert heads.export_due(impatient)
+    assert head_exports.export_due(impatient)
 
 
 def test_without_a_key_nothing_is_exported(services: Services) -> None:
-    assert not heads.export_due(services)
+    assert not head_exports.export_due(services)
     with pytest.raises(InvalidInput, match="32 bytes"):
-        heads.export(services)
+        head_exports.export(services)
     assert restored(services).total == 0
 
 
 def test_a_restored_backup_is_found(
     signing: Services, accounts: list[BudgetAccount], postgres_cluster: PostgresCluster
 ) -> None:
-    """The drill of docs/auditor.md: back up, spend, export, restore."""
+    """The drill of docs/verifier.md: back up, spend, export, restore."""
     signing.close()  # a template must have no other connections
     backup = postgres_cluster.create(template=signing.db.engine.url.database or "")
     spend(signing, accounts[0])
     late = open_account(signing.db, domain="late")
-    key, document = heads.export(signing)
+    key, document = head_exports.export(signing)
     assert restored(signing).total == 0
 
     settings = signing.settings.model_copy(update={"database_url": postgres_cluster.address(backup)})
@@ -125,8 +125,8 @@ def test_a_restored_backup_is_found(
             flaw for flaw in found.findings if flaw.subject == account.id
         )
     with pytest.raises(Conflict, match="lost entries"):
-        heads.export(old)
-    assert heads.newest(old.store) == key
+        head_exports.export(old)
+    assert head_exports.newest(old.store) == key
 
     spend(old, accounts[0])  # as many entries as before, but others
     details = {f.subject: f.detail for f in restored(old).findings}
@@ -138,7 +138,7 @@ def test_a_restored_backup_is_found(
 
 
 def test_a_forged_document_is_found(signing: Services, accounts: list[BudgetAccount]) -> None:
-    _, document = heads.export(signing)
+    _, document = head_exports.export(signing)
     forged = json.loads(document)
     for head in forged["accounts"]:
         head["sequence"] = 1
@@ -146,14 +146,14 @@ def test_a_forged_document_is_found(signing: Services, accounts: list[BudgetAcco
     found = restored(signing)
     assert [f.detail for f in found.findings] == ["the signature of the heads does not hold"]
     with pytest.raises(InvalidInput, match="signature"):
-        heads.export(signing)
+        head_exports.export(signing)
 
 
 def test_a_missing_or_changed_earlier_document_is_found(
     signing: Services, accounts: list[BudgetAccount]
 ) -> None:
-    first, document = heads.export(signing)
-    heads.export(signing)
+    first, document = head_exports.export(signing)
+    head_exports.export(signing)
     signing.store.put(first, [document + b" "])
     assert [f.detail for f in restored(signing).findings] == [f"{first} was changed"]
     signing.store.delete(first)
@@ -163,19 +163,19 @@ def test_a_missing_or_changed_earlier_document_is_found(
 def test_a_changed_key_is_believed_once_the_old_one_is_named(
     signing: Services, accounts: list[BudgetAccount]
 ) -> None:
-    heads.export(signing)
+    head_exports.export(signing)
     settings = signing.settings.model_copy(update={"head_signing_key": _secret("09" * 32)})
     turned = Services(signing.db, signing.store, settings)
     assert "not trusted" in restored(turned).findings[0].detail
     old = signed_heads.key_text(signed_heads.signing_key(SEED).public_key())
     named = Services(signing.db, signing.store, settings.model_copy(update={"head_public_keys": old}))
     assert restored(named).total == 0
-    heads.export(named)
+    head_exports.export(named)
     assert restored(named).total == 0
 
 
 def test_a_lower_capacity_is_found(signing: Services, accounts: list[BudgetAccount]) -> None:
-    heads.export(signing)
+    head_exports.export(signing)
     with signing.db.transaction() as session:
         for table in ("budget_accounts", "budget_balances"):
             session.execute(text(f"ALTER TABLE {table} DISABLE TRIGGER USER"))
@@ -190,7 +190,7 @@ def test_heads_that_are_not_exported_are_missed(signing: Services, accounts: lis
     old = signed_heads.signed(signed_heads.signing_key(SEED), "2026-01-01T00:00:00+00:00", [], None)
     assert signing.store.put_new("ledger-heads/2026-01-01.json", old)
     assert "since 2026-01-01" in exported(signing).findings[0].detail
-    heads.export(signing)
+    head_exports.export(signing)
     assert exported(signing).total == 0
 
 

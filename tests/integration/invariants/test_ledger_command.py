@@ -14,7 +14,7 @@ from core.checks import signed_heads
 from core.ledger.models import BudgetAccount
 from core.settings import get_settings
 from core.workflows.common.context import Services, open_services
-from core.workflows.ledger import heads
+from core.workflows.ledger import head_exports
 from tests.integration.invariants.conftest import SEED
 from tests.support.faults import environment
 from tests.support.ledger import charge, open_account, reserve
@@ -53,7 +53,7 @@ def test_a_whole_ledger_is_intact(
 ) -> None:
     plain = run("verify")
     assert (plain.exit_code, "there are no signed heads" in plain.output) == (0, True)
-    heads.export(signing)
+    head_exports.export(signing)
     compared = run("verify")
     assert compared.exit_code == 0
     assert "1 accounts, 3 entries; compared with the heads signed at 20" in compared.output
@@ -94,7 +94,7 @@ def test_lost_entries_are_told_in_clear_words(
 def test_only_a_trusted_key_is_believed(
     run: Callable[..., Result], signing: Services, account: BudgetAccount
 ) -> None:
-    heads.export(signing)
+    head_exports.export(signing)
     own = run("public-key").output.strip()
     assert run("verify", "--public-key", own).exit_code == 0
     other = signed_heads.key_text(signed_heads.signing_key("05" * 32).public_key())
@@ -115,7 +115,7 @@ def test_what_cannot_be_used_or_reached_is_told_apart(
 
 
 def test_nothing_is_written(run: Callable[..., Result], signing: Services, account: BudgetAccount) -> None:
-    heads.export(signing)
+    head_exports.export(signing)
     before = [stored.key for stored in signing.store.list("ledger-heads")]
     run("verify")
     assert [stored.key for stored in signing.store.list("ledger-heads")] == before

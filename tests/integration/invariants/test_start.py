@@ -12,7 +12,7 @@ import pytest
 from core.errors import Conflict, InvalidInput
 from core.settings import Settings
 from core.workflows.common.context import Services, open_services
-from core.workflows.ledger import heads
+from core.workflows.ledger import head_exports
 from core.workflows.operations.startup import require_whole_ledger
 from deploy.local.processes import COMMANDS
 from tests.integration.invariants.conftest import SEED
@@ -20,7 +20,7 @@ from tests.support.ledger import charge, open_account, reserve
 from tests.support.postgres import PostgresCluster
 
 ROOT = Path(__file__).resolve().parents[3]
-SPENDING = sorted(set(COMMANDS) - {"auditor", "exporter"})
+SPENDING = sorted(set(COMMANDS) - {"verifier", "exporter"})
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def forgetful(signing: Services, postgres_cluster: PostgresCluster) -> Iterator[
     signing.close()  # a template must have no other connections
     backup = postgres_cluster.create(template=signing.db.engine.url.database or "")
     open_account(signing.db, domain="late")
-    heads.export(signing)
+    head_exports.export(signing)
     address = postgres_cluster.address(backup)
     old = open_services(signing.settings.model_copy(update={"database_url": address}))
     yield old
@@ -62,7 +62,7 @@ def environment(settings: Settings) -> dict[str, str]:
 
 def test_a_whole_ledger_lets_everything_start(signing: Services) -> None:
     require_whole_ledger(signing)  # nothing was ever signed
-    heads.export(signing)
+    head_exports.export(signing)
     require_whole_ledger(signing)
     late = open_account(signing.db, domain="late")
     charge(signing.db, reserve(signing.db, late, {"epsilon": 1}))
@@ -70,12 +70,12 @@ def test_a_whole_ledger_lets_everything_start(signing: Services) -> None:
 
 
 def test_a_ledger_that_has_forgotten_is_named(forgetful: Services) -> None:
-    with pytest.raises(Conflict, match=r"the account is missing; it had 1 entries.*docs/auditor\.md"):
+    with pytest.raises(Conflict, match=r"the account is missing; it had 1 entries.*docs/verifier\.md"):
         require_whole_ledger(forgetful)
 
 
 def test_heads_of_an_unknown_key_are_no_proof(signing: Services) -> None:
-    heads.export(signing)
+    head_exports.export(signing)
     other = Settings(head_signing_key="08" * 32).head_signing_key
     stranger = Services(
         signing.db, signing.store, signing.settings.model_copy(update={"head_signing_key": other})
@@ -114,7 +114,7 @@ def test_one_piece_of_work_is_not_taken_either(forgetful: Services) -> None:
 
 
 def test_a_worker_may_start_on_a_whole_ledger(signing: Services) -> None:
-    heads.export(signing)
+    head_exports.export(signing)
     python = COMMANDS["relay"][:2]
     ended = subprocess.run(
         [*python, "worker.preflight"], cwd=ROOT, env=environment(signing.settings), timeout=120

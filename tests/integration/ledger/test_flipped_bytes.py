@@ -119,7 +119,7 @@ def test_one_flipped_byte_is_found(bare: Database, table: str, column: Any) -> N
 
 
 def _flip_and_look(session: Session, table: str, column: Any, row: str) -> bool:
-    """True when the row had a value to flip; the flip must then be found by verify, and by the auditor."""
+    """True when the row had a value to flip; the flip must then be found by verify, and by the verifier."""
     value = flipped(column)
     before = {account.id for account in session.query(BudgetAccount)}
     statement = text(

@@ -48,9 +48,9 @@ def test_keys_go_to_those_who_open_graphs_or_sign_webhooks() -> None:
 
 def test_only_who_signs_the_heads_is_handed_the_seed_and_the_others_what_verifies_them() -> None:
     given = {name: names(service.get("secrets", [])) for name, service in SERVICES.items()}
-    assert {name for name, secrets in given.items() if SIGNING in secrets} == {"auditor"}
-    assert {name for name in PODS if name != "migrations" and SIGNING in mounted(name)} == {"auditor"}
-    verifying = {"api", "worker", "validator", "relay", "reaper", "webhooks", "auditor", "keys"}
+    assert {name for name, secrets in given.items() if SIGNING in secrets} == {"verifier"}
+    assert {name for name in PODS if name != "migrations" and SIGNING in mounted(name)} == {"verifier"}
+    verifying = {"api", "worker", "validator", "relay", "reaper", "webhooks", "verifier", "keys"}
     assert all("graphveil_head_public_keys" in given[name] for name in verifying)
 
 

@@ -6,9 +6,9 @@ import pytest
 from pydantic import ValidationError
 
 from core.generators.base import no_progress
-from core.generators.privhrg import GENERATOR, PrivHRGParams, chain
-from core.generators.privhrg.chain import balanced, fitted
+from core.generators.privhrg import GENERATOR, PrivHRGParams, markov_chain
 from core.generators.privhrg.draw import ancestors, draw, layout
+from core.generators.privhrg.markov_chain import balanced, fitted
 from core.privacy import mechanisms
 from core.privacy.entropy import public_generator
 from core.privacy.events import pure_nano_epsilon
@@ -80,8 +80,8 @@ def test_the_chain_finds_planted_groups(rng):
 def test_steps_are_fixed_before_any_data_is_read(monkeypatch):
     """The published program stops when its private likelihood looks settled."""
     seen = []
-    true = chain._walk
-    monkeypatch.setattr(chain, "_walk", lambda *given: seen.append(given[3]) or true(*given))
+    true = markov_chain._walk
+    monkeypatch.setattr(markov_chain, "_walk", lambda *given: seen.append(given[3]) or true(*given))
     params = PrivHRGParams(leaves=8, steps_per_leaf=25, adjust_share=1e-9)
     for graph in (nx.empty_graph(40), nx.star_graph(39), nx.complete_graph(40)):
         fit_static(GENERATOR, params, static_graph(40, graph.edges()), 1.0)

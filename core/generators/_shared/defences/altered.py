@@ -14,7 +14,7 @@ from core.errors import PrivacyViolation
 from core.generators._shared.defences.visible import REASON, Altered, DefenceParams, Visible, merged
 from core.generators._shared.frame.declared import drawn_graph
 from core.generators._shared.frame.model import StoredCells, edge_table, load_stored
-from core.generators._shared.frame.ticks import Ticks
+from core.generators._shared.frame.progress import Ticks
 from core.generators._shared.matching.pairs import pack
 from core.generators.base import Parameters, Progress, Training
 from core.graphs.graph import Graph

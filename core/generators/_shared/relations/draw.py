@@ -9,7 +9,7 @@ import numpy as np
 from core.generators._shared.relations import static
 from core.generators._shared.relations.budget import proposals_for
 from core.generators._shared.relations.stubs import completed, joined, matched
-from core.generators._shared.slots import chain
+from core.generators._shared.slots import markov_chain
 from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import Shape
 
@@ -49,7 +49,9 @@ class Relation:
         keys = self._matched(columns, rng)
         if len(columns.get("flips", ())) or self._score is not None:
             proposals = proposals_for(int(columns["count"][0]), self._params.proposals_per_edge)
-            keys = chain.rewired(keys, columns, self._shape, proposals, rng, taken=taken, score=self._score)
+            keys = markov_chain.rewired(
+                keys, columns, self._shape, proposals, rng, taken=taken, score=self._score
+            )
         return self._kept(keys)
 
     def base(self, columns: Columns, rng: Rng) -> np.ndarray:

@@ -20,7 +20,7 @@ from core.generators._shared.degrees.counts import integers, to_total
 from core.generators._shared.relations.budget import proposals_for
 from core.generators._shared.relations.small import rows_are_sources, sides
 from core.generators._shared.slots import evidence
-from core.generators._shared.slots.chain import rewired
+from core.generators._shared.slots.markov_chain import rewired
 from core.privacy.entropy import Generator as Rng
 from core.privacy.events import NANO
 from core.privacy.queries import Shape
@@ -81,7 +81,7 @@ def draw(columns: Columns, shape: Shape, proposals_per_edge: float, rng: Rng) ->
     Column degrees are those of the fit, wherever the rows' sizes leave room. O(rounds * slots * size of the
     largest row + proposals).
     """
-    from core.generators._shared.relations import rows as kernels
+    from core.generators._shared.relations import column_sets as kernels
 
     row_count, column_count = sides(shape)
     loop, by_source = shape.edge_type.homogeneous, rows_are_sources(shape)
@@ -116,7 +116,7 @@ def fitted_offsets(
     Newton's steps on each column by itself, shortened where they grow: sizes of rows tie the columns
     together.
     """
-    from core.generators._shared.relations.rows import expected
+    from core.generators._shared.relations.column_sets import expected
 
     offset, step, before = start.copy(), 1.0, math.inf
     aimed = wanted > 0

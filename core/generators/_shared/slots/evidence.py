@@ -40,8 +40,8 @@ def measure(cell: PrivateCell, nano_epsilon: int, *, room: int | None = None) ->
 
     Lazy where ``room`` is given, a paid-for number of keys to hold; see
     :func:`core.privacy.lazy_response.room_for`. Materialised columns are paid-for output. Lazy ones hold the
-    edges themselves: private content, of which :func:`core.generators._shared.slots.chain.rewired` looks at
-    answers only.
+    edges themselves: private content, of which
+    :func:`core.generators._shared.slots.markov_chain.rewired` looks at answers only.
     """
     if room is not None:
         response = cell.lazy_response(nano_epsilon=nano_epsilon, purpose=PURPOSE, room=room)

@@ -1,4 +1,4 @@
-"""The compiled part of :mod:`core.generators._shared.slots.chain`: proposing, weighing and making swaps.
+"""The compiled part of :mod:`core.generators._shared.slots.markov_chain`: proposes, weighs and makes swaps.
 
 An edge is one int64, ``first << 34 | second << 2 | answer``. What is known of slots stands in
 :mod:`core.generators._shared.slots.occupied`: occupied by an edge, or taken; marked by the evidence.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from core.generators._shared.frame.ticks import Ticks
+from core.generators._shared.frame.progress import Ticks
 from core.generators.base import Progress
 from core.generators.hetesdg.inputs import leading, matrix_of
 from core.generators.hetesdg.model import HeteModel

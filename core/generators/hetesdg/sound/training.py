@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from core.generators._shared.frame.ticks import Ticks
+from core.generators._shared.frame.progress import Ticks
 from core.generators.base import Progress
 from core.generators.hetesdg.budget import PREDICTOR
 from core.generators.hetesdg.inputs import Inputs

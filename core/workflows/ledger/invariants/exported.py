@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy.orm import Session
 
 from core.workflows.common.context import Services
-from core.workflows.ledger import heads
+from core.workflows.ledger import head_exports
 from core.workflows.ledger.invariants.base import Found
 
 
@@ -20,5 +20,5 @@ class HeadsAreExported:
 
     def check(self, session: Session, limit: int) -> Found:
         """As :meth:`core.workflows.ledger.invariants.base.Promise.check`."""
-        findings = tuple(heads.overdue(self._services, session))
+        findings = tuple(head_exports.overdue(self._services, session))
         return Found(len(findings), findings[:limit])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy.orm import Session
 
 from core.workflows.common.context import Services
-from core.workflows.ledger import heads
+from core.workflows.ledger import head_exports
 from core.workflows.ledger.invariants.base import Finding, Found
 
 
@@ -22,7 +22,7 @@ class RestoredWhole:
         """As :meth:`core.workflows.ledger.invariants.base.Promise.check`."""
         total = 0
         findings: list[Finding] = []
-        for finding in heads.compare(self._services, session):
+        for finding in head_exports.compare(self._services, session):
             total += 1
             if total <= limit:
                 findings.append(finding)

@@ -11,7 +11,7 @@ from sqlalchemy.exc import OperationalError
 from core.checks import service as checks
 from core.logging import get_logger
 from core.workflows.common.context import Services
-from core.workflows.ledger import heads
+from core.workflows.ledger import head_exports
 from core.workflows.ledger.invariants.accounts import AccountsStay, ExposureLasts
 from core.workflows.ledger.invariants.base import Found, Promise
 from core.workflows.ledger.invariants.costs import CostsArePlanned, CostsAreRecorded, UnitsAgree
@@ -64,7 +64,7 @@ def promises(services: Services) -> tuple[Promise, ...]:
 def check(services: Services, promise: Promise, limit: int = checks.FINDINGS_KEPT) -> Found:
     """What breaks the promise, in one snapshot of the database; nothing is written."""
     with services.db.transaction() as session:
-        heads.snapshot(session)
+        head_exports.snapshot(session)
         return promise.check(session, limit)
 
 

@@ -6,8 +6,8 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from dp_accounting.pld.common import DifferentialPrivacyParameters
 
 from core import errors
-from core.generators.anchored import GENERATOR, AnchoredParams, directions, grants
-from core.generators.anchored.grants import granted
+from core.generators.anchored import GENERATOR, AnchoredParams, allotted, directions
+from core.generators.anchored.allotted import granted
 from core.generators.anchored.passes import DIRECTIONS
 from core.generators.base import PublicFacts, no_progress
 from core.graphs.graph import EdgeTable, Graph, NodeTable
@@ -85,7 +85,7 @@ def test_the_plan_pays_for_directions_out_of_the_cell():
     plan = GENERATOR.plan(SPECTRAL, facts(schema_of(SEES, HAS, KNOWS, LIVES)))
     found = granted(plan)
     assert found["sees"].steps == (0, 1)
-    assert found["sees"].nano_epsilon == 4 * NANO - int(4 * NANO * grants.SHARE)
+    assert found["sees"].nano_epsilon == 4 * NANO - int(4 * NANO * allotted.SHARE)
     assert found["sees"].directions is not None
     for name in ("has", "knows", "lives"):
         assert found[name].nano_epsilon == 4 * NANO
@@ -123,7 +123,7 @@ def test_without_them_a_plan_is_pure_whatever_the_delta():
         (schema_of(SEES), {"unit": Unit.W_EVENT, "window": 2}, "unit"),
         (schema_of(HAS), {"unit": Unit.EDGE}, "unit"),
         (schema_of(KNOWS, LIVES, HAS), {}, "spectral"),
-        (schema_of(SEES, sizes=SIZES | {"film": grants.MOST_NODES + 1}), {}, "spectral"),
+        (schema_of(SEES, sizes=SIZES | {"film": allotted.MOST_NODES + 1}), {}, "spectral"),
     ],
 )
 def test_what_has_no_directions_is_refused(schema, changes, field):
@@ -136,7 +136,7 @@ def test_a_universe_from_a_node_list_is_checked_before_anything_is_read():
     graph = planted(SEES)
     kinds = tuple(kind.model_copy(update={"count": None}) for kind in graph.schema.node_types)
     schema = graph.schema.model_copy(update={"node_types": kinds})
-    nodes = dict(graph.nodes) | {"film": NodeTable(grants.MOST_NODES + 1)}
+    nodes = dict(graph.nodes) | {"film": NodeTable(allotted.MOST_NODES + 1)}
     large = Graph.build(schema, nodes, dict(graph.edges))
     plan = GENERATOR.plan(SPECTRAL, facts(schema))
     meter = Meter(plan, MemoryRecorder())

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from core.generators._shared.relations import rows, static
+from core.generators._shared.relations import column_sets, static
 from core.generators._shared.relations import small as small_cells
 from core.generators._shared.relations.budget import STATIC_FUNCTIONAL_SHARE, STATIC_SHARE, static_shares
 from core.generators._shared.slots import evidence
@@ -50,18 +50,18 @@ def by_hand(marked, weights, loop):
 def test_expected_columns_and_sizes_are_those_of_every_set(weights, loop):
     laws = by_hand(MARKED, weights, loop)
     held = np.array([[sum(p for s, p in law.items() if j in s) for j in range(4)] for law in laws])
-    mean, variance = rows.expected(MARKED, OFFSET, RATIO, weights, loop)
+    mean, variance = column_sets.expected(MARKED, OFFSET, RATIO, weights, loop)
     np.testing.assert_allclose(mean, held.sum(axis=0), atol=1e-12)
     np.testing.assert_allclose(variance, (held * (1 - held)).sum(axis=0), atol=1e-12)
     sizes = [[sum(p for s, p in law.items() if len(s) == k) for k in range(len(weights))] for law in laws]
-    found = rows.size_laws(MARKED, OFFSET, RATIO, weights, loop)
+    found = column_sets.size_laws(MARKED, OFFSET, RATIO, weights, loop)
     np.testing.assert_allclose(found, np.array(sizes), atol=1e-12)
 
 
 def test_sets_are_drawn_by_their_law_given_the_size():
     rounds, size = 4_000, 2
     marked = np.tile(MARKED[0], (rounds, 1))
-    drawn = rows.drawn(marked, OFFSET, RATIO, np.full(rounds, size), False, np.random.default_rng(0))
+    drawn = column_sets.drawn(marked, OFFSET, RATIO, np.full(rounds, size), False, np.random.default_rng(0))
     sets = list(itertools.combinations(range(4), size))
     odds = np.exp([sum(OFFSET[j] + RATIO * MARKED[0][j] for j in chosen) for chosen in sets])
     place = {chosen: i for i, chosen in enumerate(sets)}
@@ -270,8 +270,8 @@ def test_offsets_meet_what_is_wanted():
     ratio = evidence.log_likelihood_ratio(Flips.symmetric(NANO))
     start = np.array([-2.0] * 2 + [-20.0] + [-2.0] * 3)
     offset = static.fitted_offsets(marked, start, ratio, weights, False, wanted)
-    before, _ = rows.expected(marked, start, ratio, weights, False)
-    mean, _ = rows.expected(marked, offset, ratio, weights, False)
+    before, _ = column_sets.expected(marked, start, ratio, weights, False)
+    mean, _ = column_sets.expected(marked, offset, ratio, weights, False)
     assert np.abs(before - wanted).max() > 20
     np.testing.assert_allclose(mean, wanted, atol=0.01)
 

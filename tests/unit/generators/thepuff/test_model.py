@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.generators._shared.frame.ticks import TICKS, Ticks
+from core.generators._shared.frame.progress import TICKS, Ticks
 from core.generators.base import ClaimingGenerator, LearnedModel, PublicFacts, no_progress
 from core.generators.thepuff import GENERATOR
 from core.generators.thepuff.fit import settings_of

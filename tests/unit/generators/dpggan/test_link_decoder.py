@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.func import functional_call, grad
 
-from core.generators.dpggan import links, spectral
+from core.generators.dpggan import link_decoder, spectral
 from core.generators.dpggan.backbone import Rival, Weights, trained, untrained
 from core.generators.dpggan.networks import LATENT, Decoder, Discriminator, Encoder, Smoothed
 from core.generators.dpggan.scores import latent_weights, scores_of
@@ -72,14 +72,14 @@ def test_the_sum_over_pairs_is_exact_for_few_and_unbiased_for_many(monkeypatch):
 
 
 def test_an_edge_s_gradient_is_the_symmetric_product_of_its_rows_and_no_longer_than_1():
-    module = links.Bilinear(5)
+    module = link_decoder.Bilinear(5)
     torch.manual_seed(3)
     with torch.no_grad():
         module.triangle.normal_()
     matrix = module.matrix()
     torch.testing.assert_close(matrix, matrix.T)
     torch.testing.assert_close(matrix.norm(), module.triangle.norm())
-    rows = links.unit_rows(torch.randn(40, 5))
+    rows = link_decoder.unit_rows(torch.randn(40, 5))
     for u, v in zip(rows[:20], rows[20:], strict=True):
         logit = module(u, v)
         torch.testing.assert_close(logit, u @ matrix @ v, atol=1e-5, rtol=1e-4)
@@ -109,8 +109,10 @@ def opened(graph, training):
 def test_what_is_told_is_the_sum_over_edges_of_their_gradients():
     nodes, pairs = 30, random_pairs(30, 0.3)
     torch.manual_seed(4)
-    rows = links.unit_rows(torch.randn(nodes, 4))
-    told = links.told(opened(graph_of(pairs, nodes), DpSgd(1, 0.05, 1)), union_of((pairs, nodes)), rows)
+    rows = link_decoder.unit_rows(torch.randn(nodes, 4))
+    told = link_decoder.told(
+        opened(graph_of(pairs, nodes), DpSgd(1, 0.05, 1)), union_of((pairs, nodes)), rows
+    )
     half = torch.einsum("ei,ej->ij", rows[pairs[:, 0]], rows[pairs[:, 1]])
     half = (half + half.T) / 2
     row, column = torch.triu_indices(4, 4)
@@ -124,10 +126,10 @@ def test_the_fit_finds_the_matrix_whose_expected_sum_was_told():
     side[: nodes // 2, 0] = side[nodes // 2 :, 1] = 1
     union = union_of((pairs, nodes))
     told = torch.tensor([len(pairs) / 2, 0.0, len(pairs) / 2])
-    matrix, curve = links.fitted(told, 0.1, union, side, 300, no_tick)
+    matrix, curve = link_decoder.fitted(told, 0.1, union, side, 300, no_tick)
     assert matrix[0, 0] - matrix[0, 1] > 2
     assert curve[-1] < curve[0]
-    noisy, _ = links.fitted(told, 1e4, union, side, 300, no_tick)
+    noisy, _ = link_decoder.fitted(told, 1e4, union, side, 300, no_tick)
     assert noisy.abs().max() < 0.1  # a sum that is all noise is not believed
 
 
@@ -141,7 +143,7 @@ def test_the_mlp_decoder_learns_blocks_from_edges_alone():
     found = untrained(latent, CPU)
     training = DpSgd(1, 0.05, 60)
     options = {"clip": 1.0, "decay": 0.99, "tick": no_tick}
-    curve = links.trained(opened(graph_of(pairs, nodes), training), training, union, found, **options)
+    curve = link_decoder.trained(opened(graph_of(pairs, nodes), training), training, union, found, **options)
     assert len(curve) == 60
     left, right = scores_of(latent_weights(found.mean, found.spread, found.decoder), public_generator(1))
     score = left @ right.T

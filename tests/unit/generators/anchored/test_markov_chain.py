@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from core.generators._shared.slots import chain, evidence
+from core.generators._shared.slots import evidence, markov_chain
 from core.generators._shared.slots import occupied as slots
-from core.generators._shared.slots.chain import rewired
+from core.generators._shared.slots.markov_chain import rewired
 from core.graphs.schema import EdgeType
 from core.privacy import lazy_response
 from core.privacy.events import NANO
@@ -186,8 +186,8 @@ def test_how_slots_are_held_does_not_follow_from_the_number_of_true_edges(monkey
     """Neither whether a table is made, nor how large it is, nor how full: room for 1600 keys was paid."""
     shape = Shape(EdgeType(source="a", target="b"), 40, 40)
     keys, made = np.arange(0, 1600, 80), []
-    monkeypatch.setattr(chain, "MAP_SLOTS", 0)
-    monkeypatch.setattr(chain, "MAP_SLOTS_PER_KEY", per_key)
+    monkeypatch.setattr(markov_chain, "MAP_SLOTS", 0)
+    monkeypatch.setattr(markov_chain, "MAP_SLOTS_PER_KEY", per_key)
 
     def noting(make):
         return lambda number: made.append((make.__name__, number)) or make(number)
@@ -220,8 +220,8 @@ def test_a_map_and_sets_walk_alike(shape, lazy, monkeypatch):
         response = lazy_response.respond(source, target, shape, 2, FLIPS, 500)
         columns = {"edge": response.edge, "prf_key": response.prf_key, "flips": columns["flips"]}
     by_map = rewired(keys, columns, shape, 30_000, np.random.default_rng(4), taken=taken)
-    monkeypatch.setattr(chain, "MAP_SLOTS", 0)
-    monkeypatch.setattr(chain, "MAP_SLOTS_PER_KEY", 0)
+    monkeypatch.setattr(markov_chain, "MAP_SLOTS", 0)
+    monkeypatch.setattr(markov_chain, "MAP_SLOTS_PER_KEY", 0)
     by_sets = rewired(keys, columns, shape, 30_000, np.random.default_rng(4), taken=taken)
     assert (by_map == by_sets).all()
 

@@ -1,6 +1,6 @@
-"""What one round of the auditor costs: every promise over a ledger of many jobs, on a real PostgreSQL.
+"""What one round of the verifier costs: every promise over a ledger of many jobs, on a real PostgreSQL.
 
-    python -m benchmarks.auditor_round --jobs 5000 --accounts 50
+    python -m benchmarks.verifier_round --jobs 5000 --accounts 50
 
 Jobs are reserved and charged through the ledger service; their rows and files are those of published jobs.
 A line of JSON: entries, seconds by promise (elapsed, and of this process's processor), peak memory. Exit
@@ -87,7 +87,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=5_000)
     parser.add_argument("--accounts", type=int, default=50)
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="gv-auditor-", dir="/tmp") as home:
+    with tempfile.TemporaryDirectory(prefix="gv-verifier-", dir="/tmp") as home:
         Path(home).chmod(0o755)
         with EmbeddedPostgres(Path(home) / "postgres") as postgres:
             migrate.upgrade(postgres.url)

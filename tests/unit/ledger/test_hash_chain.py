@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.ledger import chain
+from core.ledger import hash_chain
 from core.ledger.models import LedgerEntry
 
 NOW = datetime(2030, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
@@ -45,15 +45,15 @@ def test_every_column_counts(column: str) -> None:
     }
     times = {"created_at": NOW + timedelta(microseconds=1), "expires_at": NOW}
     changed = {**ENTRY, column: {**others, **times}.get(column, "another")}
-    assert chain.entry_hash(changed) != chain.entry_hash(ENTRY)
+    assert hash_chain.entry_hash(changed) != hash_chain.entry_hash(ENTRY)
 
 
 def test_the_order_of_keys_and_the_time_zone_do_not_count() -> None:
     elsewhere = NOW.astimezone(timezone(timedelta(hours=5)))
     same = {**dict(reversed(ENTRY.items())), "created_at": elsewhere, "hash": b"any"}
-    assert chain.entry_hash(same) == chain.entry_hash(ENTRY)
+    assert hash_chain.entry_hash(same) == hash_chain.entry_hash(ENTRY)
 
 
 def test_accounts_start_from_different_hashes() -> None:
-    assert chain.genesis("acc_1") != chain.genesis("acc_2")
-    assert len(chain.genesis("acc_1")) == 32
+    assert hash_chain.genesis("acc_1") != hash_chain.genesis("acc_2")
+    assert len(hash_chain.genesis("acc_1")) == 32

@@ -1,4 +1,4 @@
-"""``python -m worker.auditor``: every promise of the ledger is checked, time and again; its heads are signed.
+"""``python -m worker.verifier``: checks every promise of the ledger, time and again, and signs its heads.
 
 Several may run; an advisory lock lets one at a time work. ``--once`` checks once, and exits 1 where anything
 is broken or could not be checked. ``--export`` exports the signed heads at once, and prints them, to be kept
@@ -16,28 +16,28 @@ from core.errors import GraphveilError
 from core.logging import get_logger
 from core.settings import get_settings
 from core.workflows.common.context import Services, open_services
-from core.workflows.ledger import heads
+from core.workflows.ledger import head_exports
 from core.workflows.ledger.invariants.run import run_checks
 from worker.advisory_lock import alone
 from worker.stopping import Stopping
 
-LOCK = 0x67726175  # "grau": one auditor a database
+LOCK = 0x67726175  # "grau": one verifier a database
 
 log = get_logger(__name__)
 
 
-def audit_once(services: Services) -> bool:
+def verify_once(services: Services) -> bool:
     """Every promise was checked, then the heads exported where they are due; whether all promises hold."""
     outcomes = run_checks(services)
     broken = [outcome.name for outcome in outcomes if not outcome.kept]
-    log.info("audited", checked=len(outcomes), broken=broken)
+    log.info("verified", checked=len(outcomes), broken=broken)
     _export_if_due(services)
     return not broken
 
 
 def _once(services: Services) -> int:
     try:
-        return 0 if audit_once(services) else 1
+        return 0 if verify_once(services) else 1
     except OperationalError as error:
         log.error("database_away", error=type(error).__name__)
         return 3
@@ -45,8 +45,8 @@ def _once(services: Services) -> int:
 
 def _export_if_due(services: Services) -> None:
     try:
-        if heads.export_due(services):
-            key, _ = heads.export(services)
+        if head_exports.export_due(services):
+            key, _ = head_exports.export(services)
             log.info("heads_exported", key=key)
     except GraphveilError as error:
         log.error("heads_not_exported", error=type(error).__name__, message=error.message)
@@ -54,7 +54,7 @@ def _export_if_due(services: Services) -> None:
 
 def _export(services: Services) -> int:
     try:
-        key, document = heads.export(services)
+        key, document = head_exports.export(services)
     except GraphveilError as error:
         log.error("heads_not_exported", error=type(error).__name__, message=error.message)
         return 1
@@ -65,7 +65,7 @@ def _export(services: Services) -> int:
 
 def main() -> int:
     """The exit code."""
-    parser = command_line.parser("worker.auditor", __doc__)
+    parser = command_line.parser("worker.verifier", __doc__)
     ways = parser.add_mutually_exclusive_group()
     ways.add_argument("--once", action="store_true", help="check once; exit 1 where anything is broken")
     ways.add_argument("--export", action="store_true", help="export the signed heads now, and print them")
@@ -81,9 +81,9 @@ def main() -> int:
         if not settings.head_signing_key.get_secret_value():
             log.warning("no_heads", reason="GRAPHVEIL_HEAD_SIGNING_KEY is empty: a restore cannot be noticed")
         stopping = Stopping()
-        log.info("auditor_started")
-        alone(services.db, LOCK, lambda: audit_once(services), settings.auditor_poll_seconds, stopping)
-        log.info("auditor_stopped")
+        log.info("verifier_started")
+        alone(services.db, LOCK, lambda: verify_once(services), settings.verifier_poll_seconds, stopping)
+        log.info("verifier_stopped")
         return 0
     finally:
         services.close()

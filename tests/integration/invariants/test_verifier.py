@@ -1,4 +1,4 @@
-"""The auditor as a process: what it finds is kept, logged, shown as a metric, and heard by its exit code."""
+"""The verifier as a process: what it finds is kept, logged, shown as a metric, and heard by its exit code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from core.identity.service import Principal
 from core.ledger.models import BudgetAccount
 from core.settings import Settings
 from core.workflows.common.context import Services, open_services
-from core.workflows.ledger import heads
+from core.workflows.ledger import head_exports
 from core.workflows.ledger.health import ledger_health
 from core.workflows.ledger.invariants.base import Finding, Found
 from core.workflows.ledger.invariants.run import promises, run_checks
@@ -28,8 +28,8 @@ from core.workflows.operations.gauges import read_gauges
 from tests.integration.invariants.conftest import SEED
 from tests.support.faults import ROOT, environment, until
 from tests.support.ledger import open_account, reserve
-from worker.auditor import LOCK, audit_once
 from worker.exporter import GaugeCollector
+from worker.verifier import LOCK, verify_once
 
 AUDITOR = Principal("acme", "key_a", "a", frozenset({Role.AUDITOR}), "auditor-a")
 
@@ -48,9 +48,9 @@ def account(signing: Services) -> BudgetAccount:
     return open_account(signing.db)
 
 
-def auditor(services: Services, *arguments: str) -> subprocess.CompletedProcess[str]:
+def verifier(services: Services, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "worker.auditor", *arguments],
+        [sys.executable, "-m", "worker.verifier", *arguments],
         cwd=ROOT,
         env=environment(services.settings),
         capture_output=True,
@@ -87,13 +87,13 @@ def metrics(services: Services) -> str:
 
 
 def test_a_flipped_byte_is_found_end_to_end(signing: Services, account: BudgetAccount) -> None:
-    whole = auditor(signing, "--once")
+    whole = verifier(signing, "--once")
     assert whole.returncode == 0, whole.stderr
     assert 'graphveil_invariant_violations{invariant="chain_intact"} 0.0' in metrics(signing)
     assert ledger_health(signing, AUDITOR).status is Health.INTACT
 
     flip_one_byte(signing, account)
-    broken = auditor(signing, "--once")
+    broken = verifier(signing, "--once")
     assert broken.returncode == 1
     logged = [json.loads(line) for line in broken.stderr.splitlines()]
     told = [line for line in logged if line["event"] == "invariant_violated"]
@@ -162,9 +162,9 @@ def test_findings_are_bounded_and_counted(signing: Services) -> None:
 
 def test_an_old_check_is_stale_and_a_missing_one_too(signing: Services, account: BudgetAccount) -> None:
     assert ledger_health(signing, AUDITOR).status is Health.STALE
-    assert audit_once(signing)
+    assert verify_once(signing)
     assert ledger_health(signing, AUDITOR).status is Health.INTACT
-    old = func.now() - func.make_interval(0, 0, 0, 0, 0, 0, 3 * signing.settings.auditor_poll_seconds + 1)
+    old = func.now() - func.make_interval(0, 0, 0, 0, 0, 0, 3 * signing.settings.verifier_poll_seconds + 1)
     with signing.db.transaction() as session:
         session.execute(
             update(InvariantCheck).where(InvariantCheck.invariant == "balances_fold").values(checked_at=old)
@@ -176,7 +176,7 @@ def test_an_old_check_is_stale_and_a_missing_one_too(signing: Services, account:
 
 def test_a_finding_is_its_tenants_alone(signing: Services, account: BudgetAccount) -> None:
     reserve(signing.db, account, {"epsilon": 5})
-    assert not audit_once(signing)
+    assert not verify_once(signing)
     stranger = Principal("other", "key_o", "o", frozenset({Role.OPERATOR}), "operator-a")
     for principal, seen in ((AUDITOR, True), (stranger, False)):
         health = ledger_health(signing, principal)
@@ -186,24 +186,24 @@ def test_a_finding_is_its_tenants_alone(signing: Services, account: BudgetAccoun
 
 
 def test_the_heads_are_exported_when_due_and_on_demand(signing: Services, account: BudgetAccount) -> None:
-    audit_once(signing)
-    first = heads.newest(signing.store)
+    verify_once(signing)
+    first = head_exports.newest(signing.store)
     assert first is not None
-    audit_once(signing)
-    assert heads.newest(signing.store) == first
-    printed = auditor(signing, "--export")
+    verify_once(signing)
+    assert head_exports.newest(signing.store) == first
+    printed = verifier(signing, "--export")
     assert printed.returncode == 0, printed.stderr
-    newest = heads.newest(signing.store)
+    newest = head_exports.newest(signing.store)
     assert newest is not None
     assert newest > first
-    assert printed.stdout.encode().rstrip(b"\n") == heads.read(signing.store, newest)
+    assert printed.stdout.encode().rstrip(b"\n") == head_exports.read(signing.store, newest)
 
 
 def test_the_database_being_away_is_told_apart(signing: Services) -> None:
     settings = signing.settings.model_copy(
         update={"database_url": "postgresql+psycopg://nobody@127.0.0.1:1/none"}
     )
-    away = auditor(Services(signing.db, signing.store, settings), "--once")
+    away = verifier(Services(signing.db, signing.store, settings), "--once")
     assert away.returncode == 3
     assert "database_away" in away.stderr
 
@@ -211,9 +211,9 @@ def test_the_database_being_away_is_told_apart(signing: Services) -> None:
 def test_two_auditors_work_one_at_a_time(signing: Services, account: BudgetAccount) -> None:
     processes = [
         subprocess.Popen(
-            [sys.executable, "-m", "worker.auditor"],
+            [sys.executable, "-m", "worker.verifier"],
             cwd=ROOT,
-            env=environment(signing.settings, auditor_poll_seconds=0.2),
+            env=environment(signing.settings, verifier_poll_seconds=0.2),
             stderr=subprocess.PIPE,
             text=True,
         )
@@ -222,7 +222,7 @@ def test_two_auditors_work_one_at_a_time(signing: Services, account: BudgetAccou
     try:
         for process in processes:
             assert process.stderr is not None
-            assert "auditor_started" in process.stderr.readline()
+            assert "verifier_started" in process.stderr.readline()
         until(lambda: _checked(signing), what="a check")
         with signing.db.transaction() as session:
             holders = session.scalars(
@@ -244,19 +244,19 @@ def _checked(services: Services) -> bool:
 
 
 def test_every_promise_has_been_checked_after_one_round(signing: Services) -> None:
-    audit_once(signing)
+    verify_once(signing)
     with signing.db.transaction() as session:
         told, _ = checks.all_checks(session)
     assert set(told) == {promise.name for promise in promises(signing)}
     assert all(check.seconds >= 0 for check in told.values())
 
 
-def test_the_auditor_needs_no_more_than_the_services_role(signing: Services, account: BudgetAccount) -> None:
+def test_the_verifier_needs_no_more_than_the_services_role(signing: Services, account: BudgetAccount) -> None:
     url = signing.db.engine.url
     with psycopg.connect(url.set(drivername="postgresql").render_as_string(hide_password=False)) as owner:
         owner.execute((ROOT / "deploy" / "postgres" / "roles.sql").read_bytes())
     address = url.set(username="graphveil_app").render_as_string(hide_password=False)
     served = open_services(signing.settings.model_copy(update={"database_url": address}))
-    assert audit_once(served)
-    assert heads.newest(served.store) is not None
+    assert verify_once(served)
+    assert head_exports.newest(served.store) is not None
     served.close()
