@@ -31,28 +31,32 @@ def panels(
     level: float | None = None,
     thick: Sequence[str] = (),
     order: Sequence[str] = (),
+    columns: int | None = None,
 ) -> str:
     """One SVG document with charts side by side and one list of what the lines are.
 
     A chart: its heading, the names of its axes (x, y), and the points of each line, in their order.
     ``level``: a dashed line at this y. ``thick``: lines that stand out. ``order``: all names that there may
-    be, where several documents are to give a name the same colour.
+    be, where several documents are to give a name the same colour. ``columns``: how many charts stand side by
+    side, the rest below; None: all.
     """
     shown = list(dict.fromkeys(name for *_, lines in charts for name in lines))
     names = list(order) or shown
-    width = PANEL * len(charts) + KEYS
+    columns = columns or len(charts)
+    width, height = PANEL * columns + KEYS, HEIGHT * -(-len(charts) // columns)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {HEIGHT}" width="{width}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
         f'role="img" aria-labelledby="t d"><title id="t">{escape(title)}</title>',
         f'<desc id="d">{escape(description)}</desc><style>{STYLE}</style>',
-        f'<rect width="{width}" height="{HEIGHT}" fill="#fff"/>',
+        f'<rect width="{width}" height="{height}" fill="#fff"/>',
     ]
     for index, (heading, x_name, y_name, lines) in enumerate(charts):
-        parts.append(f'<g transform="translate({PANEL * index} 0)">')
+        row, column = divmod(index, columns)
+        parts.append(f'<g transform="translate({PANEL * column} {HEIGHT * row})">')
         parts += _chart(heading, x_name, y_name, lines, names, level, thick)
         parts.append("</g>")
     for index, name in enumerate(shown):
-        x, y = PANEL * len(charts) + 12, 34 + 18 * index
+        x, y = PANEL * columns + 12, 34 + 18 * index
         parts.append(f'<path d="M{x - 8} {y - 4}h16" {_stroke(names, name, thick)}/>')
         parts.append(f'<path d="{_mark(names, name, x, y - 4)}" fill="{_colour(names, name)}"/>')
         parts.append(f'<text x="{x + 14}" y="{y}">{escape(name)}</text>')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,22 +13,33 @@ from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 
 
-def _columns(path: Path, count: int) -> np.ndarray:
-    with path.open() as file:
-        head = next(line for line in file if not line.startswith("#"))
-    delimiter = "," if "," in head else None
-    return np.loadtxt(path, usecols=range(count), delimiter=delimiter, comments="#", dtype=np.int64, ndmin=2)
+def numbers(path: Path, columns: Sequence[int], skipped: int = 0) -> np.ndarray:
+    """The rows that begin with a digit, float64: headers and comments are left out, a ``.gz`` is unpacked.
+
+    ``skipped``: how many of them are left out too.
+    """
+    with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as file:
+        lines = [line for line in file if line.lstrip()[:1].isdigit()][skipped:]
+    delimiter = "," if "," in lines[0] else None
+    return np.loadtxt(lines, usecols=columns, delimiter=delimiter, ndmin=2)
 
 
-def _shuffled(ends: np.ndarray, rng: np.random.Generator) -> tuple[int, np.ndarray]:
+def _shuffled(
+    ends: np.ndarray, rng: np.random.Generator, others: np.ndarray | None = None
+) -> tuple[int, np.ndarray]:
     """Number of nodes, and the ends renumbered at random: file order often gives communities away."""
-    names, place = np.unique(ends, return_inverse=True)
-    return len(names), rng.permutation(len(names)).astype(np.int32)[place.reshape(ends.shape)]
+    names = np.unique(ends if others is None else np.concatenate([ends.ravel(), others]))
+    return len(names), rng.permutation(len(names)).astype(np.int32)[np.searchsorted(names, ends)]
 
 
-def load_static(path: Path, seed: int = 0) -> Graph:
-    """The simple undirected graph of an edge list, node numbers shuffled by ``seed``."""
-    nodes, ends = _shuffled(_columns(path, 2), np.random.default_rng(seed))
+def load_static(path: Path, seed: int = 0, universe: Path | None = None, skipped: int = 0) -> Graph:
+    """The simple undirected graph of an edge list, node numbers shuffled by ``seed``.
+
+    ``universe``: a file whose first column has every node; None: the nodes of the edge list are all.
+    """
+    ends = numbers(path, (0, 1), skipped).astype(np.int64)
+    others = None if universe is None else numbers(universe, (0,)).astype(np.int64).ravel()
+    nodes, ends = _shuffled(ends, np.random.default_rng(seed), others)
     return static_graph(nodes, EdgeTable(ends[:, 0], ends[:, 1]))
 
 
@@ -37,7 +49,7 @@ def load_stream(path: Path, width_seconds: int, seed: int = 0) -> Graph:
     The universe is every node of the file and the grid spans its times: conventions of a benchmark; a release
     declares both.
     """
-    rows = _columns(path, 3)
+    rows = numbers(path, (0, 1, 2)).astype(np.int64)
     nodes, ends = _shuffled(rows[:, :2], np.random.default_rng(seed))
     start = int(rows[:, 2].min())
     step = (rows[:, 2] - start) // width_seconds

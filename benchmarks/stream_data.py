@@ -6,7 +6,6 @@ quarters over is left out: conventions of a benchmark; a release declares its un
 
 from __future__ import annotations
 
-import gzip
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.load import numbers
 from core.evaluation.metric import Suite
 from core.evaluation.utility import assortativity, clustering, degrees, edges, eigenvector
 from core.evaluation.utility.relative import plain
@@ -47,7 +47,7 @@ FIGURES: dict[str, tuple[str, str]] = {
 
 def _windows(days: int) -> Callable[[Path], Graph]:
     def load(path: Path) -> Graph:
-        rows = _numbers(path, (0, 1, -1))
+        rows = numbers(path, (0, 1, -1))
         steps = (rows[:, 2] - rows[:, 2].min()) / (days * DAY_SECONDS)
         count = int(steps.max() + 0.25)
         return _stream(rows[:, :2], steps.astype(np.int64), count)
@@ -56,7 +56,7 @@ def _windows(days: int) -> Callable[[Path], Graph]:
 
 
 def _bitcoin(path: Path) -> Graph:
-    rows = _numbers(path, (0, 1, 3))
+    rows = numbers(path, (0, 1, 3))
     steps = (rows[:, 2] - rows[:, 2].min()) // (30 * DAY_SECONDS)
     return _stream(rows[:, :2], steps.astype(np.int64), BITCOIN_WINDOWS)
 
@@ -65,7 +65,7 @@ def _as_days(folder: Path) -> Graph:
     parts = []
     for step, day in enumerate(AS_DAYS):
         path = next(folder.glob(f"as{day}.*"))
-        ends = _numbers(path, (0, 1))
+        ends = numbers(path, (0, 1))
         parts.append(np.column_stack([ends, np.full(len(ends), step)]))
     rows = np.concatenate(parts)
     return _stream(rows[:, :2], rows[:, 2].astype(np.int64), len(AS_DAYS))
@@ -73,8 +73,7 @@ def _as_days(folder: Path) -> Graph:
 
 def _citations(path: Path) -> Graph:
     """Citations of the papers of one month; a paper's number begins with its year and month."""
-    with gzip.open(path, "rt") as lines:
-        rows = np.loadtxt(lines, dtype=np.int64, comments="#")
+    rows = numbers(path, (0, 1)).astype(np.int64)
     place = {month: step for step, month in enumerate(CIT_MONTHS)}
     steps = np.array([place.get(int(month), -1) for month in rows[:, 0] // 1000])
     return _stream(rows, steps, len(CIT_MONTHS))
@@ -88,14 +87,6 @@ LOADERS: dict[str, Callable[[Path], Graph]] = {
     "bitcoin-monthly": _bitcoin,
     "cithepph-monthly": _citations,
 }
-
-
-def _numbers(path: Path, columns: tuple[int, ...]) -> np.ndarray:
-    """Rows of numbers, headers and comments left out; float64."""
-    with path.open() as file:
-        lines = [line for line in file if line[:1].isdigit()]
-    delimiter = "," if "," in lines[0] else None
-    return np.loadtxt(lines, usecols=columns, delimiter=delimiter, ndmin=2)
 
 
 def _stream(ends: np.ndarray, steps: np.ndarray, count: int) -> Graph:

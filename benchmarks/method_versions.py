@@ -1,0 +1,59 @@
+"""A method's version by its code, so that what was measured with other code is not taken for its own."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.util
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+import grimp
+
+from core.generators.registry import get
+
+ROOMS = "core.generators"
+COMMON = (f"{ROOMS}.base", f"{ROOMS}.registry", f"{ROOMS}.choice")
+
+
+@cache
+def version_of(method: str) -> str:
+    """Twelve hex digits of the code in the method's room and of what it imports from ``core/generators``.
+
+    Comments, docstrings and the interface of all methods are left out; so are graphs and mechanisms, whose
+    meaning never changes.
+    """
+    room = ".".join(type(get(method)).__module__.split(".")[:3])
+    graph = _imports()
+    own = {room, *graph.find_descendants(room)}
+    used = own | graph.find_upstream_modules(room, as_package=True)
+    names = sorted(name for name in used if name.startswith(f"{ROOMS}.") and name not in COMMON)
+    return digest((name, Path(_file(name)).read_text()) for name in names)
+
+
+@cache
+def _imports() -> grimp.ImportGraph:
+    return grimp.build_graph("core", cache_dir=None)
+
+
+def _file(name: str) -> str:
+    found = importlib.util.find_spec(name)
+    if found is None or found.origin is None:
+        raise ModuleNotFoundError(name)
+    return found.origin
+
+
+def digest(modules: Iterable[tuple[str, str]]) -> str:
+    """Of names and texts of modules: equal where the code is, whatever the comments and docstrings."""
+    whole = hashlib.sha256()
+    for name, text in modules:
+        whole.update(f"{name}\n{ast.dump(_Bare().visit(ast.parse(text)))}\n".encode())
+    return whole.hexdigest()[:12]
+
+
+class _Bare(ast.NodeTransformer):
+    """Takes out texts that stand alone: docstrings."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
+        return None if isinstance(node.value, ast.Constant) else self.generic_visit(node)
