@@ -19,5 +19,5 @@ OBJECTIVES = (
     Objective("submit", "Requests for jobs that are answered without a failure of the service.", 0.999),
     Objective("queue_wait", "Jobs that begin within the time.", 0.99, 600.0),
     Objective("publish", "Charged releases that can be downloaded within the time.", 1.0, 300.0),
-    Objective("audit", "Promises that were checked within the time.", 1.0, 1800.0),
+    Objective("checks", "Promises that were checked within the time.", 1.0, 1800.0),
 )

@@ -12,7 +12,7 @@ INTEGRITY = dashboard(
         figure("Promises: places in which each is broken",
                "max by (invariant) (graphveil_invariant_violations)", "{{invariant}}",
                width=24, height=9, steps=ALARMING, empty="never checked"),
-        figure("Longest without a check", "max(graphveil:audit_age:seconds)", unit="s", width=6,
+        figure("Longest without a check", "max(graphveil:checks_age:seconds)", unit="s", width=6,
                steps=((None, GREEN), (900, ORANGE), (1800, RED))),
         figure("Oldest unsent message", "graphveil:outbox_waiting:seconds", unit="s", width=6,
                steps=((None, GREEN), (60, ORANGE), (120, RED))),
@@ -22,7 +22,7 @@ INTEGRITY = dashboard(
                "max(time() - graphveil_budget_oldest_reservation_timestamp_seconds) "
                "or max(graphveil_outbox_unsent * 0)",
                unit="s", width=6, steps=((None, GREEN), (21600, ORANGE), (43200, RED))),
-        lines("Since the last check, by promise", ("graphveil:audit_age:seconds", "{{invariant}}"), unit="s",
+        lines("Since the last check, by promise", ("graphveil:checks_age:seconds", "{{invariant}}"), unit="s",
               width=12),
         lines("Entries in an hour, by kind",
               ("max by (kind) (increase(graphveil_ledger_entries_total[1h]))", "{{kind}}"), width=12),
