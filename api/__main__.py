@@ -11,7 +11,7 @@ from core.workflows.operations.startup import may_start
 
 
 def main() -> int:
-    """The exit code. Serves until it is told to stop; requests under way are finished first.
+    """Serve until told to stop, finishing requests under way first; return the exit code.
 
     Metrics have their own listener, so that no rule of a public proxy can expose them by mistake.
     """

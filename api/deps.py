@@ -15,7 +15,7 @@ from core.workflows.common.context import Services
 
 
 async def services_of(request: Request) -> Services:
-    """The services that the app was created with."""
+    """Return the services that the app was created with."""
     return request.app.state.services
 
 
@@ -61,7 +61,7 @@ IdempotencyKey = Annotated[
 
 
 def format_options(request: Request, named: Collection[str]) -> dict[str, str | list[str]]:
-    """The query parameters that the route does not name: a text each, or a list where one is repeated."""
+    """Collect the query parameters that the route does not name: texts, or a list where one is repeated."""
     query = request.query_params
     options: dict[str, str | list[str]] = {}
     for name in query:

@@ -6,7 +6,7 @@ import argparse
 
 
 def parser(module: str, text: str | None) -> argparse.ArgumentParser:
-    """The parser of ``python -m module``; its help is ``text``, as a rule the module's docstring.
+    """Make the parser of ``python -m module``; its help is ``text``, as a rule the module's docstring.
 
     ``--help`` prints and exits 0, and what was not added to it is refused with exit code 2: ask it before
     anything is read or opened.

@@ -406,5 +406,5 @@ class Settings(BaseSettings):
 
 @lru_cache(maxsize=1)
 def get_settings() -> Settings:
-    """The process's settings; read from the environment at the first call."""
+    """Return the process's settings; read from the environment at the first call."""
     return Settings(_secrets_dir=os.environ.get(SECRETS_FOLDER) or None)  # type: ignore[call-arg]

@@ -10,7 +10,7 @@ TREE = Path(__file__).resolve().parents[1]
 
 
 def package_version() -> str:
-    """The installed version, or that of the tree that it runs from, as in an image; else ``unknown``."""
+    """Return the installed version, or that of the tree it runs from, as in an image; else ``unknown``."""
     try:
         return version("graphveil")
     except PackageNotFoundError:
@@ -18,7 +18,7 @@ def package_version() -> str:
 
 
 def version_of(tree: Path) -> str:
-    """What the tree's ``pyproject.toml`` says; ``unknown`` where it has none."""
+    """Read the version in the tree's ``pyproject.toml``; ``unknown`` where it has none."""
     try:
         stated = (tree / "pyproject.toml").read_text(encoding="utf-8")
     except FileNotFoundError:

@@ -80,7 +80,7 @@ def create(
 
 @app.command("list")
 def list_keys(tenant: Tenant) -> None:
-    """The tenant's keys, newest first."""
+    """List the tenant's keys, newest first."""
     with _transaction() as session:
         keys = identity.list_keys(session, tenant)
     table = Table("id", "name", "person", "team", "roles", "made", "made by", "until", "state")

@@ -36,7 +36,7 @@ FETCH_SECONDS = 60.0
 
 @contextmanager
 def _services() -> Iterator[Services]:
-    """The service's outside world; refusals and dead servers end the command with words."""
+    """Open the service's connections; refusals and dead servers end the command with words."""
     services = open_services(get_settings())
     try:
         yield services
@@ -96,14 +96,14 @@ def verify_ledger(
 
 @app.command("public-key")
 def show_public_key() -> None:
-    """The public half of the key that signs the heads, in hex: keep it with the heads."""
+    """Print the public half of the key that signs the heads, in hex: keep it with the heads."""
     with _services() as services:
         seed = services.settings.head_signing_key.get_secret_value()
         typer.echo(signed_heads.key_text(signed_heads.signing_key(seed).public_key()))
 
 
 def _fetched(place: str) -> bytes:
-    """The document at a path or an https address."""
+    """Read the document at a path or an https address."""
     if not place.startswith("https://"):
         return Path(place).read_bytes()
     with httpx.stream("GET", place, timeout=FETCH_SECONDS) as answer:

@@ -24,7 +24,7 @@ _ALIKE = bytes.maketrans(b"{}", b"[]")
 
 
 async def held(request: Request, settings: Settings) -> Request:
-    """The request with its body, which has come whole and is not nested too deep to be parsed.
+    """Hold the request until its body has come whole, and is not nested too deep to be parsed.
 
     Raises PayloadTooLarge, RequestTimeout, InvalidInput, ClientDisconnect. Memory is bounded by the limit.
     """
@@ -42,7 +42,7 @@ async def held(request: Request, settings: Settings) -> Request:
 
 
 def announced_bytes(headers: Headers) -> int | None:
-    """The length that the caller announced; None where there is none, or no number that a file can have."""
+    """Read the length that the caller announced; None where there is none, or none that a file can have."""
     length = headers.get("content-length", "")
     return int(length) if _LENGTH.fullmatch(length) else None
 
@@ -100,7 +100,7 @@ def paced(receive: Receive, *, pause_seconds: float, bytes_per_second: int) -> R
 
 
 async def _read(receive: Receive, limit: int) -> bytes:
-    """The whole body; PayloadTooLarge once it passes the limit."""
+    """Read the whole body; PayloadTooLarge once it passes the limit."""
     pieces, size, more = [], 0, True
     while more:
         message = await receive()

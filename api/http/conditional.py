@@ -27,14 +27,14 @@ def as_json(
     status_code: int = 200,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """The value as the model shows it, made where the route runs: no further thread is needed."""
+    """Serialise the value as the model shows it, where the route runs: no further thread is needed."""
     return Response(_body(model, value), status_code, headers, media_type=JSON)
 
 
 def tagged(
     request: Request, model: type[BaseModel], value: Any, *, retry_after_seconds: int | None = None
 ) -> Response:
-    """The value as the model shows it, with a strong ETag of its bytes; 304 when the caller holds them."""
+    """Answer with the value as the model shows it and a strong ETag; 304 when the caller holds it."""
     pause = {} if retry_after_seconds is None else {"Retry-After": str(retry_after_seconds)}
     return tagged_bytes(request, _body(model, value), JSON, pause)
 
@@ -42,7 +42,7 @@ def tagged(
 def tagged_bytes(
     request: Request, body: bytes, media_type: str, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """The bytes with a strong ETag; 304 when the caller holds them."""
+    """Answer with the bytes and their strong ETag; 304 when the caller holds them."""
     tag = _tag(body)
     shown = {"ETag": tag, "Cache-Control": REVALIDATE, **(headers or {})}
     if holds(request, tag):
@@ -56,19 +56,19 @@ def not_modified(headers: Mapping[str, str]) -> Response:
 
 
 def holds(request: Request, etag: str) -> bool:
-    """Whether ``If-None-Match`` names the tag, by weak comparison (RFC 9110, 13.1.2)."""
+    """Tell whether ``If-None-Match`` names the tag, by weak comparison (RFC 9110, 13.1.2)."""
     sent = request.headers.get("if-none-match", "")
     return any(tag.strip().removeprefix("W/") in (etag, "*") for tag in sent.split(","))
 
 
 def fresh(model: type[BaseModel], value: Any) -> Response:
-    """The value as it is after a change, with its new ETag."""
+    """Answer with the value as it is after a change, and its new ETag."""
     body = _body(model, value)
     return Response(body, 200, {"ETag": _tag(body), "Cache-Control": "no-store"}, media_type=JSON)
 
 
 def matches(sent: str | None, model: type[BaseModel], value: Any) -> bool:
-    """Whether ``If-Match`` names the value as it is now, by strong comparison (RFC 9110, 13.1.1).
+    """Tell whether ``If-Match`` names the value as it is now, by strong comparison (RFC 9110, 13.1.1).
 
     IfMatchMissing where the caller names nothing: a change must say what it changes.
     """

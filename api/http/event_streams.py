@@ -52,7 +52,7 @@ class EventStreams:
 
     @contextmanager
     def joined(self, tenant: str, waiting: Waiting) -> Iterator[None]:
-        """The stream gets what happens to its job. TooManyEventStreams, EventStreamsFull."""
+        """Subscribe the stream to what happens to its job. TooManyEventStreams, EventStreamsFull."""
         limit = self.settings.max_tenant_event_streams
         if self._tenants[tenant] >= limit:
             pause = self.settings.poll_after_seconds

@@ -44,7 +44,7 @@ class Standing:
     reset_seconds: int
 
     def headers(self) -> dict[str, str]:
-        """The header fields of draft-ietf-httpapi-ratelimit-headers-07 (one field each)."""
+        """Make the header fields of draft-ietf-httpapi-ratelimit-headers-07 (one field each)."""
         return {
             "RateLimit-Limit": str(self.limit),
             "RateLimit-Remaining": str(self.remaining),
@@ -67,7 +67,7 @@ class Limits:
         self._stated: dict[str, tuple[float, Standing]] = {}
 
     def take(self, key_id: str, method: str, route: str) -> Standing | None:
-        """The request counts against its key; how the key stands now, or None where there is no limit.
+        """Count the request against its key; return how the key stands now, or None where there is no limit.
 
         Raises RateLimited; a refused request does not count.
         """
@@ -134,7 +134,7 @@ class _Counter:
         self._down = False
 
     def hit(self, item: RateLimitItem, kind: str, name: str) -> bool:
-        """Whether one more was admitted, and counted."""
+        """Admit and count one more, if there is room; tell whether it was."""
         if self._ask_redis():
             try:
                 admitted = self._shared.hit(item, kind, name)
@@ -157,7 +157,7 @@ class _Counter:
         return Standing(item.amount, max(0, int(remaining)), seconds)
 
     def _ask_redis(self) -> bool:
-        """Whether Redis is well, or it is time to try it: then one request tries, and the others do not."""
+        """Tell whether to ask Redis: it is well, or it is time to try it, which one request then does."""
         if not self._down:
             return True
         with self._lock:
@@ -183,7 +183,7 @@ class _Counter:
 
 
 def network_of(client: str) -> str:
-    """What counts as one client address: an IPv4 address, or the /64 that one IPv6 host has for itself."""
+    """Name one client's network: an IPv4 address, or the /64 that one IPv6 host has for itself."""
     try:
         address = ipaddress.ip_address(client)
     except ValueError:

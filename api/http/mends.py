@@ -51,7 +51,7 @@ LAST_WORD = "Change the value as the message says."
 
 
 def mend_of(field: str, message: str) -> str:
-    """What the message says after its semicolon, else what the field would accept."""
+    """Say how to mend it: what the message says after its semicolon, else what the field would accept."""
     _, semicolon, said = message.rpartition("; ")
     if semicolon:
         return f"{said[:1].upper()}{said[1:].rstrip('.')}."

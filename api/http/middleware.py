@@ -92,7 +92,7 @@ class Boundary:
                 self._observe(scope, status, time.perf_counter() - started)
 
     def _malformed(self, scope: Scope) -> str | None:
-        """What is wrong with the request's head, if anything."""
+        """Say what is wrong with the request's head, if anything."""
         names = {name for name, _ in scope["headers"]}
         if b"transfer-encoding" in names and (b"content-length" in names or scope["http_version"] == "1.0"):
             # RFC 9112, sections 6.1 and 6.3: perhaps two requests that somebody before us took for one.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def preferred(accept: str, offered: Sequence[str]) -> str:
-    """The offered type with the highest weight, the first of equals; the first where none is acceptable."""
+    """Choose the offered type with the highest weight, the first of equals or where none is acceptable."""
     ranges = [_parsed(part) for part in accept.split(",") if part.strip()]
     if not ranges:
         return offered[0]
@@ -24,7 +24,7 @@ def _parsed(part: str) -> tuple[str, float]:
 
 
 def _weight(media_type: str, ranges: Sequence[tuple[str, float]]) -> float:
-    """The weight that the most specific of the matching ranges gives; 0 where none matches."""
+    """Find the weight that the most specific of the matching ranges gives; 0 where none matches."""
     for pattern in (media_type, media_type.partition("/")[0] + "/*", "*/*"):
         weights = [weight for name, weight in ranges if name == pattern]
         if weights:

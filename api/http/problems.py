@@ -235,14 +235,14 @@ def rows() -> dict[str, Row]:
 
 
 def row_of(error: Exception) -> Row:
-    """The row of the error's class, or of its nearest ancestor; the internal error where there is none."""
+    """Find the row of the error's class or of its nearest ancestor, else the internal error's."""
     return next((TABLE[kind] for kind in type(error).__mro__ if kind in TABLE), INTERNAL)
 
 
 def render(
     row: Row, request_id: str, *, detail: str | None = None, members: dict[str, Any] | None = None
 ) -> Problem:
-    """The problem as its model allows it; members that do not fit their declared type are left out."""
+    """Render the problem as its model allows it; members that do not fit their declared type are left out."""
     standard = {
         "type": row.type,
         "title": row.title,
@@ -279,7 +279,7 @@ class _Answer(JSONResponse):
 
 
 def response(row: Row, request_id: str, **content: Any) -> JSONResponse:
-    """The problem as an HTTP response, with the headers that its status asks for."""
+    """Make an HTTP response of the problem, with the headers that its status asks for."""
     problem = render(row, request_id, **content)
     headers = {"Cache-Control": "no-store"}
     if row.status == 401:
@@ -292,7 +292,7 @@ def response(row: Row, request_id: str, **content: Any) -> JSONResponse:
 
 
 def of_error(error: errors.GraphveilError, request_id: str) -> JSONResponse:
-    """The response to an error of our tree."""
+    """Make the response to an error of our tree."""
     row = row_of(error)
     members = dict(error.members)
     if issubclass(row.model, _INVALID) and isinstance(field := members.pop("field", None), str):
@@ -305,12 +305,12 @@ def of_error(error: errors.GraphveilError, request_id: str) -> JSONResponse:
 
 
 def request_id_of(request: Request) -> str:
-    """The id that the middleware gave this request."""
+    """Return the id that the middleware gave this request."""
     return getattr(request.state, "request_id", None) or ids.new_id("req")
 
 
 def log_failure(event: str, error: BaseException) -> None:
-    """The failure is logged by class and innermost frames; its message may quote values, and stays out."""
+    """Log the failure by class and innermost frames; its message may quote values, and stays out."""
     frames = traceback.extract_tb(error.__traceback__)[-MAX_FRAMES:]
     lines = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames]
     log.error(event, error=type(error).__qualname__, frames=lines)

@@ -24,7 +24,7 @@ HOP_BYTES = 2**20  # gathered before each hop into the thread, so that small net
 async def feed(
     request: Request, principal: Principal, consume: Callable[[Iterator[bytes]], Result]
 ) -> Result:
-    """What ``consume`` returned, run in a thread over the request's body.
+    """Run ``consume`` in a thread over the request's body; return what it returns.
 
     Memory stays at about one hop: the thread asks for the next piece when it has done with the last, and
     the connection is not read before. A caller who leaves makes the iterator raise ClientDisconnect, one who
@@ -93,7 +93,7 @@ async def _turn(semaphore: asyncio.Semaphore, ends: float, refusal: GraphveilErr
 
 
 def opened(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """The chunks, of which the first has been read: a store that fails does so before the answer begins."""
+    """Read the first chunk now, so that a store that fails does so before the answer begins."""
     first = next(chunks, b"")
 
     def rest() -> Iterator[bytes]:

@@ -20,7 +20,7 @@ NOT_THE_FRAMEWORKS_OWN = TelemetryConfig(
 
 
 def of_request(scope: Scope) -> AbstractContextManager[None]:
-    """The block is the request's span, the first of a trace of ours; :func:`tell` says what became of it.
+    """Open the request's span, the first of a trace of ours; :func:`tell` says what became of it.
 
     A ``traceparent`` of the caller's is referred to, if there is exactly one and it is one. It is no parent:
     neither its trace nor its flags decide what is recorded here. ``tracestate`` and ``baggage`` are not read.
@@ -32,5 +32,5 @@ def of_request(scope: Scope) -> AbstractContextManager[None]:
 
 
 def tell(method: str, route: str, status: int) -> None:
-    """The request's span has the route's template, a known method, and the status; 5xx is an error."""
+    """Give the request's span the route's template, a known method and the status; 5xx is an error."""
     spans.tell(name=f"{method} {route}", failed=status >= 500, method=method, route=route, status=status)

@@ -33,7 +33,7 @@ def field_errors(findings: Iterable[Mapping[str, Any]]) -> list[FieldError]:
 
 
 def _choices(findings: Iterable[Mapping[str, Any]]) -> set[tuple[Any, ...]]:
-    """The fields that have a finding below each of several types."""
+    """Find the fields that have a finding below each of several types."""
     below: dict[tuple[Any, ...], set[str]] = {}
     for finding in findings:
         location = tuple(finding["loc"])
@@ -44,7 +44,7 @@ def _choices(findings: Iterable[Mapping[str, Any]]) -> set[tuple[Any, ...]]:
 
 
 def _one_of(errors: list[FieldError]) -> FieldError:
-    """The errors of one field, one for each type that it may have, as one."""
+    """Join the errors of one field, one for each type that it may have."""
     messages, mends = (
         list(dict.fromkeys(said)) for said in zip(*((e.message, e.how_to_mend) for e in errors), strict=True)
     )

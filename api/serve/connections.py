@@ -103,7 +103,7 @@ def protocol(settings: Settings) -> type[H11Protocol]:
             self._refuse(problems.BAD_REQUEST, "this is no HTTP/1.1 request, or its head is too large")
 
         def _refuse(self, row: Row, detail: str | None) -> None:
-            """The connection ends: with this problem, unless an answer has begun."""
+            """End the connection: with this problem, unless an answer has begun."""
             if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
                 self.transport.close()
                 return
@@ -111,11 +111,11 @@ def protocol(settings: Settings) -> type[H11Protocol]:
             self.transport.close()
 
         def _rest_is_unread(self) -> bool:
-            """Whether the request was answered before its body had come, which nobody waits for any more."""
+            """Tell whether the request was answered before its body had come, for which nobody waits now."""
             return self.conn.our_state is h11.DONE and self.conn.their_state is h11.SEND_BODY
 
         def _time(self) -> None:
-            """The clock runs while a head is awaited, or the end of a body that nobody reads."""
+            """Run the clock while a head is awaited, or the end of a body that nobody reads."""
             awaited = None
             if not self.transport.is_closing():
                 if self.conn.their_state is h11.IDLE:
@@ -138,7 +138,7 @@ def protocol(settings: Settings) -> type[H11Protocol]:
 
 @lru_cache(maxsize=16)
 def _refusal(row: Row, detail: str | None) -> bytes:
-    """The problem as it goes over the wire. Written once: who opens a thousand connections costs no more."""
+    """Encode the problem for the wire, once: who opens a thousand connections costs no more."""
     answer = problems.response(row, ids.new_id("req"), detail=detail)  # no log names this id
     answer.headers["Connection"] = "close"
     head = h11.Response(status_code=answer.status_code, headers=answer.raw_headers)

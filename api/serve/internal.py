@@ -79,7 +79,7 @@ def _application(metrics: WSGIApplication, doors: Callable[[], Iterable[Path]]) 
 
 
 def _asked(path: str, doors: list[Path]) -> tuple[int, bytes]:
-    """The answer of the first process that is not well; of any, where all are."""
+    """Ask the processes; return the answer of the first that is not well, of any where all are."""
     with ThreadPoolExecutor(len(doors)) as pool:
         answers = list(pool.map(lambda each: _answer(path, each), doors))
     return next((answer for answer in answers if answer[0] != 200), answers[0])

@@ -22,7 +22,7 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"}
 
 
 def tell_build(registry: CollectorRegistry) -> None:
-    """The registry names the version that runs."""
+    """Name the version that runs in the registry."""
     Info(f"{PREFIX}_build", "What is running.", registry=registry).info({"version": package_version()})
 
 

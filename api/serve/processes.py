@@ -94,7 +94,7 @@ def listening(settings: Settings) -> list[socket.socket]:
 
 
 def merged(folder: Path, pids: Callable[[], Iterable[int]]) -> CollectorRegistry:
-    """What all processes counted under the folder, and the memory and CPU of each that runs."""
+    """Merge what all processes counted under the folder with the memory and CPU of each that runs."""
     registry = CollectorRegistry()
     MultiProcessCollector(registry, path=str(folder))
     PlatformCollector(registry=registry)
@@ -146,7 +146,7 @@ class _Children:
                 self._running[place].start()  # type: ignore[union-attr]
 
     def replace_ended(self) -> bool:
-        """Whether a process has ended by itself since the last look."""
+        """Replace processes that ended by themselves; tell whether any had."""
         ended = [(place, one) for place, one in enumerate(self._running) if one and not one.is_alive()]
         for place, one in ended:
             log.error("process_ended", pid=one.pid, exit_code=one.exitcode)

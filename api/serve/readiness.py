@@ -25,7 +25,7 @@ log = structlog.get_logger(component="api.readiness")
 
 
 def check(services: Services) -> Readiness:
-    """The outcome of every check; a failure is logged by the class of its error only."""
+    """Run every check; a failure is logged by the class of its error only."""
     checks: dict[str, Callable[[Services], bool]] = {
         "database": _database,
         "migrations": _migrations,
@@ -43,7 +43,7 @@ _lock = threading.Lock()
 
 
 def _begun(name: str, probe: Callable[[Services], bool], services: Services) -> Future[bool]:
-    """The probe's answer, still to come. One of a kind at a time: those that hang never pile up."""
+    """Begin the probe, one of a kind at a time, so that those that hang never pile up."""
     key = (name, id(services))
     with _lock:
         if key in _under_way:
@@ -77,7 +77,7 @@ def _database(services: Services) -> bool:
 
 
 def _migrations(services: Services) -> bool:
-    """Whether the schema is this code's, or a newer one: that suits the code of the version before it.
+    """Check that the schema is this code's, or a newer one, which suits the version before it.
 
     While a new version is rolled out its migrations are there first, and the old pods serve until they go.
     """
@@ -89,7 +89,7 @@ def _migrations(services: Services) -> bool:
 
 @lru_cache(maxsize=1)
 def _revisions() -> tuple[frozenset[str], frozenset[str]]:
-    """The heads of the migrations that this code ships with, and all of them."""
+    """Read the heads of the migrations that this code ships with, and all of them."""
     scripts = ScriptDirectory.from_config(configuration(""))
     return frozenset(scripts.get_heads()), frozenset(each.revision for each in scripts.walk_revisions())
 

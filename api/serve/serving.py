@@ -26,7 +26,7 @@ class Server(uvicorn.Server):
 
 
 def serve(settings: Settings, listeners: list[socket.socket], drain_seconds: int) -> None:
-    """What comes in at the listeners is answered until SIGTERM; requests under way are finished first."""
+    """Answer what comes in at the listeners until SIGTERM; requests under way are finished first."""
     logging.configure(json_lines=settings.log_json, level=settings.log_level)
     config = uvicorn.Config(
         create_app(settings), timeout_graceful_shutdown=drain_seconds, **connections.limits(settings)

@@ -29,7 +29,7 @@ def by_id(session: Session, audit_id: str) -> Audit | None:
 
 
 def count_open(session: Session, *, tenant: str) -> int:
-    """The tenant's audits that are not finished."""
+    """Count the tenant's audits that are not finished."""
     query = select(func.count()).where(Audit.tenant == tenant, Audit.state.in_(OPEN))
     return session.execute(query).scalar_one()
 

@@ -40,7 +40,7 @@ def record(
 
 
 def all_checks(session: Session) -> tuple[dict[str, InvariantCheck], datetime]:
-    """The last check of each invariant by its name, and PostgreSQL's time."""
+    """Load the last check of each invariant by its name, and PostgreSQL's time."""
     rows = session.scalars(select(InvariantCheck), execution_options={"populate_existing": True})
     checks = {row.invariant: row for row in rows}
     return checks, session.execute(select(func.clock_timestamp())).scalar_one()

@@ -42,14 +42,14 @@ class CheckResult:
 def record(
     session: Session, invariant: str, *, seconds: float, violations: int, findings: Sequence[dict[str, Any]]
 ) -> None:
-    """The check's result is kept, with its first findings."""
+    """Keep the check's result, with its first findings."""
     repository.record(
         session, invariant, seconds=seconds, violations=violations, findings=findings[:FINDINGS_KEPT]
     )
 
 
 def results(session: Session, promises: Sequence[tuple[str, str]], poll_seconds: float) -> list[CheckResult]:
-    """The last check of each promise (name, sentence), in that order. Rows of others are not told."""
+    """Report the last check of each promise (name, sentence), in that order, and of no other."""
     checks, now = repository.all_checks(session)
     told = []
     for name, sentence in promises:
@@ -76,6 +76,6 @@ def results(session: Session, promises: Sequence[tuple[str, str]], poll_seconds:
 
 
 def overall(results: Sequence[CheckResult]) -> Health:
-    """The worst of them: violated before stale before intact."""
+    """Find the worst of them: violated before stale before intact."""
     found = {result.health for result in results}
     return next(health for health in (Health.VIOLATED, Health.STALE, Health.INTACT) if health in found)

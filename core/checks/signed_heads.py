@@ -51,7 +51,7 @@ class Heads:
 
 
 def signing_key(seed: str) -> Ed25519PrivateKey:
-    """The key of a seed in hex. InvalidInput unless it has 32 bytes."""
+    """Make the key of a seed in hex. InvalidInput unless it has 32 bytes."""
     return Ed25519PrivateKey.from_private_bytes(_bytes(seed, SEED_BYTES, "head_signing_key"))
 
 
@@ -73,14 +73,14 @@ def key_id(key: Ed25519PublicKey) -> str:
 def signed(
     key: Ed25519PrivateKey, taken_at: str, accounts: Iterable[Head], previous: Previous | None
 ) -> bytes:
-    """The document. O(accounts), about 200 bytes for each."""
+    """Sign the document. O(accounts), about 200 bytes for each."""
     heads = Heads(taken_at, tuple(accounts), previous, key_id(key.public_key()))
     plain = {"version": VERSION, "count": len(heads.accounts), **asdict(heads)}
     return _canonical({**plain, "signature": key.sign(_canonical(plain)).hex()})
 
 
 def opened(document: bytes, trusted: Mapping[str, Ed25519PublicKey]) -> Heads:
-    """What a document says, if one of the trusted keys (by id) has signed it; InvalidInput otherwise."""
+    """Read a document that one of the trusted keys (by id) has signed; InvalidInput otherwise."""
     try:
         plain = json.loads(document)
         signature = bytes.fromhex(plain.pop("signature"))

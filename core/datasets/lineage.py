@@ -25,12 +25,12 @@ class Terms:
 
 
 def keyed_fingerprint(key: bytes, *, tenant: str, content: str) -> str:
-    """The tenant's fingerprint of a content (HMAC-SHA256, hex), from the digest of its canonical form."""
+    """Compute the tenant's fingerprint of a content (HMAC-SHA256, hex) from its canonical digest."""
     return hmac.new(key, f"{tenant}\0{content}".encode(), hashlib.sha256).hexdigest()
 
 
 def child_key(key: bytes) -> bytes:
-    """The key under which a child process digests a canonical graph; says nothing about ``key``."""
+    """Derive the key under which a child process digests a canonical graph; it says nothing about ``key``."""
     return hmac.new(key, b"graphveil canonical graph digest", hashlib.sha256).digest()
 
 

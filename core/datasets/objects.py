@@ -19,18 +19,18 @@ def arrival_key(dataset_id: str, version_id: str, token: str) -> str:
 
 
 def arrived(object_key: str) -> str | None:
-    """The token of a file that is not yet sealed; None for any other object."""
+    """Read the token of a file that is not yet sealed; None for any other object."""
     kind, _, token = object_key.rsplit("/", 1)[-1].partition("-")
     return token if kind == "arrival" else None
 
 
 def graph_key(dataset_id: str, version_id: str, attempt: int) -> str:
-    """The canonical graph that one attempt at validation stored."""
+    """Name the canonical graph that one attempt at validation stored."""
     return f"{prefix(dataset_id)}/{version_id}/graph-{attempt}"
 
 
 def nodes_key(dataset_id: str, version_id: str, attempt: int) -> str:
-    """The node list that one attempt read off the edges, when none was uploaded."""
+    """Name the node list that one attempt read off the edges, when none was uploaded."""
     return f"{prefix(dataset_id)}/{version_id}/nodes-{attempt}"
 
 
@@ -40,15 +40,15 @@ def links_upload_key(dataset_id: str, list_id: str) -> str:
 
 
 def links_key(dataset_id: str, list_id: str, attempt: int) -> str:
-    """The list that one attempt at checking it stored."""
+    """Name the list that one attempt at checking it stored."""
     return f"{prefix(dataset_id)}/sensitive/{list_id}/list-{attempt}"
 
 
 def snapshot_key(dataset_id: str, stream_id: str, step: int, number: int) -> str:
-    """The canonical form of one snapshot of a live stream; ``number`` counts how often it was sent anew."""
+    """Name the canonical form of one snapshot of a live stream; ``number`` counts its resendings."""
     return f"{prefix(dataset_id)}/streams/{stream_id}/{step}-{number}"
 
 
 def derived(object_key: str) -> bool:
-    """Whether the object is a node list that was read off the edges."""
+    """Tell whether the object is a node list that was read off the edges."""
     return object_key.rsplit("/", 1)[-1].startswith("nodes-")

@@ -33,17 +33,17 @@ def find(session: Session, tenant: str, dataset_id: str) -> Dataset | None:
 
 
 def existing(session: Session, dataset_id: str) -> Dataset:
-    """The dataset, which exists."""
+    """Load the dataset, which exists."""
     return session.get_one(Dataset, dataset_id)
 
 
 def locked(session: Session, dataset_id: str) -> Dataset | None:
-    """The row as it is now, locked until the transaction ends. Always taken before a version's lock."""
+    """Lock the row until the transaction ends, and load it as it is now. Always before a version's lock."""
     return session.get(Dataset, dataset_id, with_for_update=ROW_LOCK, populate_existing=True)
 
 
 def share_locked(session: Session, dataset_id: str) -> Dataset | None:
-    """The dataset; until this transaction ends others may lock it so too, and nobody may change it."""
+    """Lock the dataset against changes until this transaction ends; others may lock it so too."""
     return session.get(Dataset, dataset_id, with_for_update={"read": True}, populate_existing=True)
 
 
@@ -75,12 +75,12 @@ def version(session: Session, version_id: str) -> DatasetVersion | None:
 
 
 def existing_version(session: Session, version_id: str) -> DatasetVersion:
-    """The version, which exists."""
+    """Load the version, which exists."""
     return session.get_one(DatasetVersion, version_id)
 
 
 def locked_version(session: Session, version_id: str) -> DatasetVersion | None:
-    """The version as it is now, locked until the transaction ends."""
+    """Lock the version until the transaction ends, and load it as it is now."""
     return session.get(DatasetVersion, version_id, with_for_update=ROW_LOCK, populate_existing=True)
 
 
@@ -91,7 +91,7 @@ def versions(session: Session, dataset_ids: Collection[str]) -> Sequence[Dataset
 
 
 def in_state(session: Session, dataset_id: str, *states: VersionState) -> Sequence[DatasetVersion]:
-    """The dataset's versions in any of the states, oldest first."""
+    """Load the dataset's versions in any of the states, oldest first."""
     query = select(DatasetVersion).where(
         DatasetVersion.dataset_id == dataset_id, DatasetVersion.state.in_(states)
     )
@@ -105,7 +105,7 @@ def next_number(session: Session, dataset_id: str) -> int:
 
 
 def parts(session: Session, version_ids: Collection[str]) -> Sequence[DatasetPart]:
-    """The parts of the versions, edges before nodes."""
+    """Load the parts of the versions, edges before nodes."""
     query = select(DatasetPart).where(DatasetPart.version_id.in_(version_ids))
     return session.scalars(query.order_by(DatasetPart.version_id, DatasetPart.part)).all()
 
@@ -115,7 +115,7 @@ def part(session: Session, version_id: str, name: str) -> DatasetPart | None:
 
 
 def names_object(session: Session, object_key: str) -> bool:
-    """Whether a part lies under the key."""
+    """Tell whether a part lies under the key."""
     query = select(DatasetPart.part).where(DatasetPart.object_key == object_key)
     return session.scalars(query).first() is not None
 
@@ -123,7 +123,7 @@ def names_object(session: Session, object_key: str) -> bool:
 def delete_parts(
     session: Session, version_ids: Collection[str], *, only: Callable[[str], bool] = lambda key: True
 ) -> None:
-    """The versions have no part whose object key is ``only``."""
+    """Delete the versions' parts whose object key is ``only``."""
     for row in parts(session, version_ids):
         if only(row.object_key):
             session.delete(row)
@@ -131,7 +131,7 @@ def delete_parts(
 
 
 def upload_live(session: Session, version_id: str) -> bool:
-    """Whether an upload of the version holds its token, by PostgreSQL's clock."""
+    """Tell whether an upload of the version holds its token, by PostgreSQL's clock."""
     query = select(DatasetVersion.id).where(
         DatasetVersion.id == version_id,
         DatasetVersion.upload_token.is_not(None),
@@ -141,7 +141,7 @@ def upload_live(session: Session, version_id: str) -> bool:
 
 
 def extend_upload(session: Session, version_id: str, *, token: str, seconds: float) -> bool:
-    """Whether the token still holds; if so, it now holds for that long at least."""
+    """Extend the token, if it still holds, to that long at least; tell whether it does."""
     statement = (
         update(DatasetVersion)
         .where(DatasetVersion.id == version_id, DatasetVersion.upload_token == token)
@@ -166,7 +166,7 @@ def stale_uploads(session: Session, limit: int) -> Sequence[tuple[str, str, str]
 
 
 def direct_upload(session: Session, dataset_id: str, token: str | None = None) -> DirectUpload | None:
-    """The dataset's newest direct upload, or the one of that token."""
+    """Find the dataset's newest direct upload, or the one of that token."""
     query = select(DirectUpload).where(DirectUpload.dataset_id == dataset_id)
     if token is not None:
         query = query.where(DirectUpload.token == token)
@@ -174,7 +174,7 @@ def direct_upload(session: Session, dataset_id: str, token: str | None = None) -
 
 
 def direct_upload_of(session: Session, token: str) -> DirectUpload | None:
-    """The direct upload that has this token."""
+    """Find the direct upload that has this token."""
     return session.get(DirectUpload, token)
 
 
@@ -204,7 +204,7 @@ def lock_of_version(session: Session, version_id: str) -> Dataset | None:
 
 
 def account_of_content(session: Session, *, tenant: str, fingerprint: str, account_id: str) -> str:
-    """The account that the content belongs to for good: the first that claimed it, else the given one.
+    """Claim the content for good; return the account that claimed it first, else the given one.
 
     Two transactions that claim the same content at once see the same answer: the second waits for the first.
     """

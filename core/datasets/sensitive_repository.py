@@ -12,7 +12,7 @@ from core.datasets.models import Dataset, ListState, SensitiveList
 
 
 def of_version(session: Session, version_id: str, *states: ListState) -> Sequence[SensitiveList]:
-    """The version's lists in any of the states, or all of them where none is named; newest first."""
+    """Load the version's lists in any of the states, or all where none is named; newest first."""
     query = select(SensitiveList).where(SensitiveList.version_id == version_id)
     if states:
         query = query.where(SensitiveList.state.in_(states))
@@ -26,17 +26,17 @@ def of_dataset(session: Session, dataset_id: str) -> Sequence[SensitiveList]:
 
 
 def by_id(session: Session, list_id: str) -> SensitiveList | None:
-    """The list, if it is there."""
+    """Load the list, if it is there."""
     return session.get(SensitiveList, list_id)
 
 
 def in_use(session: Session, version_id: str) -> SensitiveList | None:
-    """The list that a job on the version would hide; None where none is ready."""
+    """Find the list that a job on the version would hide; None where none is ready."""
     return next(iter(of_version(session, version_id, ListState.READY)), None)
 
 
 def delete(session: Session, rows: Sequence[SensitiveList]) -> list[str]:
-    """The rows are gone; the keys of the objects that nothing names any more."""
+    """Delete the rows; return the keys of the objects that nothing names any more."""
     keys = [row.object_key for row in rows if row.object_key is not None]
     for row in rows:
         session.delete(row)

@@ -82,7 +82,7 @@ def apply(event: Event, dataset: Dataset, version: DatasetVersion | None = None)
 
 
 def get(session: Session, tenant: str, dataset_id: str) -> Dataset:
-    """The tenant's dataset; NotFound where there is none or it is another tenant's."""
+    """Return the tenant's dataset; NotFound where there is none or it is another tenant's."""
     dataset = repository.find(session, tenant, dataset_id)
     if dataset is None:
         raise NotFound("no such dataset", id=dataset_id)
@@ -90,7 +90,7 @@ def get(session: Session, tenant: str, dataset_id: str) -> Dataset:
 
 
 def lock(session: Session, tenant: str, dataset_id: str) -> Dataset:
-    """The tenant's dataset, locked until the transaction ends; NotFound as in :func:`get`."""
+    """Lock the tenant's dataset until the transaction ends; NotFound as in :func:`get`."""
     get(session, tenant, dataset_id)
     dataset = repository.locked(session, dataset_id)
     if dataset is None:
@@ -99,7 +99,7 @@ def lock(session: Session, tenant: str, dataset_id: str) -> Dataset:
 
 
 def version_to_upload(session: Session, dataset: Dataset) -> DatasetVersion:
-    """The version that takes the next part: the one that waits for parts, else a new one. Dataset locked.
+    """Find the version that takes the next part: one that waits for parts, else a new one. Dataset locked.
 
     Conflict while another upload is under way or a complete upload waits for its validation.
     """
@@ -122,7 +122,7 @@ def version_to_upload(session: Session, dataset: Dataset) -> DatasetVersion:
 
 
 def abandon_upload(session: Session, dataset: Dataset, version: DatasetVersion) -> None:
-    """The version is as it was before the upload: gone where it holds no part. Dataset locked."""
+    """Restore the version as it was before the upload: gone where it holds no part. Dataset locked."""
     version.upload_token = version.upload_expires_at = None
     if repository.parts(session, [version.id]):
         return
@@ -131,18 +131,18 @@ def abandon_upload(session: Session, dataset: Dataset, version: DatasetVersion) 
 
 
 def grant_attempts(version: DatasetVersion, count: int) -> None:
-    """The version may be tried ``count`` more times."""
+    """Let the version be tried ``count`` more times."""
     version.attempt_limit = (version.attempt or 0) + count
 
 
 def close(session: Session, version: DatasetVersion) -> None:
-    """The version is finished and nobody holds it."""
+    """Finish the version; nobody holds it any more."""
     version.let_go()
     version.finished_at = repository.database_now(session)
 
 
 def archive(session: Session, dataset: Dataset) -> None:
-    """The dataset is archived; its versions name no content, digest or finding, and nobody holds them."""
+    """Archive the dataset; its versions name no content, digest or finding, and nobody holds them."""
     for version in repository.versions(session, [dataset.id]):
         version.state = STEPS[Event.ARCHIVED].version[V(version.state)]
         _erase(session, version)

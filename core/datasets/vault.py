@@ -16,7 +16,7 @@ KEY_BYTES = 32
 
 
 def secret_bytes(secret: SecretStr, name: str) -> bytes:
-    """The 32 bytes that a setting holds as hex; InvalidInput naming the variable where it does not."""
+    """Read the 32 bytes that a setting holds as hex; InvalidInput naming the variable where it does not."""
     try:
         key = bytes.fromhex(secret.get_secret_value())
     except ValueError:
@@ -29,19 +29,19 @@ def secret_bytes(secret: SecretStr, name: str) -> bytes:
 
 
 def check_master_key(master_key: SecretStr) -> bytes:
-    """The master key; InvalidInput where it is missing or malformed. Called before any work starts."""
+    """Read the master key; InvalidInput where it is missing or malformed. Called before any work starts."""
     return secret_bytes(master_key, "GRAPHVEIL_MASTER_KEY")
 
 
 def create_key(session: Session, dataset_id: str, master_key: SecretStr) -> None:
-    """The dataset has a fresh content key, stored wrapped (AES key wrap, RFC 3394)."""
+    """Give the dataset a fresh content key, stored wrapped (AES key wrap, RFC 3394)."""
     wrapped = aes_key_wrap(check_master_key(master_key), os.urandom(KEY_BYTES))
     session.add(DatasetKey(dataset_id=dataset_id, wrapped_key=wrapped))
     session.flush()
 
 
 def content_key(session: Session, dataset_id: str, master_key: SecretStr) -> bytes:
-    """The dataset's content key; NotFound once it is destroyed, StorageError under another master key."""
+    """Unwrap the dataset's content key; NotFound once destroyed, StorageError under another master key."""
     row = session.get(DatasetKey, dataset_id)
     if row is None:
         raise NotFound("the dataset's content has been erased")
@@ -52,7 +52,7 @@ def content_key(session: Session, dataset_id: str, master_key: SecretStr) -> byt
 
 
 def has_key(session: Session, dataset_id: str) -> bool:
-    """Whether the dataset's content can still be read."""
+    """Tell whether the dataset's content can still be read."""
     query = select(DatasetKey.dataset_id).where(DatasetKey.dataset_id == dataset_id)
     return session.scalar(query) is not None
 

@@ -17,7 +17,7 @@ MAX_STEPS = 2**53
 
 
 def record(session: Session, job_id: str, *, stage: str, done: int, total: int, limit: int) -> bool:
-    """The event is the job's next one. False, and nothing recorded, once the job has ``limit`` stages.
+    """Record the job's next event; False, and nothing recorded, once the job has ``limit`` stages.
 
     The caller holds the job's row.
     Raises what :func:`check` does.
@@ -31,7 +31,7 @@ def record(session: Session, job_id: str, *, stage: str, done: int, total: int, 
 
 
 def check(stage: str, done: int, total: int) -> None:
-    """The stage is a plain name: digits or free text could carry data. InvalidInput otherwise."""
+    """Refuse a stage that is no plain name (InvalidInput): digits or free text could carry data."""
     if not STAGE.fullmatch(stage):
         raise InvalidInput("A stage is a name of lower-case letters.", field="stage")
     if not 0 <= done <= MAX_STEPS or not 0 <= total <= MAX_STEPS:

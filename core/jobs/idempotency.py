@@ -19,7 +19,7 @@ MAX_KEY_CHARACTERS = 255
 
 
 def checked_key(key: str | None) -> str:
-    """The key, if it is one: 1 to 255 visible ASCII characters."""
+    """Return the key, if it is one: 1 to 255 visible ASCII characters."""
     if not key:
         raise IdempotencyKeyMissing("Send an Idempotency-Key header: any unique text, such as a UUID.")
     if len(key) > MAX_KEY_CHARACTERS or not all("!" <= character <= "~" for character in key):
@@ -39,7 +39,7 @@ def payload_hash(payload: dict[str, Any]) -> str:
 def once(
     db: Database, *, tenant: str, key: str, digest: str, make: Callable[[Session], Job]
 ) -> tuple[Job, bool]:
-    """The job that this key made earlier, and True; or else the one that ``make`` adds, and False.
+    """Return the job that this key made earlier, and True; or else the one that ``make`` adds, and False.
 
     A repeat is answered whatever has become of the dataset since. Of two calls at a time the unique key of
     the jobs lets one through. The other is refused, there or before that, where budget or content are the
@@ -59,7 +59,7 @@ def once(
 
 
 def earlier(session: Session, *, tenant: str, key: str, digest: str) -> Job | None:
-    """The job that this key made earlier, or None; IdempotencyKeyReused if it was made from other content."""
+    """Find the job that this key made earlier, or None; IdempotencyKeyReused if made from other content."""
     job = repository.by_key(session, tenant=tenant, key=key)
     if job is not None and job.payload_hash != digest:
         raise IdempotencyKeyReused(

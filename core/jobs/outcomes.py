@@ -32,7 +32,7 @@ _SPENT = BudgetOutcome(
 
 
 def budget_outcome(job: Job) -> BudgetOutcome | None:
-    """What becomes of the budget of a job that failed, was stopped on request, or refused; None otherwise.
+    """Say what becomes of the budget of a job that failed, was stopped or refused; None otherwise.
 
     It follows from whether the graph had been opened when the job was asked to stop: after that it is not.
     A failure that returns the budget has one text, whether content or infrastructure was to blame.

@@ -76,7 +76,7 @@ _SEEN = (
 
 
 def identical(session: Session, dataset_id: str, content_hash: str) -> Job | None:
-    """The dataset's job of that content: a published one where there is any, else the newest under way."""
+    """Find the dataset's job of that content: a published one if any, else the newest under way."""
     return session.scalars(_IDENTICAL, {"dataset_id": dataset_id, "content_hash": content_hash}).one_or_none()
 
 
@@ -96,7 +96,7 @@ def by_key(session: Session, *, tenant: str, key: str) -> Job | None:
 def seen(
     session: Session, job_id: str, beside: ColumnElement[bool]
 ) -> tuple[Job, Evaluation | None, JobEvent | None, bool] | None:
-    """The job, its evaluation and its newest stage, as far as there are any, and ``beside``, a column of the
+    """Load the job, its evaluation and newest stage, as far as there are any, and ``beside``, a column of the
     caller's about the job. One round trip."""
     row = session.execute(_SEEN.add_columns(beside), {"job_id": job_id}).one_or_none()
     return None if row is None else (row[0], row[1], row[2], bool(row[3]))
@@ -107,17 +107,17 @@ def by_id(session: Session, job_id: str) -> Job | None:
 
 
 def existing(session: Session, job_id: str) -> Job:
-    """The job, which exists."""
+    """Load the job, which exists."""
     return session.get_one(Job, job_id)
 
 
 def by_ids(session: Session, job_ids: Collection[str]) -> dict[str, Job]:
-    """The jobs of these ids, by id."""
+    """Load the jobs of these ids, by id."""
     return {job.id: job for job in session.scalars(select(Job).where(Job.id.in_(job_ids)))}
 
 
 def locked(session: Session, job_id: str) -> Job | None:
-    """The row as it is now, locked until the transaction ends."""
+    """Lock the row until the transaction ends, and load it as it is now."""
     return session.get(Job, job_id, with_for_update=ROW_LOCK, populate_existing=True)
 
 
@@ -144,7 +144,7 @@ def page(
 
 
 def locked_of_dataset(session: Session, dataset_id: str, states: Collection[JobState]) -> Sequence[Job]:
-    """The dataset's jobs in the states, all of them locked until the transaction ends."""
+    """Lock the dataset's jobs in the states until the transaction ends, and load them."""
     query = (
         select(Job)
         .where(Job.dataset_id == dataset_id, Job.state.in_(states))
@@ -180,7 +180,7 @@ def database_now(session: Session) -> datetime:
 
 
 def lease_live(session: Session, job: Job) -> bool:
-    """Whether the lease still runs, by PostgreSQL's clock."""
+    """Tell whether the lease still runs, by PostgreSQL's clock."""
     return (
         job.lease_expires_at is not None
         and job.lease_expires_at >= session.execute(select(func.clock_timestamp())).scalar_one()
@@ -192,7 +192,7 @@ def add_read(session: Session, job_id: str, *, attempt: int, sequence: int, entr
 
 
 def next_read(session: Session, job_id: str, *, attempt: int) -> int:
-    """The sequence number that the next entry of the attempt's transcript has."""
+    """Compute the sequence number of the next entry of the attempt's transcript."""
     last = select(func.max(MeteredRead.sequence)).where(
         MeteredRead.job_id == job_id, MeteredRead.attempt == attempt
     )
@@ -201,7 +201,7 @@ def next_read(session: Session, job_id: str, *, attempt: int) -> int:
 
 
 def reads(session: Session, job_id: str, *, attempt: int) -> list[dict[str, Any]]:
-    """The transcript of one attempt, in order."""
+    """Load the transcript of one attempt, in order."""
     query = (
         select(MeteredRead.entry)
         .where(MeteredRead.job_id == job_id, MeteredRead.attempt == attempt)
@@ -222,7 +222,7 @@ def add_event(session: Session, job_id: str, *, sequence: int, stage: str, done:
 
 
 def steps_after(session: Session, job_id: str, after: int, limit: int) -> Sequence[JobEvent]:
-    """The job's stages that follow ``after``, in order, without its states."""
+    """Load the job's stages that follow ``after``, in order, without its states."""
     query = (
         select(JobEvent)
         .where(JobEvent.job_id == job_id, JobEvent.sequence > after, JobEvent.stage.is_not(None))
@@ -250,7 +250,7 @@ def events_after(session: Session, places: Mapping[str, int], limit: int) -> Seq
 
 
 def last_events(session: Session, job_ids: Collection[str]) -> dict[str, JobEvent]:
-    """The newest stage of each job that has any."""
+    """Load the newest stage of each job that has any."""
     newest = (
         select(JobEvent.job_id, func.max(JobEvent.sequence).label("sequence"))
         .where(JobEvent.job_id.in_(job_ids), JobEvent.stage.is_not(None))
@@ -264,7 +264,7 @@ def last_events(session: Session, job_ids: Collection[str]) -> dict[str, JobEven
 
 
 def evaluations(session: Session, job_ids: Collection[str]) -> dict[str, Evaluation]:
-    """The evaluation of each job that has one."""
+    """Load the evaluation of each job that has one."""
     return {row.id: row for row in session.scalars(select(Evaluation).where(Evaluation.id.in_(job_ids)))}
 
 
@@ -275,7 +275,7 @@ def artifacts(session: Session, job_id: str) -> Sequence[Artifact]:
 def artifact_names(
     session: Session, job_ids: Collection[str], roles: Collection[ArtifactRole]
 ) -> dict[str, list[str]]:
-    """The names of each job's files of these roles, sorted."""
+    """List the names of each job's files of these roles, sorted."""
     query = (
         select(Artifact.job_id, Artifact.name)
         .where(Artifact.job_id.in_(job_ids), Artifact.role.in_(roles))
@@ -296,7 +296,7 @@ def evaluation(session: Session, job_id: str) -> Evaluation | None:
 
 
 def existing_evaluation(session: Session, job_id: str) -> Evaluation:
-    """The job's evaluation, which exists."""
+    """Load the job's evaluation, which exists."""
     return session.get_one(Evaluation, job_id)
 
 

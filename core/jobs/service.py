@@ -11,7 +11,7 @@ from core.jobs.models import Evaluation, Job, JobEvent, JobReason, JobState
 
 
 def get(session: Session, *, tenant: str, job_id: str) -> Job:
-    """The tenant's job; NotFound when there is none, or when it is another tenant's."""
+    """Return the tenant's job; NotFound when there is none, or when it is another tenant's."""
     job = repository.by_id(session, job_id)
     if job is None or job.tenant != tenant:
         raise NotFound("There is no such job.", id=job_id)

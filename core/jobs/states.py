@@ -69,7 +69,7 @@ LEASED = frozenset({S.RUNNING, S.CANCELLING, S.PUBLISHING})
 
 
 def check(current: str, following: S) -> None:
-    """The step is in the table; InvalidTransition otherwise."""
+    """Refuse a step that is not in the table (InvalidTransition)."""
     if following not in TRANSITIONS[S(current)]:
         raise InvalidTransition(
             f"A job that is {current} cannot become {following}.", state=str(current), asked=str(following)

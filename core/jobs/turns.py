@@ -64,13 +64,13 @@ def fairest(*, free: bool, but: ColumnElement[bool]) -> Select[Any]:
 
 
 def next_id(session: Session, *, but: ColumnElement[bool]) -> str | None:
-    """The job whose turn it is, without those of which ``but`` is true; None when none waits."""
+    """Find the job whose turn it is, without those of which ``but`` is true; None when none waits."""
     paid = session.scalars(fairest(free=False, but=but)).one_or_none()
     return paid or session.scalars(fairest(free=True, but=but)).one_or_none()
 
 
 def serve(session: Session, desk: str, *, waiting: FromClause, held: FromClause) -> tuple[str, str] | None:
-    """The topic and id of the work at the desk whose turn it is, and its tenant is served; None: none waits.
+    """Serve the tenant whose turn it is at the desk: return topic and id of its work; None when none waits.
 
     ``waiting`` has the columns ``topic``, ``id``, ``tenant``, ``created_at``, and ``held`` the ``tenant`` of
     each piece of work at the desk that is in the hands of a worker.

@@ -52,7 +52,7 @@ def not_yet_due(topic: str) -> Select[Any]:
 
 
 def mark(session: Session, ids: Collection[int]) -> None:
-    """The messages are sent."""
+    """Mark the messages as sent."""
     statement = update(OutboxMessage).where(OutboxMessage.id.in_(ids)).values(sent_at=func.now())
     session.execute(statement, execution_options={"synchronize_session": False})
 

@@ -15,7 +15,7 @@ __all__ = ["CHANNEL", "mark_sent", "purge_sent", "ring", "take_unsent"]
 
 
 def ring(session: Session, topic: Topic | str, subject_id: str, not_before_seconds: float = 0) -> None:
-    """The message leaves once the transaction commits, not before ``not_before_seconds`` have passed.
+    """Send the message once the transaction commits, not before ``not_before_seconds`` have passed.
 
     Listeners on the channel ``graphveil_outbox`` wake up after the commit. InvalidInput for an unknown topic.
     """
@@ -32,7 +32,7 @@ def take_unsent(session: Session, limit: int) -> list[OutboxMessage]:
 
 
 def mark_sent(session: Session, ids: Collection[int]) -> None:
-    """The messages will not be taken again."""
+    """Mark the messages as sent: they will not be taken again."""
     if ids:
         repository.mark(session, ids)
 

@@ -29,14 +29,14 @@ def by_id(session: Session, proposal_id: str) -> Proposal | None:
 
 
 def locked(session: Session, proposal_id: str) -> Proposal | None:
-    """The row as it is now, locked until the transaction ends. Always taken after its dataset's lock."""
+    """Lock the row until the transaction ends, and load it as it is now. Always after its dataset's lock."""
     return session.get(Proposal, proposal_id, with_for_update=ROW_LOCK, populate_existing=True)
 
 
 def open_like(
     session: Session, *, dataset_id: str, kind: str, payload: dict[str, Any], reason: str, person: str
 ) -> Proposal | None:
-    """The open proposal of that content by that person, if there is one."""
+    """Find the open proposal of that content by that person, if there is one."""
     query = select(Proposal).where(
         Proposal.dataset_id == dataset_id,
         Proposal.kind == kind,

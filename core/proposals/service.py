@@ -27,7 +27,7 @@ def propose(
     person: str,
     limit: int,
 ) -> Proposal:
-    """The proposal is open; one of the same content and person that is open already is returned instead.
+    """Open the proposal; one of the same content and person that is open already is returned instead.
 
     The caller holds the dataset, so that a repetition finds the first. Conflict while ``limit`` are open.
     """
@@ -54,7 +54,7 @@ def propose(
 
 
 def get(session: Session, *, tenant: str, proposal_id: str) -> Proposal:
-    """The tenant's proposal; NotFound when there is none, or when it is another tenant's."""
+    """Return the tenant's proposal; NotFound when there is none, or when it is another tenant's."""
     proposal = repository.by_id(session, proposal_id)
     if proposal is None or proposal.tenant != tenant:
         raise NotFound("There is no such proposal.", id=proposal_id)
@@ -79,7 +79,7 @@ def end(
     person: str,
     reason: str | None,
 ) -> bool:
-    """The proposal has ended so; False when it had ended so before. InvalidTransition: it ended otherwise."""
+    """End the proposal so; False when it had ended so before. InvalidTransition: it ended otherwise."""
     if proposal.state == state:
         return False
     if proposal.state != ProposalState.OPEN:

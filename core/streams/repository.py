@@ -31,12 +31,12 @@ def by_id(session: Session, stream_id: str) -> Stream | None:
 
 
 def locked(session: Session, stream_id: str) -> Stream | None:
-    """The stream as it is now, locked until the transaction ends. Always taken after its dataset's lock."""
+    """Lock the stream until the transaction ends, and load it as it is now. Always after the dataset's."""
     return session.get(Stream, stream_id, with_for_update=ROW_LOCK, populate_existing=True)
 
 
 def count_open(session: Session, *, tenant: str) -> int:
-    """The tenant's open streams."""
+    """Count the tenant's open streams."""
     query = select(func.count()).where(Stream.tenant == tenant, Stream.state == StreamState.OPEN)
     return session.execute(query).scalar_one()
 
@@ -67,7 +67,7 @@ def page(
 
 
 def open_of_dataset(session: Session, dataset_id: str) -> Sequence[Stream]:
-    """The dataset's open streams, locked until the transaction ends."""
+    """Lock the dataset's open streams until the transaction ends, and load them."""
     query = (
         select(Stream)
         .where(Stream.dataset_id == dataset_id, Stream.state == StreamState.OPEN)
@@ -84,12 +84,12 @@ def database_now(session: Session) -> datetime:
 
 
 def snapshot(session: Session, stream_id: str, step: int) -> Snapshot | None:
-    """What was received for the step, as it is now."""
+    """Load what was received for the step, as it is now."""
     return session.get(Snapshot, (stream_id, step), populate_existing=True)
 
 
 def of_job(session: Session, job_id: str) -> Snapshot | None:
-    """The snapshot that the job publishes; None for a job that is no tick."""
+    """Find the snapshot that the job publishes; None for a job that is no tick."""
     return session.scalars(select(Snapshot).where(Snapshot.job_id == job_id)).one_or_none()
 
 
@@ -112,7 +112,7 @@ def count_by_outcome(session: Session, stream_id: str) -> dict[str | None, int]:
 
 
 def fullest_window(session: Session, stream: Stream, step: int) -> int:
-    """The most nano-epsilon that snapshots of this stream took in any of its windows that hold the step."""
+    """Compute the most nano-epsilon that snapshots took in any of the stream's windows that hold the step."""
     reach = stream.window - 1
     spent = (
         select(
@@ -137,13 +137,13 @@ def unfinished(session: Session, stream_id: str) -> int:
 
 
 def unfinished_jobs(session: Session, stream_id: str) -> list[str]:
-    """The jobs of the stream's snapshots that have not ended."""
+    """Load the jobs of the stream's snapshots that have not ended."""
     query = select(Snapshot.job_id).where(Snapshot.stream_id == stream_id, Snapshot.outcome.is_(None))
     return list(session.scalars(query))
 
 
 def first_unfinished(session: Session, stream_id: str) -> Snapshot | None:
-    """The earliest snapshot whose job has not ended."""
+    """Find the earliest snapshot whose job has not ended."""
     query = (
         select(Snapshot)
         .where(Snapshot.stream_id == stream_id, Snapshot.outcome.is_(None))
@@ -154,7 +154,7 @@ def first_unfinished(session: Session, stream_id: str) -> Snapshot | None:
 
 
 def unfinished_before(session: Session, stream_id: str, step: int) -> bool:
-    """Whether the job of an earlier step has not ended."""
+    """Tell whether the job of an earlier step has not ended."""
     query = select(Snapshot.step).where(
         Snapshot.stream_id == stream_id, Snapshot.step < step, Snapshot.outcome.is_(None)
     )
@@ -171,7 +171,7 @@ def held_up() -> Select[Any]:
 
 
 def last_published(session: Session, stream_id: str, before: int) -> Snapshot | None:
-    """The latest published snapshot of a step before this one."""
+    """Find the latest published snapshot of a step before this one."""
     query = (
         select(Snapshot)
         .where(Snapshot.stream_id == stream_id, Snapshot.step < before, Snapshot.outcome == Outcome.PUBLISHED)

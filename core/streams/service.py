@@ -46,12 +46,12 @@ class Content:
     mac: str
 
     def same(self, row: Snapshot) -> bool:
-        """Whether the snapshot was made from this content."""
+        """Tell whether the snapshot was made from this content."""
         return (row.format, row.options, row.content_mac) == (self.format, self.options, self.mac)
 
 
 def get(session: Session, *, tenant: str, stream_id: str) -> Stream:
-    """The tenant's stream; NotFound when there is none, or when it is another tenant's."""
+    """Return the tenant's stream; NotFound when there is none, or when it is another tenant's."""
     stream = repository.by_id(session, stream_id)
     if stream is None or stream.tenant != tenant:
         raise NotFound("There is no such stream.", id=stream_id)
@@ -68,7 +68,7 @@ def get_locked(session: Session, *, tenant: str, stream_id: str) -> Stream:
 
 
 def earlier(session: Session, *, tenant: str, key: str, digest: str) -> Stream | None:
-    """The stream that this key opened earlier, or None; IdempotencyKeyReused for other content."""
+    """Find the stream that this key opened earlier, or None; IdempotencyKeyReused for other content."""
     stream = repository.by_key(session, tenant=tenant, key=key)
     if stream is not None and stream.payload_hash != digest:
         raise IdempotencyKeyReused(
@@ -78,7 +78,7 @@ def earlier(session: Session, *, tenant: str, key: str, digest: str) -> Stream |
 
 
 def step_of(stream: Stream, *, step: int | None, time: int | None) -> int:
-    """The step that is meant, by its number or by a time that lies in it. InvalidInput otherwise."""
+    """Find the step that is meant, by its number or by a time that lies in it. InvalidInput otherwise."""
     if (step is None) == (time is None):
         raise InvalidInput("Say which step the snapshot is of: give step or time.", field="step")
     if step is None:
@@ -100,7 +100,7 @@ def arrival(
     limit: int,
     pause_seconds: int,
 ) -> Arrival:
-    """What a snapshot of this step is, if it may be taken. ``row``: what stands for the step.
+    """Decide what a snapshot of this step is, if it may be taken. ``row``: what stands for the step.
 
     ``content`` None: it has not been read yet, and what only it can decide is not refused. ``pause_seconds``:
     when to try again where the stream is busy. Raises SnapshotConflict, SnapshotLate, StreamClosed,
@@ -139,7 +139,7 @@ def arrival(
 
 
 def missing(stream: Stream, step: int, *, limit: int) -> range:
-    """The steps before this one that nobody sent. SnapshotEarly where they are more than the limit."""
+    """List the steps before this one that nobody sent. SnapshotEarly where they are more than the limit."""
     steps = range(stream.next_step, step)
     if len(steps) > limit:
         raise SnapshotEarly(
@@ -153,7 +153,7 @@ def missing(stream: Stream, step: int, *, limit: int) -> range:
 
 
 def close(session: Session, stream: Stream) -> None:
-    """The stream takes no further snapshot."""
+    """Close the stream: it takes no further snapshot."""
     if stream.state == StreamState.OPEN:
         stream.state = StreamState.CLOSED
         stream.closed_at = repository.database_now(session)

@@ -34,7 +34,7 @@ def record(session: Session, host: str, gpus: Sequence[GpuMemory]) -> None:
 
 
 def recent(session: Session, within_seconds: float) -> list[tuple[str, GpuMemory]]:
-    """What was told within the time, by host and number."""
+    """Load what was told within the time, by host and number."""
     since = func.clock_timestamp() - timedelta(seconds=within_seconds)
     rows = session.scalars(
         select(WorkerGpu).where(WorkerGpu.read_at > since).order_by(WorkerGpu.host, WorkerGpu.gpu)
