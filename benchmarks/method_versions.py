@@ -17,12 +17,11 @@ ROOMS = "core.generators"
 COMMON = (f"{ROOMS}.base", f"{ROOMS}.registry", f"{ROOMS}.choice")
 
 
-@cache
 def version_of(method: str) -> str:
     """Twelve hex digits of the code in the method's room and of what it imports from ``core/generators``.
 
     Comments, docstrings and the interface of all methods are left out; so are graphs and mechanisms, whose
-    meaning never changes.
+    meaning never changes. The files are read anew by every call.
     """
     room = ".".join(type(get(method)).__module__.split(".")[:3])
     graph = _imports()
@@ -37,6 +36,7 @@ def _imports() -> grimp.ImportGraph:
     return grimp.build_graph("core", cache_dir=None)
 
 
+@cache
 def _file(name: str) -> str:
     found = importlib.util.find_spec(name)
     if found is None or found.origin is None:
@@ -48,8 +48,13 @@ def digest(modules: Iterable[tuple[str, str]]) -> str:
     """Of names and texts of modules: equal where the code is, whatever the comments and docstrings."""
     whole = hashlib.sha256()
     for name, text in modules:
-        whole.update(f"{name}\n{ast.dump(_Bare().visit(ast.parse(text)))}\n".encode())
+        whole.update(f"{name}\n{_code(text)}\n".encode())
     return whole.hexdigest()[:12]
+
+
+@cache
+def _code(text: str) -> str:
+    return ast.dump(_Bare().visit(ast.parse(text)))
 
 
 class _Bare(ast.NodeTransformer):

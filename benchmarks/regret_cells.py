@@ -141,7 +141,8 @@ def errors_of(original: UndirectedView, synthetic: UndirectedView) -> dict[str, 
 def run_missing(plan: Plan, results: Path, load: Loader, tell: Callable[[str], None] = print) -> None:
     """Every cell has its runs in ``results`` or a line that says that it took too long.
 
-    A cell that failed for another reason is told of, and is tried again by the next call.
+    A cell that failed for another reason is told of, and is tried again by the next call. Raises RuntimeError
+    where a method's code changes meanwhile: its runs would stand under the wrong version.
     """
     results.parent.mkdir(parents=True, exist_ok=True)
     for epsilon in plan.epsilons:
@@ -155,15 +156,17 @@ def _rest(work: Work, results: Path, load: Loader, tell: Callable[[str], None]) 
     """What is left to do when one child has ended: nothing, or all behind the cell that it ended in."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
-    child = context.Process(target=_measure, args=(theirs, work, load))
+    child = context.Process(target=_measure, args=(theirs, work, load), daemon=True)
     child.start()
     theirs.close()
+    _require_unchanged(setting for setting, _ in work.todo)
     waiting = Counter({place: runs for place, (_, runs) in enumerate(work.todo)})
     while True:
         try:
             place, line = ours.recv()
         except EOFError:
             break
+        _require_unchanged([work.todo[place][0]])
         _add(results, line)
         waiting[place] -= 1
         if not waiting[place]:
@@ -180,6 +183,15 @@ def _rest(work: Work, results: Path, load: Loader, tell: Callable[[str], None]) 
     else:
         tell(f"{work.name(setting)}: failed, the child ended with {child.exitcode}")
     return [work.todo[place] for place in unfinished[1:]]
+
+
+def _require_unchanged(settings: Iterable[Setting]) -> None:
+    for setting in settings:
+        if version_of(setting.method) != setting.version:
+            raise RuntimeError(
+                f"the code of {setting.method} has changed since this call began: run it from a checkout "
+                "that stays as it is"
+            )
 
 
 def _measure(to: Connection, work: Work, load: Loader) -> None:

@@ -196,3 +196,12 @@ def test_a_release_over_the_limit_ends_and_what_comes_behind_it_goes_on(tmp_path
         "slow epsilon 1 tmf: failed, the child ended with 1",
     ]
     assert plan.missing(lines, "slow", 1.0) == [(settings[3], 2)]
+
+
+def test_code_that_changes_meanwhile_ends_the_call(tmp_path, monkeypatch):
+    """The child may have imported either: what it measured stands under no version."""
+    plan = Plan(["quick"], [1.0], [Setting.of("edgerand")], runs=2, limit=60)
+    monkeypatch.setattr(regret_cells, "version_of", lambda method: "another")
+    with pytest.raises(RuntimeError, match="edgerand has changed"):
+        run_missing(plan, tmp_path / "runs.jsonl", endless)
+    assert read(tmp_path / "runs.jsonl") == []
