@@ -26,7 +26,7 @@ from core.evaluation import suite as suites
 from core.evaluation.attacks.run import run_attacks
 from core.evaluation.metric import Suite
 from core.evaluation.tasks.run import run_tasks
-from core.generators.base import PublicFacts, no_progress
+from core.generators.base import no_progress
 from core.generators.registry import get
 from core.graphs.graph import EdgeTable, Graph
 from core.privacy.entropy import noise_generator
@@ -34,7 +34,7 @@ from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from core.publishing.shadows import shadow_releases
-from core.publishing.spec import EvaluationSpec
+from core.publishing.spec import EvaluationSpec, Plain
 
 DAY_SECONDS = 86_400
 NANO_EPSILON = 10**9
@@ -52,20 +52,23 @@ def heavy_tailed(n: int, m: int, seed: int) -> Graph:
 def spec_of(graph: Graph, suite: Suite) -> EvaluationSpec:
     """How the release was made: PSGraph at epsilon 1, w-event of 5 steps for a stream."""
     temporal = graph.schema.temporal
-    return EvaluationSpec(
-        suite=suite,
+    release = Plain(
+        job_id="job",
+        dataset_id="dataset",
+        dataset_version="version",
         method="psgraph",
         unit=Unit.W_EVENT if temporal else Unit.EDGE,
         window=5 if temporal else None,
         nano_epsilon=NANO_EPSILON,
         edge_types=("edge",),
     )
+    return EvaluationSpec(release=release, suite=suite)
 
 
 def released(graph: Graph, spec: EvaluationSpec) -> Graph:
     """A PSGraph release of the graph."""
     generator = get("psgraph")
-    facts = PublicFacts(graph.schema, spec.unit, spec.window, spec.nano_epsilon, 0, spec.edge_types)
+    facts = spec.release.facts(graph.schema)
     params = generator.Params()
     plan = generator.plan(params, facts)
     session = PrivateGraph(graph, Meter(plan, MemoryRecorder()))

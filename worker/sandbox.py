@@ -70,13 +70,13 @@ class Channel:
 def release(folder: Path, channel: Channel) -> None:
     """``folder/out`` holds the release bundle of ``folder/spec.json`` and ``folder/graph``."""
     from core.publishing.release import run_release
-    from core.publishing.spec import ReleaseSpec
+    from core.publishing.spec import ReleaseTask
 
-    spec = ReleaseSpec.model_validate_json((folder / "spec.json").read_bytes())
+    task = ReleaseTask.model_validate_json((folder / "spec.json").read_bytes())
     previous = folder / "previous"
     run_release(
         graph_folder=folder / "graph",
-        spec=spec,
+        task=task,
         out=folder / "out",
         recorder=channel,
         progress=channel.progress,
@@ -87,10 +87,10 @@ def release(folder: Path, channel: Channel) -> None:
 def sample(folder: Path, channel: Channel) -> None:
     """``folder/out`` holds the release bundle of ``folder/spec.json``, drawn from ``folder/source``."""
     from core.publishing.sample import run_sample
-    from core.publishing.spec import ReleaseSpec
+    from core.publishing.spec import ReleaseTask
 
-    spec = ReleaseSpec.model_validate_json((folder / "spec.json").read_bytes())
-    run_sample(source=folder / "source", spec=spec, out=folder / "out", progress=channel.progress)
+    task = ReleaseTask.model_validate_json((folder / "spec.json").read_bytes())
+    run_sample(source=folder / "source", task=task, out=folder / "out", progress=channel.progress)
 
 
 def evaluate(folder: Path, channel: Channel) -> None:

@@ -141,11 +141,6 @@ class Job(CreatedAt, Leased, Base):
     started_at: Mapped[datetime | None] = mapped_column(default=None)
     finished_at: Mapped[datetime | None] = mapped_column(default=None)
 
-    @property
-    def is_tick(self) -> bool:
-        """Whether the job publishes a snapshot of a live stream."""
-        return self.spec["release"].get("tick") is not None
-
 
 class JobEvent(CreatedAt, Base):
     """A step forward that a caller may see: a stage with its step counts, or a state that the job came to.

@@ -38,7 +38,7 @@ def run_evaluation(
     synthetic = bundle.read_aligned(
         release_folder / "release",
         release_folder / "private" / "alignment.parquet",
-        first_step=0 if spec.tick is None else spec.tick.step,
+        first_step=spec.release.step or 0,
     )
     progress("load", 1, 2)
     original = restricted(read_graph(graph_folder), synthetic.schema)

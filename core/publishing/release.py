@@ -13,15 +13,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
-from core.errors import InvalidInput, NotAccepted, PlanExceeded, PrivacyViolation
+from core.errors import InvalidInput, PlanExceeded, PrivacyViolation
 from core.generators import registry
 from core.generators.base import Generator, Progress, PublicFacts
-from core.graphs import formats
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.pseudonyms import Permuter, pseudonymise
-from core.graphs.schema import GraphSchema, NodeIds, Protection
+from core.graphs.schema import GraphSchema, NodeIds
 from core.graphs.sensitive import FILE as SENSITIVE
 from core.graphs.sensitive import read_sensitive
 from core.graphs.store import read_graph, read_schema
@@ -30,7 +29,8 @@ from core.privacy.guarantee import guarantee_of
 from core.privacy.meter import Meter, Recorder, require_metered
 from core.privacy.plan import PrivacyPlan
 from core.privacy.private_graph import PrivateGraph
-from core.publishing.spec import ReleaseSpec
+from core.publishing import checks
+from core.publishing.spec import ReleaseTask
 from core.publishing.tick import fitted, kept_order, save_state
 from core.publishing.write import Facts, claim_of, training_of, vectors_of, weights_of, write_bundle
 
@@ -51,7 +51,7 @@ class Agreed:
 def run_release(
     *,
     graph_folder: Path,
-    spec: ReleaseSpec,
+    task: ReleaseTask,
     out: Path,
     recorder: Recorder,
     progress: Progress,
@@ -66,20 +66,20 @@ def run_release(
     a live stream, holds what the last published one left (:mod:`core.publishing.tick`). Time is the
     generator's plus O(m log m).
     """
-    publish(registry.get(spec.method), graph_folder, spec, out, recorder, progress, previous)
+    publish(registry.get(task.release.method), graph_folder, task, out, recorder, progress, previous)
 
 
 def publish(
     generator: Generator,
     graph_folder: Path,
-    spec: ReleaseSpec,
+    task: ReleaseTask,
     out: Path,
     recorder: Recorder,
     progress: Progress,
     previous: Path | None = None,
 ) -> None:
     """As :func:`run_release`, with the generator given."""
-    agreed = agree(generator, read_schema(graph_folder), spec)
+    spec, agreed = task.release, agree(generator, read_schema(graph_folder), task)
     if spec.named_links and not (graph_folder / SENSITIVE).exists():
         raise InvalidInput("the list of sensitive links is missing", field="named_links")
     recorder.opening()
@@ -88,10 +88,9 @@ def publish(
     progress("load", 1, 1)
     meter = Meter(agreed.plan, recorder)
     private = PrivateGraph(graph, meter, partial(read_sensitive, graph_folder, graph))
-    model, state = fitted(generator, private, agreed.plan, agreed.params, spec.tick, previous, progress)
+    model, state = fitted(spec, generator, private, agreed.plan, agreed.params, previous, progress)
     require_metered(meter.transcript)
-    promised = None if spec.tick is None else spec.nano_epsilon
-    guarantee = guarantee_of(agreed.plan, meter.transcript, spec.delta_atto, promised)
+    guarantee = guarantee_of(agreed.plan, meter.transcript, spec.delta_atto, spec.window_nano_epsilon)
     rng = noise_generator() if spec.seed is None else public_generator(spec.seed)
     sampled = model.sample(rng, progress)
     order = kept_order(previous)
@@ -143,80 +142,24 @@ def with_weights(
     return released.weighted(found) if found else released
 
 
-def agree(generator: Generator, schema: GraphSchema, spec: ReleaseSpec) -> Agreed:
-    """Parameters, plan and shape of the release, each checked; reads the public schema only.
+def agree(generator: Generator, schema: GraphSchema, task: ReleaseTask) -> Agreed:
+    """Parameters, plan and shape of the release; reads the public schema only.
 
-    Raises InvalidInput for parameters, relations or formats that do not fit, PlanExceeded where the reserved
-    plan is not the one that the parameters lead to, or costs more than was asked for.
+    Raises what :mod:`core.publishing.checks` refuses, PlanExceeded where the reserved plan is not the one
+    that the parameters lead to, or costs more than was asked for.
     """
-    try:
-        params = generator.Params.model_validate(spec.params)
-    except ValidationError as error:
-        wrong = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        field = ".".join(["params", *(str(part) for part in wrong["loc"])])
-        raise InvalidInput(f"{field}: {wrong['msg']}", field=field) from None
-    _require_protected(schema, spec.edge_types)
-    released = released_schema(schema, spec.edge_types)
-    _require_writable(spec.formats, released)
-    facts = public_facts(schema, spec)
+    spec, reserved = task.release, PrivacyPlan.from_json(task.plan)
+    params = checks.checked_params(generator.Params, spec.params)
+    checks.protected_relations(schema, spec.edge_types)
+    released = checks.released_schema(schema, spec.edge_types)
+    checks.checked_formats(spec.formats, released)
+    facts = spec.facts(schema, reserved.accountant)
     plan = generator.plan(params, facts)
-    if plan.digest() != PrivacyPlan.from_json(spec.plan).digest():
+    if plan.digest() != reserved.digest():
         raise PlanExceeded("the reserved plan does not follow from the method, its parameters and the schema")
-    cost = plan.cost()
-    if (cost.nano_epsilon or 0) > spec.nano_epsilon or cost.delta_atto > spec.delta_atto:
+    if not checks.keeps_to(plan.cost(), spec.nano_epsilon, spec.delta_atto):
         raise PlanExceeded("the plan costs more than was asked for")
     return Agreed(params, facts, plan, released)
-
-
-def public_facts(schema: GraphSchema, spec: ReleaseSpec) -> PublicFacts:
-    """What a plan may depend on, as the spec has it."""
-    return PublicFacts(
-        schema,
-        spec.unit,
-        spec.window,
-        spec.nano_epsilon,
-        spec.delta_atto,
-        spec.edge_types,
-        tick=None if spec.tick is None else spec.tick.step,
-        accountant=PrivacyPlan.from_json(spec.plan).accountant,
-    )
-
-
-def _require_protected(schema: GraphSchema, edge_types: Sequence[str]) -> None:
-    declared = {edge_type.name: edge_type for edge_type in schema.edge_types}
-    for name in edge_types:
-        if name not in declared:
-            raise NotAccepted(f"no relation named {name!r} is declared", field="edge_types")
-        if declared[name].public:
-            raise NotAccepted(f"{name!r} is public: it is copied, not synthesised", field="edge_types")
-
-
-def _require_writable(names: Sequence[str], released: GraphSchema) -> None:
-    asked = [formats.get(name) for name in names]
-    if len({writer.extensions[0] for writer in asked}) != len(asked):
-        raise InvalidInput("two formats would write one file", field="formats")
-    for writer in asked:
-        if reason := writer.refuses(released):
-            raise NotAccepted(f"the release cannot be written as {writer.name}: {reason}", field="formats")
-
-
-def released_schema(schema: GraphSchema, edge_types: Sequence[str]) -> GraphSchema:
-    """What the release declares: the asked and the public relations, and the public attributes.
-
-    Declared facts of a relation (``functional``, ``once``, ``edge_bound``) stay declared, as every method
-    keeps them. Of a collection the asked graphs are released, and the others are left out.
-    """
-    if schema.collection is not None:
-        return GraphSchema(collection=schema.collection.released(set(edge_types)), node_ids=schema.node_ids)
-    kept = tuple(t for t in schema.edge_types if t.public or t.name in edge_types)
-    kinds = tuple(
-        kind.model_copy(
-            update={"attributes": tuple(a for a in kind.attributes if a.protection is Protection.PUBLIC)}
-        )
-        for kind in schema.node_types
-    )
-    time = schema.time if any(t.temporal for t in kept) else None
-    return GraphSchema(node_types=kinds, edge_types=kept, time=time, node_ids=schema.node_ids)
 
 
 def dress(

@@ -21,8 +21,9 @@ from core.privacy.guarantee import guarantee_of
 from core.privacy.meter import TranscriptEntry
 from core.privacy.plan import PrivacyPlan
 from core.publishing import bundle
-from core.publishing.release import dress, public_facts, released_schema, with_weights
-from core.publishing.spec import ReleaseSpec
+from core.publishing.checks import released_schema
+from core.publishing.release import dress, with_weights
+from core.publishing.spec import ReleaseTask, Sample
 from core.publishing.write import Facts, claim_of, training_of, vectors_of, weights_of, write_bundle
 
 if TYPE_CHECKING:
@@ -30,24 +31,25 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def run_sample(*, source: Path, spec: ReleaseSpec, out: Path, progress: Progress) -> None:
-    """``out`` holds a complete release bundle, drawn from the model of the job ``spec.sample_of``.
+def run_sample(*, source: Path, task: ReleaseTask, out: Path, progress: Progress) -> None:
+    """``out`` holds a complete release bundle, drawn from the model of the job ``sample_of``.
 
     ``source`` holds what that job left: ``release/``, ``private/alignment.parquet``, ``private/model/``,
     ``schema.json`` (the dataset's public schema) and ``transcript.json``. Nodes get fresh pseudonyms. The
     guarantee is that of the plan and transcript which paid for the model: both releases together carry it
     once. Raises PrivacyViolation for a sample outside its universe. Time is that of sampling plus O(m log m).
     """
-    draw(registry.get(spec.method), source, spec, out, progress)
+    draw(registry.get(task.release.method), source, task, out, progress)
 
 
-def draw(generator: Generator, source: Path, spec: ReleaseSpec, out: Path, progress: Progress) -> None:
+def draw(generator: Generator, source: Path, task: ReleaseTask, out: Path, progress: Progress) -> None:
     """As :func:`run_sample`, with the generator given."""
-    if spec.sample_of is None or spec.tick is not None:
+    spec = task.release
+    if not isinstance(spec, Sample):
         raise PrivacyViolation("only a whole release's model is drawn from again")
     progress("load", 0, 1)
     schema = GraphSchema.model_validate_json((source / "schema.json").read_bytes())
-    plan, transcript = PrivacyPlan.from_json(spec.plan), read_transcript(source / "transcript.json")
+    plan, transcript = PrivacyPlan.from_json(task.plan), read_transcript(source / "transcript.json")
     guarantee = guarantee_of(plan, transcript, spec.delta_atto)
     released = released_schema(schema, spec.edge_types)
     copied = public_side(source / "release", source / "private" / "alignment.parquet", released)
@@ -66,7 +68,7 @@ def draw(generator: Generator, source: Path, spec: ReleaseSpec, out: Path, progr
         schema,
         guarantee,
         transcript,
-        claim_of(generator, params, public_facts(schema, spec)),
+        claim_of(generator, params, spec.facts(schema, plan.accountant)),
         training_of(model),
         vectors_of(model),
     )

@@ -14,7 +14,6 @@ from core.generators.base import (
     LinkHidingGenerator,
     LinkHidingModel,
     Progress,
-    PublicFacts,
     no_progress,
 )
 from core.graphs.graph import Graph
@@ -43,25 +42,18 @@ def shadow_releases(
     links than ``spec.shadow_links``. Time: a fit each; progress counts hundredths of all under the stage
     ``shadow``.
     """
-    facts = PublicFacts(
-        published.schema,
-        spec.unit,
-        spec.window,
-        spec.nano_epsilon,
-        spec.delta_atto,
-        spec.edge_types,
-        tick=None if spec.tick is None else spec.tick.step,
-    )
+    release = spec.release
+    facts = release.facts(published.schema)
     shadows: list[DefenceShadow] = []
     tell = _Hundredths(progress)
     try:
-        generator = registry.get(spec.method)
+        generator = registry.get(release.method)
         count = wanted(generator, published, spec)
-        params = generator.Params.model_validate(spec.params)
+        params = generator.Params.model_validate(release.params)
         plan = generator.plan(params, facts)
         for number in range(count):
             session = PrivateGraph(published, Meter(plan, MemoryRecorder()))
-            model, _ = fitted(generator, session, plan, params, spec.tick, None, tell.of(number, count))
+            model, _ = fitted(release, generator, session, plan, params, None, tell.of(number, count))
             hidden = model.hidden if isinstance(model, LinkHidingModel) else SensitiveLinks({})
             shadows.append(DefenceShadow(published, _drawn(model, number), hidden))
     except (GraphveilError, ValidationError):

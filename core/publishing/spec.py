@@ -1,42 +1,45 @@
-"""What a release job and its evaluation are asked to do; nothing about the data."""
+"""What a job and its evaluation are asked to do; nothing about the data. No NumPy here.
+
+A job's spec is built where it is asked for, and so validated before anything is reserved; it is stored as it
+is, and read as it is. What sets a snapshot or a further sample apart is told by its type.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from core.evaluation.metric import Suite
-from core.graphs.schema import MAX_STEPS, MAX_TYPES, Derived, Name
+from core.generators.base import PublicFacts
+from core.graphs.schema import MAX_STEPS, MAX_TYPES, Derived, GraphSchema, Name
+from core.privacy.accountant import Accountant
+from core.privacy.plan import GuaranteeKind
 from core.privacy.units import Unit
 
 ATTO = 10**18
 _MAX_INT = 2**63 - 1
 
+Id = Annotated[str, Field(min_length=1, max_length=64)]
 
-class Tick(BaseModel):
-    """Which snapshot of which live stream a job publishes."""
 
+class _Spec(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    stream_id: Annotated[str, Field(min_length=1, max_length=64)]
-    step: Annotated[int, Field(ge=0, lt=MAX_STEPS)]
 
+class _Release(_Spec):
+    """What every release is asked to be, and what it is unless its type says otherwise."""
 
-class ReleaseSpec(BaseModel):
-    """One job, as the service reserved it; read as JSON by the child process.
+    child: ClassVar[str] = "release"
+    """The kind of child process that makes it (:data:`worker.sandbox.KINDS`)."""
+    reservation_expires: ClassVar[bool] = True
+    """Whether what is reserved for it returns when it waits for too long."""
 
-    ``plan`` is the reserved plan in its JSON form. It is never trusted: the release recomputes the plan from
-    the method, the parameters and the public facts, by the accountant that the plan names (either is sound),
-    and refuses when the two differ.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    job_id: Annotated[str, Field(min_length=1, max_length=64)]
-    dataset_id: Annotated[str, Field(min_length=1, max_length=64)]
-    dataset_version: Annotated[str, Field(min_length=1, max_length=64)]
-    method: Annotated[str, Field(min_length=1, max_length=64)]
+    job_id: Id
+    dataset_id: Id
+    dataset_version: Id
+    method: Id
     chosen_because: Annotated[str, Field(max_length=2000)] | None = Field(
         default=None, description="Why ``auto`` chose the method; None where the caller named it."
     )
@@ -46,16 +49,9 @@ class ReleaseSpec(BaseModel):
     nano_epsilon: Annotated[int, Field(ge=1, le=_MAX_INT)]
     delta_atto: Annotated[int, Field(ge=0, lt=ATTO)] = 0
     edge_types: Annotated[tuple[Name, ...], Field(min_length=1, max_length=MAX_TYPES)]
-    plan: dict[str, Any]
     formats: Annotated[tuple[str, ...], Field(max_length=16)] = ()
     seed: Annotated[int, Field(ge=0, le=_MAX_INT)] | None = Field(
         default=None, description="Seeds the sampling draws; for datasets marked public only."
-    )
-
-    tick: Tick | None = Field(default=None, description="Given for one snapshot of a live stream.")
-    sample_of: Annotated[str, Field(min_length=1, max_length=64)] | None = Field(
-        default=None,
-        description="The job whose fitted model is drawn from again; None for a model of its own.",
     )
     named_links: bool = Field(
         default=False, description="The curators' list of sensitive links must be there; none is drawn."
@@ -74,21 +70,140 @@ class ReleaseSpec(BaseModel):
                 raise ValueError(f"{name} names one thing twice")
         return self
 
+    @property
+    def stream_id(self) -> str | None:
+        """The live stream of which it is a snapshot."""
+        return None
 
-class EvaluationSpec(BaseModel):
+    @property
+    def step(self) -> int | None:
+        """The step of that stream."""
+        return None
+
+    @property
+    def source_id(self) -> str | None:
+        """The job whose fitted model it is drawn from; None for a model of its own."""
+        return None
+
+    @property
+    def window_nano_epsilon(self) -> int | None:
+        """What the live stream promises of every window."""
+        return None
+
+    def own_nano_epsilon(self, amounts: Mapping[str, int]) -> int:
+        """The epsilon of this release alone; ``amounts``: what was reserved for it."""
+        return self.nano_epsilon
+
+    def facts(self, schema: GraphSchema, accountant: Accountant = Accountant.PRIVACY_LOSS) -> PublicFacts:
+        """All that its plan may depend on. ``schema``: of the graph that it is made from."""
+        return PublicFacts(
+            schema,
+            self.unit,
+            self.window,
+            self.nano_epsilon,
+            self.delta_atto,
+            self.edge_types,
+            tick=self.step,
+            accountant=accountant,
+        )
+
+
+class Plain(_Release):
+    """A release of a whole dataset."""
+
+
+class Place(_Spec):
+    """Which snapshot of which live stream."""
+
+    stream_id: Id
+    step: Annotated[int, Field(ge=0, lt=MAX_STEPS)]
+
+
+class Tick(_Release):
+    """A release of one snapshot of a live stream. Its epsilon is that of a window of the stream."""
+
+    reservation_expires = False
+
+    tick: Place
+
+    @property
+    def stream_id(self) -> str:
+        return self.tick.stream_id
+
+    @property
+    def step(self) -> int:
+        return self.tick.step
+
+    @property
+    def window_nano_epsilon(self) -> int:
+        return self.nano_epsilon
+
+    def own_nano_epsilon(self, amounts: Mapping[str, int]) -> int:
+        return sum(amounts.values())
+
+
+class Sample(_Release):
+    """A further sample of the model that another job fitted and paid for. It opens no graph."""
+
+    child = "sample"
+    reservation_expires = False
+
+    sample_of: Id
+
+    @property
+    def source_id(self) -> str:
+        return self.sample_of
+
+
+def _type_of(spec: Any) -> str:
+    """The type by what only it has: versions of the service that know no types write and read the same."""
+    has = spec.get if isinstance(spec, dict) else lambda name: getattr(spec, name, None)
+    return next((name for name in ("tick", "sample_of") if has(name) is not None), "plain")
+
+
+ReleaseSpec = Annotated[
+    Annotated[Plain, Tag("plain")] | Annotated[Tick, Tag("tick")] | Annotated[Sample, Tag("sample_of")],
+    Discriminator(_type_of),
+]
+
+
+class JobSpec(_Spec):
+    """A job as the service reserved it. ``amounts``: what was reserved, by dimension of the account."""
+
+    release: ReleaseSpec
+    amounts: dict[str, int]
+    kind: GuaranteeKind
+    label: str | None
+    suite: Suite
+
+    @property
+    def nano_epsilon(self) -> int:
+        """The epsilon of the job's release: of a tick its own step's part, not that of a window."""
+        return self.release.own_nano_epsilon(self.amounts)
+
+    @property
+    def charged_nano_epsilon(self) -> int:
+        """What of it is charged: a further sample's is nothing, whatever its model was charged."""
+        return self.nano_epsilon if self.release.source_id is None else 0
+
+
+class ReleaseTask(_Spec):
+    """What a child is given that makes a release.
+
+    ``plan`` is the reserved plan in its JSON form. It is never trusted: the release recomputes the plan from
+    the method, the parameters and the public facts, by the accountant that the plan names (either is sound),
+    and refuses when the two differ.
+    """
+
+    release: ReleaseSpec
+    plan: dict[str, Any]
+
+
+class EvaluationSpec(_Spec):
     """How a published release is compared with its original, and how it was made: attackers may know."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+    release: ReleaseSpec
     suite: Suite
-    method: Annotated[str, Field(min_length=1, max_length=64)]
-    params: dict[str, Any] = Field(default_factory=dict)
-    unit: Unit
-    window: Annotated[int, Field(ge=1, le=MAX_STEPS)] | None = None
-    nano_epsilon: Annotated[int, Field(ge=1, le=_MAX_INT)]
-    delta_atto: Annotated[int, Field(ge=0, lt=ATTO)] = 0
-    edge_types: Annotated[tuple[Name, ...], Field(min_length=1, max_length=MAX_TYPES)]
-    tick: Tick | None = None
     shadows: Annotated[int, Field(ge=0, le=10)] = Field(
         default=3, description="Most further releases that an attacker is supposed to make."
     )

@@ -15,7 +15,7 @@ from core.generators.base import FittedModel, Generator, Progress, StreamGenerat
 from core.privacy.plan import PrivacyPlan
 from core.privacy.private_graph import PrivateGraph
 from core.publishing import bundle
-from core.publishing.spec import Tick
+from core.publishing.spec import ReleaseSpec, Tick
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,16 +25,16 @@ STATE = "state"
 
 
 def fitted(
+    spec: ReleaseSpec,
     generator: Generator,
     graph: PrivateGraph,
     plan: PrivacyPlan,
     params: Any,
-    tick: Tick | None,
     previous: Path | None,
     progress: Progress,
 ) -> tuple[FittedModel, StreamState | None]:
     """The model of a whole graph, or of one snapshot with what the next one may know. At the plan's cost."""
-    if tick is None:
+    if not isinstance(spec, Tick):
         return generator.fit(graph, plan, params, progress), None
     if not isinstance(generator, StreamGenerator):
         raise NotAccepted(f"{generator.name} does not publish live streams", field="method")

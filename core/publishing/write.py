@@ -168,7 +168,7 @@ def _origin(generator: Generator, spec: ReleaseSpec) -> Origin:
         generator.title,
         spec.seed,
         spec.chosen_because,
-        None if spec.tick is None else spec.tick.stream_id,
-        None if spec.tick is None else spec.tick.step,
-        spec.sample_of,
+        spec.stream_id,
+        spec.step,
+        spec.source_id,
     )

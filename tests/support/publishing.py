@@ -18,7 +18,7 @@ from core.privacy.meter import MemoryRecorder
 from core.privacy.plan import Allotment, GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 from core.publishing import release
-from core.publishing.spec import ReleaseSpec
+from core.publishing.spec import EvaluationSpec, ReleaseTask
 
 NANO = 10**9
 USERS, GROUPS, STEPS = 40, 5, 3
@@ -114,7 +114,7 @@ class Fixed:
         return self
 
 
-def spec(generator: Any, of: GraphSchema, **changes: Any) -> ReleaseSpec:
+def spec(generator: Any, of: GraphSchema, **changes: Any) -> ReleaseTask:
     values: dict[str, Any] = {
         "job_id": "job-1",
         "dataset_id": "dataset-1",
@@ -136,7 +136,16 @@ def spec(generator: Any, of: GraphSchema, **changes: Any) -> ReleaseSpec:
             tuple(values["edge_types"]),
         )
         values["plan"] = generator.plan(generator.Params(**values.get("params", {})), facts).to_json()
-    return ReleaseSpec.model_validate(values)
+    plan = values.pop("plan")
+    values = {name: value for name, value in values.items() if value is not None}
+    return ReleaseTask.model_validate({"release": values, "plan": plan})
+
+
+def evaluation(**changes: Any) -> EvaluationSpec:
+    """Of a release that is asked to be what is said."""
+    own = {name: changes.pop(name) for name in EvaluationSpec.model_fields if name in changes}
+    ids = {"job_id": "job-1", "dataset_id": "dataset-1", "dataset_version": "version-1"}
+    return EvaluationSpec.model_validate(own | {"release": ids | changes})
 
 
 def publish(generator: Any, original: Graph, out: Path, **changes: Any) -> list[tuple[str, int, int]]:

@@ -25,7 +25,7 @@ from core.privacy.plan import Allotment, PrivacyPlan
 from core.privacy.units import Unit
 from core.publishing import bundle, release
 from core.publishing.release import run_release
-from core.publishing.spec import ReleaseSpec
+from core.publishing.spec import ReleaseTask
 from core.reports.model import PublicPart
 from tests.support.publishing import (
     NANO,
@@ -194,13 +194,13 @@ def test_a_sample_with_another_universe_is_refused(tmp_path):
     assert not (tmp_path / "job").exists()
 
 
-def refused(tmp_path: Path, wanted: type[Exception], asked: ReleaseSpec, generator: Any = None) -> None:
+def refused(tmp_path: Path, wanted: type[Exception], asked: ReleaseTask, generator: Any = None) -> None:
     """The release is refused although only the public schema exists: no data can have been read."""
     folder = tmp_path / "schema-only"
     folder.mkdir()
     (folder / "schema.json").write_text(schema().model_dump_json())
     recorder = MemoryRecorder()
-    method = registry.get(asked.method) if generator is None else generator
+    method = registry.get(asked.release.method) if generator is None else generator
     with pytest.raises(wanted) as caught:
         release.publish(method, folder, asked, tmp_path / "job", recorder, lambda *_: None)
     assert type(caught.value) is wanted
@@ -255,7 +255,7 @@ def test_an_unknown_method_is_refused(tmp_path):
     with pytest.raises(errors.UnknownMethod):
         run_release(
             graph_folder=tmp_path,
-            spec=asked,
+            task=asked,
             out=tmp_path / "job",
             recorder=MemoryRecorder(),
             progress=lambda *_: None,
@@ -292,10 +292,10 @@ def test_a_child_process_without_any_environment_can_publish(tmp_path):
         "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1])\n"
         "from core.privacy.meter import MemoryRecorder\n"
         "from core.publishing.release import run_release\n"
-        "from core.publishing.spec import ReleaseSpec\n"
+        "from core.publishing.spec import ReleaseTask\n"
         "work = Path(sys.argv[2])\n"
-        "spec = ReleaseSpec.model_validate_json((work / 'spec.json').read_bytes())\n"
-        "run_release(graph_folder=work / 'original', spec=spec, out=work / 'job',\n"
+        "task = ReleaseTask.model_validate_json((work / 'spec.json').read_bytes())\n"
+        "run_release(graph_folder=work / 'original', task=task, out=work / 'job',\n"
         "            recorder=MemoryRecorder(), progress=lambda *_: None)\n"
         "print(sorted({'sklearn', 'scipy.stats', 'networkx', 'torch'} & set(sys.modules)))\n"
     )

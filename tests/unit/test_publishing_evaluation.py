@@ -21,6 +21,7 @@ from core.reports.model import PublicPart, Report
 from tests.support.publishing import (
     NANO,
     Fixed,
+    evaluation,
     graph,
     public_of,
     publish,
@@ -38,7 +39,7 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def evaluated(suite: Suite = Suite.QUICK) -> EvaluationSpec:
     """Of a release by a method that no worker knows any more: no shadows are made of it."""
-    return EvaluationSpec(
+    return evaluation(
         suite=suite, method="fixed", unit=Unit.EVENT, nano_epsilon=NANO, edge_types=("talks", "knows")
     )
 
@@ -91,7 +92,7 @@ def test_psgraph_publishes_and_is_evaluated(tmp_path, unit, window):
     asked = spec(generator, original.schema, unit=unit, window=window, formats=("csv", "parquet"))
     run_release(
         graph_folder=tmp_path / "original",
-        spec=asked,
+        task=asked,
         out=tmp_path / "job",
         recorder=recorder,
         progress=lambda *_: None,
@@ -106,14 +107,14 @@ def test_psgraph_publishes_and_is_evaluated(tmp_path, unit, window):
     run_evaluation(
         graph_folder=tmp_path / "original",
         release_folder=tmp_path / "job",
-        spec=EvaluationSpec(
+        spec=evaluation(
             suite=Suite.STANDARD,
             method="psgraph",
-            params=asked.params,
+            params=asked.release.params,
             unit=unit,
             window=window,
-            nano_epsilon=asked.nano_epsilon,
-            edge_types=asked.edge_types,
+            nano_epsilon=asked.release.nano_epsilon,
+            edge_types=asked.release.edge_types,
         ),
         out=tmp_path,
         progress=lambda *_: None,
@@ -122,4 +123,4 @@ def test_psgraph_publishes_and_is_evaluated(tmp_path, unit, window):
     assert report.curator.suite == "standard"
     ratio = [a for a in report.curator.attacks.inference if a.name == "likelihood_ratio"]
     assert ratio
-    assert {a.edge_type for a in ratio} == set(asked.edge_types)
+    assert {a.edge_type for a in ratio} == set(asked.release.edge_types)

@@ -18,7 +18,7 @@ from core.graphs.store import write_graph
 from core.privacy.meter import MemoryRecorder
 from core.privacy.units import Unit
 from core.publishing.release import run_release
-from core.publishing.spec import ReleaseSpec
+from core.publishing.spec import ReleaseTask
 
 NODES = 20
 SCHEMA = GraphSchema()
@@ -37,7 +37,7 @@ class Openings(MemoryRecorder):
         self.openings += 1
 
 
-def asked(**changes: Any) -> ReleaseSpec:
+def asked(**changes: Any) -> ReleaseTask:
     generator = registry.get("psgraph")
     facts = PublicFacts(SCHEMA, Unit.EDGE, None, NANO, 0, ("edge",))
     values = {
@@ -48,15 +48,15 @@ def asked(**changes: Any) -> ReleaseSpec:
         "unit": "edge",
         "nano_epsilon": NANO,
         "edge_types": ["edge"],
-        "plan": generator.plan(generator.Params(), facts).to_json(),
     }
-    return ReleaseSpec.model_validate(values | changes)
+    plan = generator.plan(generator.Params(), facts).to_json()
+    return ReleaseTask.model_validate({"release": values | changes, "plan": plan})
 
 
-def run(folder: Path, spec: ReleaseSpec, recorder: Openings) -> None:
+def run(folder: Path, task: ReleaseTask, recorder: Openings) -> None:
     run_release(
         graph_folder=folder / "graph",
-        spec=spec,
+        task=task,
         out=folder / "job",
         recorder=recorder,
         progress=lambda *_: None,

@@ -19,7 +19,7 @@ from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeIds, NodeTy
 from core.graphs.store import write_graph
 from core.privacy.meter import MemoryRecorder
 from core.publishing import bundle, release, sample
-from core.publishing.release import released_schema
+from core.publishing.checks import released_schema
 from core.reports.model import PublicPart
 from tests.support.publishing import SECRET, USERS, Fixed, graph, schema, spec
 

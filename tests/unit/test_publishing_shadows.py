@@ -11,6 +11,7 @@ from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.privacy.units import Unit
 from core.publishing.shadows import SHADOWS, shadow_releases
 from core.publishing.spec import EvaluationSpec
+from tests.support.publishing import evaluation
 
 NODES = 60
 
@@ -29,7 +30,7 @@ def asked(**changes) -> EvaluationSpec:
         "nano_epsilon": 10**9,
         "edge_types": ("edge",),
     }
-    return EvaluationSpec.model_validate(values | changes)
+    return evaluation(**(values | changes))
 
 
 @pytest.mark.parametrize("suite", list(Suite))

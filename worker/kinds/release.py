@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ from core.jobs.models import RELEASES, JobReason, Stop
 from core.logging import get_logger
 from core.privacy.guarantee import Guarantee
 from core.privacy.meter import TranscriptEntry
+from core.publishing.spec import Plain, Sample, Tick
 from core.tracing import spans
 from core.workflows.common.context import Services
 from core.workflows.datasets.ingest import fetch_graph
@@ -69,16 +72,18 @@ class ReleaseKind(WorkKind[JobWork]):
         return spans.attempt("run", work.traceparent, work.job_id, work.attempt)
 
     def run(self, held: Held[JobWork]) -> None:
+        release = held.work.spec.release
         try:
-            if not self._laid_out(held):
-                return
+            ending = WAYS[type(release)].lay_out(held)
         except NotFound:
             publish.fail_job(held.services, held.work, JobReason.DATASET_ARCHIVED)
             return
-        spec = json.dumps(held.work.release | {"plan": held.work.plan})
-        write_private(held.folder / "spec.json", spec.encode())
-        child, orders = _orders(held)
-        ending = supervise(child, held.folder, held.services.settings, held.heartbeat, orders)
+        if ending is not Ending.FINISHED:
+            if ending is not None:
+                self.settle(held, ending)
+            return
+        write_private(held.folder / "spec.json", json.dumps(held.work.task).encode())
+        ending = supervise(release.child, held.folder, held.services.settings, held.heartbeat, _orders(held))
         reach("after_child")
         self.settle(held, ending)
 
@@ -125,23 +130,41 @@ class ReleaseKind(WorkKind[JobWork]):
     def hand_back(self, services: Services, work: JobWork, stop: Stop) -> None:
         publish.hand_back(services, work, stop)
 
-    def _laid_out(self, held: Held[JobWork]) -> bool:
-        """The child's input is in the folder; False where the job has ended, or been handed back, before."""
-        services, work, graph = held.services, held.work, held.folder / "graph"
-        if work.sample_of is not None:
-            samples.lay_out(services, work, held.folder / "source")
-            return True
-        if work.release.get("tick") is None:
-            fetch_graph(services, work.dataset_id, work.version_id, graph)
-            return _links_there(services, work, graph)
-        ending = tick.lay_out(held)
-        if ending is not None and ending is not Ending.FINISHED:
-            self.settle(held, ending)
-        return ending is Ending.FINISHED
+
+@dataclass(frozen=True)
+class Way:
+    """What is particular to one type of release.
+
+    ``lay_out``: its child's input lies in the folder where FINISHED is returned; None: the job has ended, or
+    been handed back; else how a child of its own ended. ``transcript``: what was read for it.
+    ``metered``: whether its child opens a graph and reads it through a meter.
+    """
+
+    lay_out: Callable[[Held[JobWork]], Ending | None]
+    transcript: Callable[[Services, JobWork], tuple[TranscriptEntry, ...]] = publish.transcript
+    metered: bool = True
 
 
-def _orders(held: Held[JobWork]) -> tuple[str, Orders]:
-    """The kind of child, and what to do with its messages: a sample's has no graph and no meter."""
+def _lay_out_graph(held: Held[JobWork]) -> Ending | None:
+    services, work, graph = held.services, held.work, held.folder / "graph"
+    fetch_graph(services, work.dataset_id, work.version_id, graph)
+    return Ending.FINISHED if _links_there(services, work, graph) else None
+
+
+def _lay_out_model(held: Held[JobWork]) -> Ending:
+    samples.lay_out(held.services, held.work, held.folder / "source")
+    return Ending.FINISHED
+
+
+WAYS = {
+    Plain: Way(_lay_out_graph),
+    Tick: Way(tick.lay_out),
+    Sample: Way(_lay_out_model, samples.transcript, metered=False),
+}
+
+
+def _orders(held: Held[JobWork]) -> Orders:
+    """What to do with a child's messages: a sample's has no graph and no meter."""
 
     def progress(stage: str, done: int, total: int) -> None:
         publish.record_event(held.services, held.work, stage=stage, done=done, total=total)
@@ -154,22 +177,22 @@ def _orders(held: Held[JobWork]) -> tuple[str, Orders]:
         publish.record_read(held.services, held.work, entry)
         reach("after_read")
 
-    if held.work.sample_of is not None:
-        return "sample", Orders(record=no_reads, progress=progress, draining=held.draining)
-    return "release", Orders(record=record, progress=progress, draining=held.draining, opening=opening)
+    if not WAYS[type(held.work.spec.release)].metered:
+        return Orders(record=no_reads, progress=progress, draining=held.draining)
+    return Orders(record=record, progress=progress, draining=held.draining, opening=opening)
 
 
 def _links_there(services: Services, work: JobWork, graph: Path) -> bool:
     """The sensitive links that a method is to hide lie beside the graph; False where they are gone."""
     try:
-        method = registry.get(work.release["method"])
+        method = registry.get(work.spec.release.method)
     except UnknownMethod:
         return True  # of another version of the service: the child refuses it, and the job ends
     if not isinstance(method, LinkHidingGenerator):
         return True
     if fetch_list(services, work.dataset_id, work.version_id, graph):
         return True
-    if not work.release.get("named_links"):
+    if not work.spec.release.named_links:
         return True
     publish.fail_job(services, work, JobReason.LINKS_NOT_NAMED)
     return False
@@ -191,16 +214,16 @@ def _checked(held: Held[JobWork]) -> list[ReleaseFile]:
 
 def _supported(services: Services, work: JobWork) -> tuple[Guarantee, tuple[TranscriptEntry, ...]]:
     """The guarantee that the transcript supports, and it; PrivacyViolation for a faulty one."""
+    release = work.spec.release
     try:
-        read = publish.transcript if work.sample_of is None else samples.transcript
-        transcript = read(services, work)
+        transcript = WAYS[type(release)].transcript(services, work)
         guarantee = bundles.check_transcript(
-            work.plan,
+            work.task["plan"],
             work.plan_digest,
-            work.kind,
-            work.release["delta_atto"],
+            work.spec.kind,
+            release.delta_atto,
             transcript,
-            None if work.release.get("tick") is None else work.release["nano_epsilon"],
+            release.window_nano_epsilon,
         )
     except (PrivacyViolation, SQLAlchemyError):
         raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from core.errors import InvalidInput, NotAccepted, UnknownMethod
 from core.generators import registry
@@ -23,6 +23,7 @@ from core.privacy.audited import (
 from core.privacy.events import NANO
 from core.privacy.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
+from core.publishing.checks import checked_params, keeps_to
 from core.settings import Settings
 from core.workflows.jobs.prepare import Amount, plain
 
@@ -63,7 +64,7 @@ def planned(request: AuditRequest, settings: Settings) -> AuditSpec:
     runs = _runs(request, nano, settings)
     if request.method in MECHANISMS:
         mechanism = MECHANISMS[request.method]
-        params = _params(mechanism.Params, request.parameters)
+        params = checked_params(mechanism.Params, request.parameters)
         schema = canary_schema(request.unit, request.window)
         plans = mechanism_plans(mechanism, params, schema, request.unit, nano, delta)
     else:
@@ -74,7 +75,7 @@ def planned(request: AuditRequest, settings: Settings) -> AuditSpec:
             raise UnknownMethod(
                 f"There is nothing named {request.method!r} to audit; known are: {known}.", field="method"
             ) from None
-        params = _params(generator.Params, request.parameters)
+        params = checked_params(generator.Params, request.parameters)
         schema, plans = _generator_plans(generator, params, request, nano, delta)
     return AuditSpec(
         method=request.method,
@@ -92,15 +93,6 @@ def _runs(request: AuditRequest, nano: int, settings: Settings) -> int:
     if request.runs > settings.max_audit_runs:
         raise InvalidInput(f"An audit makes at most {settings.max_audit_runs} runs.", field="runs")
     return request.runs
-
-
-def _params(model: type[BaseModel], parameters: dict[str, Any]) -> BaseModel:
-    try:
-        return model.model_validate(parameters)
-    except ValidationError as error:
-        wrong = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        field = ".".join(["parameters", *(str(part) for part in wrong["loc"])])
-        raise InvalidInput(f"{field}: {wrong['msg']}", field=field) from None
 
 
 def _generator_plans(
@@ -124,7 +116,7 @@ def _generator_plans(
             raise NotAccepted(
                 "With these parameters the method promises nothing to audit.", field="parameters"
             )
-        if (cost.nano_epsilon or 0) > nano or cost.delta_atto > delta:
+        if not keeps_to(cost, nano, delta):
             raise NotAccepted("The method cannot keep to the epsilon and delta asked for.", field="epsilon")
         return schema, (plan, control)
     assert refusal is not None

@@ -13,7 +13,9 @@ from core.identity.models import Role
 from core.identity.service import Principal
 from core.jobs.models import Job, JobState
 from core.jobs.states import GIVEN_BACK
+from core.publishing.spec import Tick
 from core.streams.models import Outcome
+from core.workflows.common.specs import spec_of
 
 RETURNED = "returned"
 """Why a stream's snapshot failed without a charge: for its content, or for infrastructure."""
@@ -42,9 +44,10 @@ def job_reason(principal: Principal, job: Job) -> str | None:
 
 def hidden(principal: Principal, job: Job) -> bool:
     """Whether the job failed before its content was paid for, and this caller may not be told of what."""
+    if Role.CURATOR in principal.roles or job.state != JobState.FAILED:
+        return False
     free = job.first_read_at is None or job.reason in GIVEN_BACK
-    failed = job.state == JobState.FAILED and job.is_tick and free
-    return failed and Role.CURATOR not in principal.roles
+    return free and isinstance(spec_of(job).release, Tick)
 
 
 def outcomes(principal: Principal, counts: Mapping[str | None, int]) -> dict[str, int]:

@@ -15,9 +15,10 @@ from core.ledger import service as ledger
 from core.logging import get_logger
 from core.outbox import service as outbox
 from core.outbox.models import Topic
-from core.privacy.plan import GuaranteeKind, PrivacyPlan
+from core.privacy.plan import PrivacyPlan
 from core.workflows.common.context import Services
 from core.workflows.common.policies import check_least
+from core.workflows.common.specs import spec_of
 from core.workflows.identity.persons import require_second_person
 from core.workflows.jobs.prepare import check_policy
 from core.workflows.releases import settle
@@ -37,12 +38,13 @@ def approve_job(services: Services, principal: Principal, job_id: str, *, reason
         if job.decided_at is not None and job.state != JobState.REJECTED:
             return job
         jobs.approved(session, job, decided_by=principal.key_id, person=principal.person, reason=reason)
+        spec = spec_of(job)
         check_policy(
             session,
             dataset,
             job.method,
-            GuaranteeKind(job.spec["kind"]),
-            job.spec["release"]["nano_epsilon"],
+            spec.kind,
+            spec.release.nano_epsilon,
             team=job.team,
             project=job.project,
         )

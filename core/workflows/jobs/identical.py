@@ -12,47 +12,49 @@ from sqlalchemy.orm import Session
 from core.errors import IdenticalRelease
 from core.jobs import idempotency, repository
 from core.jobs.models import Job
-from core.workflows.jobs.prepare import JobRequest, Prepared
+from core.publishing.spec import JobSpec
+from core.workflows.jobs.prepare import JobRequest
 
 
-def content_hash(prepared: Prepared, seed: int | None) -> str:
+def content_hash(spec: JobSpec) -> str:
     """SHA-256 (hex) of what the release would be made from, in canonical form. No data is read."""
+    release = spec.release
     return idempotency.payload_hash(
         {
-            "version": prepared.version.id,
-            "method": prepared.method,
-            "params": prepared.params.model_dump(mode="json"),
-            "nano_epsilon": prepared.nano_epsilon,
-            "delta_atto": prepared.delta_atto,
-            "edge_types": sorted(prepared.edge_types),
-            "unit": str(prepared.plan.unit),
-            "window": prepared.plan.window,
-            "seed": seed,
-            "kind": str(prepared.cost.kind),
+            "version": release.dataset_version,
+            "method": release.method,
+            "params": release.params,
+            "nano_epsilon": release.nano_epsilon,
+            "delta_atto": release.delta_atto,
+            "edge_types": sorted(release.edge_types),
+            "unit": str(release.unit),
+            "window": release.window,
+            "seed": release.seed,
+            "kind": str(spec.kind),
         }
     )
 
 
-def earlier(session: Session, prepared: Prepared, request: JobRequest) -> Job | None:
+def earlier(session: Session, spec: JobSpec, request: JobRequest) -> Job | None:
     """The job that the request would repeat, published where there is one, else the newest under way.
 
-    None for a request that wants a repeat.
+    None for a request that wants a repeat: that says so, or is one of several draws among which a comparison
+    decides.
     """
-    if _wants_repeat(request):
+    if request.repeat or request.comparison:
         return None
-    return repository.identical(session, prepared.dataset.id, content_hash(prepared, request.seed))
+    return repository.identical(session, spec.release.dataset_id, content_hash(spec))
 
 
-def refuse(session: Session, prepared: Prepared, request: JobRequest, content: str) -> None:
+def refuse(session: Session, spec: JobSpec, request: JobRequest) -> None:
     """Returns while nothing of that content stands; IdenticalRelease where something does.
 
     Needs the lock of the dataset's account, which every job is added under: nothing comes between this look
     and the job.
     """
-    if not _wants_repeat(request):
-        job = repository.identical(session, prepared.dataset.id, content)
-        if job is not None:
-            raise refusal(job)
+    job = earlier(session, spec, request)
+    if job is not None:
+        raise refusal(job)
 
 
 def refusal(job: Job) -> IdenticalRelease:
@@ -63,8 +65,3 @@ def refusal(job: Job) -> IdenticalRelease:
         job_id=job.id,
         state=job.state,
     )
-
-
-def _wants_repeat(request: JobRequest) -> bool:
-    """It says so, or is one of several draws among which a comparison decides."""
-    return request.repeat or request.comparison

@@ -15,19 +15,18 @@ from pydantic import (
     StrictFloat,
     StrictInt,
     StrictStr,
-    ValidationError,
 )
 from sqlalchemy.orm import Session
 
+from core import ids
 from core.datasets import repository as datasets
 from core.datasets.models import Dataset, DatasetState, DatasetVersion
 from core.errors import DatasetNotReady, InvalidInput, NotAccepted, NotFound, UnitMismatch
 from core.evaluation.metric import Suite
 from core.generators import registry
-from core.generators.base import Generator, LinkHidingGenerator, PublicFacts
+from core.generators.base import LinkHidingGenerator, PublicFacts
 from core.generators.choice import AUTO, Choice, choose
-from core.graphs import formats
-from core.graphs.schema import MAX_TYPES, GraphSchema
+from core.graphs.schema import MAX_TYPES, Derived, GraphSchema
 from core.identity.service import Principal
 from core.ledger import service as ledger
 from core.ledger.amounts import delta_cost, epsilon_cost
@@ -36,6 +35,15 @@ from core.privacy.accountant import Accountant
 from core.privacy.events import MAX_NANO_EPSILON, NANO
 from core.privacy.plan import Cost, GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
+from core.publishing.checks import (
+    ALWAYS_WRITTEN,
+    checked_formats,
+    checked_params,
+    keeps_to,
+    protected_relations,
+    released_schema,
+)
+from core.publishing.spec import JobSpec, Plain
 from core.settings import Settings
 from core.workflows.common import unpaid
 from core.workflows.common.policies import (
@@ -61,10 +69,6 @@ def plain(values: dict[str, Any]) -> dict[str, Any]:
     except (TypeError, ValueError):
         raise ValueError("only finite numbers and well-formed texts can be stored") from None
     return values
-
-
-ALWAYS_WRITTEN = "parquet"
-"""The format of a release's own tables: asking for it adds no file."""
 
 
 class JobRequest(BaseModel):
@@ -119,19 +123,14 @@ class Prepared:
     dataset: Dataset
     version: DatasetVersion
     account: BudgetAccount
-    method: str
+    graph_schema: GraphSchema
+    spec: JobSpec
     choice: Choice | None
     params: BaseModel
-    edge_types: tuple[str, ...]
-    formats: tuple[str, ...]
-    nano_epsilon: int
-    delta_atto: int
     plan: PrivacyPlan
     cost: Cost
-    amounts: dict[str, int]
     needs_approval: bool
     least_epsilon: str | None
-    named_links: bool = False
 
 
 def prepare(session: Session, principal: Principal, request: JobRequest, settings: Settings) -> Prepared:
@@ -153,16 +152,15 @@ def prepare(session: Session, principal: Principal, request: JobRequest, setting
         )
     if request.method != AUTO:
         registry.get(request.method)  # an unknown name is refused before anything else
-    edge_types = _edge_types(schema, request.edge_types)
+    edge_types = protected_relations(schema, request.edge_types)
     check_cells(schema, edge_types, settings, field="edge_types")
-    wanted = checked_formats(request.formats, releasable(schema, edge_types))
+    wanted = checked_formats(request.formats, released_schema(schema, edge_types))
     nano_epsilon, delta_atto = epsilon_cost(request.epsilon), delta_cost(request.delta)
     if nano_epsilon > MAX_NANO_EPSILON:
         raise InvalidInput(f"A release has at most epsilon {MAX_NANO_EPSILON // NANO}.", field="epsilon")
-    unit = Unit(account.unit)
     facts = PublicFacts(
         schema,
-        unit,
+        Unit(account.unit),
         account.window,
         nano_epsilon,
         delta_atto,
@@ -173,7 +171,7 @@ def prepare(session: Session, principal: Principal, request: JobRequest, setting
     nodes, policy = node_counts(version, schema), policy_of(dataset)
     choice = resolve(request.method, request.parameters, facts, nodes, policy.methods)
     generator = registry.get(request.method if choice is None else choice.method)
-    params = checked_params(generator, request.parameters if choice is None else dict(choice.params))
+    params = checked_params(generator.Params, request.parameters if choice is None else choice.params)
     plan = generator.plan(params, facts) if choice is None else choice.plan
     cost = plan.cost()
     check_plan(plan, cost, account, nano_epsilon, delta_atto)
@@ -193,25 +191,43 @@ def prepare(session: Session, principal: Principal, request: JobRequest, setting
     if named_links:
         require_named(session, dataset, version)
     unbounded = cost.kind is GuaranteeKind.NONE
-    # What no epsilon measures takes nothing from the budget: it exposes the account when it opens the graph.
-    amounts = {} if unbounded else plan.spend(account.filter, tuple(account.orders or ()))
+    spec = JobSpec(
+        release=Plain(
+            job_id=ids.new_id(ids.JOB),
+            dataset_id=dataset.id,
+            dataset_version=version.id,
+            method=generator.name,
+            chosen_because=None if choice is None else choice.reason,
+            params=params.model_dump(mode="json"),
+            unit=facts.unit,
+            window=facts.window,
+            nano_epsilon=nano_epsilon,
+            delta_atto=delta_atto,
+            edge_types=edge_types,
+            formats=wanted,
+            seed=request.seed,
+            named_links=named_links,
+            derived=tuple(map(Derived, version.derived)),
+        ),
+        # What no epsilon measures takes nothing from the budget: it exposes the account when it opens the
+        # graph.
+        amounts={} if unbounded else plan.spend(account.filter, tuple(account.orders or ())),
+        kind=cost.kind,
+        label=request.label,
+        suite=request.suite,
+    )
     return Prepared(
         dataset,
         version,
         account,
-        generator.name,
+        schema,
+        spec,
         choice,
         params,
-        edge_types,
-        wanted,
-        nano_epsilon,
-        delta_atto,
         plan,
         cost,
-        amounts,
         needs_approval(dataset, cost.kind, nano_epsilon),
         policy.min_epsilon_per_job,
-        named_links,
     )
 
 
@@ -267,57 +283,6 @@ def ready_dataset(
     return dataset, version, account
 
 
-def checked_params(generator: Generator, parameters: dict[str, Any]) -> BaseModel:
-    try:
-        return generator.Params.model_validate(parameters)
-    except ValidationError as error:
-        wrong = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        field = ".".join(["parameters", *(str(part) for part in wrong["loc"])])
-        raise InvalidInput(f"{field}: {wrong['msg']}", field=field) from None
-
-
-def _edge_types(schema: GraphSchema, wanted: list[str] | None) -> tuple[str, ...]:
-    protected = [edge_type.name for edge_type in schema.edge_types if not edge_type.public]
-    if wanted is None:
-        chosen = protected
-    else:
-        for position, name in enumerate(wanted):
-            if name not in protected:
-                raise NotAccepted(
-                    f"There is no protected relation {name!r}; there are {', '.join(protected)}.",
-                    field=f"edge_types.{position}",
-                )
-        if len(set(wanted)) != len(wanted):
-            raise InvalidInput("A relation is named twice.", field="edge_types")
-        chosen = [name for name in protected if name in wanted]
-    if not chosen:
-        raise NotAccepted(
-            "Every relation of this dataset is public; there is nothing to synthesise.", field="edge_types"
-        )
-    return tuple(chosen)
-
-
-def releasable(schema: GraphSchema, edge_types: tuple[str, ...]) -> GraphSchema:
-    """The shape of the release, as far as a format may refuse it: the asked and the public relations."""
-    kept = tuple(t for t in schema.edge_types if t.public or t.name in edge_types)
-    time = schema.time if any(t.temporal for t in kept) else None
-    return schema.model_copy(update={"edge_types": kept, "time": time})
-
-
-def checked_formats(wanted: list[str], schema: GraphSchema) -> tuple[str, ...]:
-    """The formats to write besides a release's own tables. UnknownFormat, NotAccepted, InvalidInput."""
-    if len(set(wanted)) != len(wanted):
-        raise InvalidInput("A format is named twice.", field="formats")
-    for position, name in enumerate(wanted):
-        if name == ALWAYS_WRITTEN:
-            continue
-        if reason := formats.get(name).refuses(schema):
-            raise NotAccepted(
-                f"This graph cannot be written as {name}: {reason}", field=f"formats.{position}"
-            )
-    return tuple(name for name in wanted if name != ALWAYS_WRITTEN)
-
-
 def check_plan(
     plan: PrivacyPlan, cost: Cost, account: BudgetAccount, nano_epsilon: int, delta_atto: int
 ) -> None:
@@ -328,7 +293,7 @@ def check_plan(
             plan_unit=str(plan.unit),
             account_unit=account.unit,
         )
-    if (cost.nano_epsilon or 0) > nano_epsilon or cost.delta_atto > delta_atto:
+    if not keeps_to(cost, nano_epsilon, delta_atto):
         raise NotAccepted("The method cannot keep to the epsilon and delta asked for.", field="epsilon")
 
 

@@ -21,7 +21,7 @@ from core.ledger.amounts import format_delta, format_epsilon
 from core.privacy.plan import GuaranteeKind
 from core.workflows.common import paging, unpaid
 from core.workflows.common.context import Services
-from core.workflows.releases import ticks
+from core.workflows.common.specs import spec_of
 from core.workflows.releases.queries import artifacts, get_report, open_artifact
 
 __all__ = [
@@ -165,7 +165,7 @@ def new_job(services: Services, principal: Principal, job: Job) -> JobView:
 
     An exposed account takes no job but one without a guarantee: only of those it is looked up.
     """
-    if job.spec["kind"] == GuaranteeKind.NONE:
+    if spec_of(job).kind is GuaranteeKind.NONE:
         return get_job(services, principal, job.id)
     return _view(principal, job, None, None, exposed=False)
 
@@ -258,33 +258,33 @@ def _view(
     exposed: bool,
 ) -> JobView:
     exact = Role.CURATOR in principal.roles
-    release = job.spec["release"]
-    tick = release.get("tick") or {}
+    spec = spec_of(job)
+    release = spec.release
     return JobView(
         id=job.id,
         dataset_id=job.dataset_id,
         version_id=job.version_id,
         method=job.method,
-        chosen_because=release.get("chosen_because"),
-        parameters=release["params"],
-        edge_types=tuple(release["edge_types"]),
-        formats=tuple(release["formats"]),
-        label=job.spec["label"],
-        stream_id=tick.get("stream_id"),
-        step=tick.get("step"),
-        sample_of=job.sample_of,
-        epsilon=format_epsilon(ticks.nano_epsilon(job)),
-        delta=format_delta(release["delta_atto"]),
-        unit=release["unit"],
-        window=release["window"],
-        kind=job.spec["kind"],
+        chosen_because=release.chosen_because,
+        parameters=release.params,
+        edge_types=release.edge_types,
+        formats=release.formats,
+        label=spec.label,
+        stream_id=release.stream_id,
+        step=release.step,
+        sample_of=release.source_id,
+        epsilon=format_epsilon(spec.nano_epsilon),
+        delta=format_delta(release.delta_atto),
+        unit=release.unit,
+        window=release.window,
+        kind=spec.kind,
         exposed=exposed,
         plan_digest=job.plan_digest,
         state=job.state,
         reason=unpaid.job_reason(principal, job),
         budget=budget_outcome(job),
         progress=None if last is None else _event(principal, last),
-        suite=job.spec["suite"],
+        suite=spec.suite,
         evaluation=_evaluation(evaluation) if evaluation is not None and exact else None,
         requested_by=job.requested_by,
         team=job.team,

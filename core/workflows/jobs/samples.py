@@ -25,17 +25,17 @@ from core.graphs.schema import GraphSchema
 from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.jobs import idempotency, repository
-from core.jobs.models import Artifact, Job, JobState
+from core.jobs.models import Artifact, Job
 from core.ledger import service as ledger
 from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.privacy.meter import TranscriptEntry
-from core.privacy.plan import GuaranteeKind
-from core.tracing import spans
+from core.publishing.checks import ALWAYS_WRITTEN, checked_formats, released_schema
+from core.publishing.spec import JobSpec, Plain, Sample
 from core.workflows.common import policies
 from core.workflows.common.context import Services
+from core.workflows.common.specs import new_job, reserve, spec_of
 from core.workflows.jobs import turns
-from core.workflows.jobs.prepare import ALWAYS_WRITTEN, checked_formats, releasable
 from core.workflows.releases.publish import JobWork
 from core.workflows.releases.queries import published
 from core.workflows.releases.stored_files import fetch_files
@@ -82,9 +82,10 @@ def submit_sample(
         turns.check_room(session, services.settings, principal)
         asked = published(session, services, principal, job_id)
         source = asked if asked.sample_of is None else repository.existing(session, asked.sample_of)
-        dataset, formats = _checked(session, source, request)
-        job = _new_job(session, principal, source, dataset, request, formats)
-        job.idempotency_key, job.payload_hash = key, digest
+        dataset, spec = _checked(session, source, request)
+        job = new_job(principal, dataset, spec, source.plan, source.plan_digest)
+        job.account_id, job.idempotency_key, job.payload_hash = source.account_id, key, digest
+        job.reservation_id = reserve(session, job, spec, actor=principal.key_id)
         repository.add(session, job)
         outbox.ring(session, Topic.RUN, job.id)
         return job
@@ -92,9 +93,10 @@ def submit_sample(
     return idempotency.once(services.db, tenant=principal.tenant, key=key, digest=digest, make=make)
 
 
-def _checked(session: Session, source: Job, request: SampleRequest) -> tuple[Dataset, tuple[str, ...]]:
-    """The dataset, shared-locked so that it is not archived meanwhile, and the formats to write."""
-    if source.is_tick:
+def _checked(session: Session, source: Job, request: SampleRequest) -> tuple[Dataset, JobSpec]:
+    """The dataset, shared-locked so that it is not archived meanwhile, and what the sample is to be."""
+    paid = spec_of(source)
+    if not isinstance(paid.release, Plain):
         raise NotAccepted(
             "A snapshot of a live stream is published once: the snapshots after it follow from it.",
             field="job_id",
@@ -111,9 +113,17 @@ def _checked(session: Session, source: Job, request: SampleRequest) -> tuple[Dat
     if request.seed is not None and not dataset.public:
         raise InvalidInput("Only public datasets take a seed.", field="seed")
     # The draw is free, but it is a release: one that a curator would no longer allow is not made.
-    policies.check_release(dataset, method=source.method, kind=GuaranteeKind(source.spec["kind"]))
-    relations = tuple(source.spec["release"]["edge_types"])
-    return dataset, checked_formats(request.formats, releasable(_schema(session, source), relations))
+    policies.check_release(dataset, method=source.method, kind=paid.kind)
+    released = released_schema(_schema(session, source), paid.release.edge_types)
+    drawn = dict(paid.release) | {
+        "job_id": ids.new_id(ids.JOB),
+        "sample_of": source.id,
+        "formats": checked_formats(request.formats, released),
+        "seed": request.seed,
+    }
+    return dataset, JobSpec(
+        release=Sample(**drawn), amounts={}, kind=paid.kind, label=request.label, suite=request.suite
+    )
 
 
 def _schema(session: Session, source: Job) -> GraphSchema:
@@ -121,58 +131,6 @@ def _schema(session: Session, source: Job) -> GraphSchema:
     version = datasets.existing_version(session, source.version_id)
     dataset = datasets.existing(session, source.dataset_id)
     return GraphSchema.model_validate(version.graph_schema or dataset.graph_schema)
-
-
-def _new_job(
-    session: Session,
-    principal: Principal,
-    source: Job,
-    dataset: Dataset,
-    request: SampleRequest,
-    formats: tuple[str, ...],
-) -> Job:
-    job_id = ids.new_id(ids.JOB)
-    release = source.spec["release"] | {
-        "job_id": job_id,
-        "sample_of": source.id,
-        "formats": list(formats),
-        "seed": request.seed,
-    }
-    reservation_id = ledger.reserve(
-        session,
-        source.account_id,
-        amounts={},
-        unit=release["unit"],
-        window=release["window"],
-        job_id=job_id,
-        actor=principal.key_id,
-        expires_in_seconds=None,  # it holds nothing back from anyone
-    )
-    return Job(
-        id=job_id,
-        tenant=principal.tenant,
-        dataset_id=source.dataset_id,
-        version_id=source.version_id,
-        account_id=source.account_id,
-        reservation_id=reservation_id,
-        method=source.method,
-        spec={
-            "release": release,
-            "amounts": {},
-            "kind": source.spec["kind"],
-            "label": request.label,
-            "suite": str(request.suite),
-        },
-        plan=source.plan,
-        plan_digest=source.plan_digest,
-        state=JobState.QUEUED,
-        requested_by=principal.key_id,
-        person=principal.person,
-        team=principal.team,
-        policy_version=dataset.policy_version,
-        sample_of=source.id,
-        traceparent=spans.carried(job_id),
-    )
 
 
 def lay_out(services: Services, work: JobWork, folder: Path) -> None:
@@ -204,8 +162,9 @@ def transcript(services: Services, work: JobWork) -> tuple[TranscriptEntry, ...]
 
 
 def _source(session: Session, work: JobWork) -> Job:
-    assert work.sample_of is not None  # of a sample
-    return repository.existing(session, work.sample_of)
+    source_id = work.spec.release.source_id
+    assert source_id is not None  # of a sample
+    return repository.existing(session, source_id)
 
 
 def _entries(session: Session, source: Job) -> list[dict[str, object]]:

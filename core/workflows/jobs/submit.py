@@ -8,11 +8,9 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from core import ids
 from core.errors import BudgetRefused
 from core.generators import registry
 from core.generators.choice import Choice
-from core.graphs.schema import GraphSchema
 from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.jobs import idempotency, repository
@@ -24,8 +22,8 @@ from core.outbox.models import Topic
 from core.privacy.plan import Cost, GuaranteeKind
 from core.publishing.true_edges import true_edge_notices
 from core.reports.notices import lasting_relations
-from core.tracing import spans
 from core.workflows.common.context import Services
+from core.workflows.common.specs import new_job, reserve
 from core.workflows.jobs import identical, turns
 from core.workflows.jobs.prepare import JobRequest, Prepared, node_counts, prepare
 from core.workflows.ledger.quotas import drawn_on
@@ -76,12 +74,12 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> D
     require(principal, Role.REQUESTER, Role.CURATOR)
     with services.db.transaction() as session:
         prepared = prepare(session, principal, request, services.settings)
-        twin = identical.earlier(session, prepared, request)
+        twin = identical.earlier(session, prepared.spec, request)
         try:
             after = ledger.preview(
                 session,
                 prepared.account.id,
-                amounts=prepared.amounts,
+                amounts=prepared.spec.amounts,
                 unit=str(prepared.plan.unit),
                 window=prepared.plan.window,
                 team=principal.team,
@@ -92,12 +90,13 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> D
                 raise identical.refusal(twin) from refusal
             raise
         quotas_after = _quotas_after(session, principal, request, prepared)
-        schema = GraphSchema.model_validate(prepared.version.graph_schema or prepared.dataset.graph_schema)
     exposing = [EXPOSING] if prepared.cost.kind is GuaranteeKind.NONE else []
+    spec, schema = prepared.spec, prepared.graph_schema
+    release = spec.release
     notices = (
-        *lasting_relations(schema, prepared.plan.unit, prepared.plan.window, prepared.edge_types),
+        *lasting_relations(schema, release.unit, release.window, release.edge_types),
         *true_edge_notices(
-            registry.get(prepared.method),
+            registry.get(release.method),
             prepared.params,
             prepared.plan,
             schema,
@@ -105,16 +104,16 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> D
         ),
     )
     return DryRun(
-        method=prepared.method,
+        method=release.method,
         choice=prepared.choice,
-        parameters=prepared.params.model_dump(mode="json"),
-        unit=str(prepared.plan.unit),
-        window=prepared.plan.window,
-        edge_types=prepared.edge_types,
+        parameters=release.params,
+        unit=str(release.unit),
+        window=release.window,
+        edge_types=release.edge_types,
         plan_digest=prepared.plan.digest(),
         allotments=len(prepared.plan.allotments),
         cost=prepared.cost,
-        amounts=prepared.amounts,
+        amounts=spec.amounts,
         statement_after=after,
         quotas_after=quotas_after,
         needs_approval=prepared.needs_approval,
@@ -140,25 +139,22 @@ def submit_job(
     def make(session: Session) -> Job:
         turns.check_room(session, services.settings, principal)
         prepared = prepare(session, principal, request, services.settings)
-        content = identical.content_hash(prepared, request.seed)
-        job_id = ids.new_id(ids.JOB)
+        spec, plan = prepared.spec, prepared.plan
         settings, waits = services.settings, prepared.needs_approval
-        reservation_id = ledger.reserve(
+        job = new_job(principal, prepared.dataset, spec, plan.to_json(), plan.digest())
+        job.idempotency_key, job.payload_hash = key, digest
+        job.content_hash, job.project = identical.content_hash(spec), request.project
+        if waits:
+            job.state = JobState.AWAITING_APPROVAL
+        job.reservation_id = reserve(
             session,
-            prepared.account.id,
-            amounts=prepared.amounts,
-            unit=str(prepared.plan.unit),
-            window=prepared.plan.window,
-            job_id=job_id,
+            job,
+            spec,
             actor=principal.key_id,
             expires_in_seconds=settings.approval_seconds if waits else settings.reservation_seconds,
-            team=principal.team,
-            project=request.project,
             # Under the account's lock: of two identical requests the second finds the job of the first.
-            once_locked=partial(identical.refuse, session, prepared, request, content),
+            once_locked=partial(identical.refuse, session, spec, request),
         )
-        job = _new_job(principal, request, prepared, job_id, reservation_id)
-        job.idempotency_key, job.payload_hash, job.content_hash = key, digest, content
         repository.add(session, job)
         if waits:
             announcements.job_came_to(session, job)
@@ -175,54 +171,6 @@ def _quotas_after(
     drawn = drawn_on(session, prepared.account.id, team=principal.team, project=request.project)
     unit, window = str(prepared.plan.unit), prepared.plan.window
     return tuple(
-        ledger.preview(session, quota.id, amounts=prepared.amounts, unit=unit, window=window)
+        ledger.preview(session, quota.id, amounts=prepared.spec.amounts, unit=unit, window=window)
         for quota in drawn
-    )
-
-
-def _new_job(
-    principal: Principal, request: JobRequest, prepared: Prepared, job_id: str, reservation_id: str
-) -> Job:
-    plan = prepared.plan.to_json()
-    release = {
-        "job_id": job_id,
-        "dataset_id": prepared.dataset.id,
-        "dataset_version": prepared.version.id,
-        "method": prepared.method,
-        "chosen_because": None if prepared.choice is None else prepared.choice.reason,
-        "params": prepared.params.model_dump(mode="json"),
-        "unit": str(prepared.plan.unit),
-        "window": prepared.plan.window,
-        "nano_epsilon": prepared.nano_epsilon,
-        "delta_atto": prepared.delta_atto,
-        "edge_types": list(prepared.edge_types),
-        "formats": list(prepared.formats),
-        "seed": request.seed,
-        "derived": list(prepared.version.derived),
-        "named_links": prepared.named_links,
-    }
-    return Job(
-        id=job_id,
-        tenant=principal.tenant,
-        dataset_id=prepared.dataset.id,
-        version_id=prepared.version.id,
-        account_id=prepared.account.id,
-        reservation_id=reservation_id,
-        method=prepared.method,
-        spec={
-            "release": release,
-            "amounts": prepared.amounts,
-            "kind": prepared.cost.kind,
-            "label": request.label,
-            "suite": str(request.suite),
-        },
-        plan=plan,
-        plan_digest=prepared.plan.digest(),
-        state=JobState.AWAITING_APPROVAL if prepared.needs_approval else JobState.QUEUED,
-        requested_by=principal.key_id,
-        person=principal.person,
-        team=principal.team,
-        project=request.project,
-        policy_version=prepared.dataset.policy_version,
-        traceparent=spans.carried(job_id),
     )

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -16,12 +15,13 @@ from core.datasets import vault
 from core.errors import InvalidInput
 from core.jobs import events, repository
 from core.jobs.models import EVALUATIONS, Artifact, ArtifactRole, Evaluation, EvaluationState, JobState
-from core.publishing.spec import EvaluationSpec
+from core.publishing.spec import EvaluationSpec, Tick
 from core.settings import Settings
 from core.storage.sealed import seal
 from core.work import leases
 from core.work import service as work
 from core.workflows.common.context import Services
+from core.workflows.common.specs import spec_of
 from core.workflows.common.sweeps import each
 from core.workflows.datasets.ingest import fetch_graph
 from core.workflows.datasets.upload import discard
@@ -61,16 +61,14 @@ def begin_evaluation(services: Services, job_id: str, worker: str) -> Evaluation
         if job.state != JobState.PUBLISHED:
             raise InvalidInput("only a published release is evaluated")
         row.stage, row.done, row.total = None, 0, 0
-        limits = {"shadows": settings.shadow_releases, "shadow_links": settings.shadow_links}
-        spec = evaluation_spec(job.spec).model_copy(update=limits)
+        asked = spec_of(job)
+        spec = EvaluationSpec(
+            release=asked.release,
+            suite=asked.suite,
+            shadows=settings.shadow_releases,
+            shadow_links=settings.shadow_links,
+        )
         return EvaluationWork(job_id, row.attempt, worker, job.dataset_id, job.version_id, spec)
-
-
-def evaluation_spec(spec: dict[str, Any]) -> EvaluationSpec:
-    """What a job's stored spec says of its evaluation."""
-    release = spec["release"]
-    told = {name: release[name] for name in EvaluationSpec.model_fields if name in release}
-    return EvaluationSpec.model_validate(told | {"suite": spec["suite"]})
 
 
 def advance_evaluation(services: Services, held: EvaluationWork, stage: str, done: int, total: int) -> None:
@@ -91,14 +89,14 @@ def fetch_evaluation(services: Services, held: EvaluationWork, *, graph: Path, r
 
     NotFound once the dataset is erased.
     """
-    if held.spec.tick is None:
-        fetch_graph(services, held.dataset_id, held.version_id, graph)
-    else:
+    if isinstance(held.spec.release, Tick):
         tick_work.fetch_tick_graph(services, held.dataset_id, held.version_id, held.job_id, graph)
+    else:
+        fetch_graph(services, held.dataset_id, held.version_id, graph)
     with services.db.transaction() as session:
         key = vault.content_key(session, held.dataset_id, services.settings.master_key)
         files = [a for a in repository.artifacts(session, held.job_id) if a.name in NEEDED | HIDDEN]
-        source = repository.existing(session, held.job_id).sample_of
+        source = held.spec.release.source_id
         model = [] if source is None else repository.artifacts(session, source)
         files += [file for file in model if file.name in HIDDEN]
     fetch_files(services, files, key, release)

@@ -36,10 +36,12 @@ from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.privacy.meter import TranscriptEntry
 from core.privacy.plan import GuaranteeKind
+from core.publishing.spec import JobSpec
 from core.storage.sealed import seal
 from core.work import leases
 from core.work import service as leased
 from core.workflows.common.context import Services
+from core.workflows.common.specs import spec_of
 from core.workflows.releases import settle, ticks
 from core.workflows.releases.bundles import ReleaseFile
 from core.workflows.webhooks import announcements
@@ -49,18 +51,19 @@ READ_BYTES = 2**20
 
 @dataclass(frozen=True)
 class JobWork:
-    """A job under one attempt. ``attempt`` is the fencing token of everything that is done for it."""
+    """A job under one attempt. ``attempt`` is the fencing token of everything that is done for it.
+
+    ``task``: what its child is given, as it is stored: a child refuses what another version added.
+    """
 
     job_id: str
     attempt: int
     worker: str
     dataset_id: str
     version_id: str
-    release: dict[str, Any] = field(repr=False)
-    plan: dict[str, Any] = field(repr=False)
+    spec: JobSpec = field(repr=False)
+    task: dict[str, Any] = field(repr=False)
     plan_digest: str
-    kind: str
-    sample_of: str | None = None
     traceparent: str | None = None
 
     @property
@@ -103,11 +106,9 @@ def begin_job(services: Services, job_id: str, worker: str) -> JobWork | None:
             worker=worker,
             dataset_id=job.dataset_id,
             version_id=job.version_id,
-            release=job.spec["release"],
-            plan=job.plan,
+            spec=spec_of(job),
+            task={"release": job.spec["release"], "plan": job.plan},
             plan_digest=job.plan_digest,
-            kind=job.spec["kind"],
-            sample_of=job.sample_of,
             traceparent=job.traceparent,
         )
 
@@ -206,7 +207,7 @@ def commit_release(services: Services, work: JobWork, files: Sequence[ReleaseFil
         if job.state == JobState.CANCELLING:
             return False
         jobs.committed(job)
-        source = job.sample_of
+        source = spec_of(job).release.source_id
         with announcements.spending(session, services.settings, job):
             ledger.charge(
                 session, job.reservation_id, digests=digests, actor=work.worker, free=source is not None
@@ -220,7 +221,7 @@ def commit_release(services: Services, work: JobWork, files: Sequence[ReleaseFil
                 actor=work.worker,
                 reason=f"further sample of job {source}",
             )
-        if work.kind == GuaranteeKind.NONE:
+        if work.spec.kind is GuaranteeKind.NONE:
             # Its opening has exposed the account; a further sample opens nothing. Here the files are named.
             ledger.expose(
                 session,

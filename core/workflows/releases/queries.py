@@ -22,14 +22,15 @@ from core.ledger import repository as budgets
 from core.ledger import service as ledger
 from core.ledger.amounts import format_epsilon
 from core.ledger.models import EntryKind, Filter, LedgerEntry
+from core.privacy.plan import GuaranteeKind
 from core.reports.evidence import CuratorPart
 from core.reports.model import SCHEMA_VERSION, Charge, Report
 from core.reports.stored import curator_of, public_of
 from core.storage.sealed import unseal
 from core.workflows.common import unpaid
 from core.workflows.common.context import Services
+from core.workflows.common.specs import spec_of
 from core.workflows.datasets.dataset_policies import reads_comparisons
-from core.workflows.releases import ticks
 from core.workflows.releases.bundles import MAX_REPORT_BYTES, REPORT
 from core.workflows.releases.evaluate import CURATOR_REPORT
 from core.workflows.releases.publish import seal_context
@@ -216,23 +217,19 @@ def _charge(session: Session, job: Job, *, exact: bool) -> Charge:
     """What the release cost, and what the account holds now. The exact time would tell how long it ran."""
     entry = _charge_entry(session, job)
     statement = ledger.statement(session, job.account_id)
-    bounded = job.spec["kind"] != "none"
+    spec = spec_of(job)
+    bounded = spec.kind is not GuaranteeKind.NONE
     left = statement.remaining
     return Charge(
         account_id=job.account_id,
         filter="renyi" if statement.filter == Filter.RENYI else "basic",
         charged={name: int(amount) for name, amount in entry.amounts.items()},
         remaining={"epsilon": left.nano_epsilon, "delta": left.delta_atto},
-        charged_epsilon=format_epsilon(_charged(job)) if bounded else None,
+        charged_epsilon=format_epsilon(spec.charged_nano_epsilon) if bounded else None,
         remaining_epsilon=format_epsilon(left.nano_epsilon),
         exposed=statement.exposed,
         charged_at=entry.created_at.isoformat() if exact else None,
     )
-
-
-def _charged(job: Job) -> int:
-    """Nano-epsilon of the charge: a further sample's is nothing, whatever its model was charged."""
-    return 0 if job.sample_of is not None else ticks.nano_epsilon(job)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from core.outbox.models import Topic
 from core.privacy.plan import GuaranteeKind
 from core.settings import Settings
 from core.work import service as work
+from core.workflows.common.specs import reserve, spec_of
 from core.workflows.releases import ticks
 from core.workflows.webhooks import announcements
 
@@ -32,7 +33,7 @@ def opened(session: Session, job: Job, *, actor: str) -> None:
     """
     first = job.first_read_at is None
     jobs.opened(session, job)
-    if first and job.spec["kind"] == GuaranteeKind.NONE:
+    if first and spec_of(job).kind is GuaranteeKind.NONE:
         expose(session, job, actor=actor)
 
 
@@ -122,17 +123,8 @@ def _reserved_anew(session: Session, settings: Settings, job: Job, stop: Stop, a
     try:
         with session.begin_nested():
             _return(session, settings, job, stop, actor)
-            reservation_id = ledger.reserve(
-                session,
-                job.account_id,
-                amounts=job.spec["amounts"],
-                unit=job.spec["release"]["unit"],
-                window=job.spec["release"]["window"],
-                job_id=job.id,
-                actor=actor,
-                expires_in_seconds=None if job.is_tick else settings.reservation_seconds,
-                team=job.team,
-                project=job.project,
+            reservation_id = reserve(
+                session, job, spec_of(job), actor=actor, expires_in_seconds=settings.reservation_seconds
             )
     except BudgetRefused:
         return False

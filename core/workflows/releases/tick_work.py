@@ -74,7 +74,7 @@ def fetch_snapshot(services: Services, work: JobWork, folder: Path) -> SnapshotT
         schema = GraphSchema.model_validate(version.graph_schema)
     return SnapshotTask(
         None if row.object_key is None else {"format": row.format, "options": row.options},
-        tick_schema(schema, work.release["edge_types"], row.step),
+        tick_schema(schema, work.spec.release.edge_types, row.step),
         IngestLimits.of(services.settings),
     )
 

@@ -9,19 +9,16 @@ from core.jobs.models import Job, JobReason, JobState
 from core.jobs.states import GIVEN_BACK, LEASED
 from core.outbox import service as outbox
 from core.outbox.models import Topic
+from core.publishing.spec import Tick
 from core.streams import repository
 from core.streams.models import Outcome
+from core.workflows.common.specs import spec_of
 
 OUTCOMES = {
     JobState.PUBLISHED: Outcome.PUBLISHED,
     JobState.FAILED: Outcome.FAILED,
     JobState.CANCELLED: Outcome.CANCELLED,
 }
-
-
-def nano_epsilon(job: Job) -> int:
-    """The epsilon of the job's release: of a tick its own step's part, not that of a window."""
-    return sum(job.spec["amounts"].values()) if job.is_tick else job.spec["release"]["nano_epsilon"]
 
 
 def may_run(session: Session, job_id: str) -> bool:
@@ -48,7 +45,7 @@ def ended(session: Session, job: Job) -> None:
     Part of the transaction in which the job ends. Two jobs of a stream that end at the same moment may each
     ring the other; the reaper then rings the one that waits.
     """
-    if not job.is_tick:
+    if not isinstance(spec_of(job).release, Tick):
         return
     row = repository.of_job(session, job.id)
     if row is None:

@@ -10,12 +10,14 @@ from typing import Any
 from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
+from core import ids
 from core.datasets.models import Dataset, DatasetVersion
 from core.errors import BudgetExceeded, InvalidInput, NotAccepted
+from core.evaluation.metric import Suite
 from core.generators import registry
 from core.generators.base import Generator, PublicFacts
 from core.generators.choice import AUTO, Choice
-from core.graphs.schema import GraphSchema, TimeGrid
+from core.graphs.schema import Derived, GraphSchema, TimeGrid
 from core.graphs.snapshot_schema import tick_schema
 from core.identity.service import Principal
 from core.ledger import service as ledger
@@ -25,13 +27,14 @@ from core.ledger.statement import AccountStatement
 from core.privacy.events import MAX_NANO_EPSILON, NANO
 from core.privacy.plan import PrivacyPlan
 from core.privacy.units import Unit
+from core.publishing.checks import checked_params, chosen
+from core.publishing.spec import JobSpec, Place, Tick
 from core.streams.models import Stream
 from core.streams.service import MAX_STEP
 from core.workflows.common.policies import check_least, check_stream, policy_of
 from core.workflows.jobs.prepare import (
     check_plan,
     check_policy,
-    checked_params,
     node_counts,
     ready_dataset,
     resolve,
@@ -67,14 +70,6 @@ class Terms:
         return sum(self.by_step.values()) + rest * self.tick_nano_epsilon
 
 
-@dataclass(frozen=True)
-class TickPlan:
-    """One step's plan, and the amounts to reserve for it."""
-
-    plan: PrivacyPlan
-    amounts: dict[str, int]
-
-
 def stream_terms(session: Session, principal: Principal, request: StreamRequest) -> Terms:
     """The request with everything decided. The dataset stays share-locked until the transaction ends.
 
@@ -98,7 +93,7 @@ def stream_terms(session: Session, principal: Principal, request: StreamRequest)
     nodes, policy = node_counts(version, schema), policy_of(dataset)
     choice = resolve(request.method, request.parameters, facts, nodes, policy.methods)
     generator = registry.get(request.method if choice is None else choice.method)
-    params = checked_params(generator, request.parameters if choice is None else dict(choice.params))
+    params = checked_params(generator.Params, request.parameters if choice is None else dict(choice.params))
     if request.edge_types is None and choice is None:
         taken = _taken(generator, params, schema, facts)
         facts = _facts(schema, taken, window, nano_epsilon, first)
@@ -173,13 +168,34 @@ def window_preview(
     return True, after
 
 
-def tick_plan(stream: Stream, schema: GraphSchema, account: BudgetAccount, step: int) -> TickPlan:
+def tick_spec(
+    stream: Stream, schema: GraphSchema, version: DatasetVersion, account: BudgetAccount, step: int
+) -> tuple[JobSpec, PrivacyPlan]:
     """What one step of the stream will do and cost; a function of the stream's terms and the step alone."""
+    release = Tick(
+        job_id=ids.new_id(ids.JOB),
+        dataset_id=stream.dataset_id,
+        dataset_version=version.id,
+        method=stream.method,
+        chosen_because=stream.chosen_because,
+        params=stream.params,
+        unit=Unit.W_EVENT,
+        window=stream.window,
+        nano_epsilon=stream.nano_epsilon,
+        edge_types=tuple(stream.edge_types),
+        derived=tuple(map(Derived, version.derived)),
+        tick=Place(stream_id=stream.id, step=step),
+    )
     generator = registry.get(stream.method)
-    params = checked_params(generator, stream.params)
-    facts = _facts(schema, stream.edge_types, stream.window, stream.nano_epsilon, step)
-    plan = generator.plan(params, facts)
-    return TickPlan(plan, plan.spend(account.filter))
+    params = checked_params(generator.Params, stream.params)
+    plan = generator.plan(params, release.facts(tick_schema(schema, release.edge_types, step)))
+    return JobSpec(
+        release=release,
+        amounts=plan.spend(account.filter),
+        kind=plan.kind,
+        label=stream.label,
+        suite=Suite(stream.suite),
+    ), plan
 
 
 def _window(account: BudgetAccount, asked: int | None) -> int:
@@ -215,16 +231,7 @@ def _candidates(schema: GraphSchema, asked: list[str] | None) -> tuple[str, ...]
                 field="edge_types",
             )
         return found
-    for position, name in enumerate(asked):
-        if name not in fit:
-            raise NotAccepted(
-                f"There is no protected relation with time named {name!r}; there are "
-                f"{', '.join(fit) or 'none'}.",
-                field=f"edge_types.{position}",
-            )
-    if len(set(asked)) != len(asked):
-        raise InvalidInput("A relation is named twice.", field="edge_types")
-    return tuple(name for name in fit if name in asked)
+    return chosen(tuple(fit), asked, "protected relation with time named")
 
 
 def _taken(

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from sqlalchemy.orm import Session
 
-from core import ids
 from core.datasets import repository as datasets
 from core.datasets.models import DatasetVersion
 from core.errors import BudgetExceeded
 from core.graphs.schema import GraphSchema
 from core.identity.service import Principal
 from core.jobs import idempotency
-from core.jobs.models import Job, JobState
-from core.ledger import service as ledger
+from core.jobs.models import Job
 from core.ledger.amounts import format_epsilon
 from core.ledger.models import BudgetAccount
 from core.privacy.units import Unit
 from core.streams import repository
 from core.streams.models import Stream
-from core.tracing import spans
-from core.workflows.streams.terms import TickPlan, check_terms, tick_plan
+from core.workflows.common.specs import new_job, reserve
+from core.workflows.streams.terms import check_terms, tick_spec
 
 
 def add_tick(
@@ -37,47 +35,16 @@ def add_tick(
 
     ``number``: how often the step was sent anew. The caller holds the stream.
     """
-    planned = tick_plan(stream, schema, account, step)
+    spec, plan = tick_spec(stream, schema, version, account, step)
     dataset = datasets.existing(session, stream.dataset_id)
     team, project = stream.team, stream.project
-    check_terms(
-        session, dataset, stream.method, planned.plan, stream.nano_epsilon, team=team, project=project
-    )
-    job_id = ids.new_id(ids.JOB)
-    reservation_id = ledger.reserve(
-        session,
-        stream.account_id,
-        amounts=planned.amounts,
-        unit=str(Unit.W_EVENT),
-        window=stream.window,
-        job_id=job_id,
-        actor=principal.key_id,
-        expires_in_seconds=None,
-        team=stream.team,
-        project=stream.project,
-    )
-    job = Job(
-        id=job_id,
-        tenant=stream.tenant,
-        dataset_id=stream.dataset_id,
-        version_id=stream.version_id,
-        account_id=stream.account_id,
-        reservation_id=reservation_id,
-        method=stream.method,
-        spec=_spec(stream, version, planned, job_id, step),
-        plan=planned.plan.to_json(),
-        plan_digest=planned.plan.digest(),
-        state=JobState.QUEUED,
-        requested_by=principal.key_id,
-        person=principal.person,
-        team=stream.team,
-        project=stream.project,
-        policy_version=dataset.policy_version,
-        traceparent=spans.carried(job_id),
-        # No caller's key holds a space: the two cannot meet.
-        idempotency_key=f"tick {stream.id} {step} {number}",
-        payload_hash=idempotency.payload_hash({"stream_id": stream.id, "step": step, "number": number}),
-    )
+    check_terms(session, dataset, stream.method, plan, stream.nano_epsilon, team=team, project=project)
+    job = new_job(principal, dataset, spec, plan.to_json(), plan.digest())
+    job.account_id, job.team, job.project = stream.account_id, team, project
+    # No caller's key holds a space: the two cannot meet.
+    job.idempotency_key = f"tick {stream.id} {step} {number}"
+    job.payload_hash = idempotency.payload_hash({"stream_id": stream.id, "step": step, "number": number})
+    job.reservation_id = reserve(session, job, spec, actor=principal.key_id)
     session.add(job)
     session.flush()
     return job
@@ -102,32 +69,3 @@ def check_windows(session: Session, stream: Stream, step: int) -> None:
         requested=format_epsilon(fullest),
         capacity=capacity,
     )
-
-
-def _spec(
-    stream: Stream, version: DatasetVersion, planned: TickPlan, job_id: str, step: int
-) -> dict[str, object]:
-    release = {
-        "job_id": job_id,
-        "dataset_id": stream.dataset_id,
-        "dataset_version": stream.version_id,
-        "method": stream.method,
-        "chosen_because": stream.chosen_because,
-        "params": stream.params,
-        "unit": str(Unit.W_EVENT),
-        "window": stream.window,
-        "nano_epsilon": stream.nano_epsilon,
-        "delta_atto": 0,
-        "edge_types": list(stream.edge_types),
-        "formats": [],
-        "seed": None,
-        "derived": list(version.derived),
-        "tick": {"stream_id": stream.id, "step": step},
-    }
-    return {
-        "release": release,
-        "amounts": planned.amounts,
-        "kind": str(planned.plan.kind),
-        "label": stream.label,
-        "suite": stream.suite,
-    }

@@ -18,9 +18,11 @@ from core.datasets.models import Dataset, DatasetVersion, VersionState
 from core.jobs.models import Job, JobState
 from core.ledger import service as ledger
 from core.ledger.statement import AccountStatement
+from core.publishing.spec import Tick
 from core.settings import Settings
 from core.webhooks import repository, service
 from core.webhooks.models import EventType
+from core.workflows.common.specs import spec_of
 
 JOB_EVENTS = {
     JobState.AWAITING_APPROVAL: EventType.JOB_AWAITING_APPROVAL,
@@ -54,15 +56,16 @@ def job_came_to(session: Session, job: Job) -> None:
     event = JOB_EVENTS.get(JobState(job.state))
     if event is None:
         return
-    data = {"job_id": job.id, "dataset_id": job.dataset_id, "state": str(job.state)}
+    data: dict[str, Any] = {"job_id": job.id, "dataset_id": job.dataset_id, "state": str(job.state)}
     links = {"job": f"/v1/jobs/{job.id}"}
-    tick = job.spec["release"].get("tick")
-    if tick is not None:
-        data |= {"stream_id": tick["stream_id"], "step": tick["step"]}
-        links["snapshot"] = f"/v1/streams/{tick['stream_id']}/snapshots/{tick['step']}"
-    _announce(session, job.tenant, event, {**data, "links": links})
-    if tick is not None and event == EventType.JOB_PUBLISHED:
-        _announce(session, job.tenant, EventType.SNAPSHOT_PUBLISHED, {**data, "links": links})
+    release = spec_of(job).release
+    events = [event]
+    if isinstance(release, Tick):
+        data |= {"stream_id": release.stream_id, "step": release.step}
+        links["snapshot"] = f"/v1/streams/{release.stream_id}/snapshots/{release.step}"
+        events += [EventType.SNAPSHOT_PUBLISHED] * (event == EventType.JOB_PUBLISHED)
+    for each in events:
+        _announce(session, job.tenant, each, {**data, "links": links})
 
 
 def version_came_to(session: Session, dataset: Dataset, version: DatasetVersion) -> None:

@@ -1,0 +1,100 @@
+"""What may be asked of a release, decided by public facts alone. No NumPy here, and no data.
+
+The service asks before it reserves anything. The child asks once more before it opens the graph, for another
+version of the service may have reserved the job: a refusal then still costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from core.errors import InvalidInput, NotAccepted
+from core.graphs import formats
+from core.graphs.schema import GraphSchema, Protection
+from core.privacy.plan import Cost
+
+Params = TypeVar("Params", bound=BaseModel)
+
+ALWAYS_WRITTEN = "parquet"
+"""The format of a release's own tables: asking for it adds no file."""
+
+
+def checked_params(model: type[Params], parameters: Mapping[str, Any]) -> Params:
+    """The method's parameters; InvalidInput with the dotted ``field`` of the first that is wrong."""
+    try:
+        return model.model_validate(parameters)
+    except ValidationError as error:
+        wrong = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        field = ".".join(["parameters", *(str(part) for part in wrong["loc"])])
+        raise InvalidInput(f"{field}: {wrong['msg']}", field=field) from None
+
+
+def protected_relations(schema: GraphSchema, wanted: Sequence[str] | None) -> tuple[str, ...]:
+    """The wanted relations in declared order; by default every protected one. NotAccepted, InvalidInput."""
+    protected = tuple(relation.name for relation in schema.edge_types if not relation.public)
+    if wanted is not None:
+        return chosen(protected, wanted, "protected relation")
+    if not protected:
+        raise NotAccepted(
+            "Every relation of this dataset is public; there is nothing to synthesise.", field="edge_types"
+        )
+    return protected
+
+
+def chosen(names: Sequence[str], wanted: Sequence[str], what: str) -> tuple[str, ...]:
+    """Those of the names that are wanted. NotAccepted for one that is not there, InvalidInput for a pair."""
+    for position, name in enumerate(wanted):
+        if name not in names:
+            raise NotAccepted(
+                f"There is no {what} {name!r}; there are {', '.join(names) or 'none'}.",
+                field=f"edge_types.{position}",
+            )
+    if len(set(wanted)) != len(wanted):
+        raise InvalidInput("A relation is named twice.", field="edge_types")
+    return tuple(name for name in names if name in wanted)
+
+
+def released_schema(schema: GraphSchema, edge_types: Sequence[str]) -> GraphSchema:
+    """What the release declares: the asked and the public relations, and the public attributes.
+
+    Declared facts of a relation (``functional``, ``once``, ``edge_bound``) stay declared, as every method
+    keeps them. Of a collection the asked graphs are released, and the others are left out.
+    """
+    if schema.collection is not None:
+        return GraphSchema(collection=schema.collection.released(set(edge_types)), node_ids=schema.node_ids)
+    kept = tuple(t for t in schema.edge_types if t.public or t.name in edge_types)
+    kinds = tuple(
+        kind.model_copy(
+            update={"attributes": tuple(a for a in kind.attributes if a.protection is Protection.PUBLIC)}
+        )
+        for kind in schema.node_types
+    )
+    time = schema.time if any(t.temporal for t in kept) else None
+    return GraphSchema(node_types=kinds, edge_types=kept, time=time, node_ids=schema.node_ids)
+
+
+def checked_formats(wanted: Sequence[str], released: GraphSchema) -> tuple[str, ...]:
+    """The formats to write besides a release's own tables. UnknownFormat, NotAccepted, InvalidInput."""
+    if len(set(wanted)) != len(wanted):
+        raise InvalidInput("A format is named twice.", field="formats")
+    extensions = set()
+    for position, name in enumerate(wanted):
+        if name == ALWAYS_WRITTEN:
+            continue
+        writer = formats.get(name)
+        if reason := writer.refuses(released):
+            raise NotAccepted(
+                f"This graph cannot be written as {name}: {reason}", field=f"formats.{position}"
+            )
+        if writer.extensions[0] in extensions:
+            raise InvalidInput("Two formats would write one file.", field=f"formats.{position}")
+        extensions.add(writer.extensions[0])
+    return tuple(name for name in wanted if name != ALWAYS_WRITTEN)
+
+
+def keeps_to(cost: Cost, nano_epsilon: int, delta_atto: int) -> bool:
+    """Whether a plan costs no more than was asked for."""
+    return (cost.nano_epsilon or 0) <= nano_epsilon and cost.delta_atto <= delta_atto

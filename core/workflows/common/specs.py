@@ -1,0 +1,73 @@
+"""A job and its spec: how one becomes the other, and what is reserved for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from core.datasets.models import Dataset
+from core.identity.service import Principal
+from core.jobs.models import Job, JobState
+from core.ledger import service as ledger
+from core.publishing.spec import JobSpec
+from core.tracing import spans
+
+
+def spec_of(job: Job) -> JobSpec:
+    """What the job was asked to do. What a later version of the service adds to it is left to its worker."""
+    return JobSpec.model_validate(job.spec, extra="ignore")
+
+
+def new_job(
+    principal: Principal, dataset: Dataset, spec: JobSpec, plan: dict[str, Any], plan_digest: str
+) -> Job:
+    """A queued job that nothing is reserved for yet, of a dataset whose policy admits it."""
+    release = spec.release
+    return Job(
+        id=release.job_id,
+        tenant=principal.tenant,
+        dataset_id=release.dataset_id,
+        version_id=release.dataset_version,
+        account_id=dataset.account_id,
+        method=release.method,
+        spec=spec.model_dump(mode="json"),
+        plan=plan,
+        plan_digest=plan_digest,
+        state=JobState.QUEUED,
+        requested_by=principal.key_id,
+        person=principal.person,
+        team=principal.team,
+        policy_version=dataset.policy_version,
+        sample_of=release.source_id,
+        traceparent=spans.carried(release.job_id),
+    )
+
+
+def reserve(
+    session: Session,
+    job: Job,
+    spec: JobSpec,
+    *,
+    actor: str,
+    expires_in_seconds: float | None = None,
+    once_locked: Callable[[], None] | None = None,
+) -> str:
+    """The job's budget is set aside; returns the reservation's id. Raises what the ledger refuses.
+
+    It runs out after ``expires_in_seconds`` where the release is one whose reservation does.
+    """
+    return ledger.reserve(
+        session,
+        job.account_id,
+        amounts=spec.amounts,
+        unit=str(spec.release.unit),
+        window=spec.release.window,
+        job_id=job.id,
+        actor=actor,
+        expires_in_seconds=expires_in_seconds if spec.release.reservation_expires else None,
+        team=job.team,
+        project=job.project,
+        once_locked=once_locked,
+    )

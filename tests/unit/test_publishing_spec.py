@@ -1,0 +1,122 @@
+"""A job's spec: what is stored today is read as one of three types, and each says what sets it apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from core.evaluation.metric import Suite
+from core.generators import registry
+from core.graphs.schema import EdgeType, GraphSchema, NodeType
+from core.privacy.plan import GuaranteeKind
+from core.privacy.units import Unit
+from core.publishing.spec import JobSpec, Place, Plain, ReleaseTask, Sample, Tick
+
+NANO = 10**9
+AMOUNTS = {"step/7": 250_000_000}
+
+# As the versions before this one wrote them: dictionaries, with the keys that each of the three had.
+COMMON = {
+    "job_id": "job_1",
+    "dataset_id": "ds_1",
+    "dataset_version": "dsv_1",
+    "method": "psgraph",
+    "chosen_because": None,
+    "params": {"privacy_split": [0.5, 0.5]},
+    "unit": "edge",
+    "window": None,
+    "nano_epsilon": NANO,
+    "delta_atto": 0,
+    "edge_types": ["edge"],
+    "formats": ["csv"],
+    "seed": None,
+}
+PLAIN = COMMON | {"derived": ["node_list"], "named_links": False}
+SAMPLE = PLAIN | {"job_id": "job_2", "sample_of": "job_1", "formats": [], "seed": 7}
+TICK = COMMON | {
+    "unit": "w-event",
+    "window": 4,
+    "formats": [],
+    "derived": [],
+    "tick": {"stream_id": "str_1", "step": 7},
+}
+TYPES: dict[type, dict[str, Any]] = {Plain: PLAIN, Sample: SAMPLE, Tick: TICK}
+
+
+def stored(release: dict[str, Any], amounts: dict[str, int] | None = None) -> dict[str, Any]:
+    return {
+        "release": release,
+        "amounts": AMOUNTS if amounts is None else amounts,
+        "kind": "pure",
+        "label": None,
+        "suite": "quick",
+    }
+
+
+@pytest.mark.parametrize(("type_", "release"), TYPES.items())
+def test_what_is_stored_today_is_read_as_its_type_and_written_as_the_version_before_reads_it(type_, release):
+    spec = JobSpec.model_validate(stored(release))
+    assert type(spec.release) is type_
+    assert (spec.kind, spec.suite) == (GuaranteeKind.PURE, Suite.QUICK)
+    written = spec.model_dump(mode="json")
+    assert written == stored(release | {"named_links": False})
+    assert JobSpec.model_validate(written) == spec
+
+
+def test_the_oldest_rows_say_neither_what_was_derived_nor_whether_links_are_named():
+    release = JobSpec.model_validate(stored(COMMON)).release
+    assert (release.derived, release.named_links) == ((), False)
+
+
+def test_each_type_says_what_sets_it_apart():
+    plain, sample, tick = (JobSpec.model_validate(stored(TYPES[each])) for each in (Plain, Sample, Tick))
+    assert [each.release.stream_id for each in (plain, sample, tick)] == [None, None, "str_1"]
+    assert [each.release.step for each in (plain, sample, tick)] == [None, None, 7]
+    assert [each.release.source_id for each in (plain, sample, tick)] == [None, "job_1", None]
+    assert [each.release.window_nano_epsilon for each in (plain, sample, tick)] == [None, None, NANO]
+    assert [each.nano_epsilon for each in (plain, sample, tick)] == [NANO, NANO, AMOUNTS["step/7"]]
+    assert [each.charged_nano_epsilon for each in (plain, sample, tick)] == [NANO, 0, AMOUNTS["step/7"]]
+    assert [each.release.reservation_expires for each in (plain, sample, tick)] == [True, False, False]
+    assert [each.release.child for each in (plain, sample, tick)] == ["release", "sample", "release"]
+
+
+def test_a_plan_of_a_snapshot_is_that_of_its_step():
+    schema = GraphSchema(node_types=(NodeType(name="node", count=9),), edge_types=(EdgeType(name="edge"),))
+    facts = [JobSpec.model_validate(stored(each)).release.facts(schema) for each in (PLAIN, TICK)]
+    assert [(each.tick, each.unit, each.window) for each in facts] == [
+        (None, Unit.EDGE, None),
+        (7, Unit.W_EVENT, 4),
+    ]
+    generator = registry.get("psgraph")
+    assert generator.plan(generator.Params(), facts[0]).digest()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"tick": {"stream_id": "str_1", "step": 7}, "sample_of": "job_0", "unit": "w-event", "window": 4},
+        {"tick": {"stream_id": "str_1"}, "unit": "w-event", "window": 4},
+        {"tick": {"stream_id": "str_1", "step": -1}, "unit": "w-event", "window": 4},
+        {"sample_of": ""},
+        {"surprise": 1},
+        {"window": 3},
+    ],
+)
+def test_what_is_of_no_type_is_refused(changes):
+    with pytest.raises(ValidationError):
+        JobSpec.model_validate(stored(PLAIN | changes))
+
+
+def test_views_pass_over_what_a_later_version_adds_and_a_child_does_not():
+    later = PLAIN | {"of_next_year": True}
+    assert JobSpec.model_validate(stored(later), extra="ignore").release == Plain.model_validate(PLAIN)
+    with pytest.raises(ValidationError):
+        ReleaseTask.model_validate({"release": later, "plan": {}})
+
+
+def test_a_spec_cannot_be_changed():
+    spec = Place(stream_id="str_1", step=3)
+    with pytest.raises(ValidationError):
+        spec.step = 4  # type: ignore[misc]
