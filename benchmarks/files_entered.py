@@ -1,18 +1,22 @@
 """How many files one request passes through: the distance that a reader walks who follows it.
 
     python -m benchmarks.files_entered
+    python -m benchmarks.files_entered --names
 
 Each step of a job's way runs once in this process, first unwatched, so that imports and caches are done, and
 then watched. Counted are files of ``api``, ``worker`` and ``core`` of which a function was entered, and hops:
 calls from a function of one of them to a function of another. Children's work is done in place.
+``--names`` lists the files of each step, with the number of ways into each.
 """
 
 from __future__ import annotations
 
+import argparse
 import secrets
 import sys
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -85,6 +89,11 @@ def settings(folder: Path, undo: ExitStack) -> Settings:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--names", action="store_true", help="list the files of each step")
+    names = parser.parse_args().names
     walk = Walk()
     with tempfile.TemporaryDirectory() as place, ExitStack() as undo:
         chosen = settings(Path(place), undo)
@@ -124,16 +133,22 @@ def main() -> None:
 
         way(lambda _, act: act(), "unwatched")
         rows: list[tuple[str, int, int]] = []
+        listed: dict[str, list[str]] = {}
 
         def watched(name: str, act: Callable[[], Any]) -> Any:
             kept: list[Any] = []
             rows.append((name, *walk.of(lambda: kept.append(act()))))
+            if names:
+                ways = Counter(entered for _, entered, _ in walk.hops)
+                listed[name] = [f"{ways[file]:4d} {file.removeprefix(ROOT)}" for file in sorted(walk.files)]
             return kept[0]
 
         way(watched, "watched")
         print("| step | files entered | hops |\n|---|---|---|")
         for name, files, hops in rows:
             print(f"| {name} | {files} | {hops} |")
+        for name, lines in listed.items():
+            print(f"\n{name}", *lines, sep="\n")
 
 
 if __name__ == "__main__":
