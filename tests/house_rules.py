@@ -85,8 +85,6 @@ SQL_ROOMS = (
         "core/db/",
         "core/work/leases.py",
         "core/jobs/turns.py",
-        "core/jobs/traces.py",
-        "core/outbox/unheard.py",
     ),
     *(
         "core/ledger/invariant_queries.py",

@@ -20,7 +20,7 @@ from sqlalchemy.orm import Session
 from core import command_line, failpoints, logging
 from core.db.session import Database
 from core.failpoints import reach
-from core.jobs import traces
+from core.jobs import repository as jobs
 from core.logging import get_logger
 from core.outbox import service as outbox
 from core.outbox.models import OutboxMessage, Topic
@@ -58,7 +58,7 @@ def _parents(session: Session, messages: Sequence[OutboxMessage]) -> dict[str, s
 
     When a comparison is announced tells to the moment when its job's run ended: it has no span.
     """
-    return traces.traceparents(session, {each.subject_id for each in messages if each.topic == Topic.RUN})
+    return jobs.traceparents(session, {each.subject_id for each in messages if each.topic == Topic.RUN})
 
 
 def _told(message: OutboxMessage, parents: Mapping[str, str]) -> AbstractContextManager[None]:

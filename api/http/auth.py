@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any
 
 from anyio import to_thread
-from fastapi import Depends, Request
+from fastapi import Depends, Request, Response
+from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
+from api.http import bodies
 from api.http.limits import Limits, Standing
 from core.errors import RateLimited, Unauthenticated
 from core.identity.service import Principal
@@ -36,6 +39,30 @@ async def principal_of(
 ) -> Principal:
     """Who calls, as it was found before the body was read. Fails on a route that does not ask first."""
     return request.state.principal
+
+
+class Guarded(APIRoute):
+    """A route that knows its caller before it reads a byte of what was sent: head, then body, then parsing.
+
+    FastAPI reads and parses a body before it asks any dependency. Every router whose routes have a caller
+    makes them of this class: ``APIRouter(route_class=Guarded)``. A route that is not, and asks for its
+    caller, fails.
+
+    Bodies that the route declares are held whole, within the limits of JSON. One that it reads by itself, it
+    paces and counts by itself (``api.http.streaming``). Others are never read.
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handler = super().get_route_handler()
+        takes_body = self.body_field is not None
+
+        async def guarded(request: Request) -> Response:
+            await authenticate(request)
+            if takes_body:
+                request = await bodies.held(request, request.app.state.services.settings)
+            return await handler(request)
+
+        return guarded
 
 
 def _checked(request: Request, token: str | None) -> Principal:

@@ -1,6 +1,6 @@
 """Bodies of requests, read within limits of size, time, rate and depth.
 
-Who calls is known by then (``api.http.guarded``). What no route takes is never read.
+Who calls is known by then (``api.http.auth``). What no route takes is never read.
 """
 
 from __future__ import annotations

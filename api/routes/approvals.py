@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter
 
 from api.deps import CuratorDep, ServicesDep
-from api.http.guarded import Guarded
+from api.http.auth import Guarded
 from api.routes.proposals import DecisionBody
 from api.show import openapi
 from core import errors

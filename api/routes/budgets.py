@@ -8,7 +8,7 @@ from fastapi import APIRouter, Body, Query
 from pydantic import AwareDatetime
 
 from api.deps import CuratorDep, Cursor, LedgerDep, ReaderDep, ServicesDep
-from api.http.guarded import Guarded
+from api.http.auth import Guarded
 from api.schemas.budgets import Unblock
 from api.show import openapi
 from api.show.views import budget_view, ledger_view

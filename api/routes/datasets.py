@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Query, Request, Response
 
 from api.deps import CuratorDep, Cursor, ReaderDep, ServicesDep
-from api.http.guarded import Guarded
+from api.http.auth import Guarded
 from api.show import openapi
 from core import errors
 from core.datasets.views import Dataset, Datasets

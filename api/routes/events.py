@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Query, Request
 
 from api.deps import PortalDep, ServicesDep
+from api.http.auth import Guarded
 from api.http.event_streams import EventStreams, JobEventStream
-from api.http.guarded import Guarded
 from api.http.negotiation import preferred
 from api.show import openapi
 from core import errors

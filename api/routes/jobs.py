@@ -8,7 +8,7 @@ from fastapi import APIRouter, Body, Query, Request, Response
 
 from api.deps import Cursor, IdempotencyKey, PortalDep, ServicesDep
 from api.http import conditional
-from api.http.guarded import Guarded
+from api.http.auth import Guarded
 from api.show import openapi
 from api.show.views import plan_view
 from core import errors

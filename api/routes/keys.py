@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Query, Request, Response
 
 from api.deps import Cursor, OperatorDep, ServicesDep
-from api.http.guarded import Guarded
+from api.http.auth import Guarded
 from api.show import openapi
 from core import errors
 from core.identity.views import CreatedKey, Key, Keys

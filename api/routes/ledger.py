@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends
 
 from api.deps import LedgerDep, ServicesDep, allow
-from api.http.guarded import Guarded
+from api.http.auth import Guarded
 from api.show import openapi
 from core import errors
 from core.checks.views import LedgerHealth

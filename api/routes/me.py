@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 
 from api.deps import CallerDep, ServicesDep
-from api.http.guarded import Guarded
+from api.http.auth import Guarded
 from core.identity.views import Me
 from core.workflows.jobs import turns
 

@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Depends
 
 from api.deps import principal_of
-from api.http.guarded import Guarded
+from api.http.auth import Guarded
 from core.workflows.jobs import queries as job_queries
 from core.workflows.jobs.views import Methods
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from api.deps import CuratorDep, ReaderDep, ServicesDep
 from api.http import conditional
-from api.http.guarded import Guarded
+from api.http.auth import Guarded
 from api.routes.proposals import LOCATION, address_of
 from api.schemas.common import Reason
 from api.show import openapi

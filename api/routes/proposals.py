@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Query, Request
 
 from api.deps import CuratorDep, Cursor, LedgerDep, ServicesDep
-from api.http.guarded import Guarded
+from api.http.auth import Guarded
 from api.schemas.policies import Decision
 from api.show import openapi
 from core import errors

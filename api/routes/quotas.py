@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Body, Path, Query, Request, Response
 
 from api.deps import CuratorDep, Cursor, LedgerDep, ReaderDep, ServicesDep
-from api.http.guarded import Guarded
+from api.http.auth import Guarded
 from api.routes.proposals import LOCATION, address_of
 from api.schemas.budgets import Adjustment, Grant, NewQuota
 from api.show import openapi

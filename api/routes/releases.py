@@ -12,8 +12,8 @@ from pydantic import BaseModel
 
 from api.deps import PortalDep, ServicesDep
 from api.http import conditional, streaming
+from api.http.auth import Guarded
 from api.http.conditional import PAGE_POLICY
-from api.http.guarded import Guarded
 from api.http.negotiation import preferred
 from api.schemas.reports import ServedReport
 from api.show import openapi

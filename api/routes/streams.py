@@ -17,8 +17,8 @@ from api.deps import (
     format_options,
 )
 from api.http import bodies, conditional, streaming
+from api.http.auth import Guarded
 from api.http.conditional import PAGE_POLICY
-from api.http.guarded import Guarded
 from api.http.negotiation import preferred
 from api.show import openapi, stream_markdown
 from api.show.streams import plan_view, report_view, snapshot_view, stream_view

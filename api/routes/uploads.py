@@ -8,7 +8,7 @@ from fastapi import APIRouter, Body, Query, Request
 
 from api.deps import CuratorDep, ServicesDep, format_options
 from api.http import bodies, streaming
-from api.http.guarded import Guarded
+from api.http.auth import Guarded
 from api.schemas.datasets import NewUpload, UploadParts
 from api.show import openapi
 from core import errors

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Depends, Query, Request, Response
 
 from api.deps import Cursor, ServicesDep, allow
-from api.http.guarded import Guarded
+from api.http.auth import Guarded
 from api.show import openapi
 from core import errors
 from core.identity.service import Principal

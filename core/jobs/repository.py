@@ -316,3 +316,9 @@ def unswept_evaluations(session: Session, limit: int) -> Sequence[str]:
         .limit(limit)
     )
     return session.scalars(query).all()
+
+
+def traceparents(session: Session, job_ids: Collection[str]) -> dict[str, str]:
+    """Load the traceparents that submissions left with their jobs, by job id."""
+    asked = select(Job.id, Job.traceparent).where(Job.id.in_(job_ids), Job.traceparent.is_not(None))
+    return {job_id: str(traceparent) for job_id, traceparent in session.execute(asked)}

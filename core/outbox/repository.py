@@ -6,11 +6,11 @@ from collections.abc import Collection
 from datetime import timedelta
 from typing import Any, cast
 
-from sqlalchemy import Interval, Select, Table, bindparam, delete, func, insert, select, update
+from sqlalchemy import Interval, Select, Table, bindparam, delete, func, insert, or_, select, update
 from sqlalchemy.orm import Session
 
 from core.db.session import notify_at_commit
-from core.outbox.models import OutboxMessage
+from core.outbox.models import OutboxMessage, Topic
 
 CHANNEL = "graphveil_outbox"
 
@@ -62,3 +62,21 @@ def purge(session: Session, older_than_seconds: float) -> int:
     horizon = func.now() - timedelta(seconds=older_than_seconds)
     statement = delete(OutboxMessage).where(OutboxMessage.sent_at < horizon).returning(OutboxMessage.id)
     return len(session.scalars(statement, execution_options={"synchronize_session": False}).all())
+
+
+def unheard(
+    session: Session, topic: Topic, subject_ids: Collection[str], *, older_than_seconds: float
+) -> list[str]:
+    """Find the ids of which nobody can have heard lately: no unsent message, and none sent within the time.
+
+    A doorbell may lose a message; these are rung again.
+    """
+    if not subject_ids:
+        return []
+    horizon = func.now() - timedelta(seconds=older_than_seconds)
+    heard = select(OutboxMessage.subject_id).where(
+        OutboxMessage.topic == topic,
+        OutboxMessage.subject_id.in_(subject_ids),
+        or_(OutboxMessage.sent_at.is_(None), OutboxMessage.sent_at > horizon),
+    )
+    return sorted(set(subject_ids) - set(session.scalars(heard)))

@@ -6,7 +6,7 @@ from sqlalchemy import ColumnElement
 from sqlalchemy.orm import Session
 
 from core.outbox import service as outbox
-from core.outbox.unheard import unheard
+from core.outbox.repository import unheard
 from core.settings import Settings
 from core.work import leases
 from core.work.models import Kind, Row

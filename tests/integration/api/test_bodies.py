@@ -14,7 +14,7 @@ from fastapi.routing import APIRoute, iter_route_contexts
 from starlette.requests import Request
 
 from api.app import create_app
-from api.http.guarded import Guarded
+from api.http.auth import Guarded
 from core.identity.models import Role
 from core.settings import Settings
 from core.workflows.common.context import Services

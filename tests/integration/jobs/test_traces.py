@@ -6,7 +6,7 @@ import pytest
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from core.identity.service import Principal
-from core.jobs import traces
+from core.jobs import repository as jobs
 from core.jobs.models import Job
 from core.outbox.models import Topic
 from core.streams.models import Stream
@@ -42,7 +42,7 @@ def test_without_tracing_a_job_has_no_trace_and_nobody_asks_for_one(
     def asked(*_: object) -> None:
         raise AssertionError("a statement more")
 
-    monkeypatch.setattr(traces, "traceparents", asked)
+    monkeypatch.setattr(jobs, "traceparents", asked)
     job = queued_job(services, principal, ready_dataset(services, principal).id)
     assert job_row(services, job.id).traceparent is None
     assert ("graphveil.run", job.id) in told(services)
