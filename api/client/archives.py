@@ -4,39 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from api.client import files
 from api.client.errors import DigestMismatch
-from api.client.files import CHUNK_BYTES
 
 INDEX, EDGES = "index.json", "edges.parquet"
 
 
 def save(pieces: Iterable[bytes], path: Path) -> Path:
-    """The pieces are the zip at ``path``, whole and checked, or nothing is there.
-
-    DigestMismatch when it is no zip, or a file in it is not the one that its index names.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            for piece in pieces:
-                file.write(piece)
-        check(Path(partial))
-        os.replace(partial, path)
-    except BaseException:
-        os.unlink(partial)
-        raise
-    return path
+    """Write the zip to ``path``; DigestMismatch, and no file, where :func:`check` refuses it."""
+    return files.save(pieces, path, check)
 
 
 def check(path: Path) -> None:
-    """Every snapshot that the zip's index names is in it, with that digest; DigestMismatch otherwise."""
+    """Check that every snapshot in the zip's index is in the zip, with that digest; else DigestMismatch."""
     try:
         with zipfile.ZipFile(path) as archive:
             for listed in json.loads(archive.read(INDEX))["steps"]:
@@ -49,7 +33,7 @@ def check(path: Path) -> None:
 def _check_member(archive: zipfile.ZipFile, name: str, expected: str) -> None:
     digest = hashlib.sha256()
     with archive.open(name) as member:
-        while piece := member.read(CHUNK_BYTES):
+        while piece := member.read(files.CHUNK_BYTES):
             digest.update(piece)
     if digest.hexdigest() != expected:
         raise DigestMismatch(f"{name} has SHA-256 {digest.hexdigest()}, the index says {expected}")

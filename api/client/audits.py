@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
 
-from api.client.transport import Transport
+from api.client.transport import Transport, once
 from core.audits.views import TERMINAL, Audit, Audits
 
 
@@ -16,32 +15,24 @@ class AuditCalls:
     """Ask for an audit, wait for it, list them."""
 
     _calls: Transport
-    _poll: Callable[..., Any]
 
     def audit(
         self, method: str, *, epsilon: str, idempotency_key: str | None = None, **request: Any
     ) -> Audit:
-        """An audit of the method's promise is queued, once, however often the request had to be repeated.
+        """Queue an audit of the method's promise, once, however often the request had to be repeated.
 
         ``request``: parameters, unit, window, delta, runs. No dataset is read and no budget spent.
         """
         body = {"method": method, "epsilon": epsilon, **request}
-        headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4())}
-        return Audit.model_validate(self._calls.request("POST", "/audits", json=body, headers=headers).json())
+        return self._calls.read(Audit, "POST", "/audits", json=body, headers=once(idempotency_key))
 
     def show_audit(self, audit_id: str) -> Audit:
-        """One audit."""
-        return Audit.model_validate(self._calls.request("GET", f"/audits/{audit_id}").json())
+        """Read one audit."""
+        return self._calls.read(Audit, "GET", f"/audits/{audit_id}")
 
     def audits(self) -> Iterator[Audit]:
-        """The tenant's audits, newest first, page by page."""
-        query: dict[str, str] = {}
-        while True:
-            page = Audits.model_validate(self._calls.request("GET", "/audits", params=query).json())
-            yield from page.items
-            if page.next_cursor is None:
-                return
-            query["cursor"] = page.next_cursor
+        """List the tenant's audits, newest first, page by page."""
+        return self._calls.pages(Audits, "/audits")
 
     def wait_audit(
         self,
@@ -50,7 +41,7 @@ class AuditCalls:
         timeout_seconds: float | None = None,
         on_progress: Callable[[Audit], None] | None = None,
     ) -> Audit:
-        """The audit once it is done or has failed; WaitTimeout when that takes too long."""
+        """Wait until the audit is done or has failed; WaitTimeout when that takes too long."""
 
         def ended(answer: httpx.Response) -> Audit | None:
             audit = Audit.model_validate(answer.json())
@@ -58,4 +49,4 @@ class AuditCalls:
                 on_progress(audit)
             return audit if audit.state in TERMINAL else None
 
-        return self._poll(f"/audits/{audit_id}", ended, timeout_seconds)
+        return self._calls.poll(f"/audits/{audit_id}", ended, timeout_seconds)

@@ -49,27 +49,31 @@ def connect(
     ] = "",
     json: Annotated[bool, typer.Option("--json", help="Answer in JSON, for scripts.")] = False,
 ) -> None:
-    """Options that every command takes."""
+    """Take the options of every command."""
     if not token:
         raise typer.BadParameter("set GRAPHVEIL_TOKEN to your API key or token", param_hint="--token")
     context.obj = Session(connect=lambda: Graphveil(url, token), as_json=json)
 
 
-cli_datasets.install(app)
-cli_sensitive_links.install(app)
-cli_budget.install(app)
-cli_governance.install(app)
-cli_keys.install(app)
-cli_jobs.install(app)
-cli_samples.install(app)
-cli_events.install(app)
-cli_streams.install(app)
-cli_audits.install(app)
-cli_compare.install(app)
+for command in (
+    *cli_datasets.COMMANDS,
+    *cli_sensitive_links.COMMANDS,
+    *cli_budget.COMMANDS,
+    *cli_governance.COMMANDS,
+    *cli_keys.COMMANDS,
+    *cli_jobs.COMMANDS,
+    *cli_samples.COMMANDS,
+    *cli_events.COMMANDS,
+    *cli_audits.COMMANDS,
+    *cli_compare.COMMANDS,
+):
+    app.command()(command)
+for below in (cli_keys.app, cli_events.app, cli_streams.app):
+    app.add_typer(below)
 
 
 def main() -> None:
-    """The console script."""
+    """Run the console script."""
     app()
 
 

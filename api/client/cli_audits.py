@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import islice
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from api.client.console import ENDED_BADLY, answered_in_json, notes, out, pairs, service, table
+from api.client.console import ENDED_BADLY, answer, ask, notes, out, pairs, progress_bar, service, table
 from api.client.sdk import Graphveil
+from api.client.transport import given
 from core.audits.views import Audit
 
 _COLOURS = {"passed": "green", "failed": "red", "inconclusive": "yellow"}
@@ -32,21 +32,13 @@ def audit(
     timeout: Annotated[float | None, typer.Option(help="Seconds to wait at most.", min=0)] = None,
 ) -> None:
     """Audit a method on public canary graphs: a lower bound on its epsilon. Spends no budget."""
-    request: dict[str, Any] = {
-        "delta": delta,
-        "unit": unit,
-        "parameters": pairs(parameter),
-        "window": window,
-        "runs": runs,
-    }
-    asked = {name: value for name, value in request.items() if value is not None}
+    request = {"delta": delta, "unit": unit, "parameters": pairs(parameter), "window": window, "runs": runs}
     with service(context) as graphveil:
-        found = graphveil.audit(method, epsilon=epsilon, **asked)
+        found = graphveil.audit(method, epsilon=epsilon, **given(request))
         if wait:
             notes.print(f"Audit {found.id}", highlight=False)
             found = _watched(graphveil, found.id, timeout)
-    if not answered_in_json(context, found):
-        show(found)
+    answer(context, found, show)
     if wait and (found.result is None or found.result.verdict != "passed"):
         raise typer.Exit(ENDED_BADLY)
 
@@ -58,19 +50,15 @@ def audits(
 ) -> None:
     """List audits, newest first, or show one."""
     if audit_id is not None:
-        with service(context) as graphveil:
-            one = graphveil.show_audit(audit_id)
-        if not answered_in_json(context, one):
-            show(one)
+        ask(context, lambda graphveil: graphveil.show_audit(audit_id), show)
         return
     with service(context) as graphveil:
         found = list(islice(graphveil.audits(), limit))
-    if not answered_in_json(context, found):
-        _listed(found)
+    answer(context, found, _listed)
 
 
 def _listed(found: Sequence[Audit]) -> None:
-    """A line for each."""
+    """Print a line for each."""
     made = table(None, "id", "created", "method", "epsilon", "unit", "state", "outcome")
     for one in found:
         outcome = one.result.verdict if one.result is not None else one.reason or ""
@@ -80,7 +68,7 @@ def _listed(found: Sequence[Audit]) -> None:
 
 
 def show(found: Audit) -> None:
-    """The audit in a few lines."""
+    """Print the audit in a few lines."""
     out.print(
         f"[bold]{found.id}[/bold]  {escape(found.method)}, unit {found.unit}: {found.state}", highlight=False
     )
@@ -101,16 +89,9 @@ def show(found: Audit) -> None:
     out.print(f"[dim]told apart by: {escape(result.event)}[/dim]", highlight=False)
 
 
-def install(app: typer.Typer) -> None:
-    """The commands are the app's."""
-    app.command()(audit)
-    app.command()(audits)
-
-
 def _watched(graphveil: Graphveil, audit_id: str, timeout: float | None) -> Audit:
-    """The audit once it has ended; its runs are drawn meanwhile."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=notes, transient=True) as progress:
+    """Wait for the audit to end, drawing its runs, and return it."""
+    with progress_bar() as progress:
         task = progress.add_task("queued", total=None)
 
         def draw(audit: Audit) -> None:
@@ -119,3 +100,6 @@ def _watched(graphveil: Graphveil, audit_id: str, timeout: float | None) -> Audi
                 progress.update(task, description=step.stage, completed=step.done, total=step.total)
 
         return graphveil.wait_audit(audit_id, timeout_seconds=timeout, on_progress=draw)
+
+
+COMMANDS = (audit, audits)

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from api.client import render, render_governance, render_ledger
-from api.client.console import ENDED_BADLY, answered_in_json, out, service
+from api.client.console import ENDED_BADLY, answer, answered_in_json, ask, out, service
+from api.client.sdk import Graphveil
 
 DatasetId = Annotated[str, typer.Argument(help="The dataset's id, ds_...", show_default=False)]
 Scope = Annotated[str, typer.Argument(help="team or project", show_default=False)]
@@ -22,10 +23,7 @@ def budget(
     as_of: Annotated[str | None, typer.Option(help="As it stood then: 2026-01-31T12:00:00Z.")] = None,
 ) -> None:
     """Show what is charged, reserved and left."""
-    with service(context) as graphveil:
-        found = graphveil.budget(dataset_id, as_of=as_of)
-    if not answered_in_json(context, found):
-        render.budget(found)
+    ask(context, lambda graphveil: graphveil.budget(dataset_id, as_of=as_of), render.budget)
 
 
 def unblock(
@@ -34,36 +32,24 @@ def unblock(
     reason: Annotated[str, typer.Option(help="What was found; it enters the ledger.")],
 ) -> None:
     """Let a blocked account take jobs again."""
-    with service(context) as graphveil:
-        found = graphveil.unblock(dataset_id, reason=reason)
-    if not answered_in_json(context, found):
-        render.budget(found)
+    ask(context, lambda graphveil: graphveil.unblock(dataset_id, reason=reason), render.budget)
 
 
 def ledger(context: typer.Context, dataset_id: DatasetId) -> None:
     """List the entries that explain the budget."""
-    with service(context) as graphveil:
-        found = list(graphveil.ledger(dataset_id))
-    if not answered_in_json(context, found):
-        render_ledger.ledger(found)
+    ask(context, lambda graphveil: list(graphveil.ledger(dataset_id)), render_ledger.ledger)
 
 
 def verify(context: typer.Context, dataset_id: DatasetId) -> None:
     """Recompute a dataset's account and quotas now; exit 1 where anything is not as it was written."""
-    with service(context) as graphveil:
-        found = graphveil.verify_ledger(dataset_id)
-    if not answered_in_json(context, found):
-        render_ledger.verification(found)
+    found = ask(context, lambda graphveil: graphveil.verify_ledger(dataset_id), render_ledger.verification)
     if not found.intact:
         raise typer.Exit(ENDED_BADLY)
 
 
 def health(context: typer.Context) -> None:
     """Show whether the ledger keeps its promises; exit 1 where one is broken, or was not checked lately."""
-    with service(context) as graphveil:
-        found = graphveil.ledger_health()
-    if not answered_in_json(context, found):
-        render_ledger.health(found)
+    found = ask(context, Graphveil.ledger_health, render_ledger.health)
     if found.status != "intact":
         raise typer.Exit(ENDED_BADLY)
 
@@ -84,16 +70,12 @@ def grant(
     quota = (named[0][0], str(named[0][1])) if named else None
     with service(context) as graphveil:
         found = graphveil.propose_grant(dataset_id, epsilon=epsilon, delta=delta, reason=reason, quota=quota)
-    if not answered_in_json(context, found):
-        render_governance.proposal(found)
+    answer(context, found, render_governance.proposal)
 
 
 def quotas(context: typer.Context, dataset_id: DatasetId) -> None:
     """List the quotas of teams and projects."""
-    with service(context) as graphveil:
-        found = graphveil.quotas(dataset_id)
-    if not answered_in_json(context, found):
-        render_governance.quotas(found)
+    ask(context, lambda graphveil: graphveil.quotas(dataset_id), render_governance.quotas)
 
 
 def quota(
@@ -108,8 +90,7 @@ def quota(
     """Open a quota for a team or a project."""
     with service(context) as graphveil:
         found = graphveil.open_quota(dataset_id, scope, name, epsilon=epsilon, delta=delta, reason=reason)
-    if not answered_in_json(context, found):
-        render_governance.quotas([found])
+    answer(context, found, lambda quota: render_governance.quotas([quota]))
 
 
 def adjust(
@@ -131,7 +112,4 @@ def adjust(
         render.budget(found)
 
 
-def install(app: typer.Typer) -> None:
-    """The commands are the app's."""
-    for command in (budget, unblock, ledger, verify, health, grant, quotas, quota, adjust):
-        app.command()(command)
+COMMANDS = (budget, unblock, ledger, verify, health, grant, quotas, quota, adjust)

@@ -9,12 +9,21 @@ from typing import Annotated
 
 import typer
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import MofNCompleteColumn
 
 from api.client import comparing
 from api.client.compare_results import DEFAULT_METRICS, Results
 from api.client.comparing import Comparison, Cost, Finished, Variant
-from api.client.console import ENDED_BADLY, REFUSED, answered_in_json, notes, out, service, table
+from api.client.console import (
+    ENDED_BADLY,
+    REFUSED,
+    answered_in_json,
+    notes,
+    out,
+    progress_bar,
+    service,
+    table,
+)
 from api.client.errors import ProblemError
 from api.client.sdk import Graphveil
 from core.reports.html.against import Panel, Spread
@@ -90,7 +99,7 @@ def compare(
 
 
 def _agree(graphveil: Graphveil, comparison: Comparison, *, yes: bool) -> None:
-    """The caller has seen the cost and agreed; the command ends otherwise."""
+    """Show the cost and ask the caller to agree; end the command otherwise."""
     with notes.status("planning"):
         cost = _priced(graphveil, comparison)
         budget = graphveil.budget(comparison.dataset_id)
@@ -135,8 +144,7 @@ def _priced(graphveil: Graphveil, comparison: Comparison) -> Cost:
 def _run(
     graphveil: Graphveil, comparison: Comparison, parallel: int, retry: int, timeout: float | None
 ) -> list[Finished]:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=notes, transient=True) as progress:
+    with progress_bar(MofNCompleteColumn()) as progress:
         task = progress.add_task("submitting", total=len(list(comparison.each())))
 
         def draw(ended: int, under_way: int) -> None:
@@ -153,7 +161,7 @@ def _run(
 
 
 def _lament(results: Results) -> None:
-    """Which runs have no result, and why; the first ten."""
+    """Print which runs have no result, and why; the first ten."""
     lost = [one for one in results.finished if one.report is None]
     notes.print(f"[red]{len(lost)} of {len(results.finished)} runs have no result.[/red]")
     for one in lost[:10]:
@@ -163,7 +171,7 @@ def _lament(results: Results) -> None:
 
 
 def _show(comparison: Comparison, panel: Panel) -> None:
-    """One metric: a line a method, a column an epsilon, mean and standard deviation."""
+    """Print one metric: a line a method, a column an epsilon, mean and standard deviation."""
     title = f"{panel.title} ({panel.better})" if panel.better else panel.title
     made = table(f"\n{escape(title)}", "epsilon", *comparison.epsilons)
     for label, spreads in panel.spreads.items():
@@ -176,16 +184,13 @@ def _show(comparison: Comparison, panel: Panel) -> None:
 
 
 def _cells(spreads: Sequence[Spread | None]) -> list[str]:
-    return [
-        "–"
-        if spread is None
-        else plain(spread.mean)
-        if spread.deviation is None
-        else f"{plain(spread.mean)} ± {plain(spread.deviation)}"
-        for spread in spreads
-    ]
+    cells = []
+    for spread in spreads:
+        cell = "–" if spread is None else plain(spread.mean)
+        if spread is not None and spread.deviation is not None:
+            cell += f" ± {plain(spread.deviation)}"
+        cells.append(cell)
+    return cells
 
 
-def install(app: typer.Typer) -> None:
-    """The command is the app's."""
-    app.command()(compare)
+COMMANDS = (compare,)

@@ -11,7 +11,9 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TransferSpeedColu
 from api.client import render
 from api.client.console import (
     ENDED_BADLY,
+    answer,
     answered_in_json,
+    ask,
     notes,
     options_of,
     out,
@@ -20,6 +22,7 @@ from api.client.console import (
     show_findings,
 )
 from api.client.errors import ClientError
+from api.client.transport import given
 from core.datasets.views import Dataset
 
 DatasetId = Annotated[str, typer.Argument(help="The dataset's id, ds_...", show_default=False)]
@@ -47,7 +50,7 @@ def register(
 ) -> None:
     """Declare a dataset and open its budget."""
     rules = read_json(policy) if policy else None
-    declared = {"window": window, "protection_domain": domain, "policy": rules}
+    declared = given({"window": window, "protection_domain": domain, "policy": rules})
     with service(context) as graphveil:
         dataset = graphveil.register_dataset(
             name,
@@ -57,7 +60,7 @@ def register(
             graph_schema=read_json(schema) if schema else None,
             filter=filter,
             public=public,
-            **{key: value for key, value in declared.items() if value is not None},
+            **declared,
         )
     if not answered_in_json(context, dataset):
         out.print(f"Dataset {dataset.id} is registered; epsilon {epsilon} in all.", highlight=False)
@@ -124,9 +127,8 @@ def confirm_schema(
 
 
 def _settled(context: typer.Context, dataset: Dataset) -> None:
-    """The dataset is shown; a rejected one with its findings, and the exit code of a bad end."""
-    if not answered_in_json(context, dataset):
-        render.dataset(dataset)
+    """Show the dataset; a rejected one with its findings, and the exit code of a bad end."""
+    answer(context, dataset, render.dataset)
     if dataset.state == "rejected":
         show_findings(dataset.version.findings if dataset.version else None)
         raise typer.Exit(ENDED_BADLY)
@@ -134,18 +136,12 @@ def _settled(context: typer.Context, dataset: Dataset) -> None:
 
 def dataset(context: typer.Context, dataset_id: DatasetId) -> None:
     """Show a dataset."""
-    with service(context) as graphveil:
-        found = graphveil.dataset(dataset_id)
-    if not answered_in_json(context, found):
-        render.dataset(found)
+    ask(context, lambda graphveil: graphveil.dataset(dataset_id), render.dataset)
 
 
 def datasets(context: typer.Context) -> None:
     """List datasets."""
-    with service(context) as graphveil:
-        found = list(graphveil.datasets())
-    if not answered_in_json(context, found):
-        render.datasets(found)
+    ask(context, lambda graphveil: list(graphveil.datasets()), render.datasets)
 
 
 def archive(
@@ -161,7 +157,4 @@ def archive(
     notes.print(f"Dataset {dataset_id} is archived.", highlight=False)
 
 
-def install(app: typer.Typer) -> None:
-    """The commands are the app's."""
-    for command in (register, upload, confirm_schema, dataset, datasets, archive):
-        app.command()(command)
+COMMANDS = (register, upload, confirm_schema, dataset, datasets, archive)

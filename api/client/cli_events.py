@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 
 from api.client import render
-from api.client.console import ENDED_BADLY, answered_in_json, notes, out, service, table
+from api.client.console import ENDED_BADLY, answer, ask, notes, out, service, table
 from api.client.events import Change
 from core.webhooks.views import Delivery, Webhook
 
@@ -56,18 +56,16 @@ def add(
     event: Annotated[list[str], typer.Option(help="What to be told of, such as job.published; repeat.")],
 ) -> None:
     """Add an address. Its secret is shown this once."""
-    with service(context) as graphveil:
-        added = graphveil.webhooks.add(url, events=event)
-    _with_secret(context, added)
+    ask(context, lambda graphveil: graphveil.webhooks.add(url, events=event), _with_secret)
 
 
 @app.command("list")
 def webhooks(context: typer.Context) -> None:
     """List the tenant's webhooks, newest first."""
-    with service(context) as graphveil:
-        found = list(graphveil.webhooks.list())
-    if answered_in_json(context, found):
-        return
+    ask(context, lambda graphveil: list(graphveil.webhooks.list()), _webhooks)
+
+
+def _webhooks(found: list[Webhook]) -> None:
     made = table(None, "id", "address", "events", "state")
     for one in found:
         state = one.state if one.disabled_reason is None else f"{one.state} ({one.disabled_reason})"
@@ -86,25 +84,19 @@ def remove(context: typer.Context, webhook_id: WebhookId) -> None:
 @app.command("enable")
 def enable(context: typer.Context, webhook_id: WebhookId) -> None:
     """Enable a webhook again."""
-    with service(context) as graphveil:
-        found = graphveil.webhooks.enable(webhook_id)
-    _with_secret(context, found)
+    ask(context, lambda graphveil: graphveil.webhooks.enable(webhook_id), _with_secret)
 
 
 @app.command("rotate")
 def rotate(context: typer.Context, webhook_id: WebhookId) -> None:
     """Give a webhook a new secret, shown this once; the one before signs for another day."""
-    with service(context) as graphveil:
-        found = graphveil.webhooks.rotate(webhook_id)
-    _with_secret(context, found)
+    ask(context, lambda graphveil: graphveil.webhooks.rotate(webhook_id), _with_secret)
 
 
 @app.command("test")
 def test(context: typer.Context, webhook_id: WebhookId) -> None:
     """Send a webhook a test."""
-    with service(context) as graphveil:
-        sent = graphveil.webhooks.test(webhook_id)
-    _deliveries(context, [sent])
+    ask(context, lambda graphveil: [graphveil.webhooks.test(webhook_id)], _deliveries)
 
 
 @app.command("deliveries")
@@ -117,7 +109,7 @@ def deliveries(
     """List what was sent to a webhook, newest first."""
     with service(context) as graphveil:
         found = list(islice(graphveil.webhooks.deliveries(webhook_id, state=state), limit))
-    _deliveries(context, found)
+    answer(context, found, _deliveries)
 
 
 @app.command("retry")
@@ -127,20 +119,10 @@ def retry(
     delivery_id: Annotated[str, typer.Argument(help="The delivery's id, whd_...", show_default=False)],
 ) -> None:
     """Send a delivery again."""
-    with service(context) as graphveil:
-        sent = graphveil.webhooks.retry(webhook_id, delivery_id)
-    _deliveries(context, [sent])
+    ask(context, lambda graphveil: [graphveil.webhooks.retry(webhook_id, delivery_id)], _deliveries)
 
 
-def install(main: typer.Typer) -> None:
-    """The commands are the app's: ``watch``, and those below ``webhook``."""
-    main.command()(watch)
-    main.add_typer(app)
-
-
-def _with_secret(context: typer.Context, found: Webhook) -> None:
-    if answered_in_json(context, found):
-        return
+def _with_secret(found: Webhook) -> None:
     out.print(
         f"[bold]{found.id}[/bold]  {escape(found.url)}: {render.coloured(found.state)}", highlight=False
     )
@@ -148,9 +130,7 @@ def _with_secret(context: typer.Context, found: Webhook) -> None:
         out.print(f"Secret, shown this once: {found.secret}", highlight=False, soft_wrap=True)
 
 
-def _deliveries(context: typer.Context, found: list[Delivery]) -> None:
-    if answered_in_json(context, found):
-        return
+def _deliveries(found: list[Delivery]) -> None:
     made = table(None, "id", "event", "created", "state", "attempts", "last answer")
     for one in found:
         answer = (
@@ -159,3 +139,6 @@ def _deliveries(context: typer.Context, found: list[Delivery]) -> None:
         created = one.created_at.strftime("%Y-%m-%d %H:%M")
         made.add_row(one.id, one.event, created, one.state, str(one.attempts), (answer or "").strip())
     out.print(made)
+
+
+COMMANDS = (watch,)

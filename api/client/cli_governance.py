@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from api.client import render, render_governance
-from api.client.console import answered_in_json, out, read_json, service
+from api.client.console import answer, ask, out, read_json, service
 from core.datasets.views import DatasetPolicy
 from core.jobs.views import Job
 from core.proposals.views import Proposal
@@ -27,10 +27,7 @@ def policy(
     version: Annotated[int | None, typer.Option(help="An earlier version.", min=1)] = None,
 ) -> None:
     """Show what jobs on a dataset may ask for."""
-    with service(context) as graphveil:
-        found = graphveil.policy(dataset_id, version=version)
-    if not answered_in_json(context, found):
-        render_governance.policy(found)
+    ask(context, lambda graphveil: graphveil.policy(dataset_id, version=version), render_governance.policy)
 
 
 def set_policy(
@@ -45,8 +42,10 @@ def set_policy(
     """Change a dataset's policy; one that allows more becomes a proposal for a second curator."""
     with service(context) as graphveil:
         found = graphveil.set_policy(dataset_id, read_json(file), reason=reason, version=version)
-    if answered_in_json(context, found):
-        return
+    answer(context, found, _settled)
+
+
+def _settled(found: DatasetPolicy | Proposal) -> None:
     if isinstance(found, DatasetPolicy):
         render_governance.policy(found)
     else:
@@ -62,16 +61,12 @@ def proposals(
     """List proposals, newest first."""
     with service(context) as graphveil:
         found = list(graphveil.proposals(dataset_id=dataset, state=state))
-    if not answered_in_json(context, found):
-        render_governance.proposals(found)
+    answer(context, found, render_governance.proposals)
 
 
 def proposal(context: typer.Context, proposal_id: ProposalId) -> None:
     """Show a proposal."""
-    with service(context) as graphveil:
-        found = graphveil.proposal(proposal_id)
-    if not answered_in_json(context, found):
-        render_governance.proposal(found)
+    ask(context, lambda graphveil: graphveil.proposal(proposal_id), render_governance.proposal)
 
 
 def approve(context: typer.Context, subject: Subject, reason: Reason) -> None:
@@ -79,7 +74,7 @@ def approve(context: typer.Context, subject: Subject, reason: Reason) -> None:
     with service(context) as graphveil:
         decide = graphveil.approve_job if subject.startswith(JOB_PREFIX) else graphveil.approve_proposal
         found: Job | Proposal = decide(subject, reason=reason)
-    _show(context, found)
+    answer(context, found, _show)
 
 
 def reject(context: typer.Context, subject: Subject, reason: Reason) -> None:
@@ -87,26 +82,19 @@ def reject(context: typer.Context, subject: Subject, reason: Reason) -> None:
     with service(context) as graphveil:
         decide = graphveil.reject_job if subject.startswith(JOB_PREFIX) else graphveil.reject_proposal
         found: Job | Proposal = decide(subject, reason=reason)
-    _show(context, found)
+    answer(context, found, _show)
 
 
 def withdraw(context: typer.Context, proposal_id: ProposalId) -> None:
     """Take back a proposal of your own."""
-    with service(context) as graphveil:
-        found = graphveil.withdraw_proposal(proposal_id)
-    _show(context, found)
+    ask(context, lambda graphveil: graphveil.withdraw_proposal(proposal_id), render_governance.proposal)
 
 
-def install(app: typer.Typer) -> None:
-    """The commands are the app's."""
-    for command in (policy, set_policy, proposals, proposal, approve, reject, withdraw):
-        app.command()(command)
-
-
-def _show(context: typer.Context, found: Job | Proposal) -> None:
-    if answered_in_json(context, found):
-        return
+def _show(found: Job | Proposal) -> None:
     if isinstance(found, Job):
         render.job(found)
     else:
         render_governance.proposal(found)
+
+
+COMMANDS = (policy, set_policy, proposals, proposal, approve, reject, withdraw)

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from api.client import render
-from api.client.console import ENDED_BADLY, answered_in_json, notes, out, pairs, service
+from api.client.console import (
+    ENDED_BADLY,
+    answer,
+    answered_in_json,
+    ask,
+    notes,
+    out,
+    pairs,
+    progress_bar,
+    service,
+)
 from api.client.forms import ReportForm
 from api.client.sdk import Graphveil
+from api.client.transport import given
 from core.jobs.views import Event, Job
 
 CURATOR = "curator"  # the role of a file that is for curators only
@@ -37,10 +48,7 @@ Timeout = Annotated[float | None, typer.Option(help="Seconds to wait at most.", 
 
 def methods(context: typer.Context) -> None:
     """List the synthesis methods."""
-    with service(context) as graphveil:
-        found = graphveil.methods()
-    if not answered_in_json(context, found):
-        render.methods(found)
+    ask(context, Graphveil.methods, render.methods)
 
 
 def plan(
@@ -58,10 +66,7 @@ def plan(
 ) -> None:
     """Show what a job would cost and leave. Spends nothing."""
     request = _request(delta, method, parameter, edge_type, format, seed, project, repeat)
-    with service(context) as graphveil:
-        planned = graphveil.plan(dataset_id, epsilon=epsilon, **request)
-    if not answered_in_json(context, planned):
-        render.plan(planned)
+    ask(context, lambda graphveil: graphveil.plan(dataset_id, epsilon=epsilon, **request), render.plan)
 
 
 def submit(
@@ -84,7 +89,7 @@ def submit(
 ) -> None:
     """Submit a job: its cost is reserved at once, and charged when the release is published."""
     request = _request(delta, method, parameter, edge_type, format, seed, project, repeat)
-    request |= {name: value for name, value in (("suite", suite), ("label", label)) if value is not None}
+    request |= given({"suite": suite, "label": label})
     with service(context) as graphveil:
         job = graphveil.submit(dataset_id, epsilon=epsilon, idempotency_key=key, **request)
         followed(context, graphveil, job, wait, timeout)
@@ -105,25 +110,18 @@ def jobs(
 ) -> None:
     """List jobs, newest first."""
     with service(context) as graphveil:
-        found = [
-            job for _, job in zip(range(limit), graphveil.jobs(state=state, dataset_id=dataset), strict=False)
-        ]
-    if not answered_in_json(context, found):
-        render.jobs(found)
+        found = list(islice(graphveil.jobs(state=state, dataset_id=dataset), limit))
+    answer(context, found, render.jobs)
 
 
 def job(context: typer.Context, job_id: JobId) -> None:
     """Show a job."""
-    with service(context) as graphveil:
-        found = graphveil.job(job_id)
-    _show(context, found)
+    ask(context, lambda graphveil: graphveil.job(job_id), render.job)
 
 
 def cancel(context: typer.Context, job_id: JobId) -> None:
     """Cancel a job. What it has read stays charged."""
-    with service(context) as graphveil:
-        found = graphveil.cancel(job_id)
-    _show(context, found)
+    ask(context, lambda graphveil: graphveil.cancel(job_id), render.job)
 
 
 def report(
@@ -148,10 +146,7 @@ def report(
                 file.write_text(text, encoding="utf-8", newline="")
                 notes.print(f"{format} is in {file}", highlight=False, markup=False)
         return
-    with service(context) as graphveil:
-        found = graphveil.report(job_id)
-    if not answered_in_json(context, found):
-        render.report(found)
+    ask(context, lambda graphveil: graphveil.report(job_id), render.report)
 
 
 def download(
@@ -180,22 +175,16 @@ def download(
 def followed(
     context: typer.Context, graphveil: Graphveil, job: Job, wait: bool, timeout: float | None
 ) -> None:
-    """The new job is shown: at once, or, with ``wait``, when it has ended."""
+    """Show the new job: at once, or, with ``wait``, when it has ended."""
     if not wait:
-        _show(context, job)
+        answer(context, job, render.job)
         return
     notes.print(f"Job {job.id}", highlight=False)
     _ended(context, _watched(graphveil, job.id, timeout))
 
 
-def install(app: typer.Typer) -> None:
-    """The commands are the app's."""
-    for command in (methods, plan, submit, wait, job, jobs, cancel, report, download):
-        app.command()(command)
-
-
 def _said(texts: list[str] | None) -> dict[str, str]:
-    """``name=value`` texts as they are: a title such as 2024 stays a text."""
+    """Parse ``name=value`` texts, values as they are: a title such as 2024 stays a text."""
     said = dict(text.partition("=")[::2] for text in texts or [])
     if not all(said) or any("=" not in text for text in texts or []):
         raise typer.BadParameter("is not name=value", param_hint="--say")
@@ -212,8 +201,8 @@ def _request(
     project: str | None,
     repeat: bool,
 ) -> dict[str, Any]:
-    """The parts of a request that were given; the service fills in the rest."""
-    given = {
+    """Collect the parts of a request that were given; the service fills in the rest."""
+    optional = {
         "method": method,
         "edge_types": edge_type or None,
         "formats": format or None,
@@ -221,14 +210,12 @@ def _request(
         "project": project,
         "repeat": repeat or None,
     }
-    request = {name: value for name, value in given.items() if value is not None}
-    return {**request, "delta": delta, "parameters": pairs(parameter)}
+    return {**given(optional), "delta": delta, "parameters": pairs(parameter)}
 
 
 def _watched(graphveil: Graphveil, job_id: str, timeout: float | None) -> Job:
-    """The job once it has ended; its stages are drawn meanwhile."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=notes, transient=True) as progress:
+    """Wait for the job to end, drawing its stages, and return it."""
+    with progress_bar() as progress:
         task = progress.add_task("queued", total=None)
 
         def draw(job: Job, step: Event | None) -> None:
@@ -240,12 +227,10 @@ def _watched(graphveil: Graphveil, job_id: str, timeout: float | None) -> Job:
         return graphveil.wait(job_id, timeout_seconds=timeout, on_progress=draw)
 
 
-def _show(context: typer.Context, job: Job) -> None:
-    if not answered_in_json(context, job):
-        render.job(job)
-
-
 def _ended(context: typer.Context, job: Job) -> None:
-    _show(context, job)
+    answer(context, job, render.job)
     if job.state != "published":
         raise typer.Exit(ENDED_BADLY)
+
+
+COMMANDS = (methods, plan, submit, wait, job, jobs, cancel, report, download)

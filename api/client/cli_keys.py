@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from api.client.console import answered_in_json, notes, out, service, table
+from api.client.console import answer, ask, notes, out, service, table
 from api.client.render import coloured
+from api.client.sdk import Graphveil
 from core.identity.views import CreatedKey, Key, Me
 
 KeyId = Annotated[str, typer.Argument(help="The key's id, key_...", show_default=False)]
@@ -19,10 +20,7 @@ app = typer.Typer(name="key", help="API keys of your tenant; for operators.", no
 
 def me(context: typer.Context) -> None:
     """Show who you are to the service: your person, roles and team, and until when."""
-    with service(context) as graphveil:
-        found = graphveil.me()
-    if not answered_in_json(context, found):
-        _me(found)
+    ask(context, Graphveil.me, _me)
 
 
 @app.command("create")
@@ -37,9 +35,7 @@ def create(
     """Make a key. Its token is shown this once."""
     with service(context) as graphveil:
         made = graphveil.keys.create(name, person=person, roles=role, team=team, days=days)
-    if not answered_in_json(context, made):
-        _key(made)
-        out.print(f"Token, shown this once: {made.token}", highlight=False, soft_wrap=True)
+    answer(context, made, _created)
 
 
 @app.command("list")
@@ -47,8 +43,10 @@ def keys(context: typer.Context) -> None:
     """List the tenant's keys, newest first."""
     with service(context) as graphveil:
         found = list(graphveil.keys.list())
-    if answered_in_json(context, found):
-        return
+    answer(context, found, _keys)
+
+
+def _keys(found: list[Key]) -> None:
     made = table(None, "id", "name", "person", "team", "roles", "state", "expires")
     for one in found:
         made.add_row(
@@ -66,10 +64,7 @@ def keys(context: typer.Context) -> None:
 @app.command("show")
 def show(context: typer.Context, key_id: KeyId) -> None:
     """Show a key."""
-    with service(context) as graphveil:
-        found = graphveil.keys.get(key_id)
-    if not answered_in_json(context, found):
-        _key(found)
+    ask(context, lambda graphveil: graphveil.keys.get(key_id), _key)
 
 
 @app.command("revoke")
@@ -78,12 +73,6 @@ def revoke(context: typer.Context, key_id: KeyId) -> None:
     with service(context) as graphveil:
         graphveil.keys.revoke(key_id)
     notes.print(f"Key {key_id} is revoked.", highlight=False)
-
-
-def install(main: typer.Typer) -> None:
-    """The commands are the app's: ``me``, and those below ``key``."""
-    main.command()(me)
-    main.add_typer(app)
 
 
 def _me(found: Me) -> None:
@@ -105,5 +94,13 @@ def _key(found: Key | CreatedKey) -> None:
     )
 
 
+def _created(key: CreatedKey) -> None:
+    _key(key)
+    out.print(f"Token, shown this once: {key.token}", highlight=False, soft_wrap=True)
+
+
 def _end(moment: datetime | None) -> str:
     return "never expires" if moment is None else f"expires {moment:%Y-%m-%d}"
+
+
+COMMANDS = (me,)

@@ -6,6 +6,7 @@ import typer
 
 from api.client.cli_jobs import Format, JobId, Key, Label, Seed, Suite, Timeout, Wait, followed
 from api.client.console import service
+from api.client.transport import given
 
 
 def sample(
@@ -20,13 +21,10 @@ def sample(
     timeout: Timeout = None,
 ) -> None:
     """Draw one more graph from the model of a published job. It is charged nothing."""
-    given = {"formats": format or None, "seed": seed, "suite": suite, "label": label}
-    request = {name: value for name, value in given.items() if value is not None}
+    request = given({"formats": format or None, "seed": seed, "suite": suite, "label": label})
     with service(context) as graphveil:
         made = graphveil.sample(job_id, idempotency_key=key, **request)
         followed(context, graphveil, made, wait, timeout)
 
 
-def install(app: typer.Typer) -> None:
-    """The command is the app's."""
-    app.command()(sample)
+COMMANDS = (sample,)

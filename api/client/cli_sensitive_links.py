@@ -10,7 +10,8 @@ import typer
 from api.client.cli_datasets import DatasetId
 from api.client.console import (
     ENDED_BADLY,
-    answered_in_json,
+    answer,
+    ask,
     notes,
     options_of,
     out,
@@ -34,8 +35,7 @@ def put_sensitive_links(
         if wait:
             with notes.status("checking"):
                 found = graphveil.wait_sensitive_links(dataset_id)
-    if not answered_in_json(context, found):
-        _show(found)
+    answer(context, found, _show)
     if found.upload is not None and found.upload.state == "rejected":
         show_findings(found.upload.findings)
         raise typer.Exit(ENDED_BADLY)
@@ -43,10 +43,7 @@ def put_sensitive_links(
 
 def sensitive_links(context: typer.Context, dataset_id: DatasetId) -> None:
     """Count the sensitive links."""
-    with service(context) as graphveil:
-        found = graphveil.sensitive_links(dataset_id)
-    if not answered_in_json(context, found):
-        _show(found)
+    ask(context, lambda graphveil: graphveil.sensitive_links(dataset_id), _show)
 
 
 def delete_sensitive_links(
@@ -62,12 +59,6 @@ def delete_sensitive_links(
     notes.print(f"No list of sensitive links of {dataset_id} is kept.", highlight=False)
 
 
-def install(app: typer.Typer) -> None:
-    """The commands are the app's."""
-    for command in (put_sensitive_links, sensitive_links, delete_sensitive_links):
-        app.command()(command)
-
-
 def _show(found: SensitiveLinks) -> None:
     if found.in_use is None:
         out.print("No list of sensitive links is in use for the current version.")
@@ -79,3 +70,6 @@ def _show(found: SensitiveLinks) -> None:
         out.print(f"The newest upload is {found.upload.state}.", highlight=False)
         if found.upload.message:
             out.print(found.upload.message, highlight=False, markup=False)
+
+
+COMMANDS = (put_sensitive_links, sensitive_links, delete_sensitive_links)

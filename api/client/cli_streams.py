@@ -8,22 +8,26 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import MofNCompleteColumn, Progress, TaskID
 
 from api.client import pushing, render_streams
 from api.client.console import (
     ENDED_BADLY,
+    answer,
     answered_in_json,
+    ask,
     notes,
     options_of,
     out,
     pairs,
+    progress_bar,
     service,
     show_findings,
 )
 from api.client.errors import ProblemError
 from api.client.pushing import Sending
 from api.client.sdk import Graphveil
+from api.client.transport import given
 from core.streams.views import Snapshot
 
 StreamId = Annotated[str, typer.Argument(help="The stream's id, st_...", show_default=False)]
@@ -60,25 +64,26 @@ def open_stream(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what each step would cost.")] = False,
 ) -> None:
     """Open a stream. Nothing is reserved yet: each snapshot pays for itself."""
-    given = {
-        "method": method,
-        "window": window,
-        "edge_types": edge_type or None,
-        "suite": suite,
-        "label": label,
-        "project": project,
-    }
-    request: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    request |= {"parameters": pairs(parameter), "first_step": first_step, "missing_steps": missing_steps}
+    request = given(
+        {
+            "method": method,
+            "window": window,
+            "parameters": pairs(parameter),
+            "edge_types": edge_type or None,
+            "first_step": first_step,
+            "missing_steps": missing_steps,
+            "suite": suite,
+            "label": label,
+            "project": project,
+        }
+    )
     with service(context) as graphveil:
         if dry_run:
             planned = graphveil.streams.plan(dataset_id, epsilon=epsilon, **request)
-            if not answered_in_json(context, planned):
-                render_streams.plan(planned)
+            answer(context, planned, render_streams.plan)
             return
         opened = graphveil.streams.create(dataset_id, epsilon=epsilon, idempotency_key=key, **request)
-    if not answered_in_json(context, opened):
-        render_streams.stream(opened)
+    answer(context, opened, render_streams.stream)
 
 
 @app.command()
@@ -109,7 +114,7 @@ def push(
     options = options_of(option)
     with service(context) as graphveil:
         sendings = _sendings(graphveil, stream_id, paths or [], step, numbered)
-        with _progress() as progress:
+        with progress_bar(MofNCompleteColumn()) as progress:
             task = progress.add_task("sending", total=len(sendings))
             found = [
                 _sent(graphveil, stream_id, sending, format, options, progress, task) for sending in sendings
@@ -117,8 +122,7 @@ def push(
             if wait:
                 progress.reset(task, total=len(found), description="publishing")
                 found = [_published(graphveil, one, timeout, progress, task) for one in found]
-    if not answered_in_json(context, found):
-        render_streams.snapshots(found)
+    answer(context, found, render_streams.snapshots)
     for one in found:
         if one.findings:
             notes.print(f"step {one.step} was refused:")
@@ -140,8 +144,7 @@ def show(
     with service(context) as graphveil:
         if stream_id is None:
             listed = list(islice(graphveil.streams.list(dataset_id=dataset, state=state), limit))
-            if not answered_in_json(context, listed):
-                render_streams.streams(listed)
+            answer(context, listed, render_streams.streams)
             return
         one = graphveil.streams.get(stream_id)
         steps = list(islice(graphveil.streams.snapshots(stream_id, after=after), limit))
@@ -182,8 +185,7 @@ def report(
                 notes.print(f"The report is in {file}", highlight=False, markup=False)
             return
         found = graphveil.streams.report(stream_id)
-    if not answered_in_json(context, found):
-        render_streams.report(found)
+    answer(context, found, render_streams.report)
 
 
 @app.command()
@@ -204,15 +206,7 @@ def download(
 @app.command()
 def close(context: typer.Context, stream_id: StreamId) -> None:
     """Close a stream: it takes no further snapshots; those it has are published still."""
-    with service(context) as graphveil:
-        closed = graphveil.streams.close(stream_id)
-    if not answered_in_json(context, closed):
-        render_streams.stream(closed)
-
-
-def install(main: typer.Typer) -> None:
-    """The commands are the app's, below ``stream``."""
-    main.add_typer(app)
+    ask(context, lambda graphveil: graphveil.streams.close(stream_id), render_streams.stream)
 
 
 def _sendings(
@@ -222,11 +216,6 @@ def _sendings(
         return pushing.by_number(pushing.files_of(paths))
     first = graphveil.streams.get(stream_id).next_step if step is None else step
     return pushing.in_order(pushing.files_of(paths), first) if paths else [Sending(first, None)]
-
-
-def _progress() -> Progress:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    return Progress(*columns, console=notes, transient=True)
 
 
 def _sent(

@@ -42,7 +42,7 @@ class Results:
         return sum(one.report is None for one in self.finished)
 
     def metrics(self) -> dict[str, dict[str, Any]]:
-        """Every metric that any run was measured by: title, definition and which way is better."""
+        """Collect every metric that any run was measured by: title, definition and which way is better."""
         found: dict[str, dict[str, Any]] = {}
         for one in self.finished:
             if one.report is not None:
@@ -50,8 +50,8 @@ class Results:
         return found
 
     def panel(self, asked: str) -> Panel:
-        """One metric by name: of pairs of graphs its value; of single graphs the synthetic value, or with
-        ``:absolute`` or ``:relative`` its error. ClientError where no run was measured by it.
+        """Gather one metric by name: of pairs of graphs its value; of single graphs the synthetic value, or
+        with ``:absolute`` or ``:relative`` its error. ClientError where no run was measured by it.
         """
         name, _, error = asked.partition(":")
         described = self.metrics().get(name)
@@ -79,7 +79,7 @@ class Results:
         return Panel(title, described["definition"], closer, reference, spreads)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Every figure of every run, as :data:`COLUMNS`; a run without figures has one row that says so."""
+        """List every figure of every run, as :data:`COLUMNS`; a run without any has one row that says so."""
         found = []
         for one in self.finished:
             run = {
@@ -97,7 +97,7 @@ class Results:
         return found
 
     def to_json(self) -> dict[str, Any]:
-        """The whole comparison as JSON-able values: what was asked, every run, and means over runs."""
+        """Return the whole comparison as JSON-able values: what was asked, every run, and means over runs."""
         asked = self.comparison
         return {
             "name": asked.name,
@@ -138,7 +138,7 @@ class Results:
         ]
 
     def page(self, panels: Sequence[Panel]) -> str:
-        """The panels as one self-contained HTML document."""
+        """Render the panels as one self-contained HTML document."""
         asked = self.comparison
         facts = [
             ("Methods", str(len(asked.variants))),
@@ -153,7 +153,9 @@ class Results:
         return comparison_page(compared)
 
     def save(self, folder: Path, panels: Sequence[Panel] | None = None) -> list[Path]:
-        """``results.json`` and ``results.csv`` hold every figure, ``report.html`` the panels if given."""
+        """Write every figure to ``results.json`` and ``results.csv``, and the panels, if given, to
+        ``report.html``.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         numbers, table, picture = (folder / f for f in ("results.json", "results.csv", "report.html"))
         numbers.write_text(json.dumps(self.to_json(), indent=2) + "\n", encoding="utf-8")
@@ -172,7 +174,7 @@ class Results:
 
 
 def measured(report: dict[str, Any] | None, name: str) -> dict[str, Any] | None:
-    """One metric of a run, the mean over relations and snapshots; None where it was not measured.
+    """Read one metric of a run, the mean over relations and snapshots; None where it was not measured.
 
     ``value`` is the distance, or the synthetic graph's own value beside ``original`` and both errors.
     """
@@ -189,7 +191,7 @@ def measured(report: dict[str, Any] | None, name: str) -> dict[str, Any] | None:
 
 
 def spread(values: Sequence[float]) -> Spread | None:
-    """Mean and sample standard deviation; None without a value."""
+    """Compute mean and sample standard deviation; None without a value."""
     if not values:
         return None
     return Spread(

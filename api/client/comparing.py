@@ -43,7 +43,7 @@ class Variant:
 
     @classmethod
     def parse(cls, text: str) -> Variant:
-        """From ``method`` or ``method:name=value,name=value``; ClientError for anything else."""
+        """Read ``method`` or ``method:name=value,name=value``; ClientError for anything else."""
         method, _, given = text.partition(":")
         parameters: dict[str, Any] = {}
         for pair in given.split(",") if given else []:
@@ -81,7 +81,7 @@ class Comparison:
     edge_types: tuple[str, ...] = ()
 
     def request(self, variant: Variant, epsilon: str) -> dict[str, Any]:
-        """The job request of one run, without its label."""
+        """Build the job request of one run, without its label."""
         asked = {"edge_types": list(self.edge_types)} if self.edge_types else {}
         return {
             "epsilon": epsilon,
@@ -94,7 +94,7 @@ class Comparison:
         }
 
     def each(self) -> Iterator[Run]:
-        """Every run, the first of every method and epsilon before the second of any."""
+        """Yield every run, the first of every method and epsilon before the second of any."""
         for number in range(1, self.runs + 1):
             for variant in self.variants:
                 for epsilon in self.epsilons:
@@ -118,7 +118,7 @@ class Run:
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:20]
 
     def key(self, attempt: int) -> str:
-        """The idempotency key of one attempt at the run."""
+        """Return the idempotency key of one attempt at the run."""
         return f"compare-{self.digest}-{attempt}"
 
     @property
@@ -150,7 +150,9 @@ class Cost:
 
 
 def normal(epsilons: Iterable[str]) -> tuple[str, ...]:
-    """The epsilons as plain decimals, each once, in increasing order; ClientError for what is no number."""
+    """Write the epsilons as plain decimals, each once, in increasing order; ClientError for what is no
+    number.
+    """
     try:
         numbers = {Decimal(text) for text in epsilons}
     except InvalidOperation as error:
@@ -161,12 +163,12 @@ def normal(epsilons: Iterable[str]) -> tuple[str, ...]:
 
 
 def decimal(number: Decimal) -> str:
-    """Without an exponent, and without zeros at its end."""
+    """Write the number without an exponent, and without zeros at its end."""
     return format(number.normalize(), "f")
 
 
 def prepare(client: Graphveil, dataset_id: str, variants: Sequence[Variant], **asked: Any) -> Comparison:
-    """The comparison, checked as far as no plan is needed. ``asked``: the rest of :class:`Comparison`.
+    """Check a comparison as far as no plan is needed. ``asked``: the rest of :class:`Comparison`.
 
     ClientError where the dataset is not ready, the key is no curator's, or something is named twice.
     """
@@ -189,7 +191,7 @@ def prepare(client: Graphveil, dataset_id: str, variants: Sequence[Variant], **a
 
 
 def cost(client: Graphveil, comparison: Comparison) -> Cost:
-    """What every method and epsilon would cost, by dry runs: nothing is reserved.
+    """Plan every method and epsilon by dry runs, and sum what they would cost: nothing is reserved.
 
     Raises ProblemError where the service refuses one, as it does for a dataset that is not public.
     """
@@ -218,7 +220,7 @@ def compare(
     poll_seconds: float = POLL_SECONDS,
     sleep: Callable[[float], None] = time.sleep,
 ) -> list[Finished]:
-    """Every run has ended, in the order of :meth:`Comparison.each`; at most ``parallel`` are under way.
+    """Run the comparison, at most ``parallel`` jobs under way; the results are as :meth:`Comparison.each`.
 
     A run whose job failed is tried again ``retries`` times; each attempt is a job of its own, and charged.
     ``on_change(ended, under_way)`` is called at every poll. Raises ProblemError where the service refuses a
@@ -261,7 +263,7 @@ def _submitted(client: Graphveil, run: Run, attempt: int) -> Job:
 
 
 def _finished(client: Graphveil, run: Run, job: Job) -> Finished | None:
-    """The run, once its job has ended and its release is compared; None before."""
+    """Make the run's result once its job has ended and its release is compared; None before."""
     if job.state not in TERMINAL:
         return None
     if job.state != "published":

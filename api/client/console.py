@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import typer
 from pydantic import BaseModel
 from rich.console import Console
 from rich.markup import escape
+from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from api.client.errors import ClientError, ProblemError, TransportError, WaitTimeout
@@ -26,6 +27,7 @@ FAILED = 4  # the service failed, or did not answer
 TIMED_OUT = 5  # the time to wait is over
 
 PIPED_WIDTH = 500
+Answer = TypeVar("Answer")
 _SHOWN_OTHERWISE = frozenset({"errors", "findings", "links"})  # links are for programs: ids stand beside them
 
 
@@ -44,7 +46,7 @@ class Session:
 
 @contextmanager
 def service(context: typer.Context) -> Iterator[Graphveil]:
-    """The service; whatever it or the network refuses is shown, and ends the command with its code."""
+    """Connect to the service; show what it or the network refuses, and exit with the code of that."""
     session: Session = context.obj
     try:
         with session.connect() as connected:
@@ -64,7 +66,7 @@ def service(context: typer.Context) -> Iterator[Graphveil]:
 
 
 def show_problem(problem: ProblemError) -> None:
-    """The problem, its fields and who can mend it: at most a screen."""
+    """Print the problem, its fields and who can mend it: at most a screen."""
     notes.print(f"[bold red]{escape(problem.title)}[/bold red] ({problem.status}, {problem.slug})")
     errors = problem.members.get("errors", [])[:10]
     if problem.detail and problem.detail not in [error["message"] for error in errors]:
@@ -85,20 +87,36 @@ def show_problem(problem: ProblemError) -> None:
 
 
 def _plainly(value: Any) -> str:
-    """A list as its items, an object as its values."""
+    """Write a list as its items, an object as its values."""
     parts = list(value.values()) if isinstance(value, dict) else value
     return " ".join(str(part) for part in parts) if isinstance(parts, list) else str(value)
 
 
 def show_findings(findings: list[dict[str, Any]] | None) -> None:
-    """What breaks the schema, a line each."""
+    """Print what breaks the schema, a line each."""
     for finding in (findings or [])[:20]:
         place = ":".join(str(finding[key]) for key in ("file", "line", "column") if finding.get(key))
         notes.print(f"  [bold]{escape(place)}[/bold] {escape(str(finding.get('message', '')))}")
 
 
-def answered_in_json(context: typer.Context, value: BaseModel | list[Any] | dict[str, Any]) -> bool:
-    """Prints the value as JSON when that was asked for; False otherwise."""
+def ask(
+    context: typer.Context, call: Callable[[Graphveil], Answer], show: Callable[[Answer], None]
+) -> Answer:
+    """Call the service, show its answer as :func:`answer` does, and return it."""
+    with service(context) as graphveil:
+        found = call(graphveil)
+    answer(context, found, show)
+    return found
+
+
+def answer(context: typer.Context, value: Answer, show: Callable[[Answer], None]) -> None:
+    """Print the value as JSON where that was asked for; call ``show`` with it otherwise."""
+    if not answered_in_json(context, value):
+        show(value)
+
+
+def answered_in_json(context: typer.Context, value: Any) -> bool:
+    """Print the value as JSON where that was asked for; return whether it was."""
     if context.obj.as_json:
         typer.echo(json.dumps(_plain(value), indent=2, ensure_ascii=False))
     return bool(context.obj.as_json)
@@ -111,7 +129,7 @@ def _plain(value: Any) -> Any:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The JSON object in the file; the command ends when it holds none."""
+    """Read the JSON object in the file; a file without one ends the command."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
@@ -122,7 +140,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def pairs(texts: list[str] | None) -> dict[str, Any]:
-    """``name=value`` texts as a mapping; values that are JSON are taken as such."""
+    """Parse ``name=value`` texts as a mapping; values that are JSON are taken as such."""
     found: dict[str, Any] = {}
     for text in texts or []:
         name, equals, value = text.partition("=")
@@ -136,7 +154,7 @@ def pairs(texts: list[str] | None) -> dict[str, Any]:
 
 
 def options_of(texts: list[str] | None) -> dict[str, str | list[str]]:
-    """``name=value`` texts as a format's options: texts as they are, and JSON lists as lists."""
+    """Parse ``name=value`` texts as a format's options: texts as they are, and JSON lists as lists."""
     values = pairs(texts)
     plain = dict(text.partition("=")[::2] for text in texts or [])
     return {
@@ -145,8 +163,14 @@ def options_of(texts: list[str] | None) -> dict[str, str | list[str]]:
     }
 
 
+def progress_bar(*counts: ProgressColumn) -> Progress:
+    """Make a bar beside what it is about, with the columns of ``counts`` and the time since it began."""
+    columns = (TextColumn("{task.description}"), BarColumn(), *counts, TimeElapsedColumn())
+    return Progress(*columns, console=notes, transient=True)
+
+
 def table(title: str | None, *columns: str) -> Table:
-    """A plain table; ids stay whole, to be copied."""
+    """Make a plain table; ids stay whole, to be copied."""
     made = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
     for column in columns:
         made.add_column(column, overflow="fold", no_wrap=column == "id")

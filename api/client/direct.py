@@ -27,7 +27,7 @@ def upload_direct(
     request: Mapping[str, Any],
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Received | None:
-    """The file is the dataset's part; None where the service's storage is no bucket.
+    """Upload the file straight into the service's bucket; None where the service's storage is no bucket.
 
     Each part is sent again a few times when the bucket does not take it. No API key goes to the bucket.
     ``on_progress(sent_bytes, total_bytes)``, one part at a time. Raises ProblemError and TransportError; the
@@ -84,7 +84,7 @@ def _put_all(
 
 
 def _put(bucket: httpx.Client, url: str, piece: bytes, sleep: Callable[[float], None]) -> str:
-    """The bucket's ETag of the part."""
+    """Send one part, again a few times where the bucket fails, and return the bucket's ETag of it."""
     trouble = "no answer"
     for attempt in range(RETRIES + 1):
         if attempt:

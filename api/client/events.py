@@ -41,14 +41,13 @@ class EventCalls:
     job: Callable[[str], Job]
 
     def events(self, job_id: str, *, after: int = 0) -> list[Event]:
-        """The steps that the job has taken since the one numbered ``after``."""
-        answer = self._calls.request("GET", f"/jobs/{job_id}/events", params={"after": after})
-        return Events.model_validate(answer.json()).items
+        """Read the steps that the job has taken since the one numbered ``after``."""
+        return self._calls.read(Events, "GET", f"/jobs/{job_id}/events", params={"after": after}).items
 
     def follow(
         self, job_id: str, *, after: int = 0, timeout_seconds: float | None = None
     ) -> Iterator[Change]:
-        """What happens to the job behind the number ``after``, as it happens, until the job has ended.
+        """Yield what happens to the job behind the number ``after``, as it happens, until the job has ended.
 
         A stream that breaks off, or has used up its time, is taken up where it was. Where the service gives
         none, it is polled. WaitTimeout once the time is over.
@@ -90,7 +89,8 @@ class EventCalls:
         timeout_seconds: float | None = None,
         on_progress: Callable[[Job, Event | None], None] | None = None,
     ) -> Job:
-        """The job in its last state, whichever that is; WaitTimeout when it is not reached in time.
+        """Wait for the job's last state, whichever that is, and return the job; WaitTimeout if it comes too
+        late.
 
         ``on_progress`` is called at every change with the job and its newest step, if there is one.
         """
@@ -112,7 +112,9 @@ class EventCalls:
         return self.job(job_id)
 
     def _streamed(self, job_id: str, place: int, deadline: float | None) -> Iterator[Change | None]:
-        """The changes of one stream, None once the job has ended; it stops where the stream or time ends."""
+        """Yield the changes of one stream, and None once the job has ended; stop where the stream or time
+        ends.
+        """
         silence = SILENCE_SECONDS
         if deadline is not None:
             silence = min(silence, max(0.1, deadline - time.monotonic()))
@@ -135,7 +137,7 @@ class EventCalls:
 
 
 def frames(lines: Iterator[str]) -> Iterator[tuple[str, Any]]:
-    """The name and the JSON content of each event; a comment is an event without a name or content."""
+    """Parse each event into its name and JSON content; a comment is an event without a name or content."""
     name, data = "", []
     for line in lines:
         if line:

@@ -27,7 +27,7 @@ FORMATS = {
 
 
 def format_of(path: Path) -> str:
-    """The format that the file's name suggests; ClientError when it suggests none."""
+    """Guess the format from the file's name; ClientError when the name suggests none."""
     suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
     try:
         return FORMATS[suffix.lower()]
@@ -37,7 +37,7 @@ def format_of(path: Path) -> str:
 
 
 def chunks(path: Path, total: int, on_progress: Callable[[int, int], None] | None) -> Iterator[bytes]:
-    """The file's bytes in pieces of ``CHUNK_BYTES``."""
+    """Read the file in pieces of ``CHUNK_BYTES``, calling ``on_progress(sent, total)`` after each."""
     sent = 0
     with path.open("rb") as file:
         while piece := file.read(CHUNK_BYTES):
@@ -47,20 +47,28 @@ def chunks(path: Path, total: int, on_progress: Callable[[int, int], None] | Non
                 on_progress(sent, total)
 
 
-def save(pieces: Iterable[bytes], path: Path, sha256: str) -> Path:
-    """The pieces are the file at ``path``, all of them or none: they are checked before it gets its name."""
+def save(pieces: Iterable[bytes], path: Path, check: Callable[[Path], None]) -> Path:
+    """Write the pieces to ``path``: whole and passed by ``check``, or nothing is there."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    digest = hashlib.sha256()
     descriptor, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:
-            for piece in pieces:
-                digest.update(piece)
-                file.write(piece)
-        if digest.hexdigest() != sha256:
-            raise DigestMismatch(f"{path.name} has SHA-256 {digest.hexdigest()}, the release says {sha256}")
+            file.writelines(pieces)
+        check(Path(partial))
         os.replace(partial, path)
     except BaseException:
         os.unlink(partial)
         raise
     return path
+
+
+def save_released(pieces: Iterable[bytes], path: Path, sha256: str) -> Path:
+    """Write the pieces to ``path``; DigestMismatch, and no file, where they have another digest."""
+
+    def check(partial: Path) -> None:
+        with partial.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if digest != sha256:
+            raise DigestMismatch(f"{path.name} has SHA-256 {digest}, the release says {sha256}")
+
+    return save(pieces, path, check)

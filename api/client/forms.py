@@ -34,7 +34,9 @@ REPORTS = frozenset({ReportForm.JSON, ReportForm.HTML, ReportForm.MARKDOWN})
 
 
 def path_of(form: str, *, says: bool) -> str:
-    """The form's path below its job; ClientError for an unknown form, or one without room for a publisher."""
+    """Return the form's path below its job; ClientError for an unknown form, or one without room for a
+    publisher.
+    """
     try:
         known = ReportForm(form)
     except ValueError:

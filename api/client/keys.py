@@ -26,28 +26,22 @@ class KeyCalls:
         team: str | None = None,
         days: int | None = None,
     ) -> CreatedKey:
-        """A key of the caller's tenant stands; its ``token`` is in this answer alone.
+        """Make a key of the caller's tenant; its ``token`` is in this answer alone.
 
         ``person`` tells a first from a second person: name one person alike in each of its keys. Not tried
         again when the connection breaks: look into :meth:`list` before you ask once more.
         """
         body = {"name": name, "person": person, "roles": list(roles), "team": team, "days": days}
-        return CreatedKey.model_validate(self._calls.request("POST", "/keys", json=body).json())
+        return self._calls.read(CreatedKey, "POST", "/keys", json=body)
 
     def list(self) -> Iterator[Key]:
-        """The tenant's keys, newest first, page by page; revoked and expired ones too."""
-        query: dict[str, str] = {}
-        while True:
-            page = Keys.model_validate(self._calls.request("GET", "/keys", params=query).json())
-            yield from page.items
-            if page.next_cursor is None:
-                return
-            query["cursor"] = page.next_cursor
+        """List the tenant's keys, newest first, page by page; revoked and expired ones too."""
+        return self._calls.pages(Keys, "/keys")
 
     def get(self, key_id: str) -> Key:
-        """One key; never its token."""
-        return Key.model_validate(self._calls.request("GET", f"/keys/{key_id}").json())
+        """Read one key; never its token."""
+        return self._calls.read(Key, "GET", f"/keys/{key_id}")
 
     def revoke(self, key_id: str) -> None:
-        """The key opens nothing any more, in every process within seconds. Safe to repeat."""
+        """Revoke the key: it opens nothing any more, in every process within seconds. Safe to repeat."""
         self._calls.request("DELETE", f"/keys/{key_id}")

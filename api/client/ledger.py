@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from api.client.transport import Transport
+from api.client.transport import Transport, given
 from core.checks.views import LedgerHealth
 from core.ledger.views import Budget, Entry, LedgerPage, Verification
 
@@ -15,34 +15,24 @@ class LedgerCalls:
     _calls: Transport
 
     def budget(self, dataset_id: str, *, as_of: str | None = None) -> Budget:
-        """What is charged, reserved and left; or was, at the moment ``as_of`` (RFC 3339, with its zone)."""
-        query = {} if as_of is None else {"as_of": as_of}
-        answer = self._calls.request("GET", f"/datasets/{dataset_id}/budget", params=query)
-        return Budget.model_validate(answer.json())
+        """Read what is charged, reserved and left; or was, at the moment ``as_of`` (RFC 3339, with zone)."""
+        path = f"/datasets/{dataset_id}/budget"
+        return self._calls.read(Budget, "GET", path, params=given({"as_of": as_of}))
 
     def unblock(self, dataset_id: str, *, reason: str) -> Budget:
-        """The dataset's account takes jobs again; the reason enters its ledger."""
-        answer = self._calls.request(
-            "POST", f"/datasets/{dataset_id}/budget/unblock", json={"reason": reason}
+        """Let the dataset's account take jobs again; the reason enters its ledger."""
+        return self._calls.read(
+            Budget, "POST", f"/datasets/{dataset_id}/budget/unblock", json={"reason": reason}
         )
-        return Budget.model_validate(answer.json())
 
     def ledger(self, dataset_id: str) -> Iterator[Entry]:
-        """Every entry of the dataset's account, oldest first, page by page."""
-        query: dict[str, str] = {}
-        while True:
-            answer = self._calls.request("GET", f"/datasets/{dataset_id}/ledger", params=query)
-            page = LedgerPage.model_validate(answer.json())
-            yield from page.items
-            if page.next_cursor is None:
-                return
-            query["cursor"] = page.next_cursor
+        """List every entry of the dataset's account, oldest first, page by page."""
+        return self._calls.pages(LedgerPage, f"/datasets/{dataset_id}/ledger")
 
     def verify_ledger(self, dataset_id: str) -> Verification:
-        """The dataset's account and its quotas, recomputed now from their first entries."""
-        answer = self._calls.request("GET", f"/datasets/{dataset_id}/ledger/verify")
-        return Verification.model_validate(answer.json())
+        """Recompute the dataset's account and its quotas now, from their first entries."""
+        return self._calls.read(Verification, "GET", f"/datasets/{dataset_id}/ledger/verify")
 
     def ledger_health(self) -> LedgerHealth:
-        """Every promise of the ledger, as the service's verifier last found it."""
-        return LedgerHealth.model_validate(self._calls.request("GET", "/ledger/health").json())
+        """Read every promise of the ledger, as the service's verifier last found it."""
+        return self._calls.read(LedgerHealth, "GET", "/ledger/health")

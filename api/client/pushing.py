@@ -26,7 +26,7 @@ class Sending:
 
 
 def files_of(paths: Sequence[Path]) -> list[Path]:
-    """The files, and those in the folders among them: numbers in names count as numbers, 2 before 10."""
+    """List the files, and those in the folders among them: numbers in names count as numbers, 2 before 10."""
     found: list[Path] = []
     for path in paths:
         if not path.is_dir():
@@ -40,12 +40,12 @@ def files_of(paths: Sequence[Path]) -> list[Path]:
 
 
 def in_order(files: Sequence[Path], first_step: int) -> list[Sending]:
-    """One step after the other, as the files come."""
+    """Give the files one step after the other, as they come."""
     return [Sending(first_step + place, file) for place, file in enumerate(files)]
 
 
 def by_number(files: Sequence[Path]) -> list[Sending]:
-    """The step of a file is the last number in its name; ClientError where there is none, or one twice."""
+    """Give each file the step that its name ends in; ClientError where it holds no number, or one twice."""
     sendings = [Sending(_step_of(file), file) for file in files]
     sendings.sort(key=lambda sending: sending.step)
     for one, next_one in itertools.pairwise(sendings):

@@ -38,7 +38,7 @@ _STATES = {
 
 
 def coloured(state: str) -> str:
-    """The state in its colour."""
+    """Write the state in its colour."""
     style = _STATES.get(state, "cyan")
     return f"[{style}]{state}[/{style}]"
 
@@ -48,7 +48,7 @@ def _unit(unit: str, window: int | None) -> str:
 
 
 def dataset(found: Dataset) -> None:
-    """One dataset, with what to do next."""
+    """Print one dataset, with what to do next."""
     out.print(f"[bold]{escape(found.name)}[/bold]  {found.id}  {coloured(found.state)}", highlight=False)
     out.print(f"unit {_unit(found.unit, found.window)}, account {found.account_id}", highlight=False)
     if found.exposed:
@@ -68,7 +68,7 @@ def dataset(found: Dataset) -> None:
 
 
 def _read(report: Mapping[str, Any]) -> None:
-    """What was read of an upload, in numbers, then what its curator should know."""
+    """Print what was read of an upload, in numbers, then what its curator should know."""
     if "message" in report:
         out.print(escape(str(report["message"])), highlight=False)
     nodes, edges = report.get("nodes") or {}, report.get("edges") or {}
@@ -84,13 +84,13 @@ def _read(report: Mapping[str, Any]) -> None:
 
 
 def _few(parts: Sequence[str], most: int = 12) -> str:
-    """The parts as one line: of many, the first."""
+    """Join the parts on one line: of many, the first."""
     more = f" and {len(parts) - most} more" if len(parts) > most else ""
     return ", ".join(parts[:most]) + more
 
 
 def datasets(found: Sequence[Dataset]) -> None:
-    """A line for each."""
+    """Print a line for each."""
     made = table(None, "id", "name", "state", "unit")
     for one in found:
         made.add_row(one.id, escape(one.name), coloured(one.state), _unit(one.unit, one.window))
@@ -98,7 +98,7 @@ def datasets(found: Sequence[Dataset]) -> None:
 
 
 def methods(found: Sequence[Method]) -> None:
-    """A paragraph for each."""
+    """Print a paragraph for each."""
     for method in found:
         out.print(f"[bold]{method.name}[/bold]  {escape(method.title)}  [dim]({method.assurance})[/dim]")
         out.print(f"  {escape(method.summary)}")
@@ -112,7 +112,7 @@ def methods(found: Sequence[Method]) -> None:
 
 
 def plan(found: Plan) -> None:
-    """The price, and what would be left."""
+    """Print the price, and what would be left."""
     cost = found.cost
     price = "no guarantee" if cost.epsilon is None else f"epsilon {cost.epsilon}, delta {cost.delta}"
     relations = ", ".join(found.edge_types)
@@ -134,19 +134,19 @@ def plan(found: Plan) -> None:
 
 
 def chosen(reason: str | None) -> None:
-    """Why auto chose the method, where it did."""
+    """Print why auto chose the method, where it did."""
     if reason is not None:
         out.print(f"[dim]chosen by auto: {escape(reason)}[/dim]", highlight=False)
 
 
 def warned(warnings: Sequence[str]) -> None:
-    """What the promise leaves open, a line for each."""
+    """Print what the promise leaves open, a line for each."""
     for warning in warnings:
         out.print(f"[yellow]{escape(warning)}[/yellow]", highlight=False)
 
 
 def budget(found: Budget) -> None:
-    """A bar of charged, reserved and remaining, and the figures."""
+    """Print a bar of charged, reserved and remaining, and the figures."""
     out.print(_bar(found))
     made = table(None, "", "epsilon", "delta")
     for name in ("charged", "reserved", "remaining", "capacity"):
@@ -178,7 +178,7 @@ def _bar(found: Budget) -> Text:
 
 
 def job(found: Job) -> None:
-    """One job, with what to do next."""
+    """Print one job, with what to do next."""
     reason = f" ({found.reason})" if found.reason else ""
     out.print(f"[bold]{found.id}[/bold]  {coloured(found.state)}{reason}", highlight=False)
     out.print(
@@ -206,14 +206,14 @@ def job(found: Job) -> None:
 
 
 def _evaluation(found: Evaluation) -> str:
-    """Its state, and while it runs the stage and its steps."""
+    """Write the evaluation's state, and while it runs the stage and its steps."""
     if found.state != "running" or found.stage is None:
         return found.state
     return f"{found.stage}, {found.done} of {found.total}"
 
 
 def jobs(found: Sequence[Job]) -> None:
-    """Two lines for each, which 80 columns hold: which job and where it stands; what it was asked for."""
+    """Print two lines for each, of 80 columns at most: id and state, then what was asked for."""
     for one in found:
         created = one.created_at.strftime("%Y-%m-%d %H:%M")
         out.print(f"{one.id}  [dim]{created}[/dim]  {coloured(one.state)}", highlight=False)

@@ -13,7 +13,7 @@ from core.proposals.views import Proposal
 
 
 def policy(found: DatasetPolicy) -> None:
-    """One version of a policy, a line for each rule."""
+    """Print one version of a policy, a line for each rule."""
     unit = found.unit if found.window is None else f"{found.unit}, window {found.window}"
     state = "" if found.current else ", replaced since"
     out.print(
@@ -28,7 +28,7 @@ def policy(found: DatasetPolicy) -> None:
 
 
 def proposal(found: Proposal) -> None:
-    """One proposal, with what to do next."""
+    """Print one proposal, with what to do next."""
     about = f"{found.kind} for {found.dataset_id}, {found.state}"
     out.print(f"[bold]{found.id}[/bold]  {about}", highlight=False)
     out.print(f"{escape(found.person)}: {escape(found.reason)}", highlight=False)
@@ -41,7 +41,7 @@ def proposal(found: Proposal) -> None:
 
 
 def proposals(found: Sequence[Proposal]) -> None:
-    """A line for each, narrow enough for a terminal; the whole of one is :func:`proposal`."""
+    """Print a line for each, narrow enough for a terminal; :func:`proposal` prints the whole of one."""
     made = table(None, "id", "created", "state", "person", "asks for")
     for one in found:
         made.add_row(one.id, f"{one.created_at:%Y-%m-%d}", one.state, escape(one.person), escape(_asked(one)))
@@ -49,7 +49,7 @@ def proposals(found: Sequence[Proposal]) -> None:
 
 
 def quotas(found: Sequence[Budget]) -> None:
-    """A line for each quota."""
+    """Print a line for each quota."""
     made = table(None, "scope", "name", "capacity", "charged", "reserved", "remaining")
     for one in found:
         sums = (one.capacity, one.charged, one.reserved, one.remaining)

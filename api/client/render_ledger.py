@@ -16,7 +16,7 @@ SHOWN_AMOUNTS = 3
 
 
 def ledger(found: Sequence[Entry]) -> None:
-    """A line for each entry, its amounts as decimals."""
+    """Print a line for each entry, its amounts as decimals."""
     made = table(None, "#", "when", "kind", "amounts", "job", "reason", "hash")
     for entry in found:
         persons = f" (asked by {entry.actor}, approved by {entry.approver})" if entry.approver else ""
@@ -33,7 +33,7 @@ def ledger(found: Sequence[Entry]) -> None:
 
 
 def verification(found: Verification) -> None:
-    """One account, as it was recomputed now."""
+    """Print one account, as it was recomputed now."""
     state = coloured("intact" if found.intact else "violated")
     out.print(f"[bold]{found.account_id}[/bold]  {state}", highlight=False)
     read = f"read: {found.entries} entries of the account and its quotas ({found.quotas})"
@@ -44,7 +44,7 @@ def verification(found: Verification) -> None:
 
 
 def health(found: LedgerHealth) -> None:
-    """A line for each promise, and what every one says that is not kept, with the places."""
+    """Print a line for each promise; of every one that is not kept, what it says and where it is broken."""
     out.print(f"The ledger is {coloured(found.status)}.", highlight=False)
     made = table(None, "promise", "status", "violations", "checked")
     for one in found.promises:
@@ -61,7 +61,7 @@ def health(found: LedgerHealth) -> None:
 
 
 def _amounts(entry: Entry) -> str:
-    """The first few, in the units of budgets: the ledger keeps 1e-9, and 1e-18 of delta."""
+    """Write the first few amounts in the units of budgets: the ledger keeps 1e-9, and 1e-18 of delta."""
     named = [
         f"{name} {format_delta(amount) if name == 'delta' else format_epsilon(amount)}"
         for name, amount in entry.amounts.items()

@@ -15,7 +15,7 @@ from api.client.console import out, table
 
 
 def report(found: dict[str, Any]) -> None:
-    """Both parts, as far as the caller was given them."""
+    """Print both parts, as far as the caller was given them."""
     public = found["public"]
     _guarantee(public["guarantee"])
     _precision(public["precision"])
@@ -40,7 +40,7 @@ def _guarantee(guarantee: dict[str, Any]) -> None:
 
 
 def _precision(found: list[dict[str, Any]]) -> None:
-    """How near the paid figures are to the truth, in their units."""
+    """Print how near the paid figures are to the truth, in their units."""
     if not found:
         return
     made = table(
@@ -86,7 +86,7 @@ def _number(value: float | None) -> str:
 
 
 def _titles(metrics: dict[str, Any], names: list[str]) -> list[tuple[str, str]]:
-    """Names with their titles, each once, in the order of their first use."""
+    """Pair the names with their titles, each once, in the order of their first use."""
     return [(name, escape(metrics.get(name, {}).get("title", name))) for name in dict.fromkeys(names)]
 
 
@@ -103,7 +103,7 @@ def _statistics(statistics: dict[str, Any]) -> None:
 
 
 def _curator(curator: dict[str, Any]) -> None:
-    """For curators: every figure is a function of the original."""
+    """Print what is for curators only, since every figure is a function of the original."""
     if curator.get("comparison") is None:
         out.print(f"\n[dim]comparison with the original: {curator.get('status', 'none')}[/dim]")
         return
@@ -127,7 +127,7 @@ def _curator(curator: dict[str, Any]) -> None:
 
 
 def _hidden(found: dict[str, Any] | None) -> None:
-    """What attackers find of the links that the release hides."""
+    """Print what attackers find of the links that the release hides."""
     run = [attack for attack in (found or {}).get("attacks", ()) if attack.get("not_run") is None]
     if not run:
         return

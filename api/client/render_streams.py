@@ -15,7 +15,7 @@ _LATEST = 20  # figures of so many steps fit a screen
 
 
 def stream(found: Stream) -> None:
-    """One stream, with what to do next."""
+    """Print one stream, with what to do next."""
     label = f"  {escape(found.label)}" if found.label else ""
     out.print(f"[bold]{found.id}[/bold]  {coloured(found.state)}{label}", highlight=False)
     out.print(
@@ -39,7 +39,7 @@ def stream(found: Stream) -> None:
 
 
 def streams(found: Sequence[Stream]) -> None:
-    """A line for each."""
+    """Print a line for each."""
     made = table(None, "id", "created", "method", "epsilon", "window", "next step", "state", "label")
     for one in found:
         created = one.created_at.strftime("%Y-%m-%d %H:%M")
@@ -49,7 +49,7 @@ def streams(found: Sequence[Stream]) -> None:
 
 
 def plan(found: StreamPlan) -> None:
-    """The price of a step and of a window, and what would be left."""
+    """Print the price of a step and of a window, and what would be left."""
     out.print(
         f"[bold]{found.method}[/bold] on {escape(', '.join(found.edge_types))}: at most epsilon "
         f"{found.step_epsilon} a step, {found.window_epsilon} in any window of {found.window} steps",
@@ -65,7 +65,7 @@ def plan(found: StreamPlan) -> None:
 
 
 def snapshots(found: Sequence[Snapshot]) -> None:
-    """A line for each."""
+    """Print a line for each."""
     made = table(None, "step", "from", "state", "epsilon", "reason", "job")
     for one in found:
         made.add_row(
@@ -75,7 +75,7 @@ def snapshots(found: Sequence[Snapshot]) -> None:
 
 
 def report(found: StreamReport) -> None:
-    """The guarantee, the cost of each step and window, and the figures of the latest steps."""
+    """Print the guarantee, the cost of each step and window, and the figures of the latest steps."""
     out.print(escape(found.statement))
     for item in found.not_covered:
         out.print(f"[dim]not covered: {escape(item)}[/dim]")
@@ -97,7 +97,7 @@ def report(found: StreamReport) -> None:
 
 
 def _figures(found: StreamReport, title: str, steps: Mapping[int, Mapping[str, float | None] | None]) -> None:
-    """A line for each step that has figures, and what they mean; nothing where none has."""
+    """Print a line for each step that has figures, and what they mean; nothing where none has."""
     names = list(dict.fromkeys(name for figures in steps.values() for name in figures or ()))
     if not names:
         return

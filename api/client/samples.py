@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import Any
 
-from api.client.transport import Transport
+from api.client.transport import Transport, once
 from core.jobs.views import Job
 
 
@@ -15,11 +14,11 @@ class SampleCalls:
     _calls: Transport
 
     def sample(self, job_id: str, *, idempotency_key: str | None = None, **request: Any) -> Job:
-        """A further sample of the job's model is queued, once, however often the request had to be repeated.
+        """Queue a further sample of the job's model, once, however often the request had to be repeated.
 
         It is a job of its own, with the guarantee of the model, and is charged nothing. ``request``: formats,
         seed, suite, label.
         """
-        headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4())}
-        answer = self._calls.request("POST", f"/jobs/{job_id}/samples", json=request, headers=headers)
-        return Job.model_validate(answer.json())
+        return self._calls.read(
+            Job, "POST", f"/jobs/{job_id}/samples", json=request, headers=once(idempotency_key)
+        )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -21,14 +20,13 @@ from api.client.ledger import LedgerCalls
 from api.client.samples import SampleCalls
 from api.client.sensitive_links import SensitiveLinkCalls
 from api.client.streams import StreamCalls
-from api.client.transport import Transport
+from api.client.transport import Transport, once
 from api.client.webhooks import WebhookCalls
 from core.datasets.views import Dataset, Datasets, Received
 from core.identity.views import Me
 from core.jobs.views import Artifact, Artifacts, Job, Jobs
 from core.workflows.jobs.views import Method, Methods, Plan
 
-POLL_SECONDS = 2.0
 _SETTLED = frozenset({"ready", "proposed", "rejected", "archived"})
 
 
@@ -65,12 +63,12 @@ class Graphveil(AuditCalls, EventCalls, GovernanceCalls, LedgerCalls, SampleCall
         self.close()
 
     def close(self) -> None:
-        """Every connection is closed."""
+        """Close every connection."""
         self._calls.close()
 
     def me(self) -> Me:
-        """Who is calling, as the service sees it."""
-        return Me.model_validate(self._calls.request("GET", "/me").json())
+        """Read who is calling, as the service sees it."""
+        return self._calls.read(Me, "GET", "/me")
 
     # datasets
 
@@ -84,14 +82,14 @@ class Graphveil(AuditCalls, EventCalls, GovernanceCalls, LedgerCalls, SampleCall
         graph_schema: Mapping[str, Any] | None = None,
         **declared: Any,
     ) -> Dataset:
-        """A dataset is declared and its budget account opened (or joined).
+        """Declare a dataset and open (or join) its budget account.
 
         ``declared``: window, filter, protection_domain, policy, public, as the API documents them.
         """
         body = {"name": name, "unit": unit, "epsilon": epsilon, "delta": delta, **declared}
         if graph_schema is not None:
             body["graph_schema"] = dict(graph_schema)
-        return Dataset.model_validate(self._calls.request("POST", "/datasets", json=body).json())
+        return self._calls.read(Dataset, "POST", "/datasets", json=body)
 
     def upload(
         self,
@@ -103,7 +101,7 @@ class Graphveil(AuditCalls, EventCalls, GovernanceCalls, LedgerCalls, SampleCall
         options: Mapping[str, str | list[str]] | None = None,
         on_progress: Callable[[int, int], None] | None = None,
     ) -> Received:
-        """The file is the dataset's ``nodes`` or ``edges``: ``nodes`` first, ``edges`` completes the upload.
+        """Upload the dataset's ``nodes`` or ``edges``: ``nodes`` first, ``edges`` completes the upload.
 
         The file streams in constant memory and is sent again from its start when the connection breaks. A
         large one goes straight into the service's bucket, part by part, where there is a bucket. ``format``
@@ -118,19 +116,18 @@ class Graphveil(AuditCalls, EventCalls, GovernanceCalls, LedgerCalls, SampleCall
             received = direct.upload_direct(self._calls, dataset_id, source, request, on_progress)
             if received is not None:
                 return received
-        answer = self._calls.request(
+        return self._calls.read(
+            Received,
             "PUT",
             f"/datasets/{dataset_id}/content",
             params=query,
             body=lambda: files.chunks(source, total, on_progress),
             headers={"Content-Length": str(total), "Content-Type": "application/octet-stream"},
         )
-        return Received.model_validate(answer.json())
 
     def confirm_schema(self, dataset_id: str, graph_schema: Mapping[str, Any]) -> Dataset:
-        """The schema is the dataset's, and public; an upload that waited for it is validated."""
-        answer = self._calls.request("PUT", f"/datasets/{dataset_id}/schema", json=dict(graph_schema))
-        return Dataset.model_validate(answer.json())
+        """Make the schema the dataset's, and public; an upload that waited for it is validated."""
+        return self._calls.read(Dataset, "PUT", f"/datasets/{dataset_id}/schema", json=dict(graph_schema))
 
     def wait_ready(
         self,
@@ -139,7 +136,7 @@ class Graphveil(AuditCalls, EventCalls, GovernanceCalls, LedgerCalls, SampleCall
         timeout_seconds: float | None = None,
         on_change: Callable[[Dataset], None] | None = None,
     ) -> Dataset:
-        """The dataset once it is ready, rejected, archived, or proposed: a schema waits to be confirmed."""
+        """Wait until the dataset is ready, rejected, archived or proposed (a schema waits for a yes)."""
 
         def settled(answer: httpx.Response) -> Dataset | None:
             dataset = Dataset.model_validate(answer.json())
@@ -147,77 +144,62 @@ class Graphveil(AuditCalls, EventCalls, GovernanceCalls, LedgerCalls, SampleCall
                 on_change(dataset)
             return dataset if dataset.state in _SETTLED else None
 
-        return self._poll(f"/datasets/{dataset_id}", settled, timeout_seconds)
+        return self._calls.poll(f"/datasets/{dataset_id}", settled, timeout_seconds)
 
     def dataset(self, dataset_id: str) -> Dataset:
-        """One dataset."""
-        return Dataset.model_validate(self._calls.request("GET", f"/datasets/{dataset_id}").json())
+        """Read one dataset."""
+        return self._calls.read(Dataset, "GET", f"/datasets/{dataset_id}")
 
     def datasets(self) -> Iterator[Dataset]:
-        """The tenant's datasets, newest first, page by page."""
-        query: dict[str, str] = {}
-        while True:
-            page = Datasets.model_validate(self._calls.request("GET", "/datasets", params=query).json())
-            yield from page.items
-            if page.next_cursor is None:
-                return
-            query["cursor"] = page.next_cursor
+        """List the tenant's datasets, newest first, page by page."""
+        return self._calls.pages(Datasets, "/datasets")
 
     def archive(self, dataset_id: str) -> None:
-        """The dataset's content is gone for good; its budget account and ledger stay."""
+        """Erase the dataset's content for good; its budget account and ledger stay."""
         self._calls.request("DELETE", f"/datasets/{dataset_id}")
 
     # jobs
 
     def methods(self) -> list[Method]:
-        """What can be asked for."""
-        return Methods.model_validate(self._calls.request("GET", "/methods").json()).items
+        """List what can be asked for."""
+        return self._calls.read(Methods, "GET", "/methods").items
 
     def plan(self, dataset_id: str, *, epsilon: str, **request: Any) -> Plan:
-        """What a job would cost and leave. Spends nothing. ``request`` as in :meth:`submit`."""
+        """Compute what a job would cost and leave. Spends nothing. ``request`` as in :meth:`submit`."""
         body = {"dataset_id": dataset_id, "epsilon": epsilon, **request}
-        answer = self._calls.request("POST", "/jobs", params={"dry_run": "true"}, json=body)
-        return Plan.model_validate(answer.json())
+        return self._calls.read(Plan, "POST", "/jobs", params={"dry_run": "true"}, json=body)
 
     def submit(
         self, dataset_id: str, *, epsilon: str, idempotency_key: str | None = None, **request: Any
     ) -> Job:
-        """A job is queued and its budget reserved, once, however often the request had to be repeated.
+        """Queue a job and reserve its budget, once, however often the request had to be repeated.
 
         ``request``: method, delta, parameters, edge_types, formats, seed, suite, label, project, repeat. The
         key is made here and kept nowhere: give your own to make a repeat from another process safe.
         """
         body = {"dataset_id": dataset_id, "epsilon": epsilon, **request}
-        headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4())}
-        return Job.model_validate(self._calls.request("POST", "/jobs", json=body, headers=headers).json())
+        return self._calls.read(Job, "POST", "/jobs", json=body, headers=once(idempotency_key))
 
     def job(self, job_id: str) -> Job:
-        """One job."""
-        return Job.model_validate(self._calls.request("GET", f"/jobs/{job_id}").json())
+        """Read one job."""
+        return self._calls.read(Job, "GET", f"/jobs/{job_id}")
 
     def jobs(self, *, state: str | None = None, dataset_id: str | None = None) -> Iterator[Job]:
-        """The tenant's jobs, newest first, page by page."""
-        query = {"state": state, "dataset_id": dataset_id}
-        query = {name: value for name, value in query.items() if value is not None}
-        while True:
-            page = Jobs.model_validate(self._calls.request("GET", "/jobs", params=query).json())
-            yield from page.items
-            if page.next_cursor is None:
-                return
-            query["cursor"] = page.next_cursor
+        """List the tenant's jobs, newest first, page by page."""
+        return self._calls.pages(Jobs, "/jobs", state=state, dataset_id=dataset_id)
 
     def cancel(self, job_id: str) -> Job:
-        """The job is asked to stop."""
-        return Job.model_validate(self._calls.request("POST", f"/jobs/{job_id}/cancel").json())
+        """Ask the job to stop."""
+        return self._calls.read(Job, "POST", f"/jobs/{job_id}/cancel")
 
     # releases
 
     def report(self, job_id: str) -> dict[str, Any]:
-        """The report of a published job; WaitTimeout while it still runs."""
+        """Read the report of a published job; WaitTimeout while it still runs."""
         return self._report(job_id, "report", {}).json()
 
     def report_as(self, job_id: str, form: str, **said: str) -> str:
-        """The report as text: json, html, markdown, card, dcat, croissant, openlineage or deployment.
+        """Read the report as text: json, html, markdown, card, dcat, croissant, openlineage or deployment.
 
         ``said``: what only its publisher can say, for card and metadata: title, publisher, license and others
         that the API documents. WaitTimeout while the job still runs; ClientError for an unknown form.
@@ -225,7 +207,7 @@ class Graphveil(AuditCalls, EventCalls, GovernanceCalls, LedgerCalls, SampleCall
         return self._report(job_id, forms.path_of(form, says=bool(said)), said).text
 
     def wait_report(self, job_id: str, *, timeout_seconds: float | None = None) -> dict[str, Any]:
-        """The report of a published job once its comparison with the original is made, or has failed.
+        """Wait for a published job's report until its comparison with the original is made, or has failed.
 
         For a key that may not read the comparison: the report at once. WaitTimeout when it takes too long.
         """
@@ -235,35 +217,22 @@ class Graphveil(AuditCalls, EventCalls, GovernanceCalls, LedgerCalls, SampleCall
             waits = answer.status_code == 202 or (report.get("curator") or {}).get("status") == "pending"
             return None if waits else report
 
-        return self._poll(f"/jobs/{job_id}/report", evaluated, timeout_seconds)
+        return self._calls.poll(f"/jobs/{job_id}/report", evaluated, timeout_seconds)
 
     def artifacts(self, job_id: str) -> list[Artifact]:
-        """The files of a release that the key may see."""
-        return Artifacts.model_validate(self._calls.request("GET", f"/jobs/{job_id}/artifacts").json()).items
+        """List the files of a release that the key may see."""
+        return self._calls.read(Artifacts, "GET", f"/jobs/{job_id}/artifacts").items
 
     def download(self, job_id: str, name: str, path: Path | str) -> Path:
-        """The file is at ``path``, with the digest that the release names; DigestMismatch leaves nothing."""
+        """Download a file to ``path`` and check its digest; DigestMismatch leaves nothing there."""
         expected = next((a.sha256 for a in self.artifacts(job_id) if a.name == name), None)
         if expected is None:
             raise ClientError(f"the release of {job_id} lists no file {name}")
         with self._calls.stream(f"/jobs/{job_id}/artifacts/{name}") as answer:
-            return files.save(answer.iter_bytes(), Path(path), expected)
+            return files.save_released(answer.iter_bytes(), Path(path), expected)
 
     def _report(self, job_id: str, path: str, query: Mapping[str, str]) -> httpx.Response:
         answer = self._calls.request("GET", f"/jobs/{job_id}/{path}", params=dict(query))
         if answer.status_code == 202:
             raise WaitTimeout(f"job {job_id} is {answer.json().get('state')}; there is no report yet")
         return answer
-
-    def _poll(
-        self, path: str, settled: Callable[[httpx.Response], Any | None], timeout_seconds: float | None
-    ) -> Any:
-        deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
-        while True:
-            answer = self._calls.request("GET", path)
-            result = settled(answer)
-            if result is not None:
-                return result
-            if deadline is not None and time.monotonic() >= deadline:
-                raise WaitTimeout(f"{path} has not settled within {timeout_seconds} seconds")
-            self._calls.pause(answer, POLL_SECONDS)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
+import httpx
+
 from api.client import files
-from api.client.errors import WaitTimeout
 from api.client.transport import Transport
 from core.datasets.views import SensitiveLinks
 
@@ -28,37 +28,38 @@ class SensitiveLinkCalls:
         format: str | None = None,
         options: Mapping[str, str | list[str]] | None = None,
     ) -> SensitiveLinks:
-        """The list waits to be checked. ``format`` is taken from the name when it is left out."""
+        """Upload the list, which then waits to be checked. ``format`` is taken from the name when it is left
+        out.
+        """
         source = Path(path)
         total = source.stat().st_size
-        answer = self._calls.request(
+        return self._calls.read(
+            SensitiveLinks,
             "PUT",
             f"/datasets/{dataset_id}/sensitive-links",
             params={**(options or {}), "format": format or files.format_of(source)},
             body=lambda: files.chunks(source, total, None),
             headers={"Content-Length": str(total), "Content-Type": "application/octet-stream"},
         )
-        return SensitiveLinks.model_validate(answer.json())
 
     def sensitive_links(self, dataset_id: str) -> SensitiveLinks:
-        """How many there are, and what became of the newest upload."""
-        answer = self._calls.request("GET", f"/datasets/{dataset_id}/sensitive-links")
-        return SensitiveLinks.model_validate(answer.json())
+        """Count the sensitive links, and say what became of the newest upload."""
+        return self._calls.read(SensitiveLinks, "GET", f"/datasets/{dataset_id}/sensitive-links")
 
     def wait_sensitive_links(
         self, dataset_id: str, *, timeout_seconds: float | None = None
     ) -> SensitiveLinks:
-        """The same, once the newest upload is in use or rejected. WaitTimeout when it takes too long."""
-        deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
-        while True:
-            answer = self._calls.request("GET", f"/datasets/{dataset_id}/sensitive-links")
-            found = SensitiveLinks.model_validate(answer.json())
-            if found.upload is None or found.upload.state not in _UNDER_WAY:
-                return found
-            if deadline is not None and time.monotonic() >= deadline:
-                raise WaitTimeout(f"the list was not checked within {timeout_seconds} seconds")
-            self._calls.pause(answer, POLL_SECONDS)
+        """Wait until the newest upload is in use or rejected. WaitTimeout when it takes too long."""
+
+        def settled(answer: httpx.Response) -> SensitiveLinks | None:
+            links = SensitiveLinks.model_validate(answer.json())
+            waits = links.upload is not None and links.upload.state in _UNDER_WAY
+            return None if waits else links
+
+        path = f"/datasets/{dataset_id}/sensitive-links"
+        late = "the list was not checked"
+        return self._calls.poll(path, settled, timeout_seconds, late=late, pause_seconds=POLL_SECONDS)
 
     def delete_sensitive_links(self, dataset_id: str) -> None:
-        """No list is kept; nothing of what was uploaded can be read."""
+        """Withdraw the list; nothing of what was uploaded can be read any more."""
         self._calls.request("DELETE", f"/datasets/{dataset_id}/sensitive-links")

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import time as clock
-import uuid
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import httpx
+
 from api.client import archives, files
-from api.client.errors import ProblemError, WaitTimeout
-from api.client.transport import Transport
+from api.client.errors import ProblemError
+from api.client.transport import POLL_SECONDS, Transport, given, once
 from core.streams.views import TERMINAL, Snapshot, Snapshots, Stream, StreamReport, Streams
 from core.workflows.streams.views import StreamPlan
 
 Options = Mapping[str, str | list[str]]
 
-POLL_SECONDS = 2.0
 BUSY = "stream-busy"
 
 
@@ -30,42 +30,32 @@ class StreamCalls:
         self._calls = calls
 
     def plan(self, dataset_id: str, *, epsilon: str, **request: Any) -> StreamPlan:
-        """What a stream would cost, step by step. Opens nothing. ``request`` as in :meth:`create`."""
+        """Compute what a stream would cost, step by step. Opens nothing. ``request`` as in :meth:`create`."""
         body = {"dataset_id": dataset_id, "epsilon": epsilon, **request}
-        answer = self._calls.request("POST", "/streams", params={"dry_run": "true"}, json=body)
-        return StreamPlan.model_validate(answer.json())
+        return self._calls.read(StreamPlan, "POST", "/streams", params={"dry_run": "true"}, json=body)
 
     def create(
         self, dataset_id: str, *, epsilon: str, idempotency_key: str | None = None, **request: Any
     ) -> Stream:
-        """A stream is open, once, however often the request had to be repeated.
+        """Open a stream, once, however often the request had to be repeated.
 
         ``epsilon`` is what any window may cost. ``request``: method, window, parameters, edge_types,
         first_step, missing_steps, suite, label, project.
         """
         body = {"dataset_id": dataset_id, "epsilon": epsilon, **request}
-        headers = {"Idempotency-Key": idempotency_key or str(uuid.uuid4())}
-        answer = self._calls.request("POST", "/streams", json=body, headers=headers)
-        return Stream.model_validate(answer.json())
+        return self._calls.read(Stream, "POST", "/streams", json=body, headers=once(idempotency_key))
 
     def list(self, *, dataset_id: str | None = None, state: str | None = None) -> Iterator[Stream]:
-        """The tenant's streams, newest first, page by page."""
-        given = {"dataset_id": dataset_id, "state": state}
-        query = {name: value for name, value in given.items() if value is not None}
-        while True:
-            page = Streams.model_validate(self._calls.request("GET", "/streams", params=query).json())
-            yield from page.items
-            if page.next_cursor is None:
-                return
-            query["cursor"] = page.next_cursor
+        """List the tenant's streams, newest first, page by page."""
+        return self._calls.pages(Streams, "/streams", dataset_id=dataset_id, state=state)
 
     def get(self, stream_id: str) -> Stream:
-        """One stream."""
-        return Stream.model_validate(self._calls.request("GET", f"/streams/{stream_id}").json())
+        """Read one stream."""
+        return self._calls.read(Stream, "GET", f"/streams/{stream_id}")
 
     def close(self, stream_id: str) -> Stream:
-        """The stream takes no further snapshots; those it has are published still."""
-        return Stream.model_validate(self._calls.request("POST", f"/streams/{stream_id}/close").json())
+        """Close the stream: it takes no further snapshots; those it has are published still."""
+        return self._calls.read(Stream, "POST", f"/streams/{stream_id}/close")
 
     def push(
         self,
@@ -79,7 +69,7 @@ class StreamCalls:
         on_progress: Callable[[int, int], None] | None = None,
         patience_seconds: float = 0.0,
     ) -> Snapshot:
-        """The content is the stream's snapshot of the step, or of the step in which the time lies.
+        """Send the content as the snapshot of the step, or of the step in which the time lies.
 
         ``content``: a file's path, or the bytes themselves; none at all are an empty snapshot. A file streams
         in constant memory. Sending the same again is safe, and is done when the connection breaks. While the
@@ -91,7 +81,7 @@ class StreamCalls:
         else:
             path = Path(content)
             total, named = path.stat().st_size, format or files.format_of(path)
-        given: dict[str, Any] = {**(options or {}), "format": named, "step": step, "time": time}
+        query = given({**(options or {}), "format": named, "step": step, "time": time})
 
         def body() -> Iterator[bytes]:
             if isinstance(content, bytes):
@@ -101,10 +91,11 @@ class StreamCalls:
         deadline = clock.monotonic() + patience_seconds
         while True:
             try:
-                answer = self._calls.request(
+                return self._calls.read(
+                    Snapshot,
                     "POST",
                     f"/streams/{stream_id}/snapshots",
-                    params={name: value for name, value in given.items() if value is not None},
+                    params=query,
                     body=body,
                     headers={"Content-Length": str(total), "Content-Type": "application/octet-stream"},
                     repeatable=True,
@@ -113,24 +104,14 @@ class StreamCalls:
                 if problem.slug != BUSY or clock.monotonic() >= deadline:
                     raise
                 self._calls.sleep(float(problem.members.get("retry_after") or POLL_SECONDS))
-                continue
-            return Snapshot.model_validate(answer.json())
 
     def snapshots(self, stream_id: str, *, after: int | None = None) -> Iterator[Snapshot]:
-        """The stream's snapshots in the order of their steps, those after ``after``, page by page."""
-        query: dict[str, str | int] = {} if after is None else {"after": after}
-        while True:
-            answer = self._calls.request("GET", f"/streams/{stream_id}/snapshots", params=query)
-            page = Snapshots.model_validate(answer.json())
-            yield from page.items
-            if page.next_cursor is None:
-                return
-            query["cursor"] = page.next_cursor
+        """List the stream's snapshots in the order of their steps, those after ``after``, page by page."""
+        return self._calls.pages(Snapshots, f"/streams/{stream_id}/snapshots", after=after)
 
     def snapshot(self, stream_id: str, step: int) -> Snapshot:
-        """The snapshot of one step."""
-        answer = self._calls.request("GET", f"/streams/{stream_id}/snapshots/{step}")
-        return Snapshot.model_validate(answer.json())
+        """Read the snapshot of one step."""
+        return self._calls.read(Snapshot, "GET", f"/streams/{stream_id}/snapshots/{step}")
 
     def wait(
         self,
@@ -140,48 +121,46 @@ class StreamCalls:
         timeout_seconds: float | None = None,
         on_progress: Callable[[Snapshot], None] | None = None,
     ) -> Snapshot:
-        """The step's snapshot in its last state, whichever that is; WaitTimeout when it takes too long."""
-        path = f"/streams/{stream_id}/snapshots/{step}"
-        deadline = None if timeout_seconds is None else clock.monotonic() + timeout_seconds
-        while True:
-            answer = self._calls.request("GET", path)
-            found = Snapshot.model_validate(answer.json())
+        """Wait for the last state of the step's snapshot, whichever that is; WaitTimeout if it comes too
+        late.
+        """
+
+        def ended(answer: httpx.Response) -> Snapshot | None:
+            snapshot = Snapshot.model_validate(answer.json())
             if on_progress:
-                on_progress(found)
-            if found.state in TERMINAL:
-                return found
-            if deadline is not None and clock.monotonic() >= deadline:
-                raise WaitTimeout(f"step {step} is {found.state} after {timeout_seconds} seconds")
-            self._calls.pause(answer, POLL_SECONDS)
+                on_progress(snapshot)
+            return snapshot if snapshot.state in TERMINAL else None
+
+        path = f"/streams/{stream_id}/snapshots/{step}"
+        return self._calls.poll(path, ended, timeout_seconds, late=f"step {step} has not ended")
 
     def report(self, stream_id: str) -> StreamReport:
-        """The report of the whole stream: what its steps cost, what its windows hold, how close it is."""
-        query: dict[str, str] = {}
-        pages: list[StreamReport] = []
-        while True:
-            answer = self._calls.request("GET", f"/streams/{stream_id}/report", params=query)
-            pages.append(StreamReport.model_validate(answer.json()))
-            if pages[-1].next_cursor is None:
-                break
-            query["cursor"] = pages[-1].next_cursor
-        rows = [row for page in pages for row in page.rows]
-        return pages[-1].model_copy(update={"rows": rows})
+        """Read the report of the whole stream: what its steps cost, what windows hold, how close it is."""
+        path = f"/streams/{stream_id}/report"
+        page = self._calls.read(StreamReport, "GET", path)
+        rows = page.rows
+        while page.next_cursor is not None:
+            page = self._calls.read(StreamReport, "GET", path, params={"cursor": page.next_cursor})
+            rows = rows + page.rows
+        return page.model_copy(update={"rows": rows})
 
     def report_markdown(self, stream_id: str, *, after: int | None = None) -> str:
-        """One page of the report as Markdown, from the step that follows ``after``."""
-        query = {} if after is None else {"after": after}
-        return self._calls.request("GET", f"/streams/{stream_id}/report.md", params=query).text
+        """Read one page of the report as Markdown, from the step that follows ``after``."""
+        return self._page(f"/streams/{stream_id}/report.md", after)
 
     def report_html(self, stream_id: str, *, after: int | None = None) -> str:
-        """One page of the report as an HTML file, from the step that follows ``after``."""
-        query = {} if after is None else {"after": after}
-        return self._calls.request("GET", f"/streams/{stream_id}/report.html", params=query).text
+        """Read one page of the report as an HTML file, from the step that follows ``after``."""
+        return self._page(f"/streams/{stream_id}/report.html", after)
 
     def download(
         self, stream_id: str, path: Path | str, *, first: int | None = None, last: int | None = None
     ) -> Path:
-        """The stream's published snapshots are one zip at ``path``, each with the digest that it was charged
-        with; DigestMismatch leaves nothing."""
-        query = {name: value for name, value in (("first", first), ("last", last)) if value is not None}
+        """Download the stream's published snapshots as one zip to ``path``, and check each one's digest;
+        DigestMismatch leaves nothing.
+        """
+        query = given({"first": first, "last": last})
         with self._calls.stream(f"/streams/{stream_id}/download", params=query) as answer:
             return archives.save(answer.iter_bytes(), Path(path))
+
+    def _page(self, path: str, after: int | None) -> str:
+        return self._calls.request("GET", path, params=given({"after": after})).text

@@ -15,7 +15,8 @@ from core.webhooks.views import Deliveries, Delivery, Webhook, Webhooks
 
 
 def verify_webhook(payload: bytes | str, headers: Mapping[str, str], secret: str) -> dict[str, Any]:
-    """The content of a webhook that this service signed less than five minutes ago; InvalidWebhook otherwise.
+    """Return the content of a webhook that this service signed less than five minutes ago; InvalidWebhook
+    otherwise.
 
     ``payload``: the body exactly as it was received. ``secret``: whsec_..., from adding or rotating.
     ``webhook-id`` among the headers tells whether it was received before: the same one may come twice.
@@ -39,55 +40,41 @@ class WebhookCalls:
         self._calls = calls
 
     def add(self, url: str, *, events: Sequence[str]) -> Webhook:
-        """The address is told of the events; ``secret`` is in this answer alone."""
-        answer = self._calls.request("POST", "/webhooks", json={"url": url, "events": list(events)})
-        return Webhook.model_validate(answer.json())
+        """Add an address that is told of the events; ``secret`` is in this answer alone."""
+        return self._calls.read(Webhook, "POST", "/webhooks", json={"url": url, "events": list(events)})
 
     def list(self) -> Iterator[Webhook]:
-        """The tenant's webhooks, newest first, page by page."""
-        query: dict[str, str] = {}
-        while True:
-            page = Webhooks.model_validate(self._calls.request("GET", "/webhooks", params=query).json())
-            yield from page.items
-            if page.next_cursor is None:
-                return
-            query["cursor"] = page.next_cursor
+        """List the tenant's webhooks, newest first, page by page."""
+        return self._calls.pages(Webhooks, "/webhooks")
 
     def get(self, webhook_id: str) -> Webhook:
-        """One webhook."""
-        return Webhook.model_validate(self._calls.request("GET", f"/webhooks/{webhook_id}").json())
+        """Read one webhook."""
+        return self._calls.read(Webhook, "GET", f"/webhooks/{webhook_id}")
 
     def delete(self, webhook_id: str) -> None:
-        """The address is told nothing any more."""
+        """Delete the webhook: its address is told nothing any more."""
         self._calls.request("DELETE", f"/webhooks/{webhook_id}")
 
     def enable(self, webhook_id: str) -> Webhook:
-        """The address is told again."""
+        """Enable the webhook again."""
         return self._changed(webhook_id, "enable")
 
     def rotate(self, webhook_id: str) -> Webhook:
-        """Deliveries are signed with a new ``secret``, and for a day with the one before as well."""
+        """Sign deliveries with a new ``secret``, and for a day with the one before as well."""
         return self._changed(webhook_id, "rotate")
 
     def test(self, webhook_id: str) -> Delivery:
-        """A ``webhook.test`` is on its way."""
-        return Delivery.model_validate(self._calls.request("POST", f"/webhooks/{webhook_id}/test").json())
+        """Send a ``webhook.test``."""
+        return self._calls.read(Delivery, "POST", f"/webhooks/{webhook_id}/test")
 
     def deliveries(self, webhook_id: str, *, state: str | None = None) -> Iterator[Delivery]:
-        """What was sent to the address, newest first, page by page."""
-        query = {} if state is None else {"state": state}
-        path = f"/webhooks/{webhook_id}/deliveries"
-        while True:
-            page = Deliveries.model_validate(self._calls.request("GET", path, params=query).json())
-            yield from page.items
-            if page.next_cursor is None:
-                return
-            query["cursor"] = page.next_cursor
+        """List what was sent to the address, newest first, page by page."""
+        return self._calls.pages(Deliveries, f"/webhooks/{webhook_id}/deliveries", state=state)
 
     def retry(self, webhook_id: str, delivery_id: str) -> Delivery:
-        """The delivery is sent again, under the same id."""
+        """Send the delivery again, under the same id."""
         path = f"/webhooks/{webhook_id}/deliveries/{delivery_id}/retry"
-        return Delivery.model_validate(self._calls.request("POST", path).json())
+        return self._calls.read(Delivery, "POST", path)
 
     def _changed(self, webhook_id: str, action: str) -> Webhook:
-        return Webhook.model_validate(self._calls.request("POST", f"/webhooks/{webhook_id}/{action}").json())
+        return self._calls.read(Webhook, "POST", f"/webhooks/{webhook_id}/{action}")

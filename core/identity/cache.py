@@ -22,12 +22,12 @@ class PrincipalCache:
         self._lock = threading.Lock()
 
     def get(self, key_hash: bytes) -> Principal | None:
-        """The principal, if the token was checked lately."""
+        """Return the principal, if the token was checked lately."""
         found = self._known.get(key_hash)
         return found[1] if found is not None and time.monotonic() < found[0] else None
 
     def put(self, key_hash: bytes, principal: Principal, *, checked_at: float, left: float | None) -> None:
-        """The principal is remembered from ``checked_at`` (monotonic), for ``left`` seconds at most."""
+        """Remember the principal from ``checked_at`` (monotonic), for ``left`` seconds at most."""
         deadline = checked_at + (self._seconds if left is None else min(self._seconds, left))
         with self._lock:
             self._known.pop(key_hash, None)
@@ -36,7 +36,7 @@ class PrincipalCache:
             self._known[key_hash] = (deadline, principal)
 
     def forget(self, key_id: str) -> None:
-        """The key's next use is checked in the database."""
+        """Have the key's next use checked in the database."""
         with self._lock:
             for key_hash in [h for h, (_, known) in self._known.items() if known.key_id == key_id]:
                 del self._known[key_hash]

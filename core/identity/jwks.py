@@ -65,7 +65,7 @@ class SigningKeys:
         self._waiting = threading.BoundedSemaphore(MAX_WAITERS)
 
     def find(self, key_id: str, algorithm: str) -> PyJWK | None:
-        """The key, or None when the issuer has none of that id for that algorithm.
+        """Find the key, or None when the issuer has none of that id for that algorithm.
 
         Raises IssuerUnavailable when the issuer's keys cannot be had.
         """
@@ -79,7 +79,7 @@ class SigningKeys:
         return float("inf") if self._fetched_at is None else time.monotonic() - self._fetched_at
 
     def _refresh(self, key_id: str) -> None:
-        """The keys are fetched, by this thread or another, if it is time to."""
+        """Fetch the keys, in this thread or by another's fetch, if it is time to."""
         if key_id in self._names and self._age() <= self._settings.oidc_stale_seconds:
             taken = self._flight.acquire(blocking=False)
         else:
@@ -132,7 +132,9 @@ class SigningKeys:
         log.info("issuer_keys_fetched", keys=len(self._names))
 
     def _get(self, address: str) -> dict[str, Any]:
-        """A JSON object from the issuer, whole, in time, and not over the limit; no redirect is followed."""
+        """Read a JSON object from the issuer, whole, in time, and not over the limit; no redirect is
+        followed.
+        """
         seconds = self._settings.oidc_timeout_seconds
         deadline = time.monotonic() + seconds
         content = bytearray()
@@ -155,7 +157,7 @@ class SigningKeys:
 
 
 def public_keys(document: Mapping[str, Any], algorithms: Iterable[str]) -> Table:
-    """The signing keys of a JWK set that fit the algorithms; any other key is left out.
+    """Load the signing keys of a JWK set that fit the algorithms; any other key is left out.
 
     A key belongs to the algorithms of its own type and curve alone, and to the one that it names, if any: so
     no token can have its signature checked by other means than its key is for.

@@ -37,7 +37,7 @@ class Issuer:
         self._decoder = jwt.PyJWT({"require": list(REQUIRED)})
 
     def principal(self, token: str) -> Principal:
-        """Who the token says is calling; it was signed for this service and is in force.
+        """Check that the token was signed for this service and is in force; return who it says is calling.
 
         Roles that are unknown are left out; a token without any of ours is a caller who may do nothing.
         Raises Unauthenticated, with one text for every cause; IssuerUnavailable: it cannot be checked now.
@@ -92,13 +92,13 @@ class Issuer:
 
 
 def key_id_of(issuer: str, subject: str) -> str:
-    """One id for all tokens of a subject, such as ``oidc:2f0c...``: 160 bits, and no name in them."""
+    """Return one id for all tokens of a subject, such as ``oidc:2f0c...``: 160 bits, and no name in them."""
     whole = json.dumps([issuer, subject]).encode()
     return KEY_ID_PREFIX + hashlib.sha256(whole).hexdigest()[:40]
 
 
 def claim(claims: Mapping[str, Any], name: str) -> Any:
-    """The claim of that name, or, where there is none, at that dotted path (``realm_access.roles``)."""
+    """Return the claim of that name or, where there is none, at that dotted path (``realm_access.roles``)."""
     if name in claims:
         return claims[name]
     found: Any = claims
@@ -115,6 +115,6 @@ def _text(claims: Mapping[str, Any], name: str) -> str:
 
 
 def _roles(value: Any, prefix: str) -> frozenset[Role]:
-    """Ours among the roles of a list, or of a text with spaces between them."""
+    """Pick our roles from a list, or from a text with spaces between them."""
     named = value.split() if isinstance(value, str) else value if isinstance(value, list) else []
     return frozenset(role for role in Role if prefix + role in named)

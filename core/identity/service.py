@@ -72,7 +72,7 @@ def create_key(
     team: str | None = None,
     created_by: str | None = None,
 ) -> tuple[ApiKey, str]:
-    """A new key is stored as its SHA-256; the token, 256 random bits, is returned this once.
+    """Store a new key as its SHA-256, and return it with its token, 256 random bits, this once.
 
     ``person``: whose it is, the key's name by default. ``lifetime`` counts by PostgreSQL's clock; None: it
     never expires.
@@ -106,7 +106,7 @@ def create_key(
 
 
 def lifetime_of(settings: Settings, days: int | None) -> timedelta:
-    """The life of a key that is asked for with ``days``, or the settings' default.
+    """Return the life of a key that is asked for with ``days``, or the settings' default.
 
     Raises InvalidInput when the settings allow no key to live as long.
     """
@@ -117,12 +117,13 @@ def lifetime_of(settings: Settings, days: int | None) -> timedelta:
 
 
 def authenticate(session: Session, token: str) -> Principal:
-    """The principal of a live key; Unauthenticated, with one text for every cause, otherwise."""
+    """Return the principal of a live key; Unauthenticated, with one text for every cause, otherwise."""
     return look_up(session, token)[0]
 
 
 def look_up(session: Session, token: str) -> tuple[Principal, float | None]:
-    """The principal of a live key, and the seconds until it expires (None: never). Else Unauthenticated.
+    """Return the principal of a live key, and the seconds until it expires (None: never). Else
+    Unauthenticated.
 
     The look-up is by the hash of 256 random bits: how long it takes says nothing about any stored token.
     """
@@ -135,7 +136,7 @@ def look_up(session: Session, token: str) -> tuple[Principal, float | None]:
 
 
 def revoke_key(session: Session, tenant: str, key_id: str) -> None:
-    """The key opens nothing from the commit on, but where it is remembered for ``key_cache_seconds``.
+    """Revoke the key from the commit on; where it is remembered, within ``key_cache_seconds``.
 
     Safe to repeat. NotFound when the tenant has no such key.
     """
@@ -146,12 +147,12 @@ def revoke_key(session: Session, tenant: str, key_id: str) -> None:
 def list_keys(
     session: Session, tenant: str, *, before: tuple[datetime, str] | None = None, limit: int | None = None
 ) -> list[KeyView]:
-    """The tenant's keys, revoked and expired ones included, newest first."""
+    """List the tenant's keys, revoked and expired ones included, newest first."""
     return [_view(*found) for found in repository.of_tenant(session, tenant, before=before, limit=limit)]
 
 
 def get_key(session: Session, tenant: str, key_id: str) -> KeyView:
-    """The tenant's key of that id; NotFound otherwise."""
+    """Return the tenant's key of that id; NotFound otherwise."""
     found = repository.get(session, tenant, key_id)
     if found is None:
         raise NotFound("no such API key", id=key_id)
@@ -159,15 +160,15 @@ def get_key(session: Session, tenant: str, key_id: str) -> KeyView:
 
 
 def require(principal: Principal, *roles: Role) -> None:
-    """Returns when the principal has any of ``roles``; raises Forbidden otherwise."""
+    """Raise Forbidden unless the principal has any of ``roles``."""
     if principal.roles.isdisjoint(roles):
         needed = sorted(role.value for role in roles)
         raise Forbidden(f"this needs the role {' or '.join(needed)}", required_roles=needed)
 
 
 def require_own(principal: Principal, *, person: str, team: str | None) -> None:
-    """Returns when what is to be stopped is the principal's own or its team's, or the principal is a curator;
-    raises Forbidden otherwise.
+    """Raise Forbidden unless what is to be stopped is the principal's own or its team's, or the principal is
+    a curator.
 
     Curators answer for the tenant's data and its budget; a requester for what its own team has asked for.
     """
@@ -185,18 +186,18 @@ def is_key(token: str) -> bool:
 
 
 def token_hash(token: str) -> bytes:
-    """SHA-256 of the token as it is sent: all that is ever kept of it."""
+    """Compute the SHA-256 of the token as it is sent: all that is ever kept of it."""
     return hashlib.sha256(token.encode()).digest()
 
 
 def check_slug(value: str, field: str) -> None:
-    """Returns when the value may name a tenant or a team; raises InvalidInput otherwise."""
+    """Raise InvalidInput unless the value may name a tenant or a team."""
     if not _SLUG.fullmatch(value):
         raise InvalidInput(f"a {field} is 1 to 64 lower-case letters, digits and inner hyphens", field=field)
 
 
 def check_name(value: str, field: str) -> None:
-    """Returns when the value may name a key or a person; raises InvalidInput otherwise.
+    """Raise InvalidInput unless the value may name a key or a person.
 
     Spaces around a name and characters that cannot be seen are refused: they would make two persons of one.
     """

@@ -32,7 +32,7 @@ def open_account(
     actor: str,
     reason: str,
 ) -> BudgetAccount:
-    """The tenant's account of that domain, opened with a grant entry if there was none.
+    """Open the tenant's account of that domain with a grant entry, or return the one that stands.
 
     Raises InvalidInput for terms that no filter can keep, Conflict when the account stands under other terms.
     Safe against concurrent openings: one wins, the others return it.
@@ -66,7 +66,8 @@ def open_quota(
     actor: str,
     reason: str,
 ) -> BudgetAccount:
-    """That team's or project's quota of the domain's account, opened with a grant entry if there was none.
+    """Open that team's or project's quota of the domain's account with a grant entry, or return the one that
+    stands.
 
     It counts what is reserved from now on. Its unit, window, filter and orders are the account's; where its
     capacity is more than the account's, the account decides. Raises NotFound, InvalidInput, and Conflict when
@@ -125,7 +126,7 @@ def _account(
 def _open(
     session: Session, account: BudgetAccount, terms: Terms, actor: str, reason: str
 ) -> BudgetAccount | None:
-    """The account is written with its balances and its first grant; None where one stands in its place."""
+    """Write the account with its balances and its first grant; None where one stands in its place."""
     if not repository.create_account(session, account):
         return None
     capacities = dimensions(terms)

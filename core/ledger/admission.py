@@ -16,7 +16,7 @@ from core.ledger.terms import Terms
 
 
 def check_standing(account: BudgetAccount, terms: Terms, unit: str, window: int | None) -> None:
-    """Returns when the account takes plans of that unit; raises UnitMismatch or AccountBlocked otherwise."""
+    """Raise UnitMismatch or AccountBlocked unless the account takes plans of that unit."""
     if (unit, window) != (terms.unit, terms.window):
         raise UnitMismatch(
             "the plan's privacy unit is not the account's",
@@ -36,7 +36,7 @@ def check_standing(account: BudgetAccount, terms: Terms, unit: str, window: int 
 
 
 def check_unexposed(account: BudgetAccount) -> None:
-    """Returns while a guarantee can still be claimed; raises AccountExposed otherwise."""
+    """Raise AccountExposed once no guarantee can be claimed any more."""
     if account.exposed_at is not None:
         raise AccountExposed(
             "a job opened the graph without a guarantee, which voids every later one",
@@ -46,7 +46,9 @@ def check_unexposed(account: BudgetAccount) -> None:
 
 
 def _day(at: datetime) -> datetime:
-    """Its day: when a job opened its graph depends on how long the graph took to fetch."""
+    """Round the moment down to its day: when a job opened its graph depends on how long the graph took to
+    fetch.
+    """
     return at.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
@@ -57,7 +59,7 @@ def check_room(
     balances: Mapping[str, Balance],
     asked: Mapping[str, int],
 ) -> None:
-    """Returns when the amounts fit; raises AccountExposed or BudgetExceeded otherwise.
+    """Raise AccountExposed or BudgetExceeded unless the amounts fit.
 
     No amounts are no claim, which even an exposed account takes. A refusal names the quota that refuses.
     """

@@ -22,7 +22,7 @@ _EXACT = Context(prec=120)
 
 
 def epsilon_cost(value: Number, *, field: str = "epsilon") -> int:
-    """Nano-epsilon of a cost, rounded up.
+    """Convert a cost to nano-epsilon, rounded up.
 
     ``value`` is a decimal text, an integer, a Decimal, or a float, which stands for the shortest decimal that
     reads back as that float. Raises InvalidInput (``field``) for NaN, infinities, zero, negatives, booleans,
@@ -32,7 +32,9 @@ def epsilon_cost(value: Number, *, field: str = "epsilon") -> int:
 
 
 def epsilon_capacity(value: Number, *, field: str = "epsilon") -> int:
-    """Nano-epsilon of a capacity, rounded down. InvalidInput as in :func:`epsilon_cost`, and below 1e-9."""
+    """Convert a capacity to nano-epsilon, rounded down. InvalidInput as in :func:`epsilon_cost`, and below
+    1e-9.
+    """
     nano = _scaled(_epsilon(value, field), NANO, ROUND_FLOOR)
     if nano == 0:
         raise InvalidInput("epsilon is too small: the smallest capacity is 1e-9", field=field)
@@ -40,22 +42,24 @@ def epsilon_capacity(value: Number, *, field: str = "epsilon") -> int:
 
 
 def delta_cost(value: Number, *, field: str = "delta") -> int:
-    """Atto-delta of a cost, rounded up. Zero is allowed. InvalidInput below 0, from 1 on, for non-numbers."""
+    """Convert a cost to atto-delta, rounded up. Zero is allowed. InvalidInput below 0, from 1 on, for
+    non-numbers.
+    """
     return _scaled(_delta(value, field), ATTO, ROUND_CEILING)
 
 
 def delta_capacity(value: Number, *, field: str = "delta") -> int:
-    """Atto-delta of a capacity, rounded down. InvalidInput as in :func:`delta_cost`."""
+    """Convert a capacity to atto-delta, rounded down. InvalidInput as in :func:`delta_cost`."""
     return _scaled(_delta(value, field), ATTO, ROUND_FLOOR)
 
 
 def format_epsilon(nano_epsilon: int) -> str:
-    """The exact decimal, without trailing zeros: ``"0.75"``."""
+    """Write the exact decimal, without trailing zeros: ``"0.75"``."""
     return _format(nano_epsilon, NANO)
 
 
 def format_delta(delta_atto: int) -> str:
-    """The exact decimal, without trailing zeros: ``"0.000001"``."""
+    """Write the exact decimal, without trailing zeros: ``"0.000001"``."""
     return _format(delta_atto, ATTO)
 
 
@@ -93,7 +97,7 @@ def _number(value: Number, field: str) -> Decimal:
 
 
 def _scaled(number: Decimal, digits: int, rounding: str) -> int:
-    """``number * 10**digits`` as an integer, rounded once, from all its digits."""
+    """Compute ``number * 10**digits`` as an integer, rounded once, from all its digits."""
     rounded = number.quantize(Decimal(1).scaleb(-digits), rounding=rounding, context=_EXACT)
     return int(rounded.scaleb(digits, context=_EXACT))
 

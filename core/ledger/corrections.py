@@ -27,7 +27,7 @@ def grant(
     approver: str,
     reason: str,
 ) -> LedgerEntry:
-    """The capacity of the account or quota has risen by these amounts, and every balance's with it.
+    """Raise the capacity of the account or quota by these amounts, and every balance's with it.
 
     ``actor`` asked for it, ``approver`` is the second person. Raises NotFound; InvalidInput where the two are
     one, without a reason, for amounts that are no gain or too much; Conflict under the Rényi filter, whose
@@ -71,7 +71,7 @@ def grant(
 def adjust(
     session: Session, account_id: str, *, amounts: Mapping[str, int], actor: str, reason: str
 ) -> LedgerEntry:
-    """The amounts are charged without a reservation: spend that happened outside the service.
+    """Charge the amounts without a reservation: spend that happened outside the service.
 
     Under w-event it counts in every window (``untimed``), under the Rényi filter at every order; only in the
     account or quota named. A blocked or exposed account takes it too. Raises NotFound, InvalidInput for
@@ -106,7 +106,7 @@ def adjust(
 
 
 def unblock(session: Session, account_id: str, *, actor: str, reason: str) -> LedgerEntry | None:
-    """The account takes reservations again; None when it was not blocked and had no give-backs to forget."""
+    """Let the account take reservations again; None when it was not blocked and had no give-backs."""
     account, now = repository.lock_account(session, account_id)
     if account.blocked_at is None and account.consecutive_give_backs == 0:
         return None

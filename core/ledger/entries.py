@@ -40,7 +40,7 @@ def append(
     movement: Movement | None = None,
     changes: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The account's next entry is written, with what it moves and changes: its columns are returned.
+    """Write the account's next entry, with what it moves and changes, and return its columns.
 
     The account must be locked.
     """
@@ -71,7 +71,7 @@ def append(
 
 
 def checked_digests(digests: Mapping[str, str]) -> dict[str, str]:
-    """The digests, if each is a SHA-256 in lower-case hex under a name; InvalidInput otherwise."""
+    """Return the digests if each is a SHA-256 in lower-case hex under a name; InvalidInput otherwise."""
     if len(digests) > MAX_DIGESTS:
         raise InvalidInput(f"at most {MAX_DIGESTS} files belong to one release", field="digests")
     for name, digest in digests.items():

@@ -53,7 +53,7 @@ class Load:
 
 
 def admits(terms: Terms, balances: Mapping[str, Balance], amounts: Mapping[str, int]) -> None:
-    """Returns when charged + reserved + ``amounts`` stays within capacity; raises BudgetExceeded otherwise.
+    """Raise BudgetExceeded unless charged + reserved + ``amounts`` stays within capacity.
 
     Complexity: O(steps log steps) under w-event, else O(dimensions).
     """
@@ -65,7 +65,7 @@ def admits(terms: Terms, balances: Mapping[str, Balance], amounts: Mapping[str, 
 
 
 def decisive(terms: Terms, balances: Mapping[str, Balance], amounts: Mapping[str, int]) -> Load:
-    """The constraint that decides: the roomiest order under RENYI, the tightest sum or window otherwise.
+    """Find the constraint that decides: the roomiest order under RENYI, the tightest sum or window otherwise.
 
     With no amounts, it is the account as it stands, and fits if and only if the invariant holds.
     """
@@ -81,7 +81,7 @@ def decisive(terms: Terms, balances: Mapping[str, Balance], amounts: Mapping[str
 
 
 def tightest_window(terms: Terms, balances: Mapping[str, Balance], amounts: Mapping[str, int]) -> Load:
-    """The window of ``terms.window`` consecutive steps that carries most, untimed spend included.
+    """Find the window of ``terms.window`` consecutive steps that carries most, untimed spend included.
 
     Steps that nobody has spent on, future ones among them, carry nothing; so the fullest window may be taken
     to end at a step that carries something, and only those are walked.
@@ -104,7 +104,7 @@ def tightest_window(terms: Terms, balances: Mapping[str, Balance], amounts: Mapp
 def windows_changed(
     terms: Terms, balances: Mapping[str, Balance], amounts: Mapping[str, int], sign: int
 ) -> dict[int, int]:
-    """By last step, what each window commits once ``sign`` times ``amounts`` is added to it.
+    """Compute, by last step, what each window commits once ``sign`` times ``amounts`` is added to it.
 
     Only windows that hold a step of ``amounts`` (all positive) and end at a step of ``amounts`` or
     ``balances`` are named; the others stay as they are. ``balances`` holds at least the rows within
@@ -120,7 +120,8 @@ def windows_changed(
 
 
 def reach(window: int, dimension_names: Iterable[str]) -> list[tuple[int, int]]:
-    """First and last steps of the stretches that any window with one of these steps covers; ascending, apart.
+    """List the first and last steps of the stretches that windows with one of these steps cover; ascending,
+    apart.
 
     A window outside them holds none of these steps, so that what is asked there cannot change it.
     """
@@ -135,14 +136,14 @@ def reach(window: int, dimension_names: Iterable[str]) -> list[tuple[int, int]]:
 
 
 def steps_of(dimension_names: Iterable[str]) -> list[int]:
-    """The steps among the dimensions, ascending."""
+    """List the steps among the dimensions, ascending."""
     return sorted(int(name[5:]) for name in dimension_names if name.startswith("step/"))
 
 
 def _windows(
     window: int, balances: Mapping[str, Balance], amounts: Mapping[str, int]
 ) -> Iterator[tuple[int, tuple[int, int, int]]]:
-    """(last step, sums of charged, reserved and asked) of the window that ends at each step with spend."""
+    """Yield (last step, sums of charged, reserved and asked) of the window to each step with spend."""
     nothing = Balance(0)
     steps = steps_of({*balances, *amounts})
     spends = []

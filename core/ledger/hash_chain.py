@@ -16,23 +16,25 @@ TERMS = (
 
 
 def genesis(account_id: str) -> bytes:
-    """The hash before an account's first entry; 32 bytes, different for each account."""
+    """Compute the hash before an account's first entry; 32 bytes, different for each account."""
     return hashlib.sha256(f"graphveil ledger {account_id}".encode()).digest()
 
 
 def entry_hash(columns: Mapping[str, Any]) -> bytes:
-    """SHA-256 of the canonical JSON of every column but ``hash`` itself; ``previous_hash`` is one of them."""
+    """Hash the canonical JSON (SHA-256) of every column but ``hash`` itself; ``previous_hash`` is one of
+    them.
+    """
     covered = {name: plain(value) for name, value in columns.items() if name != "hash"}
     return hashlib.sha256(_canonical(covered)).digest()
 
 
 def terms_digest(account: Mapping[str, Any]) -> str:
-    """SHA-256, in hex, of the account's ``TERMS``. Its last grant names it, so the chain covers them too."""
+    """Hash the account's ``TERMS`` (SHA-256, hex). Its last grant names it, so the chain covers them too."""
     return hashlib.sha256(_canonical({name: plain(account[name]) for name in TERMS})).hexdigest()
 
 
 def plain(value: Any) -> Any:
-    """The value as JSON has it: times in UTC to the microsecond, bytes in hex."""
+    """Convert the value to what JSON has: times in UTC to the microsecond, bytes in hex."""
     match value:
         case datetime():
             return value.astimezone(UTC).isoformat(timespec="microseconds")

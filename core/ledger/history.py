@@ -62,7 +62,8 @@ _LATEST, _WITHIN = text(_FOLDED.format(order="DESC")), text(_FOLDED.format(order
 def snapshot(
     session: Session, account_id: str, as_of: datetime, *, steps: holdings.Span | None = None
 ) -> tuple[BudgetAccount, dict[str, Balance]]:
-    """The account and its balances at that moment, as :func:`core.ledger.holdings.snapshot` tells today's.
+    """Read the account and its balances at that moment, as :func:`core.ledger.holdings.snapshot` reads
+    today's.
 
     The account is a copy that no session keeps. Waits for whoever holds the account, whose entries may carry
     an earlier time. Raises NotFound, and InvalidInput (``as_of``) for a time without a zone, in the future,

@@ -33,7 +33,7 @@ _ORDERED = select(*_ROW).where(_MINE, BALANCES.c.step.is_not(None))
 def balances(
     session: Session, account_id: str, window: int | None, asked: Mapping[str, int]
 ) -> dict[str, Balance]:
-    """The rows that decide whether ``asked`` fits, and the windows that it changes.
+    """Read the rows that decide whether ``asked`` fits, and the windows that it changes.
 
     Those without a step, those within one window of the asked steps, and the fullest window when ``asked``
     counts in every window. O(asked steps x window), whatever the account's past.
@@ -51,7 +51,7 @@ def snapshot(
     asked: Mapping[str, int] | None = None,
     steps: Span | None = None,
 ) -> tuple[BudgetAccount, dict[str, Balance]]:
-    """The account and what a statement tells of it, unlocked. NotFound when there is none.
+    """Read the account and what a statement tells of it, unlocked. NotFound when there is none.
 
     The fullest window and the latest ``STEPS_SHOWN + 1`` steps, or as many of the first from ``steps``
     (first, last) on; with ``asked``, what :func:`balances` reads too.
@@ -94,13 +94,13 @@ def _balances(rows: Any) -> dict[str, Balance]:
 
 @lru_cache(maxsize=16)
 def _select(*parts: str) -> Any:
-    """The rows without a step, and those of the parts; a row may come twice."""
+    """Select the rows without a step, and those of the parts; a row may come twice."""
     constant = select(*_ROW).where(_MINE, BALANCES.c.step.is_(None))
     return union_all(constant, *(_PARTS[part] for part in parts))
 
 
 def _near() -> Select[Any]:
-    """Within the given stretches of steps."""
+    """Select the rows within the given stretches of steps."""
     firsts = sql_cast(bindparam("near_first", type_=ARRAY(Integer)), ARRAY(Integer))
     lasts = sql_cast(bindparam("near_last", type_=ARRAY(Integer)), ARRAY(Integer))
     near = func.unnest(firsts, lasts).table_valued("first", "last", name="near").render_derived()
@@ -108,7 +108,7 @@ def _near() -> Select[Any]:
 
 
 def _fullest() -> Select[Any]:
-    """The fullest window: the earliest among equals, as the filter names it."""
+    """Select the rows of the fullest window: the earliest among equals, as the filter names it."""
     last = (
         select(BALANCES.c.step)
         .where(_MINE, BALANCES.c.step.is_not(None))

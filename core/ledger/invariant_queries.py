@@ -185,14 +185,14 @@ class Granted:
 
 
 def account_ids(session: Session, account_id: str | None) -> list[str]:
-    """The given account, or all of them."""
+    """List the given account, or all of them."""
     if account_id is not None:
         return [account_id]
     return list(session.scalars(select(BudgetAccount.id).order_by(BudgetAccount.id)))
 
 
 def streams(session: Session, account_id: str | None) -> list[BudgetAccount]:
-    """The given account, or all of them, of those that have a window."""
+    """List the accounts that have a window, among the given one or all of them."""
     statement = select(BudgetAccount).where(BudgetAccount.window.is_not(None)).order_by(BudgetAccount.id)
     if account_id is not None:
         statement = statement.where(BudgetAccount.id == account_id)
@@ -200,49 +200,49 @@ def streams(session: Session, account_id: str | None) -> list[BudgetAccount]:
 
 
 def unfolded(session: Session, account_id: str | None) -> list[Unfolded]:
-    """Every balance whose charged or reserved is not the sum of the entries. O(entries)."""
+    """Find every balance whose charged or reserved is not the sum of the entries. O(entries)."""
     rows = session.execute(_UNFOLDED, {"account_id": account_id})
     return [Unfolded(r[0], r[1], (int(r[2]), int(r[3])), (int(r[4]), int(r[5]))) for r in rows]
 
 
 def loose(session: Session, account_id: str | None) -> list[Loose]:
-    """Every reservation that did not begin once, end at most once and in full, and hold while open."""
+    """Find every reservation that did not begin once, end at most once and in full, and hold while open."""
     return [Loose(*row) for row in session.execute(_LOOSE, {"account_id": account_id})]
 
 
 def uneven(session: Session, account_id: str | None) -> list[tuple[str | None, str]]:
-    """(reservation, one of its accounts) where it does not stand alike in all that it spans. O(entries)."""
+    """Find (reservation, one of its accounts) where it does not stand alike in all of them. O(entries)."""
     return [(row[0], row[1]) for row in session.execute(_UNEVEN, {"account_id": account_id})]
 
 
 def misshapen(session: Session, account_id: str | None) -> list[tuple[str, str]]:
-    """(account, dimension) of every balance with another capacity, guard or step than its terms give it."""
+    """Find (account, dimension) of balances with another capacity, guard or step than the terms give."""
     return [(row[0], row[1]) for row in session.execute(_MISSHAPEN, {"account_id": account_id})]
 
 
 def granted(session: Session, account_id: str | None) -> list[Granted]:
-    """What every account was granted, beside what it has."""
+    """Sum what every account was granted, beside what it has."""
     return [Granted(*row) for row in session.execute(_GRANTED, {"account_id": account_id})]
 
 
 def stray(session: Session, account_id: str | None) -> list[str]:
-    """Quotas whose account above them is none, or has other terms."""
+    """Find quotas whose account above them is none, or has other terms."""
     return list(session.scalars(_STRAY, {"account_id": account_id}))
 
 
 def fullest_window(session: Session, account_id: str, window: int) -> int:
-    """Nano-epsilon of the fullest window, untimed spend included, summed from the steps. O(steps)."""
+    """Sum the nano-epsilon of the fullest window from the steps, untimed spend included. O(steps)."""
     return int(session.execute(_FULLEST, {"account_id": account_id, "reach": window - 1}).scalar_one())
 
 
 def unsummed(session: Session, account_id: str, window: int) -> list[tuple[int, int, int]]:
-    """(last step, sum of its window, sum that its row keeps) where they differ. O(steps)."""
+    """Find (last step, sum of its window, sum that its row keeps) where they differ. O(steps)."""
     rows = session.execute(_UNSUMMED, {"account_id": account_id, "reach": window - 1})
     return [(int(step), int(found), int(kept)) for step, found, kept in rows]
 
 
 def head(session: Session, account_id: str) -> tuple[BudgetAccount, int] | None:
-    """The account, and the highest sequence number among its entries, as one statement sees them."""
+    """Read the account, and the highest sequence number among its entries, as one statement sees them."""
     newest = (
         select(func.coalesce(func.max(LedgerEntry.sequence), 0))
         .where(LedgerEntry.account_id == BudgetAccount.id)
@@ -254,7 +254,7 @@ def head(session: Session, account_id: str) -> tuple[BudgetAccount, int] | None:
 
 
 def chain(session: Session, account_id: str, up_to: int) -> Iterator[dict[str, Any]]:
-    """The account's entries in order, as columns, through ``up_to``; streamed."""
+    """Stream the account's entries in order, as columns, through ``up_to``."""
     statement = (
         select(ENTRIES)
         .where(ENTRIES.c.account_id == account_id, ENTRIES.c.sequence <= up_to)

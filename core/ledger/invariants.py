@@ -191,7 +191,7 @@ class ChainIntact:
 
 
 def _flaws(session: Session, account: BudgetAccount, newest: int) -> list[str]:
-    """The breaks in an account's chain, each told once; hashing goes on from what the entry itself names."""
+    """List the breaks in an account's chain, each once; hashing goes on from what the entry itself names."""
     flaws = []
     previous, sequence, terms = hash_chain.genesis(account.id), 0, None
     standing = dict(STANDING)
@@ -233,7 +233,7 @@ INVARIANTS: tuple[Invariant, ...] = (
 
 
 def verify(session: Session, account_id: str) -> ChainReport:
-    """Every invariant, checked in one account. NotFound when there is none. Takes no locks."""
+    """Check every invariant in one account. NotFound when there is none. Takes no locks."""
     standing = invariant_queries.head(session, account_id)
     if standing is None:
         raise NotFound("no such budget account", id=account_id)

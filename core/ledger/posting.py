@@ -73,7 +73,7 @@ class Posting:
 
 
 def post(session: Session, account: BudgetAccount, posting: Posting) -> None:
-    """Entry, balances, hold and the account's head are written. Needs the account's lock. One round trip."""
+    """Write the entry, balances, hold and the account's head. Needs the account's lock. One round trip."""
     entry, movement = posting.entry, posting.movement
     changes = {"last_sequence": entry["sequence"], "last_hash": entry["hash"], **posting.account}
     parameters: dict[str, Any] = {f"entry_{name}": value for name, value in entry.items()}
@@ -179,7 +179,9 @@ def _arrays(prefix: str, amounts: Mapping[str, int], windows: Mapping[int, int])
 
 
 def _rows(prefix: str) -> TableValuedAlias:
-    """The rows as a table of three arrays, however many they are: one statement text, three parameters."""
+    """Select the rows as a table of three arrays, however many they are: one statement text, three
+    parameters.
+    """
     names = sql_cast(bindparam(f"{prefix}_dimensions", type_=ARRAY(String)), ARRAY(String))
     numbers = sql_cast(bindparam(f"{prefix}_amounts", type_=ARRAY(Amount)), ARRAY(Amount))
     sums = sql_cast(bindparam(f"{prefix}_windows", type_=ARRAY(Amount)), ARRAY(Amount))

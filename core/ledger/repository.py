@@ -36,7 +36,7 @@ class EntryPage:
 
 
 def _locked(*which: ColumnElement[bool]) -> type[BudgetAccount]:
-    """These accounts, locked before anything else in the statement is worked out."""
+    """Select these accounts, locked before anything else in the statement is worked out."""
     order = (ACCOUNTS.c.parent_id.is_not(None), ACCOUNTS.c.id)
     rows = select(ACCOUNTS).where(*which).order_by(*order).with_for_update(**ROW_LOCK).subquery("locked")
     # Its columns are made when first asked for: now, since two threads at once would make them twice,
@@ -91,12 +91,12 @@ _KEEP_HOLD = (
 
 
 def columns(account: BudgetAccount) -> dict[str, Any]:
-    """The account's row, by column."""
+    """Return the account's row, by column."""
     return {column.name: getattr(account, column.name) for column in ACCOUNTS.columns}
 
 
 def create_account(session: Session, account: BudgetAccount) -> bool:
-    """The account's row is written; False when the tenant has one for this domain and scope already."""
+    """Write the account's row; False when the tenant has one for this domain and scope already."""
     values = {name: value for name, value in columns(account).items() if value is not None}
     statement = (
         insert(ACCOUNTS)
@@ -109,7 +109,7 @@ def create_account(session: Session, account: BudgetAccount) -> bool:
 def create_balances(
     session: Session, account_id: str, capacities: Mapping[str, int], *, binding: bool
 ) -> None:
-    """One empty balance for each dimension."""
+    """Write one empty balance for each dimension."""
     rows = [
         {"account_id": account_id, "dimension": d, "capacity": Decimal(c), "binding": binding}
         for d, c in capacities.items()
@@ -120,38 +120,40 @@ def create_balances(
 def account_of(
     session: Session, tenant: str, domain: str, scope: str = Scope.DOMAIN, scope_name: str = ""
 ) -> BudgetAccount:
-    """The account of a domain, or its quota of that scope and name, which is known to exist."""
+    """Load the account of a domain, or its quota of that scope and name, which is known to exist."""
     identity = {"tenant": tenant, "domain": domain, "scope": scope, "scope_name": scope_name}
     statement = select(BudgetAccount).filter_by(**identity)
     return session.scalars(statement, execution_options={"populate_existing": True}).one()
 
 
 def account(session: Session, account_id: str) -> BudgetAccount:
-    """The account, which exists."""
+    """Load the account, which exists."""
     return session.get_one(BudgetAccount, account_id)
 
 
 def by_ids(session: Session, account_ids: Collection[str]) -> dict[str, BudgetAccount]:
-    """The accounts of these ids, by id."""
+    """Load the accounts of these ids, by id."""
     query = select(BudgetAccount).where(BudgetAccount.id.in_(account_ids))
     return {account.id: account for account in session.scalars(query)}
 
 
 def exposed_account(account_id: InstrumentedAttribute[str]) -> ColumnElement[bool]:
-    """Whether the account that a row of another table names is exposed: a column for that row's query."""
+    """Select whether the account named by a row of another table is exposed: for that row's query."""
     return (
         select(BudgetAccount.exposed_at.is_not(None)).where(BudgetAccount.id == account_id).scalar_subquery()
     )
 
 
 def exposed_by(job_id: InstrumentedAttribute[str]) -> ColumnElement[bool]:
-    """Whether the job that a row of another table names has exposed an account: for that row's query."""
+    """Select whether the job named by a row of another table has exposed an account: for that query."""
     entry = select(LedgerEntry.id).where(LedgerEntry.job_id == job_id, LedgerEntry.kind == EntryKind.EXPOSE)
     return entry.exists()
 
 
 def lock_account(session: Session, account_id: str) -> tuple[BudgetAccount, datetime]:
-    """The account, locked until the transaction ends, and PostgreSQL's time. NotFound when there is none."""
+    """Lock the account until the transaction ends; return it and PostgreSQL's time. NotFound when there is
+    none.
+    """
     row = session.execute(_LOCK_ACCOUNT, {"account_id": account_id}).one_or_none()
     if row is None:
         raise NotFound("no such budget account", id=account_id)
@@ -159,7 +161,9 @@ def lock_account(session: Session, account_id: str) -> tuple[BudgetAccount, date
 
 
 def settled_account(session: Session, account_id: str) -> BudgetAccount | None:
-    """The account once nobody holds it, so that every entry with an earlier time can be read; not locked."""
+    """Load the account once nobody holds it, so that every entry with an earlier time can be read; not
+    locked.
+    """
     row = select(BudgetAccount).where(BudgetAccount.id == account_id)
     waiting = session.begin_nested()
     session.execute(row.with_for_update(read=True))
@@ -170,8 +174,8 @@ def settled_account(session: Session, account_id: str) -> BudgetAccount | None:
 def lock_with_quotas(
     session: Session, account_id: str, team: str | None, project: str | None
 ) -> tuple[list[BudgetAccount], datetime]:
-    """The domain's account, then its quotas of that team and project if there are any; all locked. One round
-    trip. NotFound when there is no such domain's account.
+    """Lock the domain's account, then its quotas of that team and project if there are any. One round trip.
+    NotFound when there is no such domain's account.
     """
     if team is None and project is None:
         account, now = lock_account(session, account_id)
@@ -187,7 +191,7 @@ def lock_with_quotas(
 
 
 def quotas(session: Session, account_id: str, *named: tuple[Scope, str | None]) -> list[BudgetAccount]:
-    """The account's quotas, or those of these scopes and names alone; in the order of their locks."""
+    """Load the account's quotas, or those of these scopes and names alone; in the order of their locks."""
     query = select(BudgetAccount).where(BudgetAccount.parent_id == account_id).order_by(BudgetAccount.id)
     if named:
         query = query.where(tuple_(BudgetAccount.scope, BudgetAccount.scope_name).in_(named))
@@ -197,8 +201,8 @@ def quotas(session: Session, account_id: str, *named: tuple[Scope, str | None]) 
 def lock_reservation(
     session: Session, reservation_id: str
 ) -> tuple[list[tuple[LedgerEntry, BudgetAccount]], datetime]:
-    """The reserve entry in each account that it spans, the domain's first, the accounts locked; and
-    PostgreSQL's time. NotFound when there is none.
+    """Lock the accounts that the reservation spans, and load its reserve entry in each, the domain's first,
+    and PostgreSQL's time. NotFound when there is none.
     """
     rows = session.execute(_LOCK_RESERVATION, {"reservation_id": reservation_id}).all()
     if not rows:
@@ -211,24 +215,24 @@ def _order(account: BudgetAccount) -> tuple[bool, str]:
     return account.parent_id is not None, account.id
 
 
-def terminal(session: Session, reservation_id: str) -> LedgerEntry | None:
-    """The entry that ended the reservation in its domain's account, if any."""
+def terminal_of(session: Session, reservation_id: str) -> LedgerEntry | None:
+    """Load the entry that ended the reservation in its domain's account; None while it is open."""
     return session.scalars(_TERMINAL, {"reservation_id": reservation_id}).one_or_none()
 
 
 def earliest_expiry(session: Session, account_id: str) -> datetime | None:
-    """When the first of the account's open reservations would run out."""
+    """Find when the first of the account's open reservations would run out."""
     return session.scalar(select(func.min(HOLDS.c.expires_at)).where(HOLDS.c.account_id == account_id))
 
 
 def hold_expiry(session: Session, reservation_id: str) -> datetime | None:
-    """When an open reservation runs out; None once its job has begun."""
+    """Find when an open reservation runs out; None once its job has begun."""
     statement = select(HOLDS.c.expires_at).where(HOLDS.c.reservation_id == reservation_id)
     return session.scalar(statement.limit(1))
 
 
 def hold_expiries(session: Session, reservation_ids: Collection[str]) -> dict[str, datetime]:
-    """When each of these runs out, of those that are open and can run out."""
+    """Find when each of these runs out, of those that are open and can run out."""
     if not reservation_ids:
         return {}
     statement = select(HOLDS.c.reservation_id, func.min(HOLDS.c.expires_at))
@@ -237,13 +241,13 @@ def hold_expiries(session: Session, reservation_ids: Collection[str]) -> dict[st
 
 
 def keep_hold(session: Session, reservation_id: str) -> bool:
-    """The reservation no longer runs out; False when it is not open."""
+    """Let the reservation run out no more; False when it is not open."""
     kept = session.execute(_KEEP_HOLD, {"reservation": reservation_id})
     return kept.first() is not None
 
 
-def page(session: Session, account_id: str, *, after: int, limit: int) -> EntryPage:
-    """Up to ``limit`` entries that follow ``after``: fewer, but one at least, where they name much.
+def entries(session: Session, account_id: str, *, after: int, limit: int) -> EntryPage:
+    """Load up to ``limit`` entries that follow ``after``: fewer, but one at least, where they name much.
 
     Read through a cursor, so that no more is held than is told.
     """
@@ -265,16 +269,16 @@ def page(session: Session, account_id: str, *, after: int, limit: int) -> EntryP
     return EntryPage(tuple(found), None)
 
 
-def of_job(session: Session, account_id: str, job_id: str, kind: EntryKind) -> list[LedgerEntry]:
-    """The job's entries of one kind."""
+def entries_of_job(session: Session, account_id: str, job_id: str, kind: EntryKind) -> list[LedgerEntry]:
+    """Load the job's entries of one kind in the account."""
     statement = select(LedgerEntry).where(
         LedgerEntry.account_id == account_id, LedgerEntry.job_id == job_id, LedgerEntry.kind == kind
     )
     return list(session.scalars(statement))
 
 
-def overdue(session: Session, limit: int) -> list[LedgerEntry]:
-    """Reserve entries of domains' accounts that are open, unkept and past their time, the oldest first.
+def overdue_reservations(session: Session, limit: int) -> list[LedgerEntry]:
+    """Load reserve entries of domains' accounts that are open, unkept and past their time, the oldest first.
 
     Costs what is overdue.
     """

@@ -39,7 +39,7 @@ def reserve(
     project: str | None = None,
     once_locked: Callable[[], None] | None = None,
 ) -> str:
-    """The amounts are set aside for the job; returns the reservation's id.
+    """Set the amounts aside for the job, and return the reservation's id.
 
     ``amounts`` by dimension, integers; none or only zeros means that the job claims no guarantee. They are
     set aside in the account and in its quotas of that team and project, where there are any: in all or in
@@ -78,7 +78,7 @@ def reserve(
 
 
 def _movement(session: Session, account: BudgetAccount, asked: Mapping[str, int]) -> Movement:
-    """What reserving the amounts moves in one locked account, if it has room for them."""
+    """Compute what reserving the amounts moves in one locked account, if it has room for them."""
     windows: Mapping[int, int] = {}
     if asked:
         terms = terms_of(account)
@@ -98,7 +98,7 @@ def preview(
     team: str | None = None,
     project: str | None = None,
 ) -> AccountStatement:
-    """What the statement would be after that reservation; raises as :func:`reserve` does, changes nothing."""
+    """Compute the statement after that reservation; raise as :func:`reserve` does, and change nothing."""
     account, balances = holdings.snapshot(session, account_id, window=window, asked=amounts)
     terms = terms_of(account)
     check_standing(account, terms, unit, window)
@@ -118,7 +118,7 @@ def preview(
 def charge(
     session: Session, reservation_id: str, *, digests: Mapping[str, str], actor: str, free: bool = False
 ) -> LedgerEntry:
-    """The reservation is spent on a release whose files are named by ``digests`` (name: SHA-256 in hex).
+    """Spend the reservation on a release whose files are named by ``digests`` (name: SHA-256 in hex).
 
     A repetition with the same digests returns the entry; with others it is an InvalidTransition.
     AccountExposed when a job without a guarantee has voided the claim since it was reserved. ``free``:
@@ -130,14 +130,14 @@ def charge(
 
 
 def forfeit(session: Session, reservation_id: str, *, reason: str, actor: str) -> LedgerEntry:
-    """The reservation is spent without a release: the graph was opened before the job ended."""
+    """Spend the reservation without a release: the graph was opened before the job ended."""
     return _end(session, reservation_id, EntryKind.FORFEIT, actor, reason=reason, changes=_forget_give_backs)
 
 
 def release(
     session: Session, reservation_id: str, *, reason: str, actor: str, give_back: bool, block_after: int
 ) -> LedgerEntry:
-    """The reservation returns in full.
+    """Return the reservation in full.
 
     ``give_back`` counts it towards the block: after ``block_after`` of them without a charge or forfeit
     between, the account refuses reservations until :func:`unblock`.
@@ -154,7 +154,7 @@ def release(
 
 
 def expire(session: Session, reservation_id: str, *, reason: str, actor: str) -> LedgerEntry:
-    """The reservation ran out before its job began, and returns in full.
+    """Return a reservation in full that ran out before its job began.
 
     InvalidTransition while its time has not come, and once its job has begun (:func:`keep`).
     """
@@ -169,11 +169,11 @@ def expire(session: Session, reservation_id: str, *, reason: str, actor: str) ->
 
 
 def keep(session: Session, reservation_id: str) -> None:
-    """The reservation no longer expires: its job has begun. InvalidTransition once it has ended."""
+    """Keep the reservation from expiring: its job has begun. InvalidTransition once it has ended."""
     repository.lock_reservation(session, reservation_id)  # so that it does not expire meanwhile
     if repository.keep_hold(session, reservation_id):
         return
-    ended = repository.terminal(session, reservation_id)
+    ended = repository.terminal_of(session, reservation_id)
     if ended is not None:
         raise _ended(ended)
 
@@ -197,14 +197,15 @@ def _end(
     changes: Changes,
     free: bool = False,
 ) -> LedgerEntry:
-    """The one way a reservation ends: alike in every account that it spans; the domain's entry is returned.
+    """End the reservation, alike in every account that it spans: the one way it ends. Returns the domain's
+    entry.
 
     Three round trips; a fourth where a stream's windows empty; as many again, less two, for each quota.
     """
     named = checked_digests(digests or {})
     spanned, now = repository.lock_reservation(session, reservation_id)
     opened, account = spanned[0]
-    ended = repository.terminal(session, reservation_id)
+    ended = repository.terminal_of(session, reservation_id)
     if ended is not None:
         if ended.kind == kind and ended.digests == named:
             return ended
@@ -240,7 +241,7 @@ def _end(
 def _undoing(
     session: Session, account: BudgetAccount, amounts: Mapping[str, int], kind: EntryKind
 ) -> Movement:
-    """What that ending of a reservation moves in one locked account."""
+    """Compute what that ending of a reservation moves in one locked account."""
     spent = kind in (EntryKind.CHARGE, EntryKind.FORFEIT)
     windows: Mapping[int, int] = {}
     if account.window is not None and not spent and amounts:

@@ -10,14 +10,21 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from core.errors import InvalidInput
-from core.ledger import history, holdings, invariants, repository
+from core.ledger import history, holdings, repository
 from core.ledger.accounts import open_account, open_quota
 from core.ledger.amounts import MAX_STEP
 from core.ledger.corrections import adjust, grant, unblock
 from core.ledger.entries import append, checked_digests
-from core.ledger.invariants import ChainReport
-from core.ledger.models import BudgetAccount, EntryKind, LedgerEntry
-from core.ledger.repository import EntryPage
+from core.ledger.invariants import ChainReport, verify
+from core.ledger.models import EntryKind, LedgerEntry
+from core.ledger.repository import (
+    EntryPage,
+    entries,
+    entries_of_job,
+    overdue_reservations,
+    quotas,
+    terminal_of,
+)
 from core.ledger.reservations import charge, expire, forfeit, keep, preview, release, reserve
 from core.ledger.statement import AccountStatement, statement_of
 
@@ -52,11 +59,10 @@ __all__ = [
 def expose(
     session: Session, account_id: str, *, job_id: str, digests: Mapping[str, str], actor: str, reason: str
 ) -> LedgerEntry:
-    """On record: the job opened its graph without a guarantee (no digests), or published so (its files').
+    """Record that the job opened its graph without a guarantee (no digests), or published so (its files').
 
-    The account takes no finite claim again, ever.
-
-    A repetition for the same job and digests returns the entry that stands.
+    The account takes no finite claim again, ever. A repetition for the same job and digests returns the entry
+    that stands.
     """
     return _note(session, account_id, EntryKind.EXPOSE, job_id, digests, actor, reason)
 
@@ -64,7 +70,7 @@ def expose(
 def derive(
     session: Session, account_id: str, *, job_id: str, digests: Mapping[str, str], actor: str, reason: str
 ) -> LedgerEntry:
-    """A further sample of a charged model is on record; post-processing, so that it costs nothing."""
+    """Record a further sample of a charged model; post-processing, so that it costs nothing."""
     return _note(session, account_id, EntryKind.DERIVE, job_id, digests, actor, reason)
 
 
@@ -75,7 +81,7 @@ def statement(
     steps: tuple[int, int] | None = None,
     as_of: datetime | None = None,
 ) -> AccountStatement:
-    """What the account or quota holds, or held ``as_of`` an earlier moment, in one consistent reading.
+    """Read what the account or quota holds, or held ``as_of`` an earlier moment, in one consistent reading.
 
     ``steps`` (first, last) are those whose spend is told, the first ``STEPS_SHOWN`` of them; otherwise the
     fullest window's and the latest. Raises NotFound; InvalidInput unless 0 <= first <= last, and for a moment
@@ -90,36 +96,6 @@ def statement(
     return statement_of(*holdings.snapshot(session, account_id, steps=steps), steps=steps)
 
 
-def quotas(session: Session, account_id: str) -> list[BudgetAccount]:
-    """The quotas below a domain's account, as they stand; none below a quota."""
-    return repository.quotas(session, account_id)
-
-
-def entries(session: Session, account_id: str, *, after: int, limit: int) -> EntryPage:
-    """Up to ``limit`` entries that follow sequence number ``after``, in order; fewer where they name much."""
-    return repository.page(session, account_id, after=after, limit=limit)
-
-
-def entries_of_job(session: Session, account_id: str, job_id: str, kind: EntryKind) -> list[LedgerEntry]:
-    """The job's entries of one kind in the account."""
-    return repository.of_job(session, account_id, job_id, kind)
-
-
-def overdue_reservations(session: Session, limit: int) -> list[LedgerEntry]:
-    """Reserve entries whose time is over, whose job has not begun, and which have not ended; oldest first."""
-    return repository.overdue(session, limit)
-
-
-def terminal_of(session: Session, reservation_id: str) -> LedgerEntry | None:
-    """The entry that ended the reservation in its domain's account, or None while it is open."""
-    return repository.terminal(session, reservation_id)
-
-
-def verify(session: Session, account_id: str) -> ChainReport:
-    """The account's chain recomputed from its first entry, and its balances folded from its entries."""
-    return invariants.verify(session, account_id)
-
-
 def _note(
     session: Session,
     account_id: str,
@@ -129,10 +105,10 @@ def _note(
     actor: str,
     reason: str,
 ) -> LedgerEntry:
-    """A zero-amount entry that names digests; one for each job and set of digests."""
+    """Write a zero-amount entry that names digests; one for each job and set of digests."""
     named = checked_digests(digests)
     account, now = repository.lock_account(session, account_id)
-    for entry in repository.of_job(session, account_id, job_id, kind):
+    for entry in entries_of_job(session, account_id, job_id, kind):
         if entry.digests == named:
             return entry
     exposed_at = account.exposed_at or now

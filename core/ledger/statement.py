@@ -32,7 +32,7 @@ class Figures:
         return format_delta(self.delta_atto)
 
     def to_json(self) -> dict[str, Any]:
-        """The integers, and the same as exact decimals."""
+        """Return the integers, and the same as exact decimals."""
         return {"epsilon": self.epsilon, "delta": self.delta, **asdict(self)}
 
 
@@ -85,7 +85,7 @@ class AccountStatement:
     as_of: datetime | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON; amounts both as integers and as exact decimals."""
+        """Return plain JSON; amounts both as integers and as exact decimals."""
         plain = asdict(self)
         for name in ("capacity", "charged", "reserved", "remaining"):
             plain[name] = getattr(self, name).to_json()
@@ -94,7 +94,7 @@ class AccountStatement:
 
 
 def terms_of(account: BudgetAccount) -> Terms:
-    """What the account was opened with."""
+    """Return what the account was opened with."""
     return Terms(
         account_id=account.id,
         unit=account.unit,
@@ -113,8 +113,8 @@ def statement_of(
     steps: tuple[int, int] | None = None,
     as_of: datetime | None = None,
 ) -> AccountStatement:
-    """The account's statement from what :func:`core.ledger.holdings.snapshot` read for the same ``steps``, or
-    :func:`core.ledger.history.snapshot` for the same ``as_of``.
+    """Build the account's statement from what :func:`core.ledger.holdings.snapshot` read for the same
+    ``steps``, or :func:`core.ledger.history.snapshot` for the same ``as_of``.
     """
     terms = terms_of(account)
     window = spend = None
@@ -160,7 +160,9 @@ def statement_of(
 
 
 def _converted(terms: Terms, balances: Mapping[str, Balance]) -> tuple[Figures, Figures, Figures]:
-    """Charged, reserved, remaining, by the best order for each sum. Delta is spent once, by the first."""
+    """Convert charged, reserved and remaining by the best order for each sum. Delta is spent once, by the
+    first.
+    """
     curve = balances.values()
     room = max(balance.capacity - balance.committed for balance in curve)
     unspent = max(balance.capacity - balance.charged for balance in curve)
@@ -176,8 +178,8 @@ def _converted(terms: Terms, balances: Mapping[str, Balance]) -> tuple[Figures, 
 def _spend(
     balances: Mapping[str, Balance], window: tuple[int, int] | None, asked: tuple[int, int] | None
 ) -> StepSpend:
-    """At most ``holdings.STEPS_SHOWN`` steps: the first of the asked stretch; or the latest, half of the room
-    kept for the fullest window's latest.
+    """Pick at most ``holdings.STEPS_SHOWN`` steps: the first of the asked stretch; or the latest, half of the
+    room kept for the fullest window's latest.
     """
     limit = holdings.STEPS_SHOWN
     steps = steps_of(balances)

@@ -36,7 +36,9 @@ class Terms:
 
 
 def checked_terms(terms: Terms) -> Terms:
-    """The terms, with their grid in canonical form. Raises InvalidInput for terms that no filter can keep."""
+    """Return the terms, with their grid in canonical form. Raises InvalidInput for terms that no filter can
+    keep.
+    """
     if terms.unit not in UNITS:
         raise InvalidInput(f"unknown unit; known are {', '.join(UNITS)}", field="unit")
     if terms.filter not in tuple(Filter):
@@ -73,12 +75,12 @@ def _checked_grid(terms: Terms) -> Terms:
 
 
 def order_dimension(order: float) -> str:
-    """The dimension of one Rényi order: ``rdp/2``, ``rdp/1.5``."""
+    """Name the dimension of one Rényi order: ``rdp/2``, ``rdp/1.5``."""
     return f"rdp/{order}"
 
 
 def renyi_capacity(nano_epsilon: int, delta_atto: int, order: float, grid_size: int) -> int:
-    """``eps - ln(|A|/delta) / (order - 1)`` in nano, rounded down; may be negative.
+    """Compute ``eps - ln(|A|/delta) / (order - 1)`` in nano, rounded down; may be negative.
 
     The logarithm pays for choosing the order after the fact: the union bound over a grid of ``grid_size``
     orders, each converted at delta/|A| (Mironov, CSF 2017, Proposition 3).
@@ -91,7 +93,9 @@ def renyi_capacity(nano_epsilon: int, delta_atto: int, order: float, grid_size: 
 
 
 def dimensions(terms: Terms) -> dict[str, int]:
-    """The capacity of each dimension there is from the start; ``step/<t>`` comes with its first spend."""
+    """Compute the capacity of each dimension there is from the start; ``step/<t>`` comes with its first
+    spend.
+    """
     if terms.filter == Filter.RENYI:
         size = len(terms.orders)
         return {
@@ -102,12 +106,12 @@ def dimensions(terms: Terms) -> dict[str, int]:
 
 
 def epsilon_dimension(terms: Terms) -> str:
-    """Where a basic filter counts epsilon that is spent at no step in particular."""
+    """Name the dimension where a basic filter counts epsilon that is spent at no step in particular."""
     return "untimed" if terms.unit == W_EVENT else "epsilon"
 
 
 def checked_amounts(terms: Terms, amounts: Mapping[str, int]) -> dict[str, int]:
-    """The positive amounts. Empty means that no guarantee is claimed.
+    """Return the positive amounts. Empty means that no guarantee is claimed.
 
     Raises InvalidInput (``field`` amounts) for a dimension that the account does not have, a negative, huge
     or non-integer amount, a delta without epsilon, and a Rényi request that leaves out an order.

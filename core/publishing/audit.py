@@ -26,7 +26,7 @@ CHUNK = 200
 
 
 def run_audit(spec: AuditSpec, out: Path, progress: Progress) -> dict[str, Any]:
-    """``out/audit.json`` holds the result, which is returned too: see docs/audits.md for its fields.
+    """Run the audit; write its result to ``out/audit.json`` and return it: see docs/audits.md for its fields.
 
     Stages ``audit`` and ``control``, in runs. Time is that of 4 * runs runs.
     """
@@ -38,7 +38,7 @@ def run_audit(spec: AuditSpec, out: Path, progress: Progress) -> dict[str, Any]:
 
 
 def judged(spec: AuditSpec, target: AuditTarget, progress: Progress) -> dict[str, Any]:
-    """The verdict on one target. The promise is the plan's cost, for the method and for its copy alike."""
+    """Judge one target. The promise is the plan's cost, for the method and for its copy alike."""
     cost = target.plan.cost()
     promised = (cost.nano_epsilon or 0) / NANO
     delta = cost.delta_atto / ATTO
@@ -72,7 +72,7 @@ def _measured(
 def _told(
     once: Callable[[Graph], np.ndarray], stage: str, total: int, progress: Progress
 ) -> Callable[[Graph, int], np.ndarray]:
-    """``once`` as the harness takes it, one row for each run; progress is told over both worlds."""
+    """Wrap ``once`` as the harness takes it, one row for each run; progress counts over both worlds."""
     done = 0
     progress(stage, 0, total)
 

@@ -44,7 +44,7 @@ class AuditTarget:
 
 
 def target_of(spec: AuditSpec) -> AuditTarget:
-    """What ``spec`` asks for, ready to run. Raises UnknownMethod, InvalidInput."""
+    """Prepare what ``spec`` asks for, ready to run. Raises UnknownMethod, InvalidInput."""
     plan, control = PrivacyPlan.from_json(spec.plan), PrivacyPlan.from_json(spec.control)
     graph, neighbour = worlds(spec.graph_schema, plan.unit)
     if spec.method in MECHANISMS:
@@ -57,7 +57,7 @@ def target_of(spec: AuditSpec) -> AuditTarget:
 
 
 def worlds(schema: GraphSchema, unit: Unit) -> tuple[Graph, Graph]:
-    """The canary graph and its neighbour without the canary."""
+    """Build the canary graph and its neighbour without the canary."""
     relation = schema.edge_type(EDGE)
     canary = (0, 1) if relation.homogeneous else (0, 0)
     held = canary_steps(unit, schema)
@@ -71,7 +71,9 @@ def worlds(schema: GraphSchema, unit: Unit) -> tuple[Graph, Graph]:
 
 
 def _each_cell(read: Callable[[PrivateCell, Allotment], tuple[list[float], float]]) -> Once:
-    """The numbers of every cell, one cell after another, and last the sum of what each says of the canary."""
+    """Collect the numbers of every cell, one cell after another, and last the sum of each one's evidence of
+    the canary.
+    """
 
     def once(graph: Graph, plan: PrivacyPlan) -> np.ndarray:
         private = PrivateGraph(graph, Meter(plan, MemoryRecorder()))
@@ -83,7 +85,7 @@ def _each_cell(read: Callable[[PrivateCell, Allotment], tuple[list[float], float
 
 
 def _laplace(params: Any) -> Once:
-    """Evidence is clipped: beyond the two true values Laplace noise tells no more than at them."""
+    """Clip the evidence: beyond the two true values Laplace noise tells no more than at them."""
 
     def read(cell: PrivateCell, allotment: Allotment) -> tuple[list[float], float]:
         nano = pure_nano_epsilon(allotment.event) or 0
@@ -104,7 +106,9 @@ def _gaussian(params: Any) -> Once:
 
 
 def _seen(values: np.ndarray, query: str) -> list[float]:
-    """The numbers that the canary moves from 0 to 1: the count above the background's, its ends' degrees."""
+    """Pick the numbers that the canary moves from 0 to 1: the edge count above the background's, or its
+    degrees.
+    """
     if query == "edge_count":
         return [float(values[0]) - len(BACKGROUND)]
     return [float(value) for value in values[:2]]
@@ -127,7 +131,7 @@ def _response(params: Any) -> Once:
 
 
 def _training(params: Any) -> Once:
-    """A canary edge whose gradient is a unit vector, none for the others: every iterate's projection on it.
+    """Train on a canary edge of unit gradient, and none of the others; project every iterate on it.
 
     Besides the projections: their likelihood ratio under the planned noise and under half of it.
     """
@@ -141,7 +145,7 @@ def _training(params: Any) -> Once:
 
 
 def canary_path(graph: Graph, plan: PrivacyPlan) -> np.ndarray:
-    """How far every step of the plan's training moves along the canary's gradient; float64 (steps,)."""
+    """Compute how far each step of the training moves along the canary's gradient; float64 (steps,)."""
     import torch
 
     module = torch.nn.Linear(2, 1, bias=False, dtype=torch.float64)
@@ -185,7 +189,7 @@ def _evidence(moves: np.ndarray, rate: float, sigma: float) -> np.ndarray:
 
 
 def _generated(generator: Generator, params: Any) -> Once:
-    """One fit, and its metered output or a drawn graph."""
+    """Fit once, and read the metered output or a drawn graph."""
     read = _METERED.get(generator.name, _drawn)
 
     def once(graph: Graph, plan: PrivacyPlan) -> np.ndarray:
@@ -196,7 +200,7 @@ def _generated(generator: Generator, params: Any) -> Once:
 
 
 def _drawn(model: Any) -> np.ndarray:
-    """Of a drawn graph, step by step: its edges, the canary, the degrees of the canary's ends."""
+    """Count, step by step of a drawn graph, its edges, the canary, and the degrees of the canary's ends."""
     graph = model.sample(noise_generator(), no_progress)
     values: list[float] = []
     for cell in graph.cells():
@@ -210,7 +214,7 @@ def _drawn(model: Any) -> np.ndarray:
 
 
 def _psgraph(model: Any) -> np.ndarray:
-    """The noisy count above the background's and the noisy degrees of the canary's ends, step by step.
+    """Read the noisy count above the background's and the noisy degrees of the canary's ends, step by step.
 
     Clipped to 0..1, between which the canary moves them: what lies further out tells no more about it.
     """

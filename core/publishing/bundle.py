@@ -33,7 +33,7 @@ EDGE_COLUMNS = pa.schema(
 
 
 def write_tables(graph: Graph, folder: Path, *, first_step: int = 0) -> None:
-    """``folder`` holds nodes.parquet, edges.parquet and schema.json of ``graph``. One chunk in memory.
+    """Write nodes.parquet, edges.parquet and schema.json of ``graph`` to ``folder``. One chunk in memory.
 
     ``first_step`` is what the graph's step 0 is called: a snapshot of a live stream has its number there.
     """
@@ -74,7 +74,7 @@ def _weights(graph: Graph, relation: str, rows: slice) -> pa.Array:
 def write_vectors(
     graph: Graph, permutations: Mapping[str, np.ndarray], vectors: Mapping[str, np.ndarray], path: Path
 ) -> None:
-    """``path`` holds ``vectors`` (rows in the original's order), each beside the id of its released node."""
+    """Write ``vectors`` (rows in the original's order) to ``path``, each beside its released node's id."""
     parts = []
     for kind, values in vectors.items():
         own = np.ascontiguousarray(values[permutations[kind]], dtype=np.float32)
@@ -89,7 +89,7 @@ def write_vectors(
 
 
 def _node_table(graph: Graph) -> pa.Table:
-    """All node types below one another; an attribute that two types hold differently is named type.name."""
+    """Stack all node types; an attribute that two types hold differently is named type.name."""
     arrays = {
         (kind, name): _arrow(column)
         for kind, table in graph.nodes.items()
@@ -119,7 +119,7 @@ def _arrow(column: np.ndarray | pa.Array) -> pa.Array:
 
 
 def write_alignment(permutations: Mapping[str, np.ndarray], path: Path) -> None:
-    """``path`` tells, per node type, which original index each released node has. Private."""
+    """Write, per node type, which original index each released node has. Private."""
     path.parent.mkdir(parents=True, exist_ok=True)
     parts = [
         pa.table(
@@ -135,7 +135,7 @@ def write_alignment(permutations: Mapping[str, np.ndarray], path: Path) -> None:
 
 
 def read_alignment(path: Path) -> dict[str, np.ndarray]:
-    """What :func:`write_alignment` was given."""
+    """Read what :func:`write_alignment` was given."""
     aligned = pq.read_table(path)
     found = {}
     for kind in pc.unique(aligned["type"]).to_pylist():
@@ -146,7 +146,7 @@ def read_alignment(path: Path) -> dict[str, np.ndarray]:
 
 
 def read_aligned(release: Path, alignment: Path, *, first_step: int = 0) -> Graph:
-    """The released graph with every node back at its original's index; ids and attributes left out.
+    """Read the released graph with every node back at its original's index; ids and attributes left out.
 
     Of a relation with weights the edges from PRESENT_FROM on. ``first_step`` as it was written.
     """
@@ -181,7 +181,9 @@ def _without_attributes(schema: GraphSchema) -> GraphSchema:
 
 
 def manifest(out: Path, media_types: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Every file under ``out`` but the manifest: name, role, media type, size and SHA-256, in name order."""
+    """List every file under ``out`` but the manifest: name, role, media type, size and SHA-256, in name
+    order.
+    """
     entries = []
     for path in sorted(p for p in out.rglob("*") if p.is_file()):
         name = path.relative_to(out).as_posix()
@@ -203,12 +205,12 @@ def manifest(out: Path, media_types: Mapping[str, str]) -> list[dict[str, Any]]:
 
 
 def _role(name: str) -> str:
-    """Closed by default: what is not plainly part of the release is private."""
+    """Name the file's role. Closed by default: what is not plainly part of the release is private."""
     if name == "release/public.json":
         return "report"
     return "artifact" if name.startswith("release/") else "private"
 
 
 def write_json(path: Path, content: Any) -> None:
-    """``path`` holds ``content`` as JSON without NaN, keys in the order given."""
+    """Write ``content`` to ``path`` as JSON without NaN, keys in the order given."""
     path.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")

@@ -27,7 +27,7 @@ from core.reports.training import training_part
 def run_evaluation(
     *, graph_folder: Path, release_folder: Path, spec: EvaluationSpec, out: Path, progress: Progress
 ) -> None:
-    """``out/curator.json`` holds the curator part of the report.
+    """Write the curator part of the report to ``out/curator.json``.
 
     ``release_folder`` is what ``run_release`` wrote: ``release/`` and ``private/alignment.parquet``, which
     puts every released node back at its original's index. The result is a function of the private graph: for
@@ -62,7 +62,7 @@ def sensitive_part(
     progress: Progress,
     shadows: Sequence[DefenceShadow],
 ) -> dict[str, Any] | None:
-    """What attackers find of the links that the release hid, and how that was learned; None of other methods.
+    """Attack the links that the release hid, and tell how that was learned; None for other methods.
 
     ``private/model`` of the release holds the links, as indices into the original.
     """
@@ -79,7 +79,7 @@ def sensitive_part(
 
 
 def restricted(graph: Graph, schema: GraphSchema) -> Graph:
-    """The graph with the relations of ``schema`` only: what a release can show. Attributes stay for tasks."""
+    """Restrict the graph to the relations of ``schema``, all that a release shows; attributes stay."""
     nodes = {name: NodeTable(table.count, None, table.attributes) for name, table in graph.nodes.items()}
     attributed = graph.schema.model_copy(
         update={"edge_types": schema.edge_types, "time": schema.time, "node_ids": schema.node_ids}

@@ -30,7 +30,7 @@ NANO_EPSILON, DELTA_ATTO, WINDOW = 2 * 10**9, 10**12, 2
 
 
 def compile_kernels(progress: Progress) -> None:
-    """Every method has published every sort of graph that it takes, and every suite has compared two.
+    """Publish every sort of graph by every method that takes it, and compare two by every suite.
 
     Methods that learn come last, and the comparisons in between: what is used most is there first. Minutes
     of processor time where nothing is compiled yet, half a minute where all is.
@@ -46,7 +46,7 @@ def compile_kernels(progress: Progress) -> None:
 
 
 def made_up(*, steps: int | None = None, directed: bool = False, items: bool = False) -> Graph:
-    """A random graph of one relation, with a second node type at its other end if ``items``."""
+    """Draw a random graph of one relation, with a second node type at its other end if ``items``."""
     names = ("node", "item") if items else ("node",)
     relation = EdgeType(target=names[-1], directed=directed or items, temporal=steps is not None)
     schema = GraphSchema(
@@ -66,7 +66,7 @@ def made_up(*, steps: int | None = None, directed: bool = False, items: bool = F
 
 
 def _shapes(generator: Generator) -> Iterator[tuple[Graph, Unit]]:
-    """The graphs that the method takes, each under a unit that it supports."""
+    """Yield the graphs that the method takes, each under a unit that it supports."""
     for unit in sorted(generator.units):
         steps = STEPS if unit.temporal else None
         for directed, items in ((False, False), (True, False), (False, True)):

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def run_sample(*, source: Path, task: ReleaseTask, out: Path, progress: Progress) -> None:
-    """``out`` holds a complete release bundle, drawn from the model of the job ``sample_of``.
+    """Draw from the model of the job ``sample_of``, and write a complete release bundle to ``out``.
 
     ``source`` holds what that job left: ``release/``, ``private/alignment.parquet``, ``private/model/``,
     ``schema.json`` (the dataset's public schema) and ``transcript.json``. Nodes get fresh pseudonyms. The
@@ -43,7 +43,7 @@ def run_sample(*, source: Path, task: ReleaseTask, out: Path, progress: Progress
 
 
 def draw(generator: Generator, source: Path, task: ReleaseTask, out: Path, progress: Progress) -> None:
-    """As :func:`run_sample`, with the generator given."""
+    """Do as :func:`run_sample`, with the generator given."""
     spec = task.release
     if not isinstance(spec, Sample):
         raise PrivacyViolation("only a whole release's model is drawn from again")
@@ -76,12 +76,13 @@ def draw(generator: Generator, source: Path, task: ReleaseTask, out: Path, progr
 
 
 def read_transcript(path: Path) -> tuple[TranscriptEntry, ...]:
-    """The transcript as it was recorded."""
+    """Read the transcript as it was recorded."""
     return tuple(TranscriptEntry.from_json(entry) for entry in json.loads(path.read_bytes()))
 
 
 def public_side(release: Path, alignment: Path, schema: GraphSchema) -> Graph:
-    """A release with every node back at its original's index: its ids and public attributes, all its edges.
+    """Read a release with every node back at its original's index: its ids and public attributes, all its
+    edges.
 
     ``schema`` is the release's own.
     """
@@ -101,7 +102,7 @@ def public_side(release: Path, alignment: Path, schema: GraphSchema) -> Graph:
 
 
 def _columns(kind: str, attributes: Sequence[str], present: Sequence[str]) -> dict[str, str]:
-    """The column of each attribute: its name, or type.name where node types disagree on what it holds."""
+    """Find the column of each attribute: its name, or type.name where node types hold it differently."""
     shown = {name: f"{kind}.{name}" if f"{kind}.{name}" in present else name for name in attributes}
     return {name: column for name, column in shown.items() if column in present}
 
@@ -113,7 +114,7 @@ def _inverse(order: np.ndarray) -> np.ndarray:
 
 
 def _plain(column: pa.Array) -> np.ndarray | pa.Array:
-    """Numbers and vectors as NumPy has them, all else as it is."""
+    """Convert numbers and vectors to NumPy; leave all else as it is."""
     import pyarrow as pa
 
     kind = column.type

@@ -35,7 +35,8 @@ PARTS = 100
 def shadow_releases(
     published: Graph, spec: EvaluationSpec, progress: Progress = no_progress
 ) -> list[DefenceShadow]:
-    """Graphs that an attacker can make: the release published again by its method, and what was hidden there.
+    """Make graphs that an attacker can make: the release published again by its method, and what was hidden
+    there.
 
     The original is not read: the release stands for it, and its meter is charged to nobody. A method that
     hides links draws some of its own. Empty where the method does not take its own output, and for more
@@ -63,14 +64,14 @@ def shadow_releases(
 
 
 def _drawn(model: FittedModel, seed: int) -> Graph:
-    """One sample as it is measured: of weights the links that they make."""
+    """Draw one sample as it is measured: of weights the links that they make."""
     sampled = model.sample(public_generator(seed), no_progress)
     same = {name: np.arange(table.count) for name, table in sampled.nodes.items()}
     return with_weights(sampled, same, weights_of(model)).present()
 
 
 def wanted(generator: object, published: Graph, spec: EvaluationSpec) -> int:
-    """How many shadows the suite, the method, the settings and the release's size allow."""
+    """Count the shadows that the suite, the method, the settings and the release's size allow."""
     if sum(table.count for table in published.edges.values()) > spec.shadow_links:
         return 0
     most = OF_DEFENCES if isinstance(generator, LinkHidingGenerator) else SHADOWS[spec.suite]
@@ -85,7 +86,7 @@ class _Hundredths:
         progress("shadow", 0, PARTS)
 
     def of(self, number: int, fits: int) -> Progress:
-        """The progress of one of ``fits``."""
+        """Return the progress of one of ``fits``."""
 
         def told(stage: str, done: int, total: int) -> None:
             self._reached(PARTS * (number * max(total, 1) + done) // (fits * max(total, 1)))
@@ -93,7 +94,7 @@ class _Hundredths:
         return told
 
     def finish(self) -> None:
-        """Every fit is done."""
+        """Report that every fit is done."""
         self._reached(PARTS)
 
     def _reached(self, done: int) -> None:

@@ -33,7 +33,7 @@ def fitted(
     previous: Path | None,
     progress: Progress,
 ) -> tuple[FittedModel, StreamState | None]:
-    """The model of a whole graph, or of one snapshot with what the next one may know. At the plan's cost."""
+    """Fit a whole graph, or one snapshot with what the next one may know. At the plan's cost."""
     if not isinstance(spec, Tick):
         return generator.fit(graph, plan, params, progress), None
     if not isinstance(generator, StreamGenerator):
@@ -44,14 +44,14 @@ def fitted(
 
 
 def kept_order(previous: Path | None) -> dict[str, np.ndarray] | None:
-    """The order that the last published snapshot gave the nodes; None where there is none yet."""
+    """Read the order that the last published snapshot gave the nodes; None where there is none yet."""
     if previous is None or not (previous / ALIGNMENT).is_file():
         return None
     return bundle.read_alignment(previous / ALIGNMENT)
 
 
 def save_state(state: StreamState | None, folder: Path) -> None:
-    """``folder/state`` holds what the next snapshot may know, where that is anything."""
+    """Write what the next snapshot may know, where that is anything, to ``folder/state``."""
     if state is not None:
         (folder / STATE).mkdir(parents=True)
         state.save(folder / STATE)

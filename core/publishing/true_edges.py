@@ -17,7 +17,7 @@ MOST_RELATIONS = 8
 def true_edge_notices(
     generator: Generator, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
 ) -> tuple[Notice, ...]:
-    """The expected share of true edges among those released, by relation; nothing for other methods.
+    """State the expected share of true edges among those released, by relation; nothing for other methods.
 
     A function of the plan and public facts: equal for every graph of these sizes. ``nodes``: the sizes of
     the node universes.

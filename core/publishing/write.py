@@ -55,22 +55,24 @@ class Facts:
 
 
 def claim_of(generator: Generator, params: Any, public: PublicFacts) -> Claimed | None:
-    """What the method's paper claims for these parameters, where it claims anything."""
+    """Return what the method's paper claims for these parameters, where it claims anything."""
     return generator.claim(params, public) if isinstance(generator, ClaimingGenerator) else None
 
 
 def training_of(model: FittedModel) -> Training | None:
-    """How the model was learned; None where nothing was."""
+    """Return how the model was learned; None where nothing was."""
     return model.training() if isinstance(model, LearnedModel) else None
 
 
 def vectors_of(model: FittedModel) -> Mapping[str, Mapping[str, np.ndarray]]:
-    """The vectors of nodes that the model releases beside its graph, by name and node type; often none."""
+    """Return the vectors of nodes that the model releases beside its graph, by name and node type; often
+    none.
+    """
     return model.vectors() if isinstance(model, VectorModel) else {}
 
 
 def weights_of(model: FittedModel) -> Mapping[str, tuple[np.ndarray, np.ndarray]]:
-    """The weights that the model publishes beside its pairs, by relation; often none."""
+    """Return the weights that the model publishes beside its pairs, by relation; often none."""
     return model.edge_weights() if isinstance(model, WeightedModel) else {}
 
 
@@ -82,7 +84,7 @@ def write_bundle(
     progress: Progress,
     keep: Callable[[Path], None] | None = None,
 ) -> None:
-    """``out`` holds a complete release bundle: ``release/``, ``private/`` and ``manifest.json``.
+    """Write a complete release bundle to ``out``: ``release/``, ``private/`` and ``manifest.json``.
 
     ``keep`` writes what else is private below ``out/private``.
     """
@@ -130,7 +132,7 @@ def write_bundle(
 
 
 def _export(graph: Graph, folder: Path, names: Sequence[str]) -> dict[str, str]:
-    """One file ``graph.<ext>`` a format, and ``nodes.<ext>`` where its edges leave isolated nodes out.
+    """Write one file ``graph.<ext>`` a format, and ``nodes.<ext>`` where its edges leave isolated nodes out.
 
     Returns media types by name relative to the bundle.
     """

@@ -86,7 +86,7 @@ _UNLESS = (
 
 
 def checked_url(url: str, rules: Rules) -> Target:
-    """The parts of the address. InvalidInput with ``field`` for any that is not plainly one that may be used.
+    """Parse the address. InvalidInput with ``field`` for any that is not plainly one that may be used.
 
     What a name stands for is not asked here: that can change, and is checked at every delivery.
     """

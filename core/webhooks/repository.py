@@ -17,19 +17,19 @@ _STANDS = WebhookEndpoint.deleted_at.is_(None)
 
 
 def database_now(session: Session) -> datetime:
-    """PostgreSQL's clock."""
+    """Read PostgreSQL's clock."""
     return session.execute(select(func.now())).scalar_one()
 
 
 def lock_tenant(session: Session, *, tenant: str) -> None:
-    """No other transaction adds an endpoint of this tenant's until this one ends."""
+    """Keep other transactions from adding an endpoint of this tenant's until this one ends."""
     session.execute(
         text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))"), {"name": f"webhook/{tenant}"}
     )
 
 
 def count(session: Session, *, tenant: str) -> int:
-    """The tenant's endpoints."""
+    """Count the tenant's endpoints."""
     query = select(func.count()).where(WebhookEndpoint.tenant == tenant, _STANDS)
     return session.execute(query).scalar_one()
 
@@ -42,14 +42,16 @@ def endpoint(session: Session, *, tenant: str, endpoint_id: str) -> WebhookEndpo
 
 
 def locked_endpoint(session: Session, endpoint_id: str) -> WebhookEndpoint:
-    """The endpoint as it is now, locked until the transaction ends. Always taken after a delivery's lock."""
+    """Load the endpoint as it is now, locked until the transaction ends. Always taken after a delivery's
+    lock.
+    """
     return session.get_one(WebhookEndpoint, endpoint_id, with_for_update=ROW_LOCK, populate_existing=True)
 
 
 def endpoints(
     session: Session, *, tenant: str, before: tuple[datetime, str] | None, limit: int
 ) -> Sequence[WebhookEndpoint]:
-    """Endpoints of a tenant, newest first, older than the pair (created_at, id)."""
+    """Load endpoints of a tenant, newest first, older than the pair (created_at, id)."""
     query = select(WebhookEndpoint).where(WebhookEndpoint.tenant == tenant, _STANDS)
     query = query.order_by(WebhookEndpoint.created_at.desc(), WebhookEndpoint.id.desc()).limit(limit)
     if before is not None:
@@ -58,7 +60,7 @@ def endpoints(
 
 
 def subscribed(session: Session, *, tenant: str, events: Collection[str]) -> Sequence[WebhookEndpoint]:
-    """The tenant's endpoints that want to be told of any of the events now."""
+    """Load the tenant's endpoints that want to be told of any of the events now."""
     query = select(WebhookEndpoint).where(
         WebhookEndpoint.tenant == tenant,
         _STANDS,
@@ -69,7 +71,7 @@ def subscribed(session: Session, *, tenant: str, events: Collection[str]) -> Seq
 
 
 def delivery(session: Session, endpoint_id: str, delivery_id: str) -> WebhookDelivery | None:
-    """One delivery of the endpoint, locked until the transaction ends."""
+    """Load one delivery of the endpoint, locked until the transaction ends."""
     row = session.get(WebhookDelivery, delivery_id, with_for_update=ROW_LOCK, populate_existing=True)
     return row if row is not None and row.endpoint_id == endpoint_id else None
 
@@ -82,7 +84,7 @@ def deliveries(
     before: tuple[datetime, str] | None,
     limit: int,
 ) -> Sequence[WebhookDelivery]:
-    """Deliveries of an endpoint, newest first, older than the pair (created_at, id)."""
+    """Load deliveries of an endpoint, newest first, older than the pair (created_at, id)."""
     query = select(WebhookDelivery).where(WebhookDelivery.endpoint_id == endpoint_id)
     query = query.order_by(WebhookDelivery.created_at.desc(), WebhookDelivery.id.desc()).limit(limit)
     if state is not None:
@@ -93,8 +95,9 @@ def deliveries(
 
 
 def due(session: Session, limit: int) -> Sequence[WebhookDelivery]:
-    """Due deliveries of enabled endpoints, locked: of each endpoint the one that is due longest, and none of
-    an endpoint to which one is being sent. A slow receiver holds up nobody else."""
+    """Load due deliveries of enabled endpoints, locked: of each endpoint the one that is due longest, and
+    none of an endpoint to which one is being sent. A slow receiver holds up nobody else.
+    """
     busy = select(WebhookDelivery.endpoint_id).where(_WAITS, ~_FREE)
     place = func.row_number().over(
         partition_by=WebhookDelivery.endpoint_id,
@@ -119,7 +122,7 @@ def due(session: Session, limit: int) -> Sequence[WebhookDelivery]:
 
 
 def drop_waiting(session: Session, endpoint_id: str) -> None:
-    """Nothing waits to be sent to the endpoint any more."""
+    """Give up all that waits to be sent to the endpoint."""
     statement = (
         update(WebhookDelivery)
         .where(WebhookDelivery.endpoint_id == endpoint_id, _WAITS)
@@ -135,7 +138,7 @@ def drop_waiting(session: Session, endpoint_id: str) -> None:
 
 
 def purge(session: Session, older_than_seconds: float, limit: int) -> int:
-    """Deliveries that were written longer ago and are not under way are gone; how many."""
+    """Delete deliveries that were written longer ago and are not under way, and return how many."""
     horizon = func.now() - timedelta(seconds=older_than_seconds)
     old = select(WebhookDelivery.id).where(WebhookDelivery.created_at < horizon, _FREE).limit(limit)
     statement = delete(WebhookDelivery).where(WebhookDelivery.id.in_(old), _FREE)

@@ -54,7 +54,7 @@ class _NotAllowedError(Exception):
 
 
 def resolve(host: str, port: int) -> list[str]:
-    """The addresses that the name stands for now. OSError where it stands for none."""
+    """Resolve the name to its addresses. OSError where it stands for none."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
@@ -69,7 +69,7 @@ def send(
     resolver: Resolver = resolve,
     context: ssl.SSLContext | None = None,
 ) -> Outcome:
-    """The body was posted to the address, or it was not; never raises for what the other side does.
+    """Post the body to the address and say what came of it; never raises for what the other side does.
 
     ``context``: whom TLS trusts; the system's authorities by default.
     """
@@ -97,7 +97,7 @@ def send(
 
 
 def _allowed(target: Target, rules: Rules, resolver: Resolver) -> list[str]:
-    """What the name resolves to, each checked: one that is not allowed spoils them all."""
+    """Resolve the name and check each address: one that is not allowed spoils them all."""
     found = resolver(target.host, target.port)
     if not found:
         raise OSError("the name stands for no address")
@@ -137,7 +137,7 @@ def _posted(
 
 
 def _read(chunks: Iterable[bytes], limit: int) -> None:
-    """The answer is read, so that its sender sees it taken; not beyond the limit, and kept nowhere."""
+    """Read the answer, so that its sender sees it taken; not beyond the limit, and keep none of it."""
     size = 0
     for chunk in chunks:
         size += len(chunk)

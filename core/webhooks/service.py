@@ -34,7 +34,7 @@ JITTER = 0.2
 
 
 def checked_events(events: Collection[str]) -> list[str]:
-    """The events, sorted, each once. InvalidInput for none, and for one that cannot be asked for."""
+    """Return the events, sorted, each once. InvalidInput for none, and for one that cannot be asked for."""
     known = set(EventType) - {EventType.TEST}
     if not events or not set(events) <= known:
         raise InvalidInput(
@@ -44,7 +44,7 @@ def checked_events(events: Collection[str]) -> list[str]:
 
 
 def get(session: Session, *, tenant: str, endpoint_id: str) -> WebhookEndpoint:
-    """The tenant's endpoint; NotFound when there is none, or when it is another tenant's or deleted."""
+    """Return the tenant's endpoint; NotFound when there is none, or it is another tenant's or deleted."""
     found = repository.endpoint(session, tenant=tenant, endpoint_id=endpoint_id)
     if found is None:
         raise NotFound("There is no such webhook.", id=endpoint_id)
@@ -52,7 +52,7 @@ def get(session: Session, *, tenant: str, endpoint_id: str) -> WebhookEndpoint:
 
 
 def get_locked(session: Session, *, tenant: str, endpoint_id: str) -> WebhookEndpoint:
-    """As :func:`get`, and no other transaction changes the endpoint until this one ends."""
+    """Do as :func:`get`, and lock the endpoint against other transactions until this one ends."""
     get(session, tenant=tenant, endpoint_id=endpoint_id)
     found = repository.locked_endpoint(session, endpoint_id)
     if found.deleted_at is not None:
@@ -61,7 +61,7 @@ def get_locked(session: Session, *, tenant: str, endpoint_id: str) -> WebhookEnd
 
 
 def delete(session: Session, *, tenant: str, endpoint_id: str) -> None:
-    """The tenant's endpoint is told nothing any more, not even what waits. Raises as :func:`get`."""
+    """Delete the tenant's endpoint: nothing more is sent, not even what waits. Raises like :func:`get`."""
     get(session, tenant=tenant, endpoint_id=endpoint_id)
     repository.drop_waiting(session, endpoint_id)  # deliveries are locked before their endpoint, everywhere
     endpoint = get_locked(session, tenant=tenant, endpoint_id=endpoint_id)
@@ -69,7 +69,7 @@ def delete(session: Session, *, tenant: str, endpoint_id: str) -> None:
 
 
 def enabled(endpoint: WebhookEndpoint) -> None:
-    """The endpoint is told again, what waits first. Nothing changes where it is not disabled."""
+    """Enable the endpoint again; what waits is sent first. Nothing changes where it is not disabled."""
     endpoint.disabled_at = endpoint.disabled_reason = None
     endpoint.failures = 0
 
@@ -82,7 +82,9 @@ def due(
     *,
     attempts: int | None = None,
 ) -> WebhookDelivery:
-    """The event will be sent to the endpoint, once this transaction commits. ``attempts``: its own limit."""
+    """Queue the event for the endpoint, to be sent once this transaction commits. ``attempts``: its own
+    limit.
+    """
     row = WebhookDelivery(
         id=ids.new_id(ids.DELIVERY),
         endpoint_id=endpoint.id,
@@ -96,13 +98,13 @@ def due(
 
 
 def check_enabled(endpoint: WebhookEndpoint) -> None:
-    """Conflict while the endpoint is disabled."""
+    """Raise Conflict while the endpoint is disabled."""
     if endpoint.disabled_at is not None:
         raise Conflict("The webhook is disabled; enable it first.")
 
 
 def retried(delivery: WebhookDelivery) -> None:
-    """The delivery is due now. One that has ended is sent once more; one that waits, sooner than planned."""
+    """Make the delivery due now. One that has ended is sent once more; one that waits, sooner."""
     if delivery.state != DeliveryState.PENDING:
         delivery.attempt_limit = delivery.attempt + 1
         delivery.state = DeliveryState.PENDING
@@ -119,7 +121,7 @@ def ended(
     attempts: int,
     failures_allowed: int,
 ) -> None:
-    """The attempt has had this outcome: received, to be sent again, or given up. Both rows are locked.
+    """Record the outcome of an attempt: received, to be sent again, or given up. Both rows are locked.
 
     ``attempts``: how often a delivery without a limit of its own is sent.
     """
@@ -145,7 +147,7 @@ def ended(
 
 
 def pause_seconds(delivery_id: str, attempt: int) -> float:
-    """How long after this attempt the next one follows: by the table, and up to a fifth longer.
+    """Compute how long after this attempt the next one follows: by the table, and up to a fifth longer.
 
     The extra part differs from delivery to delivery: what failed together does not come back together.
     """

@@ -25,40 +25,42 @@ class Secret:
 
 
 def new_secret() -> Secret:
-    """A secret of 256 random bits."""
+    """Draw a secret of 256 random bits."""
     return Secret(PREFIX + base64.b64encode(os.urandom(SECRET_BYTES)).decode())
 
 
 def dumps(secrets: Sequence[Secret]) -> bytes:
-    """The secrets as bytes, to be sealed."""
+    """Serialise the secrets, to be sealed."""
     rows = [[secret.text, secret.until and secret.until.isoformat()] for secret in secrets]
     return json.dumps(rows).encode()
 
 
 def loads(content: bytes) -> list[Secret]:
-    """What :func:`dumps` wrote."""
+    """Read what :func:`dumps` wrote."""
     rows = json.loads(content)
     return [Secret(text, None if until is None else datetime.fromisoformat(until)) for text, until in rows]
 
 
 def valid(secrets: Sequence[Secret], now: datetime) -> list[Secret]:
-    """Those that still sign."""
+    """Keep those that still sign."""
     return [secret for secret in secrets if secret.until is None or secret.until > now]
 
 
 def rotated(secrets: Sequence[Secret], now: datetime, until: datetime) -> list[Secret]:
-    """A new secret first, then those that still sign: the last one until ``until``, earlier ones as said."""
+    """Draw a new secret and put it before those that still sign: the last one until ``until``, earlier ones
+    as said.
+    """
     kept = [Secret(secret.text, secret.until or until) for secret in valid(secrets, now)]
     return [new_secret(), *kept]
 
 
 def body_of(payload: Mapping[str, Any]) -> bytes:
-    """The payload as it is signed and sent: the same bytes at every attempt."""
+    """Serialise the payload as it is signed and sent: the same bytes at every attempt."""
     return json.dumps(payload, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def headers(delivery_id: str, sent_at: datetime, body: bytes, secrets: Sequence[Secret]) -> dict[str, str]:
-    """The three headers of the specification, with a signature by each secret."""
+    """Make the three headers of the specification, with a signature by each secret."""
     moment = sent_at.astimezone(UTC)
     signatures = [Webhook(secret.text).sign(delivery_id, moment, body.decode()) for secret in secrets]
     return {

@@ -10,8 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from api.client import ClientError, Graphveil, WaitTimeout
-from api.client.cli_jobs import install
+from api.client import ClientError, Graphveil, WaitTimeout, cli_jobs
 from api.client.console import Session
 from api.client.forms import PATHS, REPORTS, ReportForm
 from core.reports.model import Report
@@ -58,7 +57,8 @@ def test_an_unknown_form_and_a_running_job_are_errors():
 
 def run(*arguments: str, code: int = 0, as_json: bool = False) -> str:
     app = typer.Typer()
-    install(app)
+    for command in cli_jobs.COMMANDS:
+        app.command()(command)
     result = CliRunner().invoke(
         app, ["report", *arguments], obj=Session(connected, as_json), env={"COLUMNS": "140"}
     )
