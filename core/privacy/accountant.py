@@ -40,7 +40,7 @@ class Accountant(StrEnum):
 
 
 def cell_nano_epsilon(events: Sequence[Event], delta_atto: int, accountant: Accountant) -> int:
-    """What one cell's events cost: their sum where all are pure, else converted at delta; rounded up."""
+    """Price one cell's events: their sum where all are pure, else converted at delta; rounded up."""
     if all(pure_nano_epsilon(event) is not None for event in events):
         return sum(pure_nano_epsilon(event) or 0 for event in events)
     found = nano_epsilon([float(x) for x in cell_curve(events, ORDERS)], delta_atto)
@@ -50,20 +50,20 @@ def cell_nano_epsilon(events: Sequence[Event], delta_atto: int, accountant: Acco
 
 
 def loss_nano_epsilon(events: Sequence[Event], delta_atto: int) -> int | None:
-    """The epsilon of the composed privacy losses in nano, rounded up; None where losses say nothing."""
+    """Convert the composed privacy losses to epsilon in nano, rounded up; None where losses say nothing."""
     pure, counts = together(events)
     found = losses.epsilon(pure, counts, math.nextafter(delta_atto / 1e18, 0.0))
     return max(1, ceil_nano(found)) if math.isfinite(found) else None
 
 
 def together(events: Sequence[Event]) -> tuple[int, Counter[Event]]:
-    """The events' pure nano-epsilon, added up, and how often each other part happens."""
+    """Add up the events' pure nano-epsilon, and count how often each other part happens."""
     found = [parts(event) for event in events]
     return sum(nano for nano, _ in found), sum((each for _, each in found), Counter())
 
 
 def cell_curve(events: Sequence[Event], orders: Sequence[float]) -> np.ndarray:
-    """The Rényi bounds of one cell: its pure epsilons added first, the other events at every order."""
+    """Bound one cell's Rényi divergences: its pure epsilons added first, the other events at every order."""
     import numpy as np
 
     pure = sum(pure_nano_epsilon(e) or 0 for e in events)
@@ -79,7 +79,7 @@ def cell_curve(events: Sequence[Event], orders: Sequence[float]) -> np.ndarray:
 
 
 def counted_curve(counts: Mapping[Event, int], orders: tuple[float, ...]) -> np.ndarray:
-    """The Rényi bounds of many equal events (DP-SGD's steps), each distinct one computed once."""
+    """Bound the Rényi divergences of many equal events (DP-SGD's steps), each distinct one computed once."""
     import numpy as np
 
     rows = [_curve(event, orders) * count for event, count in counts.items()]
@@ -94,14 +94,14 @@ def _curve(event: Event, orders: tuple[float, ...]) -> np.ndarray:
 
 
 def ceil_nano(value: float) -> int:
-    """``value`` in nano, rounded up past any float error of the sums; InvalidInput when not finite."""
+    """Convert ``value`` to nano, rounded up past any float error of the sums; InvalidInput if not finite."""
     if not math.isfinite(value) or value < 0:
         raise InvalidInput("a cost must be finite", field="allotments")
     return math.ceil(Fraction(value) * (1 + Fraction(SLACK)) * NANO)
 
 
 def nano_epsilon(curve: Sequence[float], delta_atto: int, orders: Sequence[float] = ORDERS) -> int:
-    """The epsilon in nano, rounded up, at which a mechanism with that Rényi curve is (epsilon, delta)-DP.
+    """Convert a Rényi curve to the epsilon in nano, rounded up, at which a mechanism is (epsilon, delta)-DP.
 
     ``delta_atto`` is in units of 1e-18 and positive. Errors: InvalidInput when no order yields a finite
     epsilon.

@@ -50,7 +50,7 @@ class Aggregation:
 def asked(
     shape: Shape, features: np.ndarray, side: str, noise_multiplier: Fraction | float, multiplicity: int = 1
 ) -> Aggregation:
-    """The question, for the nodes of ``side`` ("source", "target"; "both" where undirected).
+    """Check the question for the nodes of ``side`` ("source", "target"; "both" where undirected).
 
     ``features`` (nodes of the other side, d): finite, rows of L2 norm at most 1 (longer ones are refused by
     more than rounding, and shortened within it). ``multiplicity``: the edges that one unit may have. Raises
@@ -79,8 +79,9 @@ def asked(
 
 
 def scale_of(squared: Fraction) -> tuple[int, int]:
-    """(length one in grid steps, the noise's standard deviation in grid steps): the latter is an integer, its
-    square at least ``squared`` times that of the former. InvalidInput where it would be below FINEST."""
+    """Choose (length one, the noise's standard deviation), both in grid steps: the latter an integer, its
+    square at least ``squared`` times that of the former. InvalidInput where it would be below FINEST.
+    """
     radius = min(MAX_RADIUS, math.isqrt(int(MAX_SIGMA**2 / squared)))
     scale = math.isqrt(math.ceil(squared * radius**2) - 1) + 1
     if scale < FINEST:
@@ -89,7 +90,7 @@ def scale_of(squared: Fraction) -> tuple[int, int]:
 
 
 def on_grid(values: np.ndarray, radius: int) -> np.ndarray:
-    """The rows in grid steps, cut towards zero; one that is still too long is cut by a step or two more."""
+    """Cut the rows to grid steps, towards zero; one that is still too long is cut by a step or two more."""
     points = np.trunc(values * radius).astype(np.int64)
     for _ in range(2):
         long = np.square(points).sum(axis=1) > radius**2
@@ -99,8 +100,8 @@ def on_grid(values: np.ndarray, radius: int) -> np.ndarray:
 
 
 def noisy_sums(cells: Sequence[Cell], question: Aggregation, *, rng: Generator | None = None) -> np.ndarray:
-    """For every node of the side, the sum of its neighbours' features over all ``cells``, with noise;
-    float64.
+    """Sum each node's neighbours' features over all ``cells``, with noise; float64, a row for every node of
+    the side.
 
     A neighbour counts as often as it is linked. ``rng`` is for tests of the law alone. O(edges * d).
 

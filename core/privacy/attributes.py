@@ -37,7 +37,7 @@ class PrivateAttributes:
         self._meter = meter
 
     def public(self) -> dict[str, np.ndarray | pa.Array]:
-        """Every public column that the graph has, by name, class labels left out. Free."""
+        """Return every public column that the graph has, by name, class labels left out. Free."""
         return {
             each.name: self._table.attributes[each.name]
             for each in self._kind.attributes
@@ -47,7 +47,7 @@ class PrivateAttributes:
     def noisy_rows(
         self, *, width: int, noise_multiplier: Fraction | float, purpose: str, rng: Generator | None = None
     ) -> np.ndarray:
-        """Every node's protected numbers: projected, scaled to length 1 at most, with noise; (n, width).
+        """Project every node's protected numbers, scale them to length 1 at most, and add noise; (n, width).
 
         Side by side are all protected numbers and vectors but class labels; values that are not finite count
         as 0. The projection has signs of a fixed public stream. float64. ``rng`` is for tests of the law
@@ -85,7 +85,7 @@ class PrivateAttributes:
 
 
 def _numbers(column: np.ndarray | pa.Array) -> np.ndarray:
-    """The column as float64 (n, d); what is missing or not finite is 0, and nothing overflows."""
+    """Convert the column to float64 (n, d); what is missing or not finite is 0, and nothing overflows."""
     values = column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column
     numbers = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
     return np.clip(np.nan_to_num(numbers, nan=0.0, posinf=0.0, neginf=0.0), -1e30, 1e30)

@@ -51,7 +51,7 @@ def audit_epsilon(
     delta: float = 0.0,
     confidence: float = CONFIDENCE,
 ) -> AuditResult:
-    """A lower bound on the epsilon of ``run``, valid with probability ``confidence`` over the runs.
+    """Compute a lower bound on the epsilon of ``run``, valid with probability ``confidence`` over the runs.
 
     ``run(graph, count)`` runs the mechanism ``count`` times, independently, and returns (count,) or (count,
     d) numbers, one row of output features each; :func:`repeated` makes it from a single-run function.
@@ -79,12 +79,12 @@ def audit_epsilon(
 
 
 def repeated(once: Callable[[Any], np.ndarray]) -> Callable[[Any, int], np.ndarray]:
-    """A ``run`` for :func:`audit_epsilon` that calls ``once(graph)`` afresh for each row."""
+    """Make a ``run`` for :func:`audit_epsilon` that calls ``once(graph)`` afresh for each row."""
     return lambda graph, count: np.stack([np.atleast_1d(once(graph)) for _ in range(count)])
 
 
 def clopper_pearson(hits: np.ndarray, runs: int, alpha: float) -> tuple[np.ndarray, np.ndarray]:
-    """One-sided bounds (low, high) on probabilities, each wrong with probability at most ``alpha``."""
+    """Compute one-sided bounds (low, high) on probabilities, each wrong with probability <= ``alpha``."""
     hits = np.asarray(hits)
     low = np.where(hits == 0, 0.0, beta.ppf(alpha, np.maximum(hits, 1), runs - hits + 1))
     high = np.where(hits == runs, 1.0, beta.ppf(1 - alpha, hits + 1, np.maximum(runs - hits, 1)))
@@ -92,7 +92,7 @@ def clopper_pearson(hits: np.ndarray, runs: int, alpha: float) -> tuple[np.ndarr
 
 
 def _bounds(hits: np.ndarray, other: np.ndarray, runs: int, delta: float, alpha: float) -> np.ndarray:
-    """Lower bounds on epsilon; -inf where the favoured probability may be as low as delta."""
+    """Compute lower bounds on epsilon; -inf where the favoured probability may be as low as delta."""
     low = clopper_pearson(hits, runs, alpha)[0] - delta
     high = clopper_pearson(other, runs, alpha)[1]
     return np.where(low > 0, np.log(np.maximum(low, 1e-300) / high), -np.inf)
@@ -107,7 +107,7 @@ def _features(outputs: np.ndarray, runs: int) -> np.ndarray:
 
 
 def _best_event(p: np.ndarray, q: np.ndarray, delta: float, alpha: float) -> _Event:
-    """The candidate with the highest lower bound on the first half; a small sample is no merit."""
+    """Choose the candidate with the highest lower bound on the first half; a small sample is no merit."""
     best, best_score = _Event("everything", lambda x: np.ones(len(x), dtype=bool)), -math.inf
     for hits_p, hits_q, event_at in _candidates(p, q):
         for favours, first, second in ((True, hits_p, hits_q), (False, hits_q, hits_p)):
@@ -124,7 +124,7 @@ _EventAt = Callable[[int], tuple[str, Callable[[np.ndarray], np.ndarray]]]
 
 
 def _candidates(p: np.ndarray, q: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, _EventAt]]:
-    """Families of events: how often each holds in p and in q, and a way to name its i-th."""
+    """Yield families of events: how often each holds in p and in q, and a way to name its i-th."""
     both = np.concatenate([p, q])
     directions = [(f"feature {j}", row) for j, row in enumerate(np.eye(p.shape[1]))]
     directions.append(("discriminant", _discriminant(p, q, both)))
@@ -144,7 +144,7 @@ def _candidates(p: np.ndarray, q: np.ndarray) -> Iterator[tuple[np.ndarray, np.n
 
 
 def _discriminant(p: np.ndarray, q: np.ndarray, both: np.ndarray) -> np.ndarray:
-    """Fisher's linear discriminant between the two halves, lightly regularised."""
+    """Compute Fisher's linear discriminant between the two halves, lightly regularised."""
     spread = np.cov(both, rowvar=False).reshape(p.shape[1], -1)
     ridge = 1e-9 + 1e-6 * np.trace(spread)
     return np.linalg.solve(spread + ridge * np.eye(p.shape[1]), p.mean(axis=0) - q.mean(axis=0))

@@ -82,7 +82,7 @@ class Mechanism:
 
 
 def canary_schema(unit: Unit, window: int | None, *, bipartite: bool = False) -> GraphSchema:
-    """The public shape of the canary graphs under a unit. InvalidInput for a window that does not belong."""
+    """Build the public shape of the canary graphs under a unit. InvalidInput where a window does not fit."""
     if (unit is Unit.W_EVENT) != (window is not None):
         raise InvalidInput("a window belongs to unit w-event and to no other", field="window")
     if window is not None and not 1 <= window <= MAX_WINDOW:
@@ -98,7 +98,7 @@ def canary_schema(unit: Unit, window: int | None, *, bipartite: bool = False) ->
 
 
 def canary_steps(unit: Unit, schema: GraphSchema) -> tuple[int | None, ...]:
-    """The steps in which one unit holds the canary edge."""
+    """Return the steps in which one unit holds the canary edge."""
     steps = schema.steps_of(EDGE)
     return steps if unit in (Unit.W_EVENT, Unit.PAIR) else steps[:1]
 
@@ -106,7 +106,7 @@ def canary_steps(unit: Unit, schema: GraphSchema) -> tuple[int | None, ...]:
 def mechanism_plans(
     mechanism: Mechanism, params: Any, schema: GraphSchema, unit: Unit, nano_epsilon: int, delta_atto: int
 ) -> tuple[PrivacyPlan, PrivacyPlan]:
-    """The plan that keeps to (epsilon, delta) on the canary graphs, and the plan of its half-noise copy."""
+    """Plan what keeps to (epsilon, delta) on the canary graphs, and its half-noise copy."""
     if unit not in mechanism.units:
         known = ", ".join(sorted(mechanism.units))
         raise NotAccepted(f"{mechanism.name} can be audited under the units {known}", field="unit")
@@ -151,7 +151,7 @@ def _training(params: TrainingParams, nano_epsilon: int, delta_atto: int, cells:
 
 
 def training_of(event: Event) -> DpSgd:
-    """The training whose event this is; InvalidInput for any other."""
+    """Return the training whose event this is; InvalidInput for any other."""
     match event:
         case Repeated(event=PoissonSampled(rate=rate, event=GaussianEvent(noise_multiplier=s)), times=times):
             return DpSgd(rate, s, times)
@@ -187,7 +187,7 @@ _SLOW, _MOST_SLOW, _MOST = 4_000, 10_000, 200_000
 
 
 def default_runs(method: str, epsilon: float) -> int:
-    """Runs at which the half-noise copy is caught, where that is affordable: they grow with e^epsilon.
+    """Choose as many runs as catch the half-noise copy, where that is affordable: they grow with e^epsilon.
 
     Audits share their workers with paid releases: the most that is made takes some minutes.
     """

@@ -33,8 +33,7 @@ def exponential_pass(
     *,
     rng: Generator | None = None,
 ) -> np.ndarray:
-    """New labels 0..k'-1 after one pass over the nodes in ``order``; int64 of shape (n,), communities
-    renumbered.
+    """Move every node once, in ``order``: new labels 0..k'-1, int64 of shape (n,), communities renumbered.
 
     Candidates of node v are the communities that are non-empty once v is taken out; its own, if it was alone,
     comes back only when no other is left. The candidates depend on labels alone, which are paid-for output.
@@ -71,7 +70,7 @@ def exponential_pass(
 
 
 def check_order(order: np.ndarray, count: int) -> np.ndarray:
-    """``order`` as int64, copied; InvalidInput unless it is a permutation of 0..count-1."""
+    """Return ``order`` as int64, copied; InvalidInput unless it is a permutation of 0..count-1."""
     array = np.asarray(order)
     if array.shape != (count,) or not np.issubdtype(array.dtype, np.integer):
         raise InvalidInput("order is a permutation of the nodes", field="order")
@@ -83,7 +82,7 @@ def check_order(order: np.ndarray, count: int) -> np.ndarray:
 
 @njit(cache=True)
 def _pass(indptr, indices, labels, order, numerator, denominator, rng):
-    """Moves every node once; kappa = numerator / denominator. The labels array is changed and returned."""
+    """Move every node once; kappa = numerator / denominator. The labels array is changed and returned."""
     k = labels.max() + 1 if labels.size else 0
     size = np.zeros(k, np.int64)
     for label in labels:
@@ -127,7 +126,7 @@ def _swap(alive, place, i, j):
 
 @njit(cache=True)
 def _pick(alive, living, touched, score, best, numerator, denominator, rng):
-    """One community of ``alive[:living]`` with probability proportional to exp(kappa * score), exactly.
+    """Draw one community of ``alive[:living]`` with probability proportional to exp(kappa * score), exactly.
 
     Rejection. Weights relative to the best are w(C) = exp(-kappa (best - score)). A touched community is
     proposed with weight 1 and accepted with w. The untouched ones share w0 = exp(-kappa best); they are
@@ -158,7 +157,7 @@ def _pick(alive, living, touched, score, best, numerator, denominator, rng):
 
 @njit(cache=True)
 def _gamma_floor(distance, numerator, denominator):
-    """floor(kappa * distance), held where the product would pass 2^62 (gamma above 2^30)."""
+    """Compute floor(kappa * distance), held where the product would pass 2^62 (gamma above 2^30)."""
     if distance > 2**62 // numerator:
         return 2**30
     return distance * numerator // denominator
@@ -166,7 +165,7 @@ def _gamma_floor(distance, numerator, denominator):
 
 @njit(cache=True)
 def _accept(distance, numerator, denominator, rng):
-    """True with probability exp(-kappa * distance)."""
+    """Draw True with probability exp(-kappa * distance)."""
     if distance > 2**62 // numerator:
         return False
     return bernoulli_exp(rng, distance * numerator, denominator)
@@ -174,7 +173,7 @@ def _accept(distance, numerator, denominator, rng):
 
 @njit(cache=True)
 def _accept_untouched(best, j, numerator, denominator, rng):
-    """True with probability exp(-kappa * best) (8/3)^j = (8/(3e))^j exp(-(kappa * best - j))."""
+    """Draw True with probability exp(-kappa * best) (8/3)^j = (8/(3e))^j exp(-(kappa * best - j))."""
     for _ in range(j):
         if not _bernoulli_eight_thirds_over_e(rng):
             return False
@@ -185,8 +184,8 @@ def _accept_untouched(best, j, numerator, denominator, rng):
 
 @njit(cache=True)
 def _bernoulli_eight_thirds_over_e(rng):
-    """True with probability 8/(3e) = 1 - 1/45 + 1/45/6 - 1/45/6/7 + ... (the exponential series from 1/5!
-    on).
+    """Draw True with probability 8/(3e) = 1 - 1/45 + 1/45/6 - 1/45/6/7 + ... (the exponential series from
+    1/5! on). (the exponential series from 1/5! on).
 
     The alternating sum of decreasing terms is the probability that the first failure among trials of the
     successive ratios 1/45, 1/6, 1/7, ... comes after an even number of successes.

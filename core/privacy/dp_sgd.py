@@ -72,7 +72,7 @@ class DpSgd:
         besides: tuple[Event, ...] = (),
         accountant: Accountant = Accountant.PRIVACY_LOSS,
     ) -> DpSgd:
-        """The training with the least noise that, together with ``besides``, costs a cell at most this."""
+        """Plan the least noise with which the training and ``besides`` cost a cell at most this."""
         sigma = noise_multiplier(nano_epsilon, delta_atto, rate, steps, besides, accountant)
         return cls(positive_fraction(rate, "rate"), sigma, steps)
 
@@ -85,7 +85,7 @@ def noise_multiplier(
     besides: tuple[Event, ...] = (),
     accountant: Accountant = Accountant.PRIVACY_LOSS,
 ) -> Fraction:
-    """The least noise multiplier, in thousandths, at which the training costs at most (epsilon, delta).
+    """Find the least noise multiplier, in thousandths, at which the training costs at most (epsilon, delta).
 
     ``besides`` are the other events of the same cell: all are composed and converted once, as ``accountant``
     does for the plan. Rounded up; about 20 evaluations by Rényi divergences and as few by losses as a secant
@@ -134,7 +134,7 @@ def _solved(
 
 
 def _least_enough(cost: Callable[[int], int], most: int, high: int, near: float) -> int:
-    """The least number of thousandths, MIN_NOISE_MULTIPLIER at least, whose cost is ``most`` or less.
+    """Find the least number of thousandths, MIN_NOISE_MULTIPLIER at least, whose cost is ``most`` or less.
 
     ``cost`` falls, and ``high`` is known to be enough. Goes down by factors of ``near`` until one is too
     little; in between it follows the chord of the costs, and halves every third time.

@@ -15,7 +15,7 @@ Generator = np.random.Generator
 
 
 def noise_generator() -> np.random.Generator:
-    """A fresh generator over ChaCha20, keyed by the operating system; for anything that is released.
+    """Make a fresh generator over ChaCha20, keyed by the operating system; for anything that is released.
 
     It cannot be seeded: a known seed voids every guarantee. About 50 microseconds to make.
     """
@@ -26,7 +26,7 @@ def noise_generator() -> np.random.Generator:
 
 
 def public_generator(seed: int | None) -> np.random.Generator:
-    """A generator for post-processing: seeded and repeatable, or fresh when ``seed`` is None.
+    """Make a generator for post-processing: seeded and repeatable, or fresh when ``seed`` is None.
 
     The caller gives a seed only where the dataset is marked public.
     """

@@ -130,14 +130,14 @@ class Unprotected(Event):
 
 
 def check_nano_epsilon(value: int, field: str = "nano_epsilon") -> int:
-    """``value`` unchanged, if it is an int in [1, MAX_NANO_EPSILON]; InvalidInput otherwise."""
+    """Return ``value`` unchanged if it is an int in [1, MAX_NANO_EPSILON]; InvalidInput otherwise."""
     if type(value) is not int or not 1 <= value <= MAX_NANO_EPSILON:
         raise InvalidInput(f"nano-epsilon is an integer in [1, {MAX_NANO_EPSILON}]", field=field)
     return value
 
 
 def positive_fraction(value: Any, field: str) -> Fraction:
-    """``value`` as an exact fraction > 0; InvalidInput for zero, negatives, NaN and infinities."""
+    """Return ``value`` as an exact fraction > 0; InvalidInput for zero, negatives, NaN and infinities."""
     if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
         raise InvalidInput(f"{field} must be a number", field=field)
     if isinstance(value, float) and not math.isfinite(value):
@@ -150,7 +150,7 @@ def positive_fraction(value: Any, field: str) -> Fraction:
 
 
 def check_event(event: Any) -> None:
-    """Raises InvalidInput unless ``event`` belongs to the vocabulary and nests at most MAX_DEPTH deep."""
+    """Raise InvalidInput unless ``event`` belongs to the vocabulary and nests at most MAX_DEPTH deep."""
     _depth(event, 0)
 
 
@@ -170,7 +170,7 @@ def _depth(event: Any, depth: int) -> None:
 
 
 def check_text(text: Any, field: str) -> None:
-    """Raises InvalidInput unless ``text`` has 1 to MAX_TEXT characters, all of which can be printed."""
+    """Raise InvalidInput unless ``text`` has 1 to MAX_TEXT characters, all of which can be printed."""
     if not isinstance(text, str) or not 1 <= len(text) <= MAX_TEXT or not text.isprintable():
         raise InvalidInput(f"{field} is a text of 1 to {MAX_TEXT} printable characters", field=field)
 
@@ -184,7 +184,7 @@ def _check_many(events: Any, field: str) -> tuple[Event, ...]:
 
 
 def pure_nano_epsilon(event: Event) -> int | None:
-    """The pure epsilon of ``event`` in nano, rounded up; None when it has no finite one."""
+    """Compute the pure epsilon of ``event`` in nano, rounded up; None when it has no finite one."""
     match event:
         case Pure():
             return event.nano_epsilon
@@ -205,7 +205,7 @@ def pure_nano_epsilon(event: Event) -> int | None:
 
 
 def parts(event: Event) -> tuple[int, Counter[Event]]:
-    """``event`` taken apart: the nano-epsilon of its pure parts, added up, and how often each other one
+    """Split ``event`` into the nano-epsilon of its pure parts, added up, and how often each other part
     happens.
 
     Only what is composed or repeated comes apart; branches stay together.
@@ -232,7 +232,7 @@ def _combined(how: Callable[[list[int]], int], events: Sequence[Event]) -> int |
 
 
 def _amplified(nano: int, rate: Fraction) -> int:
-    """ln(1 + q (e^eps - 1)) in nano, rounded up (Li, Qardaji, Su 2012, Theorem 1); never above ``nano``."""
+    """Compute ln(1 + q (e^eps - 1)), rounded up (Li, Qardaji, Su 2012, Theorem 1); at most ``nano``."""
     epsilon = nano / NANO
     if epsilon > 500:
         return nano
@@ -241,7 +241,7 @@ def _amplified(nano: int, rate: Fraction) -> int:
 
 
 def unprotected_reasons(event: Event) -> tuple[str, ...]:
-    """The reasons of every Unprotected inside ``event``, in order."""
+    """List the reasons of every Unprotected inside ``event``, in order."""
     match event:
         case Unprotected(reason=reason):
             return (reason,)
@@ -255,7 +255,7 @@ def unprotected_reasons(event: Event) -> tuple[str, ...]:
 
 
 def rdp(event: Event, orders: Sequence[float]) -> np.ndarray:
-    """Rényi divergence bounds of ``event`` at each order > 1, as float64; infinite for Unprotected.
+    """Bound the Rényi divergence of ``event`` at each order > 1, as float64; infinite for Unprotected.
 
     A pure epsilon maps to min(eps, alpha eps^2 / 2) (Bun and Steinke 2016, Proposition 1.4; Mironov 2017).
     Branches of Parallel map to their maximum at each order: neighbours differ in one branch only, whichever
@@ -288,7 +288,7 @@ def rdp(event: Event, orders: Sequence[float]) -> np.ndarray:
 
 
 def to_dp_event(event: Event) -> Any:
-    """``event`` as a dp-accounting DpEvent where one exists; InvalidInput otherwise (pure, parallel)."""
+    """Convert ``event`` to a dp-accounting DpEvent if one exists; InvalidInput otherwise (pure, parallel)."""
     from dp_accounting import dp_event
 
     match event:
@@ -320,7 +320,7 @@ def _accounted(event: Event, orders: Sequence[float], times: int) -> np.ndarray:
 
 
 def _sampled_gaussian(event: PoissonSampled, orders: Sequence[float]) -> np.ndarray:
-    """dp-accounting's bounds at integer orders, and the chord of (order - 1) * divergence between them.
+    """Take dp-accounting's bounds at integer orders, and the chord of (order - 1) * divergence between them.
 
     That product is convex in the order and 0 at 1 (van Erven and Harremoes 2014, Theorem 11 and Corollary 2),
     so the chord bounds it. The integer orders alone are what holds for discrete noise too
@@ -339,7 +339,7 @@ def _sampled_gaussian(event: PoissonSampled, orders: Sequence[float]) -> np.ndar
 
 
 def to_json(event: Event) -> dict[str, Any]:
-    """``event`` as JSON-able values; exact: fractions are texts 'p/q'."""
+    """Write ``event`` as JSON-able values; exact: fractions are texts 'p/q'."""
     match event:
         case Pure(nano_epsilon=nano, mechanism=mechanism):
             return {"kind": "pure", "nano_epsilon": nano, "mechanism": mechanism}
@@ -360,7 +360,7 @@ def to_json(event: Event) -> dict[str, Any]:
 
 
 def from_json(value: Any, depth: int = 0) -> Event:
-    """The event that :func:`to_json` wrote; InvalidInput for anything else."""
+    """Read the event that :func:`to_json` wrote; InvalidInput for anything else."""
     if depth >= MAX_DEPTH:
         raise InvalidInput(f"events nest at most {MAX_DEPTH} deep", field="event")
     match value:

@@ -123,7 +123,7 @@ class DpSgdSession:
         clip: float,
         divisor: float,
     ) -> None:
-        """Arguments checked; no data yet. ``clip`` and ``divisor`` are public or already paid for."""
+        """Check the arguments; read no data yet. ``clip`` and ``divisor`` are public or already paid for."""
         for value, name in ((clip, "clip"), (divisor, "divisor")):
             if not (isinstance(value, int | float) and math.isfinite(value) and value > 0):
                 raise InvalidInput(f"{name} is a positive number", field=name)
@@ -154,7 +154,7 @@ class DpSgdSession:
         self._checked_at = int(entropy.noise_generator().integers(1, training.steps + 1))
 
     def _open(self, cells: Sequence[Cell], shapes: Sequence[Shape]) -> None:
-        """The session may sample from these cells: they have paid. ``shapes`` are public."""
+        """Let the session sample from these cells, which have paid. ``shapes`` are public."""
         self._sides = tuple((s.source_count, s.target_count, s.edge_type.homogeneous) for s in shapes)
         counts = [cell.count for cell in cells]
         self._edges = Sampled(
@@ -164,7 +164,7 @@ class DpSgdSession:
         )
 
     def step(self, loss: Loss | Gradient, examples: Examples, public: Sequence[Any] | None = None) -> None:
-        """The parameters have moved by one noisy gradient; one of the planned steps is used up.
+        """Move the parameters by one noisy gradient; one of the planned steps is used up.
 
         ``public`` are examples that no edge of the cells went into, drawn from the schema or from what is
         paid for (negatives, say): they pass the same clip and divisor and cost nothing. Raises MeterClosed
@@ -191,7 +191,7 @@ class DpSgdSession:
 
     @contextmanager
     def _seeded(self, seed: int) -> Iterator[None]:
-        """Inside, torch draws from a seed that nobody knows; afterwards its generators are as they were.
+        """Seed torch inside with a number that nobody knows; restore its generators afterwards.
 
         Dropout masks go by a row's place in the batch. Independent of the data they are common to both
         worlds, edge by edge; known in advance, one edge more would move the masks of all rows after it.
@@ -216,7 +216,7 @@ class DpSgdSession:
         return Sampled(edges.cell[kept], edges.source[kept], edges.target[kept])
 
     def _spot_check(self, loss: Loss | Gradient, examples: Examples, rng: entropy.Generator) -> None:
-        """PrivacyViolation where a public pair's gradient moves too far with its place; then all is over."""
+        """End the training, with PrivacyViolation, where a public pair's gradient moves by its place."""
         import torch
 
         pairs = self._public_pairs(rng)
@@ -245,7 +245,7 @@ class DpSgdSession:
             )
 
     def _public_pairs(self, rng: entropy.Generator) -> Sampled:
-        """A chunk of pairs, uniform over the cells and over the pairs of each: no edge went into them."""
+        """Draw a chunk of pairs, uniform over the cells and over the pairs of each: no edge enters them."""
         sides = [side for side in enumerate(self._sides) if min(side[1][:2]) > side[1][2]]
         if not sides:
             return Sampled(*(np.empty(0, np.int64) for _ in range(3)))
@@ -257,7 +257,7 @@ class DpSgdSession:
         return Sampled(cells, source, target)
 
     def _sum(self, loss: Loss | Gradient, batch: Sequence[Any], count: int) -> torch.Tensor:
-        """The integer sum of the clipped gradients; int64 (parameters,)."""
+        """Sum the clipped gradients in integers; int64 (parameters,)."""
         import torch
 
         tensors = _tensors(batch, count)
@@ -277,7 +277,7 @@ class DpSgdSession:
     def _gradients(
         self, loss: Loss | Gradient, rows: Sequence[torch.Tensor], coins: str = "different"
     ) -> torch.Tensor:
-        """The gradients of a chunk's rows at the parameters of the moment; (chunk, parameters).
+        """Compute the gradients of a chunk's rows at the parameters of the moment; (chunk, parameters).
 
         ``coins``: what the loss draws is ``different`` for each row, or the ``same`` for all.
         """
@@ -307,8 +307,8 @@ class DpSgdSession:
         return vmap(of, in_dims=(None, *([0] * parts)), randomness=coins)
 
     def _on_grid(self, flat: torch.Tensor) -> torch.Tensor:
-        """Every row on the integer grid, its L2 norm at most the radius less the slack; rows that cannot be
-        are zero.
+        """Cut every row to the integer grid, its L2 norm at most the radius less the slack; zero the rows
+        that cannot be cut so.
 
         Whole numbers of at most MAX_RADIUS in float64, so that squares and sums are exact, in any order, up
         to 2^53. A sum of squares that passes 2^53 is rounded, but to no less than 2^53: the check against

@@ -74,7 +74,7 @@ class Guarantee:
         return self.delta_atto / ATTO
 
     def to_json(self) -> dict[str, Any]:
-        """The guarantee as JSON-able values."""
+        """Write the guarantee as JSON-able values."""
         return {
             "kind": str(self.kind),
             "epsilon": self.epsilon,
@@ -95,7 +95,7 @@ def guarantee_of(
     delta_atto: int,
     stream_nano_epsilon: int | None = None,
 ) -> Guarantee:
-    """The plan's guarantee, pre-committed; the transcript only has to stay within it.
+    """State the plan's guarantee, pre-committed; the transcript only has to stay within it.
 
     ``delta_atto`` is the delta that the job was given; it must be the plan's own where the plan is
     approximate, and does not matter to a pure plan. ``stream_nano_epsilon``, for one snapshot of a live
@@ -131,7 +131,7 @@ def _reasons(events: Iterable[Event]) -> tuple[str, ...]:
 
 
 def _assurance(events: Iterable[Event]) -> tuple[str, ...]:
-    """One note for each kind of noise in the events."""
+    """Choose one note for each kind of noise in the events."""
     sampled = exact = computational = False
     for event in events:
         match event:
@@ -151,7 +151,7 @@ _SHOWN = Context(prec=3, rounding=ROUND_CEILING)
 
 
 def of_several(epsilon: Decimal, delta: Decimal, units: int) -> tuple[Decimal, Decimal]:
-    """(epsilon, delta) for ``units`` units at once, where it holds for one; both rounded up.
+    """Compute (epsilon, delta) for ``units`` units at once, where it holds for one; both rounded up.
 
     k epsilon, and delta (1 + e^eps + ... + e^((k-1) eps)). Vadhan, The Complexity of Differential Privacy
     (2017), Lemma 2.2.
@@ -164,12 +164,12 @@ def of_several(epsilon: Decimal, delta: Decimal, units: int) -> tuple[Decimal, D
 
 
 def inequality(epsilon: Decimal, delta: Decimal = Decimal(0)) -> str:
-    """``P[S] <= e^epsilon P'[S] + delta``: epsilon exact, delta as :func:`rounded_up`."""
+    """Write ``P[S] <= e^epsilon P'[S] + delta``: epsilon exact, delta as :func:`rounded_up`."""
     return f"P[S] <= e^{epsilon.normalize():f} P'[S]" + (f" + {rounded_up(delta)}" if delta else "")
 
 
 def rounded_up(value: Decimal) -> str:
-    """Three digits of a positive bound, never below it: ``0.0372``, ``1.24e-6``."""
+    """Write three digits of a positive bound, never below it: ``0.0372``, ``1.24e-6``."""
     shown = _SHOWN.plus(value).normalize()
     return f"{shown:f}" if shown >= Decimal("0.001") else f"{shown:e}"
 
@@ -185,7 +185,7 @@ _UNITS = {
 
 
 def _statement(plan: PrivacyPlan, nano_epsilon: int, delta_atto: int, own: int | None = None) -> str:
-    """``own``: the nano-epsilon of a snapshot of a live stream by itself, within that of its window."""
+    """Put it in words; ``own``: the nano-epsilon of a live stream's snapshot alone, within its window's."""
     epsilon, delta = Decimal(nano_epsilon) / NANO, Decimal(delta_atto) / ATTO
     text = (
         f"Take any two graphs that differ only in {_UNITS[plan.unit].format(window=plan.window)}, and let P "

@@ -15,7 +15,7 @@ FLOOR = 1e-6  # least expected share of a node's edges towards a label
 
 @njit(cache=True, nogil=True)
 def neighbours(source, target, nodes):
-    """(start (n + 1,), others (2m,)): node v's neighbours are ``others[start[v]:start[v + 1]]``. O(n + m)."""
+    """List neighbours: (start (n + 1,), others (2m,)), v's ``others[start[v]:start[v + 1]]``. O(n + m)."""
     start = np.zeros(nodes + 1, np.int64)
     for i in range(source.size):
         start[source[i] + 1] += 1
@@ -34,7 +34,7 @@ def neighbours(source, target, nodes):
 
 @njit(cache=True, nogil=True)
 def run(start, others, order, weights, core, groups, resolution, rounds, variance, noise, back_noise):
-    """(labels (n,), forward rows (n, groups), backward rows (core, groups)); int64.
+    """Visit all nodes: (labels (n,), forward rows (n, groups), backward rows (core, groups)); int64.
 
     ``order``: nodes, earliest first; the first ``core`` are read twice. ``noise`` (n, groups) and
     ``back_noise`` (core, groups) belong to the nodes in that order, and so do the rows. ``variance``: of one
@@ -68,7 +68,7 @@ def run(start, others, order, weights, core, groups, resolution, rounds, varianc
 
 @njit(cache=True, nogil=True)
 def _read(start, others, v, labels, row):
-    """Adds to ``row`` the neighbours of ``v`` of each label; those UNSEEN do not count."""
+    """Add to ``row`` the neighbours of ``v`` of each label; those UNSEEN do not count."""
     for position in range(start[v], start[v + 1]):
         c = labels[others[position]]
         if c >= 0:
@@ -77,7 +77,7 @@ def _read(start, others, v, labels, row):
 
 @njit(cache=True, nogil=True)
 def _best(row, volume, rate):
-    """The label of most noisy neighbours beyond those that its volume lets expect."""
+    """Return the label of most noisy neighbours beyond those that its volume lets expect."""
     best, most = 0, -np.inf
     for c in range(row.size):
         score = row[c] - rate * volume[c]
@@ -88,7 +88,7 @@ def _best(row, volume, rate):
 
 @njit(cache=True, nogil=True)
 def _refined(members, labels, forward, backward, weights, volume, resolution, rounds, variance):
-    """New labels of the core from its noisy rows, whose columns are the labels that the core had so far.
+    """Relabel the core from its noisy rows, whose columns are the labels that the core had so far.
 
     First by the score of :func:`_best`; then ``rounds`` times by the likelihood of a row under each label's
     mean profile (Gaussian, variance: mean + noise) and the label's share of the nodes.

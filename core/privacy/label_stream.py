@@ -56,13 +56,13 @@ class LabelStream:
 
 
 def split(nano_epsilon: int, rule: LabelRule) -> tuple[int, int]:
-    """Epsilon of the forward and of the backward reading inside the core; they sum to ``nano_epsilon``."""
+    """Split epsilon between the forward and the backward reading inside the core; they sum to the whole."""
     first = min(max(1, int(nano_epsilon * rule.forward_share)), nano_epsilon - 1)
     return first, nano_epsilon - first
 
 
 def check_rule(rule: LabelRule, nodes: int, nano_epsilon: int) -> None:
-    """Raises InvalidInput unless the rule and the cost lie within their bounds. Public facts only."""
+    """Raise InvalidInput unless the rule and the cost lie within their bounds. Public facts only."""
     check_nano_epsilon(nano_epsilon)
     if nano_epsilon < 2:
         raise InvalidInput("at least 2 nano-epsilon are needed", field="nano_epsilon")
@@ -77,7 +77,7 @@ def check_rule(rule: LabelRule, nodes: int, nano_epsilon: int) -> None:
 
 
 def check_weights(weights: np.ndarray, nodes: int) -> np.ndarray:
-    """``weights`` as positive finite float64 (n,), copied; InvalidInput otherwise."""
+    """Return ``weights`` as positive finite float64 (n,), copied; InvalidInput otherwise."""
     array = np.array(weights, dtype=np.float64)
     if array.shape != (nodes,) or not np.isfinite(array).all() or (array <= 0).any():
         raise InvalidInput("weights are one positive number for each node", field="weights")
@@ -87,7 +87,7 @@ def check_weights(weights: np.ndarray, nodes: int) -> np.ndarray:
 def stream(
     cell: Cell, order: np.ndarray, weights: np.ndarray, rule: LabelRule, nano_epsilon: int
 ) -> LabelStream:
-    """Labels and noisy rows after one visit of all nodes in ``order``, at ``nano_epsilon`` (b) in all.
+    """Visit all nodes in ``order`` for labels and noisy rows, at ``nano_epsilon`` (b) in all.
 
     ``order`` is a permutation of the nodes, ``weights`` their expected degrees; both are public or paid for.
     Noise is discrete Laplace, drawn for every entry before the visit begins: of scale 1/b outside the core,
@@ -138,6 +138,6 @@ def stream(
 
 
 def _noise(nodes: int, groups: int, nano_epsilon: int) -> np.ndarray:
-    """Independent discrete Laplace noise of scale 1/epsilon; int64 (nodes, groups)."""
+    """Draw independent discrete Laplace noise of scale 1/epsilon; int64 (nodes, groups)."""
     nothing = np.zeros(nodes * groups, dtype=np.int64)
     return mechanisms.discrete_laplace(nothing, 1, nano_epsilon).reshape(nodes, groups)

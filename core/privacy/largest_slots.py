@@ -32,7 +32,7 @@ _DENSE = 4  # below this many slots for each candidate, every slot is drawn
 
 
 def check_keep(shape: Shape, keep: int, nano_epsilon: int) -> None:
-    """Raises InvalidInput unless ``keep`` lies in 0..slots and within MAX_KEEP. Public facts only."""
+    """Raise InvalidInput unless ``keep`` lies in 0..slots and within MAX_KEEP. Public facts only."""
     check_nano_epsilon(nano_epsilon)
     if nano_epsilon < 2:
         raise InvalidInput("at least 2 nano-epsilon are needed", field="nano_epsilon")
@@ -49,7 +49,7 @@ def largest(
     *,
     rng: Generator | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(source, target) int64 of the ``keep`` slots of largest noisy value, sorted; ties fall at random.
+    """Find the ``keep`` slots of largest noisy value: (source, target) int64, sorted; ties fall at random.
 
     A slot's value is RESOLUTION where its edge is present and 0 elsewhere, plus noise with P(z) proportional
     to exp(-|z| (epsilon - 1e-9) / RESOLUTION). ``source`` and ``target`` are the edges of a canonical cell;
@@ -84,7 +84,7 @@ def largest(
 
 
 def _every(taken: np.ndarray, shape: Shape, scale: Fraction, rng: Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Keys ``source * targets + target`` and noisy values of all slots; O(sources * targets)."""
+    """Return keys ``source * targets + target`` and noisy values of all slots; O(sources * targets)."""
     keys = np.arange(shape.source_count * shape.target_count, dtype=np.int64)
     if shape.edge_type.homogeneous:
         s, t = np.divmod(keys, shape.target_count)
@@ -97,7 +97,7 @@ def _every(taken: np.ndarray, shape: Shape, scale: Fraction, rng: Generator) -> 
 def _passing(
     taken: np.ndarray, shape: Shape, scale: Fraction, candidates: int, rng: Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Keys and noisy values of all slots whose value reaches a threshold; ``candidates`` or more expected."""
+    """Return keys and noisy values of all slots that reach a threshold; ``candidates`` or more expected."""
     threshold, add, drop = threshold_for(shape, scale, candidates)
     edges = np.full(len(taken), RESOLUTION, dtype=np.int64)
     edges = samplers.add_discrete_laplace(rng, edges, scale.numerator, scale.denominator)
@@ -115,8 +115,8 @@ def _passing(
 
 
 def threshold_for(shape: Shape, scale: Fraction, candidates: int) -> tuple[int, int, int]:
-    """The value that noise alone reaches with probability q = ``candidates / slots`` or a little more, and
-    two coins in units of 2^-64: a slot passes when ``add`` succeeds and ``drop`` fails.
+    """Choose the value that noise alone reaches with probability q = ``candidates / slots`` or a little more,
+    and two coins in units of 2^-64: a slot passes when ``add`` succeeds and ``drop`` fails.
 
     P(Z >= t) = a^t / (1 + a) with a = exp(-1 / scale). ``add`` is q rounded up, which at 2^50 slots is far
     from q itself; ``drop`` takes the excess away. Together they make q at least, q (1 + 2^-63) at most.
@@ -135,7 +135,7 @@ def threshold_for(shape: Shape, scale: Fraction, candidates: int) -> tuple[int, 
 
 @njit(cache=True)
 def _geometric(rng, count, t, s):
-    """``count`` integers y >= 0 with probability proportional to exp(-y s / t)."""
+    """Draw ``count`` integers y >= 0 with probability proportional to exp(-y s / t)."""
     drawn = np.empty(count, np.int64)
     for i in range(count):
         drawn[i] = samplers.geometric_draw(rng, t, s)

@@ -61,7 +61,7 @@ def check_lazy(flips: Flips) -> None:
 def respond(
     source: np.ndarray, target: np.ndarray, shape: Shape, step: int | None, flips: Flips, room: int
 ) -> LazyResponse:
-    """The lazy response of a canonical cell under a fresh key. O(m log m); no slot is walked.
+    """Prepare the lazy response of a canonical cell under a fresh key. O(m log m); no slot is walked.
 
     ``room``: how many keys it holds, public or paid for. Where the cell has more edges it holds them all:
     an answer must not depend on the room, so let that be less likely than a broken key (:func:`room_for`).
@@ -76,7 +76,7 @@ def respond(
 
 
 def room_for(noisy_count: int, nano_epsilon: int, sensitivity: int, shape: Shape) -> int:
-    """A number of edges that the cell exceeds with a probability below 2^-64, by its paid-for count.
+    """Choose a number of edges that the cell exceeds with a probability below 2^-64, by its paid-for count.
 
     ``noisy_count`` is the count with discrete Laplace noise of scale sensitivity / epsilon, which lies more
     than t below it with probability at most exp(-t epsilon / sensitivity).
@@ -86,7 +86,7 @@ def room_for(noisy_count: int, nano_epsilon: int, sensitivity: int, shape: Shape
 
 
 def beginning(edge_type: str, step: int | None) -> bytes:
-    """What every message of a cell begins with; another one for every other relation or step."""
+    """Compose what every message of a cell begins with; another one for every other relation or step."""
     name = edge_type.encode()
     if len(name) > _NAME_BYTES or b"\0" in name:
         raise InvalidInput(f"a relation's name has at most {_NAME_BYTES} bytes, none zero", field="edge_type")
@@ -95,7 +95,7 @@ def beginning(edge_type: str, step: int | None) -> bytes:
 
 @njit(cache=True, nogil=True)
 def flipped(state, threshold, u, v):
-    """True where the slot (u, v) is flipped: its word lies below ``threshold``. 0 <= u, v < 2^32."""
+    """Tell whether the slot (u, v) is flipped: its word lies below ``threshold``. 0 <= u, v < 2^32."""
     word = (np.uint64(u) << _ENDS_BITS) | np.uint64(v)
     return siphash.after_word(state, word, _CLOSING) < threshold
 
@@ -111,7 +111,7 @@ def _flips(state, threshold, source, target):
 def bits(
     edge: np.ndarray, prf_key: np.ndarray, flips: Flips, source: np.ndarray, target: np.ndarray, shape: Shape
 ) -> np.ndarray:
-    """y of the named slots (canonical: undirected ones with source < target); bool. O(slots log m)."""
+    """Work out y of the named slots (canonical: undirected with source < target); bool. O(slots log m)."""
     keys = np.asarray(source, dtype=np.int64) * shape.target_count + np.asarray(target, dtype=np.int64)
     place = np.searchsorted(edge, keys)
     present = np.append(edge, -1)[place] == keys

@@ -61,7 +61,7 @@ _TILTS = tuple(2.0 ** (k / 4) for k in range(-28, 49))
 
 
 def epsilon(pure_nano: int, counts: Mapping[Event, int], delta: float) -> float:
-    """The least epsilon, rounded up, at which a cell's composition is (epsilon, delta)-DP; may be infinite.
+    """Find the least epsilon, rounded up, at which a cell's events are (epsilon, delta)-DP; may be infinite.
 
     ``pure_nano``: its pure events' nano-epsilon, added up; ``counts``: how often each other event happens.
     Infinite means that nothing is known here (an event without a dominating pair, a grid too large), not
@@ -104,7 +104,7 @@ def _epsilon(
 
 
 def _solved(curve: _Gaussian | _Convolved, pure: float, delta: float) -> float:
-    """The epsilon at which the curve, after randomised response of ``pure``, comes down to delta."""
+    """Find the epsilon at which the curve, after randomised response of ``pure``, comes down to delta."""
     share = 1 / (1 + math.exp(-pure))
 
     def enough(epsilon: float) -> bool:
@@ -131,7 +131,7 @@ class _Gaussian:
     mu: float
 
     def delta(self, epsilon: float) -> float:
-        """Balle and Wang 2018, Theorem 8; above the truth by the rounding of both terms."""
+        """Compute delta by Balle and Wang 2018, Theorem 8; above the truth by the rounding of both terms."""
         from scipy.special import log_ndtr, ndtr
 
         if not self.mu:
@@ -159,7 +159,7 @@ class _Convolved:
     infinite: float
 
     def delta(self, epsilon: float) -> float:
-        """At least E[(1 - e^(epsilon - loss))+]."""
+        """Bound E[(1 - e^(epsilon - loss))+] from above."""
         lacking = self.infinite + math.exp(min(self.log_error - self.tilt * epsilon, 700.0))
         first = max(0, math.floor((epsilon - self.start) / self.width))
         if first >= len(self.above):
@@ -180,7 +180,7 @@ class _Step:
     count: int
 
     def moments(self, tilt: float, width: float) -> tuple[float, float]:
-        """Logarithm of E[e^(tilt loss)], and the loss's variance under the law tilted so."""
+        """Compute the logarithm of E[e^(tilt loss)], and the loss's variance under the law tilted so."""
         import numpy as np
 
         losses = (self.first + np.arange(len(self.masses))) * width
@@ -193,7 +193,7 @@ class _Step:
 
 
 def _convolved(kept: Sequence[tuple[float, float, int]], delta: float, added: bool) -> _Convolved | None:
-    """The composition of ``kept`` (rate, sigma, count), one way; None where its grid would be too large.
+    """Compose ``kept`` (rate, sigma, count), one way; None where the grid would be too large.
 
     Widths shrink until the grid shows a step's losses in detail. Losses far below zero are lifted to a floor
     where they weigh nothing in the tail that delta asks for.
@@ -217,7 +217,7 @@ def _convolved(kept: Sequence[tuple[float, float, int]], delta: float, added: bo
 
 
 def _nearest_tilt(steps: Sequence[_Step], width: float, delta: float) -> float:
-    """Of _TILTS the one whose Chernoff bound gives the least epsilon at delta: it falls, and then rises.
+    """Choose of _TILTS the one whose Chernoff bound gives the least epsilon at delta: it falls, then rises.
 
     Any tilt gives a sound result; this one has the smallest error beside it.
     """
@@ -239,7 +239,7 @@ def _log_moment(steps: Sequence[_Step], tilt: float, width: float) -> float:
 
 
 def _transformed(steps: Sequence[_Step], width: float, tilt: float, spread: float) -> _Convolved | None:
-    """The convolution of all steps' laws, as a circular one over a window.
+    """Convolve all steps' laws, circularly over a window.
 
     The tilted sum lies outside the window with probability _OUTSIDE at most on either side (Chernoff); there
     it is counted at a wrong place. The transform errs by u log2 N in the L2 norm, relative (Higham 2002,
@@ -285,13 +285,13 @@ def _transformed(steps: Sequence[_Step], width: float, tilt: float, spread: floa
 
 
 def _range(rate: float, sigma: float, reach: float, added: bool) -> tuple[float, float]:
-    """The least and the largest loss between ``reach`` sigmas below 0 and as many above 1."""
+    """Compute the least and the largest loss between ``reach`` sigmas below 0 and as many above 1."""
     low, high = (_loss(x, rate, sigma) for x in (-reach * sigma, 1 + reach * sigma))
     return (-high, -low) if added else (low, high)
 
 
 def _loss(x: float, rate: float, sigma: float) -> float:
-    """ln of the mixture's density over that of N(0, sigma^2) at x; it grows with x."""
+    """Compute ln of the mixture's density over that of N(0, sigma^2) at x; it grows with x."""
     exponent = (2 * x - 1) / (2 * sigma * sigma)
     if rate >= 1:
         return exponent
@@ -303,7 +303,7 @@ def _loss(x: float, rate: float, sigma: float) -> float:
 def _step(
     rate: float, sigma: float, width: float, reach: float, floor: float, added: bool, count: int
 ) -> _Step:
-    """One Poisson-sampled Gaussian on the grid; at rate 1, a Gaussian. Losses below ``floor`` are lifted.
+    """Put one Poisson-sampled Gaussian on the grid; at rate 1, a Gaussian. Losses below ``floor`` are lifted.
 
     What lies beyond ``reach`` sigmas counts as an infinite loss.
 

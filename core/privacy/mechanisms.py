@@ -32,7 +32,7 @@ _SAFE = 2**62
 def discrete_laplace(
     values: np.ndarray, l1_sensitivity: int, nano_epsilon: int, *, rng: Generator | None = None
 ) -> np.ndarray:
-    """``values`` plus independent noise with P(x) proportional to exp(-|x| eps / l1_sensitivity); int64.
+    """Add independent noise with P(x) proportional to exp(-|x| eps / l1_sensitivity) to ``values``; int64.
 
     Sensitivity: the caller's, L1, an integer in [1, 2^20]. Unit: whatever moves the values by that much.
     Proof: pure epsilon, Ghosh, Roughgarden, Sundararajan (2009); the ratio of two outputs' probabilities is
@@ -59,7 +59,7 @@ def discrete_gaussian(
     *,
     rng: Generator | None = None,
 ) -> np.ndarray:
-    """``values`` plus independent discrete Gaussian noise of sigma = noise_multiplier * sqrt(l2_squared);
+    """Add independent discrete Gaussian noise of sigma = noise_multiplier * sqrt(l2_squared) to ``values``;
     int64.
 
     Sensitivity: the caller's, ``l2_squared`` the square of the L2 distance, an integer.
@@ -85,7 +85,7 @@ def discrete_gaussian(
 def check_gaussian(
     l2_squared: int, noise_multiplier: Fraction | float, accountant: Accountant = Accountant.RENYI
 ) -> Fraction:
-    """sigma squared, exactly; InvalidInput when an argument lies outside the samplers' bounds.
+    """Compute sigma squared, exactly; InvalidInput when an argument lies outside the samplers' bounds.
 
     Raises NotAccepted where the plan counts privacy losses, and sigma is below FINEST: their proof is for a
     finer grid (:mod:`core.privacy.losses`).
@@ -108,13 +108,13 @@ def _checked(values: np.ndarray) -> np.ndarray:
 
 
 def _float_above(exact: Fraction) -> float:
-    """The smallest convenient float that is not below ``exact``."""
+    """Return the smallest convenient float that is not below ``exact``."""
     value = float(exact)
     return value if Fraction(value) >= exact else math.nextafter(value, math.inf)
 
 
 def _root_above(variance: Fraction) -> float:
-    """A float whose square is not below ``variance``."""
+    """Return a float whose square is not below ``variance``."""
     root = math.sqrt(_float_above(variance))
     while Fraction(root) ** 2 < variance:
         root = math.nextafter(root, math.inf)

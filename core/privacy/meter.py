@@ -47,7 +47,7 @@ class TranscriptEntry:
     branch: int | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The entry as JSON-able values."""
+        """Write the entry as JSON-able values."""
         return {
             "sequence": self.sequence,
             "edge_type": self.edge_type,
@@ -60,7 +60,7 @@ class TranscriptEntry:
 
     @classmethod
     def from_json(cls, value: Any) -> TranscriptEntry:
-        """The entry that :meth:`to_json` wrote; InvalidInput for anything else: types, ranges and texts."""
+        """Read the entry that :meth:`to_json` wrote; InvalidInput for other types, ranges and texts."""
         names = {"sequence", "edge_type", "step", "event", "purpose", "group", "branch"}
         if not isinstance(value, dict) or set(value) != names:
             raise InvalidInput("not a transcript entry", field="transcript")
@@ -85,10 +85,10 @@ class Recorder(Protocol):
     """Where the transcript is kept. What is told here is durable before the call returns."""
 
     def opening(self) -> None:
-        """The graph is about to be opened: from now on whether a job fails can depend on the data."""
+        """Note that the graph is about to be opened: from now on job failures can depend on the data."""
 
     def record(self, entry: TranscriptEntry) -> None:
-        """The operation is about to draw."""
+        """Note, durably, that the operation is about to draw."""
 
 
 class MemoryRecorder:
@@ -98,10 +98,10 @@ class MemoryRecorder:
         self.entries: list[TranscriptEntry] = []
 
     def opening(self) -> None:
-        """Nothing to keep: nobody asks later whether the graph was opened."""
+        """Keep nothing: nobody asks later whether the graph was opened."""
 
     def record(self, entry: TranscriptEntry) -> None:
-        """Appends the entry."""
+        """Append the entry."""
         self.entries.append(entry)
 
 
@@ -123,7 +123,7 @@ class _Purse:
         self.spent: Counter[Event] = Counter()
 
     def take(self, event: Event) -> bool:
-        """Takes the event out, if it fits; the state is unchanged otherwise."""
+        """Take the event out if it fits, and tell whether it did; the state is unchanged otherwise."""
         if self.left is not None:
             return self._take_counted(self.left, event)
         if isinstance(event, Unprotected):
@@ -169,16 +169,16 @@ class Meter:
 
     @property
     def transcript(self) -> tuple[TranscriptEntry, ...]:
-        """What was recorded so far, in order."""
+        """Entries recorded so far, in order."""
         return tuple(self._transcript)
 
     @property
     def closed(self) -> bool:
-        """True after an overrun or a failed record."""
+        """Whether the meter is closed: after an overrun or a failed record."""
         return self._closed
 
     def charge(self, edge_type: str, step: int | None, event: Event, purpose: str) -> None:
-        """The event is recorded durably, and the operation may draw.
+        """Record the event durably; after that, the operation may draw.
 
         Raises PlanExceeded when the cell's allotment does not cover it (the meter stays closed), MeterClosed
         afterwards. What the recorder raises passes through and closes the meter: nobody knows what was kept.
@@ -194,8 +194,8 @@ class Meter:
         purpose: str,
         parent: tuple[int, int] | None = None,
     ) -> tuple[tuple[int, int], ...]:
-        """One key per branch, each with ``nano_epsilon`` to spend; the group costs ``nano_epsilon`` once,
-        now.
+        """Charge a parallel group ``nano_epsilon`` once, now, and return one key per branch, each with as
+        much to spend.
 
         Unit: sound where every unit lies wholly in one branch; the caller answers for that. ``parent`` is the
         branch that pays for a nested group.
@@ -208,11 +208,11 @@ class Meter:
     def charge_branch(
         self, key: tuple[int, int], edge_type: str, step: int | None, event: Event, purpose: str
     ) -> None:
-        """As :meth:`charge`, paid out of the cap of one branch of an open group."""
+        """Charge as :meth:`charge` does, out of the cap of one branch of an open group."""
         self._admit(edge_type, step, event, purpose, *key)
 
     def close_group(self, keys: Iterable[tuple[int, int]]) -> None:
-        """What is left in the branches is gone: no later operation may draw on it."""
+        """Void what is left in the branches: no later operation may draw on it."""
         with self._lock:
             for key in keys:
                 self._branches[key] = 0
@@ -272,7 +272,7 @@ class Meter:
 
 
 def replay(plan: PrivacyPlan, transcript: Iterable[TranscriptEntry]) -> None:
-    """The transcript fits the plan; PlanExceeded otherwise, InvalidInput when out of sequence."""
+    """Check that the transcript fits the plan; PlanExceeded otherwise, InvalidInput when out of sequence."""
     meter = Meter(plan, MemoryRecorder())
     for expected, entry in enumerate(transcript):
         if entry.sequence != expected or (entry.group is None) != (entry.branch is None):
@@ -281,6 +281,6 @@ def replay(plan: PrivacyPlan, transcript: Iterable[TranscriptEntry]) -> None:
 
 
 def require_metered(transcript: Sequence[TranscriptEntry]) -> None:
-    """Raises UnmeteredFit when a fit recorded nothing: whatever it made did not come through the meter."""
+    """Raise UnmeteredFit when a fit recorded nothing: whatever it made did not come through the meter."""
     if not transcript:
         raise UnmeteredFit("the fit recorded no operation")

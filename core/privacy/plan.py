@@ -49,7 +49,7 @@ CellKey = tuple[str, int | None]
 
 
 def rows_of(node_type: str) -> str:
-    """The name of the cell in which a node type's protected rows are paid for. It has no step."""
+    """Name the cell in which a node type's protected rows are paid for. It has no step."""
     return ROWS + node_type
 
 
@@ -165,7 +165,7 @@ class PrivacyPlan:
 
     @cached_property
     def cells(self) -> Mapping[CellKey, tuple[Event, ...]]:
-        """The allotted events of each cell."""
+        """Allotted events of each cell."""
         cells: dict[CellKey, list[Event]] = defaultdict(list)
         for allotment in self.allotments:
             cells[allotment.edge_type, allotment.step].append(allotment.event)
@@ -173,7 +173,7 @@ class PrivacyPlan:
 
     @cached_property
     def _events(self) -> Mapping[int, Event]:
-        """The event objects of the allotments by identity, each once."""
+        """Event objects of the allotments by identity, each once."""
         return {id(allotment.event): allotment.event for allotment in self.allotments}
 
     @property
@@ -185,7 +185,7 @@ class PrivacyPlan:
         return GuaranteeKind.PURE if pure else GuaranteeKind.APPROXIMATE
 
     def cost(self) -> Cost:
-        """The cost to one privacy unit, over cells c with sums s(c).
+        """Compute the cost to one privacy unit, over cells c with sums s(c).
 
         EDGE, EVENT: max of s(c): the unit is one edge of one cell, and cells hold disjoint edges.
         PAIR: sum of all s(c). W_EVENT: the dearest untimed type, plus the dearest window of ``window``
@@ -221,7 +221,7 @@ class PrivacyPlan:
         return found
 
     def _curve(self, orders: Sequence[float]) -> list[float]:
-        """The plan's Rényi divergence bound per order, by the same rules of the unit as :meth:`cost`.
+        """Bound the plan's Rényi divergence at each order, by the same rules of the unit as :meth:`cost`.
 
         Pure events of a cell are added before they are converted: eps -> min(eps, alpha eps^2/2) grows at
         least linearly, so the curve bounds every way in which the meter lets a cell split its pure epsilon.
@@ -234,7 +234,7 @@ class PrivacyPlan:
         return result
 
     def spend(self, filter: str, orders: Sequence[int | float] = ()) -> dict[str, int]:
-        """The amounts to reserve, by budget dimension; all integers, rounded up.
+        """Compute the amounts to reserve, by budget dimension; all integers, rounded up.
 
         ``basic``: {"epsilon": nano, "delta": atto}; under W_EVENT {"untimed", "step/0", ..., "delta"}, steps
         numbered as the account numbers them.
@@ -282,7 +282,7 @@ class PrivacyPlan:
         return found.hexdigest()
 
     def to_json(self) -> dict[str, Any]:
-        """The plan as JSON-able values, exactly. RENYI goes unnamed, as in plans older than the choice."""
+        """Write the plan as JSON-able values, exactly. RENYI goes unnamed, as in plans before the choice."""
         events = {key: to_json(event) for key, event in self._events.items()}
         return self._named(
             [
@@ -306,7 +306,7 @@ class PrivacyPlan:
 
     @classmethod
     def from_json(cls, value: Any) -> PrivacyPlan:
-        """The plan that :meth:`to_json` wrote; InvalidInput for anything else."""
+        """Read the plan that :meth:`to_json` wrote; InvalidInput for anything else."""
         match value:
             case {
                 "method": method,
@@ -332,7 +332,7 @@ def _canonical(value: Any) -> str:
 
 
 def _allotment(value: Any, known: dict[Event, Event]) -> Allotment:
-    """The allotment of a row; equal events of the plan are one object, ``known`` to the rows after it."""
+    """Read the allotment of a row; equal events of the plan are one object, ``known`` to the next rows."""
     match value:
         case {"edge_type": edge_type, "step": step, "event": event, "purpose": purpose, **rest} if not rest:
             found = from_json(event)
@@ -343,7 +343,7 @@ def _allotment(value: Any, known: dict[Event, Event]) -> Allotment:
 def _by_unit(
     sums: Mapping[CellKey, Any], unit: Unit, window: int | None, steps: int
 ) -> tuple[Any, list[Any], Any]:
-    """(cost of one unit, dearest edge type of each step, dearest untimed type); integers stay integers."""
+    """Return (cost of one unit, dearest edge type of each step, dearest untimed type); integers stay so."""
     per_step: list[Any] = [0] * steps
     untimed: Any = 0
     for (_, step), amount in sums.items():

@@ -64,18 +64,18 @@ class PrivateGraph:
             )
 
     def node_count(self, node_type: str) -> int:
-        """The size of a node type's public universe."""
+        """Return the size of a node type's public universe."""
         return self._graph.nodes[self.schema.node_type(node_type).name].count
 
     def attributes(self, node_type: str) -> PrivateAttributes:
-        """The columns of a node type: the public ones free, rows of the protected ones for a price."""
+        """Open the columns of a node type: the public ones free, rows of the protected ones for a price."""
         from core.privacy.attributes import PrivateAttributes
 
         kind = self.schema.node_type(node_type)
         return PrivateAttributes(kind, self._graph.nodes[kind.name], self._meter)
 
     def cell(self, edge_type: str, step: int | None) -> PrivateCell:
-        """The operations of one cell. Free: which cells exist is public."""
+        """Open one cell for its operations. Free: which cells exist is public."""
         shape = self._shape(edge_type, step)
         meter, graph = self._meter, self._graph
 
@@ -83,50 +83,6 @@ class PrivateGraph:
             meter.charge(edge_type, step, event, purpose)
 
         return PrivateCell(shape, step, meter, charge, None, lambda: graph.cell(edge_type, step))
-
-    def laplace(
-        self,
-        query: str,
-        *,
-        edge_type: str,
-        step: int | None,
-        nano_epsilon: int,
-        purpose: str,
-        **public_args: Any,
-    ) -> np.ndarray:
-        """:meth:`PrivateCell.laplace` of the named cell."""
-        return self.cell(edge_type, step).laplace(
-            query, nano_epsilon=nano_epsilon, purpose=purpose, **public_args
-        )
-
-    def gaussian(
-        self,
-        query: str,
-        *,
-        edge_type: str,
-        step: int | None,
-        noise_multiplier: Fraction | float,
-        purpose: str,
-        **public_args: Any,
-    ) -> np.ndarray:
-        """:meth:`PrivateCell.gaussian` of the named cell."""
-        return self.cell(edge_type, step).gaussian(
-            query, noise_multiplier=noise_multiplier, purpose=purpose, **public_args
-        )
-
-    def randomised_response(
-        self,
-        *,
-        edge_type: str,
-        step: int | None,
-        nano_epsilon: int,
-        purpose: str,
-        flips: Flips | None = None,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """:meth:`PrivateCell.randomised_response` of the named cell."""
-        return self.cell(edge_type, step).randomised_response(
-            nano_epsilon=nano_epsilon, purpose=purpose, flips=flips
-        )
 
     def dp_sgd(
         self,
@@ -139,7 +95,7 @@ class PrivateGraph:
         divisor: float,
         purpose: str,
     ) -> DpSgdSession:
-        """A training session over the edges of ``cells``, every cell charged for all of its steps.
+        """Begin a training over the edges of ``cells``, and charge every cell for all of its steps.
 
         Every cell pays ``training.event`` once, before an edge is read: an edge lies in one of them.
         Sensitivity, proof: :class:`core.privacy.gradients.DpSgdSession`. Unit: EDGE and EVENT only, where one
@@ -168,7 +124,8 @@ class PrivateGraph:
         noise_multiplier: Fraction | float,
         purpose: str,
     ) -> np.ndarray:
-        """For every node of ``side``, the noisy sum of its neighbours' features over cells of one relation.
+        """Sum, with noise, every node's neighbours' features over cells of one relation; a row for each of
+        ``side``.
 
         ``features``: public or already paid for, a row of L2 norm at most 1 for each node of the other side.
         Every cell pays one Gaussian event. Sensitivity, proof: :func:`core.privacy.aggregation.noisy_sums`.
@@ -189,38 +146,8 @@ class PrivateGraph:
             self._meter.charge(edge_type, step, event, purpose)
         return noisy_sums([self._graph.cell(*key) for key in keys], question)
 
-    def exponential_labels(
-        self,
-        *,
-        edge_type: str,
-        step: int | None,
-        nano_epsilon: int,
-        labels: np.ndarray,
-        order: np.ndarray,
-        purpose: str,
-    ) -> np.ndarray:
-        """:meth:`PrivateCell.exponential_labels` of the named cell."""
-        return self.cell(edge_type, step).exponential_labels(
-            nano_epsilon=nano_epsilon, labels=labels, order=order, purpose=purpose
-        )
-
-    @contextmanager
-    def parallel(
-        self,
-        *,
-        edge_type: str,
-        step: int | None,
-        nano_epsilon: int,
-        labels: np.ndarray,
-        purpose: str = "parallel group",
-    ) -> Iterator[tuple[PrivateCell, PrivateCell]]:
-        """:meth:`PrivateCell.parallel` of the named cell."""
-        cell = self.cell(edge_type, step)
-        with cell.parallel(nano_epsilon=nano_epsilon, labels=labels, purpose=purpose) as branches:
-            yield branches
-
     def unprotected(self, reason: str) -> Graph:
-        """The raw graph, after Unprotected(reason) is recorded: the release's guarantee becomes ``none``.
+        """Record Unprotected(reason), and hand out the raw graph: the release's guarantee becomes ``none``.
 
         Raises PlanExceeded unless the plan allots an unprotected access to the whole graph.
         """
@@ -228,7 +155,7 @@ class PrivateGraph:
         return self._graph
 
     def sensitive_links(self) -> SensitiveLinks | None:
-        """The links that the curator named sensitive; None where nobody named any.
+        """Return the links that the curator named sensitive; None where nobody named any.
 
         Only after :meth:`unprotected`, of which they are a part; nothing opens the list before. Raises
         UnmeteredFit then.
@@ -269,11 +196,11 @@ class PrivateCell:
 
     @property
     def multiplicity(self) -> int:
-        """The edges that one unit may have in this cell. Public."""
+        """Edges that one unit may have in this cell. Public."""
         return edges_of_unit(self._meter.plan.unit, self.shape.edge_type)
 
     def laplace(self, query: str, *, nano_epsilon: int, purpose: str, **public_args: Any) -> np.ndarray:
-        """The query's values plus discrete Laplace noise of scale sensitivity / epsilon; int64.
+        """Measure the query with discrete Laplace noise of scale sensitivity / epsilon; int64.
 
         Sensitivity: the query's declared L1. Unit: one edge of the cell (times the edges that a unit may
         have in it).
@@ -288,8 +215,7 @@ class PrivateCell:
     def gaussian(
         self, query: str, *, noise_multiplier: Fraction | float, purpose: str, **public_args: Any
     ) -> np.ndarray:
-        """The query's values plus discrete Gaussian noise of noise_multiplier times the L2 sensitivity;
-        int64.
+        """Measure the query with discrete Gaussian noise of noise_multiplier times the L2 sensitivity; int64.
 
         Sensitivity: the query's declared L2. Unit: one edge of the cell (times the edges that a unit may
         have in it).
@@ -306,7 +232,7 @@ class PrivateCell:
     def randomised_response(
         self, *, nano_epsilon: int, purpose: str, flips: Flips | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """(source, target) int64 of the cell with every slot flipped at random; sorted, canonical.
+        """Flip every slot of the cell at random: (source, target) int64, sorted, canonical.
 
         ``flips`` are public or already-paid probabilities that cost no more than ``nano_epsilon``; without
         them p_add = p_drop = 1 / (1 + e^eps). What is charged is the epsilon of the actual probabilities.
@@ -330,7 +256,7 @@ class PrivateCell:
         return flip(cell.source, cell.target, self.shape, chosen)
 
     def lazy_response(self, *, nano_epsilon: int, purpose: str, room: int) -> LazyResponse:
-        """Symmetric randomised response on every slot, worked out when a slot is asked for.
+        """Prepare symmetric randomised response on every slot, worked out when a slot is asked for.
 
         The object holds the cell's edges and a secret key: private content, see there what may leave it.
         ``room``, how many keys it holds, is public or paid for.
@@ -350,7 +276,7 @@ class PrivateCell:
         return respond(cell.source, cell.target, self.shape, self.step, flips, room)
 
     def largest_slots(self, *, keep: int, nano_epsilon: int, purpose: str) -> tuple[np.ndarray, np.ndarray]:
-        """(source, target) int64 of the ``keep`` slots of largest noisy value; sorted, canonical.
+        """Return (source, target) int64 of the ``keep`` slots of largest noisy value; sorted, canonical.
 
         ``keep`` is public or already paid for, from 0 to the number of slots.
 
@@ -371,7 +297,7 @@ class PrivateCell:
     def exponential_labels(
         self, *, nano_epsilon: int, labels: np.ndarray, order: np.ndarray, purpose: str
     ) -> np.ndarray:
-        """New community labels 0..k-1 after one pass of the exponential mechanism; int64 (n,).
+        """Adjust community labels by one pass of the exponential mechanism: new labels 0..k-1, int64 (n,).
 
         Sensitivity, proof: :func:`core.privacy.communities.exponential_pass`. Unit: one undirected edge of
         the cell. Undirected relations inside one node type only. ``labels`` and ``order`` are public or
@@ -391,7 +317,7 @@ class PrivateCell:
     def label_stream(
         self, *, nano_epsilon: int, order: np.ndarray, weights: np.ndarray, rule: LabelRule, purpose: str
     ) -> LabelStream:
-        """A label for every node, and its noisy numbers of neighbours by label; see ``LabelStream``.
+        """Label every node, and count its neighbours by label, with noise; see ``LabelStream``.
 
         ``order`` and ``weights`` (n,) are public or already paid for.
 
@@ -432,7 +358,7 @@ class PrivateCell:
         return ladder(count, most_common, nodes, nano_epsilon)
 
     def degree_product_sum(self, *, noisy_degrees: np.ndarray, nano_epsilon: int, purpose: str) -> int:
-        """The sum over edges of noisy degree times noisy degree, plus discrete Laplace noise; any integer.
+        """Sum noisy degree times noisy degree over edges, with discrete Laplace noise; any integer.
 
         ``noisy_degrees`` (n,) are already paid for. Estimates the same sum of true degrees without bias.
 
@@ -451,7 +377,7 @@ class PrivateCell:
     def parallel(
         self, *, nano_epsilon: int, labels: np.ndarray, purpose: str = "parallel group"
     ) -> Iterator[tuple[PrivateCell, PrivateCell]]:
-        """Yields (inside, between): the edges with both ends in one label, and those with ends in two.
+        """Yield (inside, between): the edges with both ends in one label, and those with ends in two.
 
         Each branch may spend up to ``nano_epsilon``; the group costs ``nano_epsilon`` once, charged on
         entry. After the block the branches are closed.

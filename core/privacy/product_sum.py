@@ -22,7 +22,7 @@ CHUNK = 2**19
 
 
 def caps(noisy_degrees: np.ndarray) -> tuple[int, int]:
-    """What noisy degrees are cut to: the largest of them, and (with a minus sign) the second largest.
+    """Choose what noisy degrees are cut to: the largest of them, and (with a minus sign) the second largest.
 
     Both at least 1 and at most LARGEST. A function of what is paid for.
     """
@@ -32,13 +32,13 @@ def caps(noisy_degrees: np.ndarray) -> tuple[int, int]:
 
 
 def unit_of(noisy_degrees: np.ndarray) -> int:
-    """The grid of :func:`degree_product_sum`, in units of the sum; 1 unless a term may pass STEPS."""
+    """Compute the grid of :func:`degree_product_sum`, in units of the sum; 1 unless a term may pass STEPS."""
     high, low = caps(noisy_degrees)
     return -(-high * low // STEPS)
 
 
 def degree_product_sum(shape: Shape, *, noisy_degrees: np.ndarray) -> Question:
-    """floor(S / unit), S the sum over edges of f(u) f(v), f the noisy degrees cut to [-cap2, cap1]; (1,).
+    """Ask floor(S / unit), S the sum over edges of f(u) f(v), f the noisy degrees cut to [-cap2, cap1]; (1,).
 
     ``noisy_degrees`` (n,): integers that were paid for before. cap1 and cap2: their two largest
     (:func:`caps`); unit: :func:`unit_of`. Undirected relations inside one node type. O(n log n + m). Where
@@ -70,7 +70,7 @@ def degree_product_sum(shape: Shape, *, noisy_degrees: np.ndarray) -> Question:
 
 
 def checked(noisy_degrees: Any, nodes: int) -> np.ndarray:
-    """``noisy_degrees`` as int64, copied: what was checked is what is used. InvalidInput otherwise."""
+    """Return ``noisy_degrees`` as int64, copied: what was checked is what is used. InvalidInput otherwise."""
     array = np.asarray(noisy_degrees)
     if array.shape != (nodes,) or not np.issubdtype(array.dtype, np.integer):
         raise InvalidInput("noisy degrees are one integer for each node", field="noisy_degrees")

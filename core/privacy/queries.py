@@ -34,12 +34,12 @@ class Shape:
 
     @property
     def undirected(self) -> bool:
-        """True for an undirected relation inside one node type."""
+        """Whether this is an undirected relation inside one node type."""
         return self.edge_type.homogeneous and not self.edge_type.directed
 
 
 def slot_count(shape: Shape) -> int:
-    """The number of edges that a cell of that shape could have; no self-loops. Public."""
+    """Count the edges that a cell of that shape could have; no self-loops. Public."""
     n, other = shape.source_count, shape.target_count
     if not shape.edge_type.homogeneous:
         return n * other
@@ -61,7 +61,7 @@ class Question:
 
 
 def ask(name: str, shape: Shape, arguments: Mapping[str, Any]) -> Question:
-    """The named query, its arguments checked against the public shape alone.
+    """Look up the named query, and check its arguments against the public shape alone.
 
     Raises InvalidInput for an unknown query or argument, NotAccepted where the relation has no such query.
     """
@@ -78,7 +78,7 @@ def ask(name: str, shape: Shape, arguments: Mapping[str, Any]) -> Question:
 
 
 def edge_count(shape: Shape) -> Question:
-    """The number of edges; shape (1,).
+    """Count the edges; shape (1,).
 
     Sensitivity: L1 = L2 = 1. Unit: one edge. Proof: one edge is one row of the cell.
     """
@@ -86,7 +86,7 @@ def edge_count(shape: Shape) -> Question:
 
 
 def degrees(shape: Shape, *, side: str = "both") -> Question:
-    """The number of edges at every node, in index order; O(n + m).
+    """Count the edges at every node, in index order; O(n + m).
 
     ``side="both"``: relation inside one node type, every end counts, shape (n,). ``"source"`` / ``"target"``:
     out- and in-degrees of a directed or bipartite relation, shape of that side's universe.
@@ -115,7 +115,7 @@ def degrees(shape: Shape, *, side: str = "both") -> Question:
 
 
 def sorted_degrees(shape: Shape, *, side: str = "both") -> Question:
-    """The degrees of a relation, or of one ``side`` of it, in ascending order; O(n log n + m).
+    """Sort the degrees of a relation, or of one ``side`` of it, in ascending order; O(n log n + m).
 
     Sides and shapes are those of ``degrees``. Says how many nodes have which degree, not which nodes they
     are.
@@ -136,7 +136,7 @@ def sorted_degrees(shape: Shape, *, side: str = "both") -> Question:
 
 
 def degree_histogram(shape: Shape, *, side: str, most: int) -> Question:
-    """How many nodes of one side have 0, 1, ..., ``most`` edges, the last entry with all above; (most + 1,).
+    """Count the nodes of one side with 0, 1, ..., ``most`` edges, the last entry with all above; (most + 1,).
 
     Directed and bipartite relations; ``side`` is "source" or "target". O(n + m).
 
@@ -190,7 +190,7 @@ def group_matrix(
     groups: int | None = None,
     target_groups: int | None = None,
 ) -> Question:
-    """The number of edges between every two groups of nodes; O(m + number of groups squared).
+    """Count the edges between every two groups of nodes; O(m + number of groups squared).
 
     Inside one node type: ``labels`` (n,) in 0..k-1, result (k(k+1)/2,): the upper triangle with its
     diagonal, row by row; direction is ignored. Between two node types: ``target_labels`` too, result (k *
@@ -226,7 +226,7 @@ def group_matrix(
 def group_degrees(
     shape: Shape, *, labels: np.ndarray, groups: int | None = None, side: str = "both"
 ) -> Question:
-    """The number of edges from every node to every group of nodes; O(m + n * number of groups).
+    """Count the edges from every node to every group of nodes; O(m + n * number of groups).
 
     ``side="both"``: undirected relations inside one node type. ``"source"`` / ``"target"``: the nodes of that
     side, and groups of the other side's, of a directed or bipartite relation. ``labels``, one for each node
@@ -259,7 +259,7 @@ def group_degrees(
 def pair_classes(
     shape: Shape, *, labels: np.ndarray, table: np.ndarray, classes: int | None = None
 ) -> Question:
-    """The number of edges in every class of pairs of labels; O(m + number of labels squared).
+    """Count the edges in every class of pairs of labels; O(m + number of labels squared).
 
     Inside one node type; direction is ignored. ``labels`` (n,) in 0..k-1; ``table`` (k, k), symmetric, gives
     the class of every two labels. ``classes`` fixes their number where trailing ones may be empty.
@@ -283,7 +283,7 @@ def pair_classes(
 
 
 def check_labels(labels: Any, count: int, groups: int | None, field: str) -> tuple[np.ndarray, int]:
-    """``labels`` as int64 of length ``count`` with values in 0..k-1, and k; InvalidInput otherwise.
+    """Return ``labels`` as int64 of length ``count`` with values in 0..k-1, and k; InvalidInput otherwise.
 
     The array is copied: what was checked is what is used.
     """

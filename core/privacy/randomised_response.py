@@ -52,7 +52,7 @@ class Flips:
 
     @classmethod
     def symmetric(cls, nano_epsilon: int) -> Flips:
-        """p_add = p_drop = 1 / (1 + e^eps), rounded up: the true epsilon is never above the stated one."""
+        """Set p_add = p_drop = 1 / (1 + e^eps), rounded up: the true epsilon is at most the stated one."""
         with localcontext(prec=_DIGITS):
             share = 1 / (1 + _exp(check_nano_epsilon(nano_epsilon)))
             both = min(WORD // 2, _over_word(share))
@@ -60,7 +60,7 @@ class Flips:
 
     @classmethod
     def balanced(cls, nano_epsilon: int, edges: int, slots: int) -> Flips:
-        """As many edges appear as vanish, on average, where ``edges`` slots are taken (THEPUFF, Eq. 4).
+        """Let as many edges appear as vanish, on average, where ``edges`` slots are taken (THEPUFF, Eq. 4).
 
         With r = (slots - edges) / edges: p_add = 1 / (e^eps + r), p_drop = r / (e^eps + r), both rounded up;
         the symmetric form above half of the slots. ``edges`` must be public or already paid for, and is held
@@ -94,12 +94,12 @@ def _exp(nano_epsilon: int) -> Decimal:
 
 
 def _over_word(share: Decimal) -> int:
-    """``share`` in units of 2^-64, rounded up past any error of the decimals."""
+    """Convert ``share`` to units of 2^-64, rounded up past any error of the decimals."""
     return int((share * WORD * (1 + Decimal("1e-50"))).to_integral_value(ROUND_CEILING))
 
 
 def check_size(shape: Shape, flips: Flips) -> None:
-    """Raises InvalidInput when more than MAX_ADDITIONS edges are expected to appear. Public facts only."""
+    """Raise InvalidInput when more than MAX_ADDITIONS edges are expected to appear. Public facts only."""
     if slot_count(shape) * flips.add > MAX_ADDITIONS * WORD:
         raise InvalidInput(
             f"more than {MAX_ADDITIONS} edges would appear at this epsilon", field="nano_epsilon"
@@ -109,7 +109,7 @@ def check_size(shape: Shape, flips: Flips) -> None:
 def flip(
     source: np.ndarray, target: np.ndarray, shape: Shape, flips: Flips, *, rng: Generator | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(source, target) int64 of the flipped cell, canonical and sorted by (source, target).
+    """Flip the slots of a cell: (source, target) int64, canonical and sorted by (source, target).
 
     ``source`` and ``target`` are the edges of a canonical cell. O(m log m + p_add * slots). ``rng`` is for
     tests of the law alone.
@@ -145,7 +145,7 @@ def _words(rng: Generator, count: int) -> np.ndarray:
 
 
 def _ranks(source: np.ndarray, target: np.ndarray, shape: Shape) -> np.ndarray:
-    """The place of every edge among the slots, from 0. Below 2^62 for any admitted universe."""
+    """Number every edge by its place among the slots, from 0. Below 2^62 for any admitted universe."""
     s, t = np.asarray(source, dtype=np.int64), np.asarray(target, dtype=np.int64)
     if not shape.edge_type.homogeneous:
         return s * shape.target_count + t
@@ -155,7 +155,7 @@ def _ranks(source: np.ndarray, target: np.ndarray, shape: Shape) -> np.ndarray:
 
 
 def _slots(ranks: np.ndarray, shape: Shape) -> tuple[np.ndarray, np.ndarray]:
-    """The ends of every slot: the inverse of :func:`_ranks`."""
+    """Compute the ends of every slot: the inverse of :func:`_ranks`."""
     if not shape.edge_type.homogeneous:
         return ranks // shape.target_count, ranks % shape.target_count
     if shape.undirected:
@@ -167,7 +167,7 @@ def _slots(ranks: np.ndarray, shape: Shape) -> tuple[np.ndarray, np.ndarray]:
 
 @njit(cache=True)
 def _triangle_row(ranks):
-    """The t with t(t-1)/2 <= rank < t(t+1)/2; the root is a guess that integers put right."""
+    """Find the t with t(t-1)/2 <= rank < t(t+1)/2; the root is a guess that integers put right."""
     rows = np.empty(ranks.size, np.int64)
     for i in range(ranks.size):
         t = np.int64((1 + math.sqrt(1.0 + 8.0 * ranks[i])) / 2)
@@ -180,7 +180,7 @@ def _triangle_row(ranks):
 
 
 def _hits(rng: Generator, slots: int, threshold: int) -> np.ndarray:
-    """Those of 0..slots-1 whose coin of p = threshold / 2^64 succeeds; int64. O(slots * p) expected."""
+    """Draw those of 0..slots-1 whose coin of p = threshold / 2^64 succeeds; int64. O(slots * p) expected."""
     size = 2 ** max(0, (WORD // threshold).bit_length() - 1)  # 1/2 < size * p <= 1 where p < 1
     blocks, rest = divmod(slots, size)
     parts = [
@@ -200,7 +200,7 @@ def _chunk(rng: Generator, blocks: int, size: int, threshold: int, first: int) -
 
 @njit(cache=True)
 def _spread(rng, counts, total, size):
-    """``counts[i]`` distinct uniform places in block i; blocks one after another."""
+    """Draw ``counts[i]`` distinct uniform places in block i; blocks one after another."""
     places = np.empty(total, np.int64)
     end = 0
     for block in range(counts.size):
@@ -239,7 +239,7 @@ class _Binomial:
         self._coarse = np.array([min(value, WORD - 1) for value in coarse], dtype=np.uint64)
 
     def draw(self, rng: Generator, count: int) -> np.ndarray:
-        """``count`` independent values, int64: the number of k with F(k) <= U, U uniform in [0, 1)."""
+        """Draw ``count`` independent values, int64: the number of k with F(k) <= U, U uniform in [0, 1)."""
         words = _words(rng, count)
         values = np.searchsorted(self._coarse, words, side="left")
         # A word that equals an entry's first 64 bits is not decided by them.
@@ -257,7 +257,7 @@ def _binomial(size: int, threshold: int) -> _Binomial:
 
 
 def _power(base: int, exponent: int, scale: int) -> int:
-    """(base / 2^scale) ** exponent in units of 2^-scale, rounded down at each product."""
+    """Compute (base / 2^scale) ** exponent in units of 2^-scale, rounded down at each product."""
     result = 2**scale
     while exponent:
         if exponent & 1:

@@ -22,7 +22,7 @@ PLAIN = 2**32
 
 @njit(cache=True)
 def below(rng, n):
-    """One of 0..n-1, each equally likely, for 1 <= n <= 2^62; fewer than 2 draws expected.
+    """Draw one of 0..n-1, each equally likely, for 1 <= n <= 2^62; fewer than 2 draws expected.
 
     Numba's own draw follows Lemire, "Fast random integer generation in an interval" (2019), Algorithm 5, up
     to 2^32; above, it does not reject every word that it must. So there the next power of two is drawn from,
@@ -41,7 +41,7 @@ def below(rng, n):
 
 @njit(cache=True)
 def bernoulli_exp_unit(rng, numerator, denominator):
-    """True with probability exp(-numerator/denominator), for 0 <= numerator <= denominator < 2^62.
+    """Draw True with probability exp(-numerator/denominator), for 0 <= numerator <= denominator < 2^62.
 
     Algorithm 1: A_K ~ Bernoulli(gamma / K), here as Bernoulli(gamma) and Bernoulli(1 / K), until one fails
     at K; true when that K is odd. About 2 draws.
@@ -58,7 +58,7 @@ def bernoulli_exp_unit(rng, numerator, denominator):
 
 @njit(cache=True)
 def bernoulli_inverse_e(rng):
-    """True with probability exp(-1): Algorithm 1 at gamma = 1, where the first trial always succeeds."""
+    """Draw True with probability exp(-1): Algorithm 1 at gamma = 1, where the first trial always succeeds."""
     k = 2
     while below(rng, k) == 0:
         k += 1
@@ -67,7 +67,7 @@ def bernoulli_inverse_e(rng):
 
 @njit(cache=True)
 def bernoulli_exp(rng, numerator, denominator):
-    """True with probability exp(-numerator/denominator), for any numerator >= 0. Runs are cut at MAX_RUN."""
+    """Draw True with probability exp(-numerator/denominator), numerator >= 0. Runs are cut at MAX_RUN."""
     whole = numerator // denominator
     if whole > MAX_RUN:
         return False
@@ -79,7 +79,7 @@ def bernoulli_exp(rng, numerator, denominator):
 
 @njit(cache=True)
 def geometric_draw(rng, t, s):
-    """One integer y >= 0 with probability proportional to exp(-y s / t); 1 <= t < 2^50, s >= 1.
+    """Draw one integer y >= 0 with probability proportional to exp(-y s / t); 1 <= t < 2^50, s >= 1.
 
     The magnitude of Algorithm 2, before its sign.
     """
@@ -94,7 +94,7 @@ def geometric_draw(rng, t, s):
 
 @njit(cache=True)
 def discrete_laplace_draw(rng, t, s):
-    """One integer x with probability proportional to exp(-|x| s / t); 1 <= t < 2^50, s >= 1. Algorithm 2."""
+    """Draw x, an integer, with probability ~ exp(-|x| s / t); 1 <= t < 2^50, s >= 1. Algorithm 2."""
     while True:
         y = geometric_draw(rng, t, s)
         if below(rng, 2) == 0:
@@ -105,7 +105,8 @@ def discrete_laplace_draw(rng, t, s):
 
 @njit(cache=True)
 def discrete_gaussian_draw(rng, a, b, t):
-    """One integer x with probability proportional to exp(-x^2 b / (2 a)). Algorithm 3, proposals of scale t.
+    """Draw one integer x with probability proportional to exp(-x^2 b / (2 a)). Algorithm 3, scale t.
+    Algorithm 3, proposals of scale t.
 
     A proposal beyond 60 t is refused outright: it would be accepted with probability below exp(-1700). Needs
     60 max(a, t^2 b) < 2^31.5 and 2 a b t^2 < 2^62.
@@ -121,7 +122,7 @@ def discrete_gaussian_draw(rng, a, b, t):
 
 @njit(cache=True)
 def discrete_gaussian_wide_draw(rng, t):
-    """One integer x with probability proportional to exp(-x^2 / (2 t^2)), for integer t < 2^25."""
+    """Draw one integer x with probability proportional to exp(-x^2 / (2 t^2)), for integer t < 2^25."""
     while True:
         y = discrete_laplace_draw(rng, t, 1)
         if abs(y) > 60 * t:
@@ -133,7 +134,7 @@ def discrete_gaussian_wide_draw(rng, t):
 
 @njit(cache=True)
 def saturating_sum(a, b):
-    """a + b, held within +-2^62."""
+    """Add a and b, held within +-2^62."""
     a = min(max(a, -LIMIT), LIMIT)
     b = min(max(b, -LIMIT), LIMIT)
     return min(max(a + b, -LIMIT), LIMIT)
@@ -141,7 +142,7 @@ def saturating_sum(a, b):
 
 @njit(cache=True)
 def add_discrete_laplace(rng, values, t, s):
-    """values + independent discrete Laplace noise of scale t / s; int64, a new array."""
+    """Add independent discrete Laplace noise of scale t / s to ``values``; int64, a new array."""
     noisy = np.empty(values.size, np.int64)
     for i in range(values.size):
         noisy[i] = saturating_sum(values[i], discrete_laplace_draw(rng, t, s))
@@ -150,7 +151,7 @@ def add_discrete_laplace(rng, values, t, s):
 
 @njit(cache=True)
 def add_discrete_gaussian(rng, values, a, b, t):
-    """values + independent discrete Gaussian noise of variance parameter a / b; int64, a new array."""
+    """Add independent discrete Gaussian noise of variance parameter a / b to ``values``; int64, new."""
     noisy = np.empty(values.size, np.int64)
     for i in range(values.size):
         noisy[i] = saturating_sum(values[i], discrete_gaussian_draw(rng, a, b, t))
@@ -159,7 +160,7 @@ def add_discrete_gaussian(rng, values, a, b, t):
 
 @njit(cache=True)
 def add_discrete_gaussian_wide(rng, values, t):
-    """values + independent discrete Gaussian noise of scale parameter t; int64, a new array."""
+    """Add independent discrete Gaussian noise of scale parameter t to ``values``; int64, a new array."""
     noisy = np.empty(values.size, np.int64)
     for i in range(values.size):
         noisy[i] = saturating_sum(values[i], discrete_gaussian_wide_draw(rng, t))

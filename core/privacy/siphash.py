@@ -17,7 +17,7 @@ _LAST = np.uint64(0xFF)
 
 
 def keyed(key: bytes) -> np.ndarray:
-    """The state before any message: four words, uint64."""
+    """Return the state before any message: four words, uint64."""
     if len(key) != KEY_BYTES:
         raise ValueError(f"a key has {KEY_BYTES} bytes")
     low, high = (int.from_bytes(key[i : i + 8], "little") for i in (0, 8))
@@ -26,14 +26,14 @@ def keyed(key: bytes) -> np.ndarray:
 
 
 def absorbed(state: np.ndarray, beginning: bytes) -> np.ndarray:
-    """The state after ``beginning``, whole words; a new array."""
+    """Return the state after ``beginning``, whole words; a new array."""
     if len(beginning) % 8:
         raise ValueError("a beginning is made of whole words of 8 bytes")
     return _absorbed(state, np.frombuffer(beginning, dtype="<u8").astype(np.uint64))
 
 
 def siphash(key: bytes, message: bytes) -> int:
-    """SipHash-2-4 of any message, as the integer of its 8 bytes in little-endian order."""
+    """Hash any message by SipHash-2-4, as the integer of its 8 bytes in little-endian order."""
     whole = len(message) // 8 * 8
     state = absorbed(keyed(key), message[:whole])
     last = int.from_bytes(message[whole:], "little") | (len(message) % 256) << 56
@@ -70,7 +70,7 @@ def _word(a, b, c, d, word):
 
 @njit(cache=True, nogil=True)
 def finished(a, b, c, d, last):
-    """The hash where ``last`` is the closing word: the bytes that are left, and the length modulo 256 on top.
+    """Hash with ``last`` as closing word: the bytes that are left, and the length modulo 256 on top.
 
     ``a``, ``b``, ``c``, ``d``: the state after all whole words.
     """
@@ -83,7 +83,7 @@ def finished(a, b, c, d, last):
 
 @njit(cache=True, nogil=True)
 def after_word(state, word, last):
-    """The hash of what ``state`` has absorbed, then ``word``, then the closing word ``last``. All uint64."""
+    """Hash what ``state`` has absorbed, then ``word``, then the closing word ``last``. All uint64."""
     a, b, c, d = _word(state[0], state[1], state[2], state[3], word)
     return finished(a, b, c, d, last)
 

@@ -25,10 +25,10 @@ class Unit(StrEnum):
 
     @property
     def temporal(self) -> bool:
-        """True when the unit speaks of timestamps."""
+        """Whether the unit speaks of timestamps."""
         return self is not Unit.EDGE
 
 
 def edges_of_unit(unit: Unit, relation: EdgeType) -> int:
-    """The edges that one unit may have in one cell: 2 where a pair may be linked both ways, else 1."""
+    """Return the edges that one unit may have in one cell: 2 where a pair may be linked both ways, else 1."""
     return 2 if unit is Unit.PAIR and relation.homogeneous and relation.directed else 1

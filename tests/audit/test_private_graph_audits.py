@@ -59,9 +59,11 @@ def test_degrees_with_half_the_noise_are_caught():
 
 def grouped(graph):
     """One group at epsilon 1, each branch spending all of it: two noisy counts."""
-    with session(graph).parallel(edge_type="edge", step=None, nano_epsilon=NANO, labels=LABELS) as (
-        inside,
-        between,
+    with (
+        session(graph).cell("edge", None).parallel(nano_epsilon=NANO, labels=LABELS) as (
+            inside,
+            between,
+        )
     ):
         first = inside.laplace("edge_count", nano_epsilon=NANO, purpose="inside")
         second = between.laplace("edge_count", nano_epsilon=NANO, purpose="between")

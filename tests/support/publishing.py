@@ -93,12 +93,8 @@ class Fixed:
     def fit(self, private, plan, params, progress):
         progress("fit", 0, 1)
         for allotment in plan.allotments * (self._metered + params.extra_reads):
-            private.laplace(
-                "edge_count",
-                edge_type=allotment.edge_type,
-                step=allotment.step,
-                nano_epsilon=plan.cost().nano_epsilon,
-                purpose="edge count",
+            private.cell(allotment.edge_type, allotment.step).laplace(
+                "edge_count", nano_epsilon=plan.cost().nano_epsilon, purpose="edge count"
             )
         return self
 

@@ -60,8 +60,10 @@ def test_the_noise_of_degrees_is_that_of_sensitivity_two():
     graph = static_graph(4_000, [])
     facts = PublicFacts(graph.schema, Unit.EDGE, None, 10**9, 0, ("edge",))
     meter = Meter(GENERATOR.plan(DGGParams(), facts), MemoryRecorder())
-    noisy = PrivateGraph(graph, meter).laplace(
-        "degrees", edge_type="edge", step=None, nano_epsilon=950_000_000, purpose="degrees"
+    noisy = (
+        PrivateGraph(graph, meter)
+        .cell("edge", None)
+        .laplace("degrees", nano_epsilon=950_000_000, purpose="degrees")
     )
     scale = 2 / 0.95
     assert abs(np.abs(noisy).mean() / scale - 1) < 0.12

@@ -102,7 +102,7 @@ def test_a_group_reads_nothing_before_a_branch_has_paid():
 
 def test_queries_answer_about_the_right_cell():
     session = static()
-    degrees = session.laplace("degrees", edge_type="edge", step=None, nano_epsilon=HUGE, purpose="p")
+    degrees = session.cell("edge", None).laplace("degrees", nano_epsilon=HUGE, purpose="p")
     assert degrees.tolist() == [2, 2, 3, 2, 1, 0]
     assert degrees.dtype == np.int64
     timed = open_session(
@@ -111,8 +111,7 @@ def test_queries_answer_about_the_right_cell():
         unit=Unit.EVENT,
     )
     counts = [
-        int(timed.laplace("edge_count", edge_type="edge", step=t, nano_epsilon=HUGE, purpose="p")[0])
-        for t in range(3)
+        int(timed.cell("edge", t).laplace("edge_count", nano_epsilon=HUGE, purpose="p")[0]) for t in range(3)
     ]
     assert counts == [2, 3, 0]
 
@@ -123,16 +122,16 @@ def test_gaussian_is_metered_as_such():
         "test", Unit.EDGE, None, 1, (Allotment("edge", None, GaussianEvent(0.05), "p"),), delta_atto=10**12
     )
     session = PrivateGraph(graph, Meter(plan, MemoryRecorder()))
-    counted = session.gaussian("edge_count", edge_type="edge", step=None, noise_multiplier=0.05, purpose="p")
+    counted = session.cell("edge", None).gaussian("edge_count", noise_multiplier=0.05, purpose="p")
     assert counted.tolist() == [5]
     with pytest.raises(PlanExceeded):
-        session.gaussian("edge_count", edge_type="edge", step=None, noise_multiplier=0.05, purpose="p")
+        session.cell("edge", None).gaussian("edge_count", noise_multiplier=0.05, purpose="p")
 
 
 def test_parallel_splits_by_label_and_charges_once():
     session = static()
     labels = np.array([0, 0, 0, 1, 1, 1])
-    with session.parallel(edge_type="edge", step=None, nano_epsilon=HUGE, labels=labels) as (inside, between):
+    with session.cell("edge", None).parallel(nano_epsilon=HUGE, labels=labels) as (inside, between):
         assert inside.laplace("edge_count", nano_epsilon=HUGE, purpose="in").tolist() == [4]
         matrix = between.laplace("group_matrix", nano_epsilon=HUGE, purpose="out", labels=labels)
         assert matrix.tolist() == [0, 1, 0]
@@ -143,7 +142,7 @@ def test_parallel_splits_by_label_and_charges_once():
 
 def test_branches_end_with_the_block_and_with_their_cap():
     session = static(10)
-    with session.parallel(edge_type="edge", step=None, nano_epsilon=10, labels=np.zeros(N, dtype=int)) as (
+    with session.cell("edge", None).parallel(nano_epsilon=10, labels=np.zeros(N, dtype=int)) as (
         inside,
         between,
     ):
@@ -154,7 +153,7 @@ def test_branches_end_with_the_block_and_with_their_cap():
     session = static(10)
     with (
         pytest.raises(PlanExceeded),
-        session.parallel(edge_type="edge", step=None, nano_epsilon=10, labels=np.zeros(N, dtype=int)) as (
+        session.cell("edge", None).parallel(nano_epsilon=10, labels=np.zeros(N, dtype=int)) as (
             inside,
             between,
         ),
@@ -166,7 +165,7 @@ def test_nested_groups_split_further():
     session = static()
     outer, inner = np.array([0, 0, 0, 1, 1, 1]), np.array([0, 0, 1, 0, 0, 1])
     with (
-        session.parallel(edge_type="edge", step=None, nano_epsilon=HUGE, labels=outer) as (inside, _),
+        session.cell("edge", None).parallel(nano_epsilon=HUGE, labels=outer) as (inside, _),
         inside.parallel(nano_epsilon=HUGE, labels=inner) as (deep, across),
     ):
         assert deep.laplace("edge_count", nano_epsilon=HUGE, purpose="p").tolist() == [2]
@@ -180,7 +179,7 @@ def test_groups_are_refused_under_unit_pair():
     )
     with (
         pytest.raises(NotAccepted),
-        session.parallel(edge_type="edge", step=0, nano_epsilon=5, labels=np.zeros(N, dtype=int)),
+        session.cell("edge", 0).parallel(nano_epsilon=5, labels=np.zeros(N, dtype=int)),
     ):
         pass
     assert session._meter.transcript == ()
@@ -206,22 +205,15 @@ def test_communities_need_an_undirected_relation():
     for edge_type in (EdgeType(directed=True), EdgeType(source="a", target="b")):
         session = static(10, edge_type)
         with pytest.raises(NotAccepted):
-            session.exponential_labels(
-                edge_type="edge",
-                step=None,
-                nano_epsilon=5,
-                labels=np.zeros(N, dtype=int),
-                order=np.arange(N),
-                purpose="p",
+            session.cell("edge", None).exponential_labels(
+                nano_epsilon=5, labels=np.zeros(N, dtype=int), order=np.arange(N), purpose="p"
             )
         assert session._meter.transcript == ()
 
 
 def test_communities_follow_the_edges():
     session = static(80 * NANO)
-    labels = session.exponential_labels(
-        edge_type="edge",
-        step=None,
+    labels = session.cell("edge", None).exponential_labels(
         nano_epsilon=80 * NANO,
         labels=np.array([0, 0, 1, 1, 1, 0]),
         order=np.array([2, 0, 1, 4, 3, 5]),

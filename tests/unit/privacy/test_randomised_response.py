@@ -213,8 +213,8 @@ def session(event, *, unit=Unit.EDGE, directed=False):
 
 def test_the_session_charges_the_actual_epsilon_first():
     private, meter, step = session(Pure(50 * NANO, "any"))
-    source, target = private.randomised_response(
-        edge_type="edge", step=step, nano_epsilon=50 * NANO, purpose="evidence"
+    source, target = private.cell("edge", step).randomised_response(
+        nano_epsilon=50 * NANO, purpose="evidence"
     )
     assert (source.tolist(), target.tolist()) == ([0, 1], [1, 2])  # 15 coins of about e^-44
     (entry,) = meter.transcript
@@ -225,14 +225,14 @@ def test_the_session_charges_the_actual_epsilon_first():
 def test_an_overrun_reads_nothing():
     private, _, step = session(Pure(NANO, "any"))
     with pytest.raises(PlanExceeded):
-        private.randomised_response(edge_type="edge", step=step, nano_epsilon=2 * NANO, purpose="p")
+        private.cell("edge", step).randomised_response(nano_epsilon=2 * NANO, purpose="p")
     with pytest.raises(MeterClosed):
-        private.randomised_response(edge_type="edge", step=step, nano_epsilon=NANO, purpose="p")
+        private.cell("edge", step).randomised_response(nano_epsilon=NANO, purpose="p")
 
 
 def test_a_pair_that_may_be_linked_both_ways_pays_for_both_slots():
     private, meter, step = session(Pure(2 * NANO, "any"), unit=Unit.PAIR, directed=True)
-    private.randomised_response(edge_type="edge", step=step, nano_epsilon=2 * NANO, purpose="p")
+    private.cell("edge", step).randomised_response(nano_epsilon=2 * NANO, purpose="p")
     assert meter.transcript[0].event.nano_epsilon == 2 * Flips.symmetric(NANO).nano_epsilon
     with pytest.raises(InvalidInput, match="cost more"):
         private.cell("edge", step).randomised_response(
@@ -244,7 +244,7 @@ def test_not_inside_a_parallel_group():
     private, _, step = session(Pure(NANO, "any"))
     labels = np.array([0, 0, 0, 1, 1, 1])
     with (
-        private.parallel(edge_type="edge", step=step, nano_epsilon=NANO, labels=labels) as (inside, _),
+        private.cell("edge", step).parallel(nano_epsilon=NANO, labels=labels) as (inside, _),
         pytest.raises(NotAccepted),
     ):
         inside.randomised_response(nano_epsilon=NANO, purpose="p")
