@@ -49,7 +49,8 @@ Draw = Callable[[Cell, Generator], np.ndarray]
 def anchors(
     original: Graph, relations: Sequence[EdgeType], suite: Suite, progress: Progress
 ) -> dict[str, Any]:
-    """``draws``, and the row of ``uniform`` and of ``resampled`` graphs: means over draws, relations, steps.
+    """Measure ``draws``, and the row of ``uniform`` and ``resampled`` graphs: means over draws, relations,
+    steps.
 
     ``relations`` are the protected ones that are compared. The draws are seeded: a comparison that is made
     again says the same. Costs about the named metrics on twice ``draws`` further graphs, all held at once.
@@ -85,7 +86,7 @@ def anchors(
 
 
 def redrawn(original: Graph, relations: Sequence[EdgeType], draw: Draw, rng: Generator) -> Graph:
-    """The original with the cells of ``relations`` drawn anew; all else is as it was. O(m log m)."""
+    """Draw the cells of ``relations`` anew; all else is as in the original. O(m log m)."""
     tables = dict(original.edges)
     for relation in relations:
         cells = [original.cell(relation.name, step) for step in original.schema.steps_of(relation.name)]
@@ -102,7 +103,7 @@ def redrawn(original: Graph, relations: Sequence[EdgeType], draw: Draw, rng: Gen
 
 
 def uniform(cell: Cell, rng: Generator) -> np.ndarray:
-    """Keys of as many edges as the cell has, uniform among all that it could have."""
+    """Draw keys of as many edges as the cell has, uniform among all that it could have."""
 
     def ends(count: int) -> tuple[np.ndarray, np.ndarray]:
         return rng.integers(0, cell.source_count, count), rng.integers(0, cell.target_count, count)
@@ -111,7 +112,7 @@ def uniform(cell: Cell, rng: Generator) -> np.ndarray:
 
 
 def resampled(cell: Cell, rng: Generator, share: float = REDRAWN) -> np.ndarray:
-    """Keys of the cell's edges with a share, at least one edge, replaced by edges between drawn ends.
+    """Draw anew a share of the cell's edges, at least one, between drawn ends; keys.
 
     An end is drawn as often as it has edges: what changes is chance, not the degrees that are expected.
     """
@@ -135,7 +136,7 @@ def resampled(cell: Cell, rng: Generator, share: float = REDRAWN) -> np.ndarray:
 
 
 def _filled(cell: Cell, kept: np.ndarray, ends: Callable[[int], tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-    """``kept`` and distinct further edges up to the cell's number; fewer where a cell is all but full."""
+    """Add distinct further edges to ``kept`` up to the cell's number; fewer where a cell is all but full."""
     for _ in range(ROUNDS):
         missing = cell.count - len(kept)
         if missing <= 0:
@@ -151,7 +152,7 @@ def _filled(cell: Cell, kept: np.ndarray, ends: Callable[[int], tuple[np.ndarray
 
 
 def _keys(cell: Cell, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """``source * width + target`` of canonical edges."""
+    """Compute ``source * width + target`` of canonical edges."""
     width = max(cell.target_count, 1)
     if cell.edge_type.homogeneous and not cell.edge_type.directed:
         return np.minimum(source, target) * width + np.maximum(source, target)
@@ -159,7 +160,7 @@ def _keys(cell: Cell, source: np.ndarray, target: np.ndarray) -> np.ndarray:
 
 
 def _meta_paths(original: Graph, graphs: Sequence[Graph], suite: Suite) -> dict[str, float | None]:
-    """The meta-path distances of the graphs, means over them; empty where a comparison has none."""
+    """Average the meta-path distances of the graphs; empty where a comparison has none."""
     layout = Layout.of(original)
     relations = original.schema.edge_types
     if not suite.includes(STANDARD) or len(layout.names) < 2 or original.schema.collection is not None:

@@ -39,5 +39,5 @@ DISTANCES: tuple[Metric, ...] = tuple(metric for family in DISTANCE_FAMILIES for
 
 
 def described(suite: Suite) -> dict[str, dict[str, Any]]:
-    """Title, definition, family and direction of every metric of ``suite``, by name."""
+    """Describe every metric of ``suite`` by name: title, definition, family and direction."""
     return {metric.name: metric.to_json() for metric in of_suite(SCALARS + DISTANCES, suite)}

@@ -12,7 +12,7 @@ from core.evaluation.view import UndirectedView
 
 
 def scalars_of(view: UndirectedView, suite: Suite, only: Set[str] | None = None) -> dict[str, Value]:
-    """Every scalar of one graph that ``suite`` includes, in report order; of ``only`` these, where given."""
+    """Compute every scalar of one graph in ``suite``, in report order; of ``only`` these, where given."""
     values: dict[str, Value] = {}
     for family in SCALAR_FAMILIES:
         wanted = _wanted(family.SCALARS, suite, only)
@@ -29,7 +29,7 @@ def compared(
     step: int | None = None,
     only: Set[str] | None = None,
 ) -> dict[str, Any]:
-    """One row: ``step``, ``scalars`` (both values, both errors) and ``distances``; nodes aligned by index.
+    """Make one row: ``step``, ``scalars`` (both values, both errors), ``distances``; nodes aligned by index.
 
     ``only``: names of the metrics that are wanted; None: all of the suite.
     """

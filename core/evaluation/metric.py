@@ -15,7 +15,7 @@ class Suite(StrEnum):
     FULL = "full"
 
     def includes(self, other: Suite) -> bool:
-        """Whether what ``other`` computes is computed by this suite too."""
+        """Tell whether what ``other`` computes is computed by this suite too."""
         order = tuple(Suite)
         return order.index(other) <= order.index(self)
 
@@ -43,7 +43,7 @@ class Metric:
     better: Literal["lower", "higher"] | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """How a report describes the metric."""
+        """Describe the metric as a report does."""
         return {
             "title": self.title,
             "definition": self.definition,
@@ -53,5 +53,5 @@ class Metric:
 
 
 def of_suite(metrics: tuple[Metric, ...], suite: Suite) -> tuple[Metric, ...]:
-    """The metrics that ``suite`` computes, in their order."""
+    """Select the metrics that ``suite`` computes, in their order."""
     return tuple(metric for metric in metrics if suite.includes(metric.suite))

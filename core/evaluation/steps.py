@@ -17,7 +17,7 @@ STANDARD_ERRORS = ("original_standard_error", "synthetic_standard_error")
 
 
 def evaluated_steps(schema: GraphSchema, suite: Suite = Suite.QUICK) -> tuple[int, ...]:
-    """The steps that are read: all, or evenly spaced ones with both ends. A public rule."""
+    """Choose the steps that are read: all, or evenly spaced ones with both ends. A public rule."""
     limit = MAX_STEPS_EVALUATED[suite]
     if schema.steps <= limit:
         return tuple(range(schema.steps))
@@ -25,12 +25,12 @@ def evaluated_steps(schema: GraphSchema, suite: Suite = Suite.QUICK) -> tuple[in
 
 
 def steps_of(schema: GraphSchema, edge_type: EdgeType, suite: Suite) -> tuple[int | None, ...]:
-    """The evaluated steps of a relation; (None,) for one without time."""
+    """Choose the evaluated steps of a relation; (None,) for one without time."""
     return evaluated_steps(schema, suite) if edge_type.temporal else (None,)
 
 
 def mean_row(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Field by field the mean of the defined values of compared rows: a mean of errors, not of values."""
+    """Average the defined values of compared rows, field by field: a mean of errors, not of values."""
     first = rows[0]
     return {
         "step": None,

@@ -30,7 +30,7 @@ PUBLISHED = Suite.QUICK
 
 
 def public_statistics(synthetic: Graph) -> dict[str, Any]:
-    """Statistics of the synthetic graph alone, as JSON-able values; a function of nothing else.
+    """Describe the synthetic graph alone, as JSON-able values; a function of nothing else.
 
     Per edge type: one row a step, the means over steps, and the degree distribution of every side. Time and
     memory are those of the largest cell: near-linear in m apart from triangles (m * arboricity).
@@ -81,7 +81,7 @@ def _plain(values: dict[str, Any]) -> dict[str, float | None]:
 
 
 def compare(original: Graph, synthetic: Graph, suite: Suite, progress: Progress) -> dict[str, Any]:
-    """Every metric of every protected relation, original against synthetic; curators only.
+    """Compare every metric of every protected relation, original against synthetic; curators only.
 
     Both graphs have one universe, nodes aligned by index. Per edge type: one row a step and the means over
     steps; ``overall`` is the mean over edge types. Relations that either graph lacks, and public ones (copied

@@ -37,7 +37,7 @@ class UndirectedView:
 
     @classmethod
     def of(cls, cell: Cell) -> UndirectedView:
-        """The view of a cell: directions dropped, both sides of a bipartite relation laid end to end.
+        """View a cell: directions dropped, both sides of a bipartite relation laid end to end.
 
         A pair joined in both directions becomes one edge. O(m), O(m log m) for a directed relation.
         """
@@ -54,7 +54,7 @@ class UndirectedView:
 
     @classmethod
     def of_pairs(cls, node_count: int, u: np.ndarray, v: np.ndarray) -> UndirectedView:
-        """The undirected graph of (u, v) pairs over ``node_count`` nodes; loops and repeats dropped."""
+        """Build the undirected graph of (u, v) pairs over ``node_count`` nodes; loops and repeats dropped."""
         low, high = np.minimum(u, v).astype(np.int64), np.maximum(u, v).astype(np.int64)
         keys = np.unique((low * node_count + high)[low != high])
         u, v = keys // max(node_count, 1), keys % max(node_count, 1)
@@ -84,20 +84,20 @@ class UndirectedView:
 
     @cached_property
     def networkit(self) -> Any:
-        """The same graph as a NetworKit graph. O(n + m)."""
+        """NetworKit graph of the same edges. O(n + m)."""
         nk = networkit()
         pairs = (np.ascontiguousarray(self.u), np.ascontiguousarray(self.v))
         return nk.GraphFromCoo(pairs, n=self.node_count)
 
     def once(self, compute: Callable[[UndirectedView], T]) -> T:
-        """``compute(self)``, computed at the first call only: families share triangles and partitions."""
+        """Compute ``compute(self)`` at the first call only: families share triangles and partitions."""
         if compute not in self._found:
             self._found[compute] = compute(self)
         return self._found[compute]
 
 
 def slots(cell: Cell) -> int:
-    """How many edges the cell could hold: n(n-1)/2, n(n-1) when directed, or n_source * n_target."""
+    """Count the edges that the cell could hold: n(n-1)/2, n(n-1) when directed, or n_source * n_target."""
     n = cell.source_count
     if not cell.edge_type.homogeneous:
         return n * cell.target_count
@@ -105,7 +105,7 @@ def slots(cell: Cell) -> int:
 
 
 def sides(cell: Cell) -> dict[str, np.ndarray]:
-    """The degree vectors that a relation has, int64, one entry per node of the side's universe.
+    """Count the degree vectors that a relation has, int64, one entry per node of the side's universe.
 
     Undirected within one node type: ``degree``. Directed within one type: ``out`` and ``in``.
     Between two types: ``source`` and ``target``. O(n + m).

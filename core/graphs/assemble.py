@@ -13,7 +13,7 @@ from core.graphs.findings import Findings, reject, shown
 from core.graphs.formats._base import Batch, RawGraph
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.relations import EdgeCollector, EdgeRows, broken_functional, broken_once, pair_keys
-from core.graphs.rows import drain
+from core.graphs.rows import at_most, drain
 from core.graphs.schema import GRAPH_ID, EdgeType, GraphSchema
 from core.graphs.universe import NodeCollector, indices
 from core.graphs.uploads import IngestLimits
@@ -46,7 +46,7 @@ Advance = Callable[[str, int], None]
 def assemble_batches(
     schema: GraphSchema, sources: Sources, limits: IngestLimits, advance: Advance
 ) -> Assembled:
-    """The canonical graph of the batches; IngestRejected with up to 20 findings of the first bad part."""
+    """Build the canonical graph of the batches; IngestRejected with findings of the first bad part."""
     raw = sources.open()
     nodes = read_nodes(schema, raw.nodes, sources, limits, advance)
     return assemble_edges(schema, nodes, raw, sources, limits, advance)
@@ -60,11 +60,15 @@ def assemble_edges(
     limits: IngestLimits,
     advance: Advance,
 ) -> Assembled:
-    """As :func:`assemble_batches`, over nodes that are known already."""
+    """Assemble as :func:`assemble_batches` does, over nodes that are known already."""
     collector = EdgeCollector(schema, indices(schema, nodes), sources.mend_time)
     if raw.edges is None:
         reject(sources.edges_file, "the file holds no edges; upload an edge list as the part edges")
-    _drain_edges(collector, raw.edges, sources, limits, advance)
+    file = sources.edges_file
+    bounded = at_most(
+        limits.max_rows, file, "the file", "rows", lambda bytes_done: advance("edges", bytes_done)
+    )
+    drain(raw.edges, collector.resolve, collector.keep, Findings(file, limits.max_findings), bounded)
     tables: dict[str, EdgeTable] = {}
     counts: dict[str, dict[str, int]] = {}
     for edge_type in schema.edge_types:
@@ -72,12 +76,12 @@ def assemble_edges(
         if times is not None:
             broken = broken_once(edge_type, rows, times)
             if len(broken):
-                _reject_once(edge_type, broken, collector, sources, limits)
+                _reject_conflicts(edge_type, "time", broken, collector, sources, limits)
         merged = merge_edges(schema, edge_type, nodes, rows)
         if edge_type.functional:
             broken = broken_functional(merged.edges)
             if len(broken):
-                _reject_functional(edge_type, broken, collector, sources, limits)
+                _reject_conflicts(edge_type, "target", broken, collector, sources, limits)
         _require_bound(edge_type, merged.edges, sources)
         tables[edge_type.name] = merged.edges
         counts[edge_type.name] = {
@@ -96,7 +100,7 @@ def read_nodes(
     limits: IngestLimits,
     advance: Advance,
 ) -> dict[str, NodeTable]:
-    """The universe of every node type, from the list and the declared counts."""
+    """Read the universe of every node type from the list and the declared counts."""
     file = sources.nodes_file
     if batches is None:
         for node_type in schema.node_types:
@@ -107,16 +111,10 @@ def read_nodes(
                 )
         return {t.name: NodeTable(t.count) for t in schema.node_types if t.count is not None}
     collector = NodeCollector(schema, limits)
-    counted = 0
-
-    def rows_done(rows: int, bytes_done: int) -> None:
-        nonlocal counted
-        counted += rows
-        if counted > limits.max_nodes:
-            reject(file, f"the list has more than {limits.max_nodes} nodes; the limit is the operator's")
-        advance("nodes", bytes_done)
-
-    drain(batches, collector.resolve, collector.keep, Findings(file, limits.max_findings), rows_done)
+    bounded = at_most(
+        limits.max_nodes, file, "the list", "nodes", lambda bytes_done: advance("nodes", bytes_done)
+    )
+    drain(batches, collector.resolve, collector.keep, Findings(file, limits.max_findings), bounded)
     duplicates = collector.duplicates()
     if duplicates:
         _reject_duplicates(duplicates, collector, sources, limits)
@@ -128,33 +126,10 @@ def read_nodes(
     return tables
 
 
-def _drain_edges(
-    collector: EdgeCollector,
-    batches: Iterator[Batch],
-    sources: Sources,
-    limits: IngestLimits,
-    advance: Advance,
-) -> None:
-    counted = 0
-
-    def rows_done(rows: int, bytes_done: int) -> None:
-        nonlocal counted
-        counted += rows
-        if counted > limits.max_rows:
-            reject(
-                sources.edges_file,
-                f"the file has more than {limits.max_rows} rows; the limit is the operator's",
-            )
-        advance("edges", bytes_done)
-
-    findings = Findings(sources.edges_file, limits.max_findings)
-    drain(batches, collector.resolve, collector.keep, findings, rows_done)
-
-
 def _reject_duplicates(
     duplicates: dict[str, set[str]], collector: NodeCollector, sources: Sources, limits: IngestLimits
 ) -> None:
-    """A second reading says where an id is listed again."""
+    """Read the list again, to say where an id stands a second time."""
     findings = Findings(sources.nodes_file, limits.max_findings)
     first: dict[tuple[str, str], int] = {}
     column = collector.kinds.column
@@ -180,7 +155,7 @@ def _reject_duplicates(
 
 
 def _require_bound(edge_type: EdgeType, table: EdgeTable, sources: Sources) -> None:
-    """IngestRejected where a snapshot has more edges than are declared, loops and duplicates not counted."""
+    """Refuse a snapshot of more edges than are declared, loops and duplicates not counted."""
     bound, name = edge_type.edge_bound, edge_type.name
     if bound is None or not table.count:
         return
@@ -195,7 +170,7 @@ def _require_bound(edge_type: EdgeType, table: EdgeTable, sources: Sources) -> N
 def _again(
     edge_type: EdgeType, collector: EdgeCollector, sources: Sources
 ) -> Iterator[tuple[EdgeRows, np.ndarray, dict[str, int]]]:
-    """The rows of one type once more, with their lines."""
+    """Read the rows of one type once more, with their lines."""
     for batch in sources.open().edges or ():
         for part in batch.carefully():
             for rows in collector.resolve(part.table).content:
@@ -203,46 +178,38 @@ def _again(
                     yield rows, part.lines[rows.rows], dict(part.fields)
 
 
-def _reject_functional(
-    edge_type: EdgeType, broken: np.ndarray, collector: EdgeCollector, sources: Sources, limits: IngestLimits
+_CONFLICTS = {
+    "target": ("functional", "gives this source another target"),
+    "time": ("once over time", "has the pair at another time"),
+}
+
+
+def _reject_conflicts(
+    edge_type: EdgeType,
+    column: str,
+    broken: np.ndarray,
+    collector: EdgeCollector,
+    sources: Sources,
+    limits: IngestLimits,
 ) -> None:
+    """Refuse each row that gives a ``broken`` source (or pair) another target (or time) than before."""
     findings = Findings(sources.edges_file, limits.max_findings)
     first: dict[int, tuple[int, int]] = {}
-    name = edge_type.name
+    declared, conflict = _CONFLICTS[column]
     for rows, lines, fields in _again(edge_type, collector, sources):
-        chosen = np.isin(rows.source, broken)
+        keys, values = rows.source, rows.target
+        if column == "time":
+            assert rows.time is not None
+            keys, values = pair_keys(edge_type, rows.source, rows.target), rows.time
+        chosen = np.isin(keys, broken)
         if edge_type.homogeneous:
             chosen &= rows.source != rows.target
         for row in np.flatnonzero(chosen):
-            target, line = int(rows.target[row]), int(lines[row])
-            known = first.setdefault(int(rows.source[row]), (target, line))
-            if known[0] != target:
-                message = (
-                    f"{name!r} is declared functional, but line {known[1]} gives this source another target; "
-                )
-                findings.add(line, fields.get("target"), message + "keep one, or do not declare it")
-        if findings.full:
-            break
-    findings.raise_if_any()
-
-
-def _reject_once(
-    edge_type: EdgeType, broken: np.ndarray, collector: EdgeCollector, sources: Sources, limits: IngestLimits
-) -> None:
-    findings = Findings(sources.edges_file, limits.max_findings)
-    first: dict[int, tuple[int, int]] = {}
-    name = edge_type.name
-    for rows, lines, fields in _again(edge_type, collector, sources):
-        assert rows.time is not None
-        keys = pair_keys(edge_type, rows.source, rows.target)
-        for row in np.flatnonzero(np.isin(keys, broken)):
-            time, line = int(rows.time[row]), int(lines[row])
-            known = first.setdefault(int(keys[row]), (time, line))
-            if known[0] != time:
-                message = (
-                    f"{name!r} is declared once over time, but line {known[1]} has the pair at another time; "
-                )
-                findings.add(line, fields.get("time"), message + "keep one, or do not declare it")
+            value, line = int(values[row]), int(lines[row])
+            known = first.setdefault(int(keys[row]), (value, line))
+            if known[0] != value:
+                message = f"{edge_type.name!r} is declared {declared}, but line {known[1]} {conflict}; "
+                findings.add(line, fields.get(column), message + "keep one, or do not declare it")
         if findings.full:
             break
     findings.raise_if_any()

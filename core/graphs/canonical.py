@@ -32,7 +32,7 @@ class Merged:
 def canonical_edges(
     schema: GraphSchema, edge_type: EdgeType, nodes: Mapping[str, NodeTable], table: EdgeTable
 ) -> EdgeTable:
-    """The canonical form of ``table``, in fresh read-only columns: int32 where the counts allow, else int64.
+    """Canonicalise ``table`` in fresh read-only columns: int32 where the counts allow, else int64.
 
     Raises ValueError when a column, an index or a step lies outside the schema. O(m log m) time, about
     16 bytes an edge beyond input and output.
@@ -43,7 +43,7 @@ def canonical_edges(
 def merge_edges(
     schema: GraphSchema, edge_type: EdgeType, nodes: Mapping[str, NodeTable], table: EdgeTable
 ) -> Merged:
-    """As :func:`canonical_edges`, with the number of self-loops dropped and duplicates merged."""
+    """Canonicalise as :func:`canonical_edges`, and count self-loops dropped and duplicates merged."""
     source_count, target_count = nodes[edge_type.source].count, nodes[edge_type.target].count
     _check(edge_type, schema.steps, source_count, target_count, table)
     source, target, step = table.source, table.target, table.step
@@ -126,7 +126,7 @@ def _merge_columns(source: np.ndarray, target: np.ndarray, step: np.ndarray | No
 
 
 def canonical_nodes(schema: GraphSchema, nodes: Mapping[str, NodeTable]) -> dict[str, NodeTable]:
-    """Node tables in the schema's order with read-only columns; ValueError where they break the schema."""
+    """Put node tables into the schema's order, columns read-only; ValueError where they break the schema."""
     if unknown := set(nodes) - {node_type.name for node_type in schema.node_types}:
         raise ValueError(f"nodes of undeclared types: {sorted(unknown)}")
     tables = {}
@@ -158,7 +158,7 @@ def _canonical_table(node_type: NodeType, table: NodeTable) -> NodeTable:
 
 
 def frozen(column: np.ndarray) -> np.ndarray:
-    """The same values in an array that cannot be written; copied unless it owns its data."""
+    """Return the same values in an array that cannot be written; copied unless it owns its data."""
     if not column.flags.writeable and (column.base is None or not _writeable(column.base)):
         return column
     column = column.copy() if column.base is not None or column.flags.writeable else column

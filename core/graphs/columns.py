@@ -16,22 +16,21 @@ _DATE_TIME = (
     r"(?:[T ](?P<hour>[01][0-9]|2[0-3]):(?P<minute>[0-5][0-9])(?::(?P<second>[0-5][0-9])(?:[.,][0-9]+)?)?"
     r"(?: ?(?P<zone>[zZ]|UTC|[+-](?:[01][0-9]|2[0-3]):?[0-5][0-9]))?)?$"
 )
-DAY_SECONDS = 86_400
 _EXACT = 2**53  # a float below it is its own integer part, exactly
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """True for strings of any layout."""
+    """Tell whether a type is one of strings, of any layout."""
     return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
 
 
 def as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The same values as plain strings; integers in decimal."""
+    """Convert the values to plain strings; integers in decimal."""
     return column if column.type == pa.string() else column.cast(pa.string())
 
 
 def codes_of(column: pa.ChunkedArray, values: pa.Array) -> np.ndarray:
-    """The position of each value in ``values`` (distinct strings), -1 where it is none of them; int64.
+    """Find the position of each value in ``values`` (distinct strings), -1 where it is none of them; int64.
 
     Dictionary columns are looked up once for each distinct value. O(rows + len(values)), hashing.
     """
@@ -50,7 +49,7 @@ def codes_of(column: pa.ChunkedArray, values: pa.Array) -> np.ndarray:
 
 
 def integers_of(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """``(values, valid, empty)``: int64 values where ``valid``; ``empty`` marks null and blank entries.
+    """Read ``(values, valid, empty)``: int64 values where ``valid``; ``empty`` marks null and blank entries.
 
     Text counts as an integer when it is decimal and fits 64 bits; a minus and spaces around it are allowed.
     """
@@ -72,7 +71,7 @@ def integers_of(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, np.nda
 
 
 def is_time(kind: pa.DataType) -> bool:
-    """True for what can be a time without being text: numbers, dates, timestamps."""
+    """Tell whether a type can be a time without being text: numbers, dates, timestamps."""
     types = pa.types
     return (
         types.is_integer(kind) or types.is_floating(kind) or types.is_date(kind) or types.is_timestamp(kind)
@@ -80,7 +79,7 @@ def is_time(kind: pa.DataType) -> bool:
 
 
 def times_of(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """``(values, valid, empty)`` as :func:`integers_of`; dates and timestamps are seconds since 1970 in UTC.
+    """Read ``(values, valid, empty)`` as :func:`integers_of`; of dates the seconds since 1970 in UTC.
 
     Text may be an integer, a number, or an ISO 8601 date or datetime (UTC where it names no offset). What is
     finer than one unit is cut off, downwards: each value by itself, so that no row changes another's time.
@@ -112,13 +111,13 @@ def times_of(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
 
 def _floored(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The integers below the numbers, and which of them are exact."""
+    """Round the numbers down to integers, and mark which of them are exact."""
     fits = np.abs(values) < _EXACT  # false for NaN
     return np.floor(np.where(fits, values, 0)).astype(np.int64), fits
 
 
 def _seconds_of(text: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
-    """Seconds since 1970 in UTC, and which texts are dates of the calendar, with or without a time of day."""
+    """Count seconds since 1970 in UTC, and mark the texts that are dates, with or without a time of day."""
     series = pl.from_arrow(text)
     assert isinstance(series, pl.Series)
     fields = series.str.extract_groups(_DATE_TIME).struct.unnest()
@@ -136,7 +135,7 @@ def _seconds_of(text: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def numbers_of(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
-    """``(values, bad)``: float64, NaN where empty; ``bad`` marks text that is no number."""
+    """Read ``(values, bad)``: float64, NaN where empty; ``bad`` marks text that is no number."""
     if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
         return pc.fill_null(column.cast(pa.float64()), float("nan")).to_numpy(), np.zeros(len(column), bool)
     text = pc.utf8_trim_whitespace(pc.fill_null(as_text(column), ""))
@@ -148,7 +147,7 @@ def numbers_of(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def vectors_of(column: pa.ChunkedArray, separator: str) -> tuple[np.ndarray, np.ndarray]:
-    """``(values, bad)``: float32 (rows, width) with the width of the first row; ``bad`` where a row differs.
+    """Read ``(values, bad)``: float32 (rows, width), the width the first row's; ``bad`` where a row differs.
 
     Rows are lists of numbers, or text with ``separator`` between numbers.
     """

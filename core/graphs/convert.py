@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def node_keys(graph: Graph) -> dict[str, list[str]]:
-    """Unique names of all nodes: the id, or ``type/id`` where there are several node types."""
+    """Name all nodes uniquely: by the id, or ``type/id`` where there are several node types."""
     several = len(graph.nodes) > 1
     keys = {}
     for name, table in graph.nodes.items():
@@ -23,7 +23,7 @@ def node_keys(graph: Graph) -> dict[str, list[str]]:
 
 
 def to_networkx(graph: Graph) -> nx.Graph:
-    """The graph in NetworkX, every node and attribute included.
+    """Convert the graph to NetworkX, every node and attribute included.
 
     Nodes are named as in :func:`node_keys`; with several node types they carry ``type`` and ``node_id``.
     Edges carry ``time``, the step, where the relation is temporal, ``type`` where there are several edge

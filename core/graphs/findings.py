@@ -23,12 +23,12 @@ class Findings:
         return len(self.items) >= self.limit
 
     def add(self, line: int | None, column: int | None, message: str) -> None:
-        """One finding; ``line`` and ``column`` count from 1 (rows and fields where a file has no lines)."""
+        """Add a finding; ``line`` and ``column`` count from 1 (rows and fields where a file has no lines)."""
         if not self.full:
             self.items.append({"file": self.file, "line": line, "column": column, "message": message})
 
     def raise_if_any(self) -> None:
-        """Raises :class:`IngestRejected` with every finding, in the order of the lines."""
+        """Raise :class:`IngestRejected` with every finding, in the order of the lines."""
         if self.items:
             self.items.sort(key=lambda item: (item["line"] or 0, item["column"] or 0))
             first = self.items[0]["message"]
@@ -37,12 +37,12 @@ class Findings:
 
 
 def reject(file: str, message: str, *, line: int | None = None, column: int | None = None) -> NoReturn:
-    """Raises :class:`IngestRejected` with one finding."""
+    """Raise :class:`IngestRejected` with one finding."""
     finding = {"file": file, "line": line, "column": column, "message": message}
     raise IngestRejected(f"{file}: {message}", findings=[finding])
 
 
 def shown(value: object) -> str:
-    """A value as it may stand in a message: quoted, cut, without control characters."""
+    """Write a value as it may stand in a message: quoted, cut, without control characters."""
     text = repr(str(value))
     return text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "…'"

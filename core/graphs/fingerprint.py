@@ -22,7 +22,8 @@ MAX_KEY_BYTES = 64  # BLAKE2b, RFC 7693
 
 
 def fingerprint(graph: Graph, key: bytes) -> str:
-    """Keyed BLAKE2b-256 of the set of joined id pairs, in hex; ValueError for a key outside 16 to 64 bytes.
+    """Hash the set of joined id pairs by keyed BLAKE2b-256, in hex; ValueError for a key not of 16 to 64
+    bytes.
 
     The digest is over the sorted ids that occur in an edge and the sorted pairs of their ranks, which is
     injective on edge sets. O(m log m) time, about 24 bytes an edge.
@@ -48,7 +49,7 @@ def fingerprint(graph: Graph, key: bytes) -> str:
 
 
 def _names(graph: Graph) -> dict[str, pa.Array]:
-    """The ids of each type; in a collection with the graph's before them, as graphs number nodes alike."""
+    """Collect the ids of each type; in a collection behind the graph's id, as graphs number nodes alike."""
     ids = {name: table.id_array() for name, table in graph.nodes.items()}
     owners = graph.schema.graph_ids()
     return {

@@ -42,7 +42,7 @@ class Graph:
     def build(
         cls, schema: GraphSchema, nodes: Mapping[str, NodeTable], edges: Mapping[str, EdgeTable]
     ) -> Graph:
-        """A canonical, read-only graph over ``nodes``: edges oriented, merged, sorted, free of self-loops.
+        """Build a canonical, read-only graph: edges oriented, merged, sorted, free of self-loops.
 
         Raises ValueError when a type, a count, an attribute, an index or a step lies outside the schema. A
         node type that declares its count may be left out of ``nodes``. O(m log m).
@@ -61,19 +61,19 @@ class Graph:
         return cls(schema, MappingProxyType(nodes), MappingProxyType(tables))
 
     def weighted(self, weights: Mapping[str, np.ndarray]) -> Graph:
-        """The same graph with weights. Raises ValueError where a relation has another number of edges."""
+        """Attach weights. Raises ValueError where a relation has another number of edges."""
         for name, values in weights.items():
             if values.shape != (self.edges[name].count,) or values.dtype != np.float32:
                 raise ValueError(f"weights of {name!r} are no float32 for each of its edges")
         return replace(self, weights=MappingProxyType(dict(weights)))
 
     def present(self) -> Graph:
-        """The graph without weights: its edges, of a relation with weights those from PRESENT_FROM on."""
+        """Drop the weights, and of a relation with weights the edges below PRESENT_FROM."""
         kept = {name: values >= PRESENT_FROM for name, values in self.weights.items()}
         return replace(self, weights={}).only(kept)
 
     def only(self, rows: Mapping[str, np.ndarray]) -> Graph:
-        """The same graph with only these rows of the named relations: sorted places, or a mask.
+        """Keep only these rows of the named relations: sorted places, or a mask.
 
         Raises ValueError for a graph with weights, which belong to all its edges.
         """
@@ -87,7 +87,7 @@ class Graph:
         return replace(self, edges=MappingProxyType(edges))
 
     def equals(self, other: Graph) -> bool:
-        """True when schema, nodes (ids, attributes, their order) and edges are the same; O(n + m)."""
+        """Tell whether schema, nodes (ids, attributes, their order) and edges are the same; O(n + m)."""
         return (
             self.schema == other.schema
             and all(_same_nodes(self.nodes[name], other.nodes[name]) for name in self.nodes)
@@ -95,7 +95,7 @@ class Graph:
         )
 
     def cell(self, edge_type: str, step: int | None) -> Cell:
-        """The edges of one type in one step; O(log m), no copy."""
+        """Cut out the edges of one type in one step; O(log m), no copy."""
         declared = self.schema.edge_type(edge_type)
         table = self.edges[edge_type]
         if declared.temporal != (step is not None):
@@ -119,7 +119,7 @@ class Graph:
         )
 
     def cells(self) -> list[Cell]:
-        """Every cell of the schema, empty ones included, in declared order."""
+        """List every cell of the schema, empty ones included, in declared order."""
         return [self.cell(t.name, s) for t in self.schema.edge_types for s in self.schema.steps_of(t.name)]
 
 

@@ -26,7 +26,7 @@ _EARLIEST, _LATEST = 315_532_800, 4_102_444_800  # 1980 and 2100: what seconds s
 
 
 def proposed_grid(low: int, high: int, grain: int) -> TimeGrid:
-    """A grid that covers ``low`` to ``high``: a step a time where these are few, else steps of a round width.
+    """Propose a grid over ``low`` to ``high``: one time a step where these are few, else a round width.
 
     Times over a long span are taken as seconds, or as milliseconds where these lie between 1980 and 2100.
     ``grain`` divides every time: dates alone are not cut finer than a day. Weeks begin on Monday.
@@ -46,7 +46,7 @@ def proposed_grid(low: int, high: int, grain: int) -> TimeGrid:
 
 
 def width_in_words(grid: TimeGrid) -> str:
-    """The width of a wide grid's steps."""
+    """Describe the width of a wide grid's steps."""
     seconds = grid.width // _scale(grid.start, grid.start)
     return _UNITS.get(seconds, f"{seconds} seconds")
 

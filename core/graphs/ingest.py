@@ -23,15 +23,6 @@ from core.graphs.schema import GRAPH_ID, GraphSchema
 from core.graphs.store import write_graph
 from core.graphs.uploads import IngestLimits, IngestReport, Progress, UploadedFile
 
-__all__ = [
-    "IngestLimits",
-    "IngestReport",
-    "UploadedFile",
-    "canonicalise",
-    "fingerprint",
-    "propose_schema",
-]
-
 
 def canonicalise(
     files: Mapping[str, UploadedFile],
@@ -42,7 +33,7 @@ def canonicalise(
     *,
     fingerprint_key: bytes | None = None,
 ) -> IngestReport:
-    """``out`` holds the canonical graph of the upload, in the stored form; nothing is written when it fails.
+    """Store the canonical graph of the upload in ``out``; nothing is written when it fails.
 
     Parts: ``edges`` (required) and ``nodes``. With ``schema`` None one is proposed from the data and used; it
     stands in the report and must be confirmed by the curator before anything is computed from the graph,
@@ -59,7 +50,9 @@ def canonicalise(
         form = files["edges"].format
         reject("edges", f"a {form} file holds one graph; upload a collection as csv, tsv or parquet")
     if schema is None:
-        proposal = _propose(files, opened, limits)
+        proposal = propose(
+            lambda notes: _read(files, opened, None, limits, notes), limits, _nodes_file(opened)
+        )
         schema = proposal.schema
         if proposal.ignored:
             chosen, options = opened["edges"]
@@ -81,29 +74,13 @@ def canonicalise(
     return _report(built, digest, total, out, proposal)
 
 
-def propose_schema(files: Mapping[str, UploadedFile], limits: IngestLimits | None = None) -> GraphSchema:
-    """A schema that the upload satisfies, for the curator to confirm or change.
-
-    The proposal reads the data, and a confirmed schema is public: :func:`core.graphs.proposal.propose` also
-    gives the warnings to show. Raises as :func:`canonicalise`.
-    """
-    opened = _opened(files)
-    return _propose(files, opened, limits or IngestLimits()).schema
-
-
-def _propose(
-    files: Mapping[str, UploadedFile], opened: Mapping[str, tuple[Format, Options]], limits: IngestLimits
-) -> SchemaProposal:
-    return propose(lambda notes: _read(files, opened, None, limits, notes), limits, _nodes_file(opened))
-
-
 def _nodes_file(opened: Mapping[str, tuple[Format, Options]]) -> str:
-    """The file that lists the nodes, as findings name it."""
+    """Name the file that lists the nodes, as findings do."""
     return "edges" if opened["edges"][0].carries_nodes else "nodes"
 
 
 def _opened(files: Mapping[str, UploadedFile]) -> dict[str, tuple[Format, Options]]:
-    """Formats and validated options of the parts; closed: an unknown part or option is refused."""
+    """Look up formats and validate options of the parts; closed: an unknown part or option is refused."""
     if unknown := sorted(set(files) - set(get_args(Part))):
         raise InvalidInput(
             f"unknown part {unknown[0]!r}; an upload has edges and nodes", field=f"files.{unknown[0]}"
@@ -159,7 +136,6 @@ def _request(
     limits: IngestLimits,
     notes: Notes | None,
 ) -> ReadRequest:
-    bounds = limits.reading()
     if part == "nodes":
         wanted, required = _node_columns(schema)
         return ReadRequest(
@@ -170,11 +146,11 @@ def _request(
             required,
             any_columns=schema is None,
             notes=notes,
-            limits=bounds,
+            limits=limits,
         )
     if schema is None:
         columns = ("source", "target", "time", "type")
-        return ReadRequest(path, "edges", options, columns, columns[:2], notes=notes, limits=bounds)
+        return ReadRequest(path, "edges", options, columns, columns[:2], notes=notes, limits=limits)
     several = schema.collection is None and len(schema.edge_types) > 1
     graph = (GRAPH_ID,) if schema.collection is not None else ()
     needed = [("time", schema.temporal), ("type", several)]
@@ -187,7 +163,7 @@ def _request(
         wanted,
         integer_ids=all(node_type.count is not None for node_type in schema.node_types),
         attributes=frozenset(a.name for t in schema.node_types for a in t.attributes),
-        limits=bounds,
+        limits=limits,
     )
 
 

@@ -11,7 +11,7 @@ OPTIONAL = ("sklearn", "networkx", "matplotlib", "pandas")
 
 
 def networkit() -> Any:
-    """The package ``networkit``. Of ``OPTIONAL``, nothing is loaded that was not loaded before.
+    """Import the package ``networkit``. Of ``OPTIONAL``, nothing is loaded that was not loaded before.
 
     Whoever imports one of them afterwards gets it. Not while another thread imports one for the first time.
     """

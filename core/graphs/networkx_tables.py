@@ -14,13 +14,14 @@ if TYPE_CHECKING:
 
 
 def networkx_tables(made: nx.Graph) -> tuple[pa.Table, pa.Table]:
-    """Raw node and edge tables of a NetworkX graph, all ids as strings, in its own order."""
+    """Make raw node and edge tables of a NetworkX graph, all ids as strings, in its own order."""
+    # NetworkX reads the GML texts "()" and "[]" as an empty tuple and list; str() undoes that.
     ids, types = [], []
     names: dict[Any, str] = {}
     kinds: dict[Any, str | None] = {}
     for key, data in made.nodes(data=True):
-        names[key] = _text(data.get("node_id", key))
-        kinds[key] = None if data.get("type") is None else _text(data["type"])
+        names[key] = str(data.get("node_id", key))
+        kinds[key] = None if data.get("type") is None else str(data["type"])
         ids.append(names[key])
         types.append(kinds[key])
     columns: dict[str, Any] = {"id": pa.array(ids, type=pa.string())}
@@ -50,13 +51,8 @@ def _edge_table(made: nx.Graph, names: dict[Any, str], kinds: dict[Any, str | No
     return pa.table(columns)
 
 
-def _text(value: Any) -> str:
-    # NetworkX reads the GML texts "()" and "[]" as an empty tuple and list; str() undoes that.
-    return str(value)
-
-
 def _column(values: Iterable[Any], *, text_only: bool = False) -> pa.Array:
-    """Numbers as float64 and lists as lists where all values are such, else texts."""
+    """Convert to float64 where all values are numbers, to lists where all are lists, else to texts."""
     held = list(values)
     present = [value for value in held if value is not None]
     if not text_only and present:
@@ -65,4 +61,4 @@ def _column(values: Iterable[Any], *, text_only: bool = False) -> pa.Array:
         if all(isinstance(value, list) and value for value in present):
             joined = [None if v is None else VECTOR_SEPARATOR.join(str(x) for x in v) for v in held]
             return pa.array(joined, type=pa.string())
-    return pa.array([None if value is None else _text(value) for value in held], type=pa.string())
+    return pa.array([None if value is None else str(value) for value in held], type=pa.string())

@@ -22,7 +22,7 @@ from core.graphs.findings import Findings, reject, shown
 from core.graphs.formats._base import END_TYPES, Batch, Notes, RawGraph
 from core.graphs.grids import proposed_grid, width_in_words
 from core.graphs.relations import no_time
-from core.graphs.rows import Fault, Resolved, drain, note
+from core.graphs.rows import Fault, Resolved, at_most, drain, note
 from core.graphs.schema import (
     MAX_TIME,
     Attribute,
@@ -74,7 +74,7 @@ class _Relation:
 def propose(
     open_parts: Callable[[Notes], RawGraph], limits: IngestLimits, nodes_file: str = "nodes"
 ) -> SchemaProposal:
-    """A schema that the parts satisfy; IngestRejected where none can be read off them. O(m).
+    """Propose a schema that the parts satisfy; IngestRejected where none can be read off them. O(m).
 
     ``nodes_file`` names the file of the node list in findings.
     """
@@ -132,9 +132,8 @@ Gathered = list[tuple[str, pa.Table, np.ndarray | None]]
 
 
 def _relations(batches: Iterator[Batch], limits: IngestLimits) -> dict[str, _Relation]:
-    """What the rows say of each relation; findings name the lines of types and times that cannot be such."""
+    """Gather what the rows say of each relation; findings name the lines of unusable types and times."""
     relations: dict[str, _Relation] = {}
-    rows = 0
 
     def resolve(table: pa.Table) -> Resolved[Gathered]:
         faults: list[Fault] = []
@@ -153,13 +152,8 @@ def _relations(batches: Iterator[Batch], limits: IngestLimits) -> dict[str, _Rel
         for name, part, times in found:
             _gather(relations.setdefault(name, _Relation()), part, times, limits)
 
-    def advance(read: int, _: int) -> None:
-        nonlocal rows
-        rows += read
-        if rows > limits.max_rows:
-            reject("edges", f"the file has more than {limits.max_rows} rows; the limit is the operator's")
-
-    drain(batches, resolve, keep, Findings("edges", limits.max_findings), advance)
+    bounded = at_most(limits.max_rows, "edges", "the file", "rows")
+    drain(batches, resolve, keep, Findings("edges", limits.max_findings), bounded)
     return relations or {"edge": _Relation()}
 
 
@@ -176,7 +170,7 @@ def _unusable(what: str, name: object) -> str:
 
 
 def _times(part: pa.Table, rows: np.ndarray, faults: list[Fault]) -> np.ndarray | None:
-    """The times of one relation's rows; None where it has none. All of them carry one, or none does."""
+    """Read the times of one relation's rows; None where it has none. All of them carry one, or none does."""
     if "time" not in part.column_names or not part.num_rows:
         return None
     values, valid, empty = times_of(part["time"])

@@ -23,7 +23,7 @@ class Permuter(Protocol):
 def pseudonymise(
     graph: Graph, rng: Permuter, kept: Mapping[str, np.ndarray] | None = None
 ) -> tuple[Graph, dict[str, np.ndarray]]:
-    """The same graph under a uniformly random node order, with ids ``type-000001``, ``type-000002``, ...
+    """Put the nodes into a uniformly random order, with ids ``type-000001``, ``type-000002``, ...
 
     Returns the graph and, for each node type, an int64 array with ``permutations[type][new_index] ==
     old_index``: whoever holds it can undo the renaming, so it is private. Attributes move with their nodes.
@@ -55,7 +55,7 @@ def pseudonymise(
 
 
 def pseudonyms(node_type: str, count: int) -> pa.Array:
-    """The ids ``<type>-000001`` to ``<type>-<count>``, zero-padded to equal length. O(count)."""
+    """Make the ids ``<type>-000001`` to ``<type>-<count>``, zero-padded to equal length. O(count)."""
     digits = max(MIN_DIGITS, len(str(count)))
     numbers = pc.utf8_lpad(pa.array(np.arange(1, count + 1)).cast(pa.string()), digits, padding="0")
     return pc.binary_join_element_wise(f"{node_type}-", numbers, "")

@@ -31,7 +31,7 @@ def edge_type_ends(edge_type: EdgeType) -> tuple[str, str]:
 
 
 def no_time(value: object) -> str:
-    """What is wrong with a text that is no time, and how to mend it."""
+    """Say what is wrong with a text that is no time, and how to mend it."""
     header = (
         "" if re.search(r"\d", str(value)) else "; if the line is a header, name the time's column 'time'"
     )
@@ -65,7 +65,7 @@ class EdgeCollector:
         self.parts: dict[str, list[tuple[np.ndarray, ...]]] = {t.name: [] for t in schema.edge_types}
 
     def resolve(self, table: pa.Table) -> Resolved[list[EdgeRows]]:
-        """The rows by edge type, with the faults of the rows."""
+        """Sort the rows by edge type, with the faults of the rows."""
         faults: list[Fault] = []
         codes = type_codes(table, self.kinds, faults)
         if self.schema.collection is not None:
@@ -84,7 +84,7 @@ class EdgeCollector:
         return Resolved(content, table.num_rows, faults)
 
     def _by_graph(self, table: pa.Table, codes: np.ndarray, faults: list[Fault]) -> list[EdgeRows]:
-        """The rows of each graph. Each row is looked up in its own graph alone: O(rows log rows) in all."""
+        """Sort the rows by graph. Each row is looked up in its own graph alone: O(rows log rows) in all."""
         order = np.argsort(codes, kind="stable")
         ends = table.select(list(ENDS)).take(pa.array(order))
         bounds = np.searchsorted(codes[order], np.arange(len(self.schema.edge_types) + 1))
@@ -101,7 +101,7 @@ class EdgeCollector:
     def _look_up(
         self, edge_type: EdgeType, table: pa.Table, found: dict[tuple[str, str], np.ndarray]
     ) -> None:
-        """``found`` holds the positions of each end in the node types that it may be of."""
+        """Add to ``found`` the positions of each end in the node types that it may be of."""
         needed = {("source", edge_type.source), ("target", edge_type.target)}
         if "source_type" in table.column_names and not edge_type.directed:
             # An undirected document may hold the ends the other way round.
@@ -186,7 +186,7 @@ class EdgeCollector:
         return values
 
     def keep(self, content: list[EdgeRows]) -> None:
-        """The rows are added to their types."""
+        """Add the rows to their types."""
         for part in content:
             ends = [part.source.astype(np.int32), part.target.astype(np.int32)]
             if part.time is not None:
@@ -203,7 +203,7 @@ class EdgeCollector:
         return (offset // np.uint64(grid.width)).astype(np.int32)
 
     def columns(self, edge_type: EdgeType) -> tuple[EdgeTable, np.ndarray | None]:
-        """The gathered rows of one type, and their raw times where the type is declared ``once``.
+        """Hand over the gathered rows of one type, and their raw times where it is declared ``once``.
 
         The rows are handed over: a second call gives none.
         """
@@ -218,7 +218,7 @@ class EdgeCollector:
 
 
 def pair_keys(edge_type: EdgeType, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """One unsigned 64-bit key for each pair; undirected pairs within one type have no order."""
+    """Pack each pair into one unsigned 64-bit key; undirected pairs within one type have no order."""
     low, high = source.astype(np.uint64), target.astype(np.uint64)
     if edge_type.homogeneous and not edge_type.directed:
         low, high = np.minimum(low, high), np.maximum(low, high)
@@ -226,14 +226,14 @@ def pair_keys(edge_type: EdgeType, source: np.ndarray, target: np.ndarray) -> np
 
 
 def broken_functional(table: EdgeTable) -> np.ndarray:
-    """Up to 20 sources with more than one target, in canonical ``table``; O(m log m)."""
+    """Find up to 20 sources with more than one target, in canonical ``table``; O(m log m)."""
     pairs = np.unique(table.source.astype(np.uint64) << np.uint64(32) | table.target.astype(np.uint64))
     sources = (pairs >> np.uint64(32)).astype(np.int64)
     return np.unique(sources[1:][sources[1:] == sources[:-1]])[:MAX_VIOLATORS]
 
 
 def broken_once(edge_type: EdgeType, table: EdgeTable, time: np.ndarray) -> np.ndarray:
-    """Up to 20 pair keys that occur at more than one time; loops do not count. O(m log m)."""
+    """Find up to 20 pair keys that occur at more than one time; loops do not count. O(m log m)."""
     keys = pair_keys(edge_type, table.source, table.target)
     if edge_type.homogeneous:
         kept = table.source != table.target

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from core.graphs.columns import codes_of
-from core.graphs.findings import Findings, shown
+from core.graphs.findings import Findings, reject, shown
 from core.graphs.formats._base import Batch, Careful
 from core.graphs.schema import GRAPH_ID, GraphSchema
 
@@ -39,6 +39,22 @@ class Resolved(Generic[T]):
     faults: list[Fault] = field(default_factory=list)
 
 
+def at_most(
+    most: int, file: str, what: str, items: str, advance: Callable[[int], None] = lambda bytes_done: None
+) -> Callable[[int, int], None]:
+    """Make an ``advance`` for :func:`drain` that refuses a file of more than ``most`` rows in all."""
+    counted = 0
+
+    def counting(rows: int, bytes_done: int) -> None:
+        nonlocal counted
+        counted += rows
+        if counted > most:
+            reject(file, f"{what} has more than {most} {items}; the limit is the operator's")
+        advance(bytes_done)
+
+    return counting
+
+
 def drain(
     batches: Iterable[Batch],
     resolve: Callable[[pa.Table], Resolved[T]],
@@ -46,7 +62,7 @@ def drain(
     findings: Findings,
     advance: Callable[[int, int], None],
 ) -> None:
-    """Every row is resolved and kept, or IngestRejected is raised with the findings.
+    """Resolve and keep every row, or raise IngestRejected with the findings.
 
     ``advance(rows, bytes_done)`` is called after each batch; it may refuse by raising.
     """
@@ -88,7 +104,7 @@ def _drain_one(
 
 
 def note(part: Careful, faults: list[Fault], findings: Findings) -> None:
-    """The findings of one carefully read part are added, in the order of its lines."""
+    """Add the findings of one carefully read part, in the order of its lines."""
     found: list[tuple[int, int | None, str]] = list(part.problems)
     for fault in faults:
         number = part.fields.get(fault.column)
@@ -112,14 +128,14 @@ class Kinds:
 
     @classmethod
     def of(cls, schema: GraphSchema, thing: str) -> Kinds:
-        """By the name of the type; in a collection by the id of the graph."""
+        """Tell types apart by name; in a collection by the id of the graph."""
         if schema.collection is not None:
             return cls(thing, GRAPH_ID, pa.array([g.id for g in schema.collection.graphs], type=pa.string()))
         types = schema.node_types if thing == "node" else schema.edge_types
         return cls(thing, "type", pa.array([each.name for each in types], type=pa.string()))
 
     def unknown(self, value: object) -> str:
-        """What is wrong with a value that is none of them, and how to mend it."""
+        """Say what is wrong with a value that is none of them, and how to mend it."""
         if self.column == GRAPH_ID:
             if value is None or value == "":
                 return "the graph_id is empty; name one of the collection's graphs or remove the line"
@@ -129,7 +145,7 @@ class Kinds:
 
 
 def type_codes(table: pa.Table, kinds: Kinds, faults: list[Fault]) -> np.ndarray:
-    """The position of each row's type in the schema; int64, -1 with a fault where it is undeclared.
+    """Find the position of each row's type in the schema; int64, -1 with a fault where it is undeclared.
 
     Without a column for it every row is of the only type there is.
     """

@@ -127,7 +127,7 @@ class EdgeType(_Frozen):
 
     @property
     def homogeneous(self) -> bool:
-        """True when both ends are of one node type."""
+        """Whether both ends are of one node type."""
         return self.source == self.target
 
     @model_validator(mode="after")
@@ -154,7 +154,7 @@ class TimeGrid(_Frozen):
     count: Annotated[int, Field(ge=1, le=MAX_STEPS)]
 
     def step_of(self, time: int) -> int | None:
-        """The step that covers ``time``, or None outside the grid."""
+        """Find the step that covers ``time``, or None outside the grid."""
         step = (time - self.start) // self.width
         return step if 0 <= step < self.count else None
 
@@ -172,7 +172,7 @@ class CollectionGraph(_Frozen):
 
     @property
     def type_name(self) -> str:
-        """The name of the graph's node type, and of its relation."""
+        """Name of the graph's node type, and of its relation."""
         return f"graph-{self.id}"
 
 
@@ -205,7 +205,7 @@ class Collection(_Frozen):
         return self
 
     def released(self, edge_types: Container[str]) -> Collection:
-        """What a release of these relations declares: their graphs, with the public attributes."""
+        """Declare what a release of these relations holds: their graphs, with the public attributes."""
         return Collection(
             graphs=tuple(graph for graph in self.graphs if graph.type_name in edge_types),
             directed=self.directed,
@@ -213,13 +213,13 @@ class Collection(_Frozen):
         )
 
     def node_types(self) -> tuple[NodeType, ...]:
-        """One for each graph, in the declared order."""
+        """Make one for each graph, in the declared order."""
         return tuple(
             NodeType(name=g.type_name, count=g.nodes, attributes=self.attributes) for g in self.graphs
         )
 
     def edge_types(self) -> tuple[EdgeType, ...]:
-        """One for each graph, in the declared order."""
+        """Make one for each graph, in the declared order."""
         return tuple(
             EdgeType(name=g.type_name, source=g.type_name, target=g.type_name, directed=self.directed)
             for g in self.graphs
@@ -277,7 +277,7 @@ class GraphSchema(_Frozen):
 
     @property
     def temporal(self) -> bool:
-        """True when at least one edge type carries time."""
+        """Whether at least one edge type carries time."""
         return self.time is not None
 
     @property
@@ -286,19 +286,19 @@ class GraphSchema(_Frozen):
         return self.time.count if self.time else 1
 
     def graph_ids(self) -> dict[str, str]:
-        """The id of the graph that a node type or relation stands for; empty without a collection."""
+        """Map node types and relations to the graph they stand for; empty without a collection."""
         return {graph.type_name: graph.id for graph in self.collection.graphs} if self.collection else {}
 
     def node_type(self, name: str) -> NodeType:
-        """The node type of that name; KeyError when undeclared."""
+        """Look up the node type of that name; KeyError when undeclared."""
         return next((t for t in self.node_types if t.name == name), None) or _missing("node type", name)
 
     def edge_type(self, name: str) -> EdgeType:
-        """The edge type of that name; KeyError when undeclared."""
+        """Look up the edge type of that name; KeyError when undeclared."""
         return next((t for t in self.edge_types if t.name == name), None) or _missing("edge type", name)
 
     def steps_of(self, edge_type: str) -> tuple[int | None, ...]:
-        """The cells of an edge type: its steps, or ``(None,)`` when it carries no time."""
+        """List the cells of an edge type: its steps, or ``(None,)`` when it carries no time."""
         return tuple(range(self.steps)) if self.edge_type(edge_type).temporal else (None,)
 
 

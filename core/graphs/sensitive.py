@@ -50,7 +50,7 @@ class SensitiveLinks:
 
     @classmethod
     def of(cls, graph: Graph, pairs: Mapping[str, Pairs], list_id: str | None = None) -> SensitiveLinks:
-        """The given pairs as links of ``graph``; repeats are merged, undirected ones turned. O(m log m).
+        """Take the given pairs as links of ``graph``; repeats are merged, undirected ones turned. O(m log m).
 
         Raises InvalidInput, which names no pair, for a relation that is undeclared, public or timed, and for
         a pair that is no link of its relation.
@@ -69,13 +69,13 @@ class SensitiveLinks:
         return cls(MappingProxyType(found), list_id)
 
     def of_relation(self, name: str) -> Pairs:
-        """The sensitive links of one relation, none where it has none."""
+        """Return the sensitive links of one relation, none where it has none."""
         none = np.empty(0, dtype=np.int64)
         return self.pairs.get(name, (none, none))
 
 
 def drawn_share(graph: Graph, relations: Iterable[str], share: float, rng: Permuter) -> SensitiveLinks:
-    """A share of each relation's links, drawn at random and rounded down: for evaluation. O(m)."""
+    """Draw a share of each relation's links at random, rounded down: for evaluation. O(m)."""
     found = {}
     for name in relations:
         table = graph.edges[name]
@@ -85,7 +85,7 @@ def drawn_share(graph: Graph, relations: Iterable[str], share: float, rng: Permu
 
 
 def write_sensitive(links: SensitiveLinks, folder: Path) -> None:
-    """``folder``, that of the stored graph, holds the list; one that was there is replaced."""
+    """Write the list to ``folder``, that of the stored graph, in place of one that was there."""
     tables = [
         pa.table([pa.repeat(pa.scalar(name), len(source)), source, target], schema=COLUMNS)
         for name, (source, target) in links.pairs.items()
@@ -98,7 +98,7 @@ def write_sensitive(links: SensitiveLinks, folder: Path) -> None:
 
 
 def _padded(table: pa.Table, known: dict[str, str]) -> bytes:
-    """The table as Parquet, with random hex digits in its metadata up to a length that says little."""
+    """Write the table as Parquet, with random hex digits in its metadata up to a length that says little."""
 
     def written(digits: int) -> bytes:
         padding = os.urandom(digits // 2 + 1).hex()[:digits]
@@ -120,7 +120,7 @@ def _padded(table: pa.Table, known: dict[str, str]) -> bytes:
 
 
 def read_sensitive(folder: Path, graph: Graph) -> SensitiveLinks | None:
-    """The sensitive links of the stored graph, None where it has no list of them.
+    """Read the sensitive links of the stored graph, None where it has no list of them.
 
     Raises InvalidInput as :func:`stored_links` and :meth:`SensitiveLinks.of`.
     """
@@ -129,7 +129,7 @@ def read_sensitive(folder: Path, graph: Graph) -> SensitiveLinks | None:
 
 
 def stored_links(folder: Path) -> SensitiveLinks | None:
-    """The links as the file has them, not checked against a graph; None where there is no file.
+    """Read the links as the file has them, not checked against a graph; None where there is no file.
 
     Raises InvalidInput where the file has other columns or an empty cell.
     """

@@ -15,7 +15,7 @@ from core.graphs.findings import Findings, reject, shown
 from core.graphs.formats._base import Batch, ReadRequest
 from core.graphs.graph import Graph
 from core.graphs.relations import EdgeCollector, EdgeRows
-from core.graphs.rows import Fault, Kinds, Resolved, drain, type_codes
+from core.graphs.rows import Fault, Kinds, Resolved, at_most, drain, type_codes
 from core.graphs.schema import GRAPH_ID, EdgeType
 from core.graphs.sensitive import Pairs, SensitiveLinks, write_sensitive
 from core.graphs.store import read_graph
@@ -29,7 +29,8 @@ FILE = "sensitive links"
 def checked_list(
     file: UploadedFile, graph: Graph, limits: IngestLimits, progress: Progress
 ) -> SensitiveLinks:
-    """The uploaded links as indices into ``graph``; repeats are merged. Its nodes' own names are expected.
+    """Read the uploaded links as indices into ``graph``; repeats are merged. Its own names are expected. Its
+    nodes' own names are expected.
 
     Columns: source, target, then type where there are several relations; in a collection graph_id, source and
     target. A row that names no link of a protected relation without time is a finding: nothing is dropped or
@@ -37,17 +38,12 @@ def checked_list(
     UnknownFormat, InvalidInput for options. O(r log m) time for r rows.
     """
     reader = _Reader(graph)
-    size, counted = file.path.stat().st_size, 0
-
-    def advance(rows: int, bytes_done: int) -> None:
-        nonlocal counted
-        counted += rows
-        if counted > limits.max_rows:
-            reject(FILE, f"the list has more than {limits.max_rows} rows; the limit is the operator's")
-        progress("check", min(bytes_done, size), size)
-
+    size = file.path.stat().st_size
+    bounded = at_most(
+        limits.max_rows, FILE, "the list", "rows", lambda done: progress("check", min(done, size), size)
+    )
     batches = _batches(file, graph, limits)
-    drain(batches, reader.resolve, reader.keep, Findings(FILE, limits.max_findings), advance)
+    drain(batches, reader.resolve, reader.keep, Findings(FILE, limits.max_findings), bounded)
     return SensitiveLinks.of(graph, reader.pairs())
 
 
@@ -59,7 +55,7 @@ def write_checked(
     progress: Progress,
     list_id: str | None = None,
 ) -> dict[str, int]:
-    """``out`` holds the checked list of the stored graph; how many links each relation has on it.
+    """Write the checked list of the stored graph to ``out``, and count the links of each relation on it.
 
     Raises as :func:`checked_list`.
     """
@@ -84,7 +80,7 @@ def _batches(file: UploadedFile, graph: Graph, limits: IngestLimits) -> Iterator
         wanted=(GRAPH_ID, "source", "target") if collection else ("source", "target", "type"),
         required=(*graph_id, "source", "target", *kind),
         integer_ids=all(table.ids is None for table in graph.nodes.values()),
-        limits=limits.reading(),
+        limits=limits,
     )
     edges = chosen.read(request).edges
     if edges is None:
@@ -110,7 +106,7 @@ class _Reader:
         self._kept: dict[str, list[Pairs]] = {}
 
     def resolve(self, table: pa.Table) -> Resolved[list[EdgeRows]]:
-        """The rows by relation, with the faults of the rows."""
+        """Sort the rows by relation, with the faults of the rows."""
         faults: list[Fault] = []
         codes = type_codes(table, self._kinds, faults)
         for code, relation in enumerate(self._graph.schema.edge_types):
@@ -127,19 +123,19 @@ class _Reader:
         return Resolved(found.content, found.rows, [*found.faults, *faults])
 
     def keep(self, content: list[EdgeRows]) -> None:
-        """The rows are on the list."""
+        """Put the rows on the list."""
         for part in content:
             self._kept.setdefault(part.edge_type.name, []).append((part.source, part.target))
 
     def pairs(self) -> dict[str, Pairs]:
-        """(source, target) of every relation that has some."""
+        """Join (source, target) of every relation that has some."""
         return {
             name: (np.concatenate([s for s, _ in parts]), np.concatenate([t for _, t in parts]))
             for name, parts in self._kept.items()
         }
 
     def _missing(self, part: EdgeRows) -> np.ndarray:
-        """The rows whose ends are known nodes without a link between them."""
+        """Find the rows whose ends are known nodes without a link between them."""
         relation = part.edge_type
         columns = self._graph.nodes[relation.target].count
         if relation.name not in self._links:

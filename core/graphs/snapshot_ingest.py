@@ -33,7 +33,7 @@ def canonical_snapshot(
     limits: IngestLimits | None = None,
     progress: Progress | None = None,
 ) -> Graph:
-    """``out`` holds schema and edges of the snapshot in the stored form; None is an empty snapshot.
+    """Write schema and edges of the snapshot to ``out`` in the stored form; None is an empty snapshot.
 
     ``schema`` has one step (:func:`core.graphs.snapshot_schema.tick_schema`), ``nodes`` are the dataset's.
     Columns:
@@ -70,7 +70,7 @@ def _read(
         wanted=("source", "target", "type", "time") if several else ("source", "target", "time", "type"),
         required=("source", "target", *several),
         integer_ids=all(table.ids is None for table in nodes.values()),
-        limits=limits.reading(),
+        limits=limits,
     )
 
     def opened() -> RawGraph:
@@ -85,7 +85,7 @@ def _read(
 
 
 def _timed(batch: Batch, start: int) -> Batch:
-    """The batch with the step's own time in every row, where it has no column for it."""
+    """Give every row of the batch the step's own time, where it has no column for it."""
     parts = batch.parts
     return Batch(
         table=None if batch.table is None else _with_time(batch.table, start),

@@ -12,7 +12,7 @@ from core.graphs.schema import MAX_TIME, GraphSchema, TimeGrid
 
 
 def tick_schema(schema: GraphSchema, edge_types: Sequence[str], step: int) -> GraphSchema:
-    """Node types as they are, the asked relations, and a grid of one step: number ``step`` of the dataset's.
+    """Declare the same node types, the asked relations, and a grid of one step: the dataset's ``step``.
 
     ``once`` speaks of all steps together, which a snapshot alone cannot show: it is not declared here. Raises
     InvalidInput where the step lies beyond every time, ValueError for a schema without time.

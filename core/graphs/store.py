@@ -26,7 +26,7 @@ _ID_TYPES = {str(t): t for t in (pa.string(), pa.large_string(), pa.int32(), pa.
 
 
 def write_graph(graph: Graph, folder: Path, *, compression: str = "zstd") -> None:
-    """``folder`` holds the graph; :func:`read_graph` gives back an equal one. O(n + m).
+    """Write the graph to ``folder``; :func:`read_graph` gives back an equal one. O(n + m).
 
     The folder is made when missing. A half-written folder has no ``schema.json``: it is written last.
     """
@@ -36,26 +36,26 @@ def write_graph(graph: Graph, folder: Path, *, compression: str = "zstd") -> Non
 
 
 def read_graph(folder: Path) -> Graph:
-    """The graph that :func:`write_graph` stored; ValueError where a file contradicts the schema."""
+    """Read the graph that :func:`write_graph` stored; ValueError where a file contradicts the schema."""
     schema = read_schema(folder)
     nodes = _read_nodes(folder / "nodes.parquet")
     return Graph.build(schema, nodes, _read_edges(schema, folder / "edges.parquet"))
 
 
 def write_edges(graph: Graph, folder: Path, *, compression: str = "zstd") -> None:
-    """``folder`` holds ``schema.json`` and ``edges.parquet``; with the nodes beside them it is whole."""
+    """Write ``schema.json`` and ``edges.parquet`` to ``folder``; with the nodes beside them it is whole."""
     folder.mkdir(parents=True, exist_ok=True)
     _write_edges(graph, folder / "edges.parquet", compression)
     (folder / "schema.json").write_text(graph.schema.model_dump_json(indent=2) + "\n", encoding="utf-8")
 
 
 def read_universe(folder: Path) -> dict[str, NodeTable]:
-    """The nodes of a stored graph, whose other files need not be there."""
+    """Read the nodes of a stored graph, whose other files need not be there."""
     return _read_nodes(folder / "nodes.parquet")
 
 
 def read_schema(folder: Path) -> GraphSchema:
-    """The schema of a stored graph, without reading its data."""
+    """Read the schema of a stored graph, without its data."""
     return GraphSchema.model_validate_json((folder / "schema.json").read_bytes())
 
 
@@ -93,7 +93,7 @@ def _constant(code: int, size: int, names: pa.Array) -> pa.Array:
 
 
 def _attribute_columns(graph: Graph) -> tuple[dict[str, pa.DataType], dict[str, Any]]:
-    """One column for each attribute name; ``type.name`` where node types disagree on what the name holds."""
+    """Plan one column for each attribute name; ``type.name`` where node types disagree on what it holds."""
     kinds: dict[str, set[str]] = {}
     for table in graph.nodes.values():
         for name, column in table.attributes.items():
@@ -143,7 +143,7 @@ def _read_nodes(path: Path) -> dict[str, NodeTable]:
 
 
 def _groups(file: pq.ParquetFile, counts: Mapping[str, int]) -> dict[str, list[int]]:
-    """Row groups of each type, from the counts: types follow one another and share no row group."""
+    """Find row groups of each type, from the counts: types follow one another and share no row group."""
     groups: dict[str, list[int]] = {}
     position = 0
     for name, count in counts.items():
@@ -188,9 +188,8 @@ def _write_edges(graph: Graph, path: Path, compression: str) -> None:
         for code, table in enumerate(tables.values()):
             for rows in _slices(table.count):
                 size = rows.stop - rows.start
-                codes = pa.array(np.full(size, code, dtype=np.int16))
                 data = [
-                    pa.DictionaryArray.from_arrays(codes, type_names),
+                    _constant(code, size, type_names),
                     pa.array(table.source[rows]).cast(index),
                     pa.array(table.target[rows]).cast(index),
                     pa.nulls(size, pa.int32()) if table.step is None else pa.array(table.step[rows]),

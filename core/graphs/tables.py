@@ -26,7 +26,7 @@ class NodeTable:
     attributes: Mapping[str, np.ndarray | pa.Array] = field(default_factory=dict)
 
     def id_array(self) -> pa.Array:
-        """The node ids as strings, in index order; O(count)."""
+        """Return the node ids as strings, in index order; O(count)."""
         if self.ids is not None:
             return self.ids.cast(pa.string())
         return pa.array(np.arange(self.count)).cast(pa.string())

@@ -31,7 +31,7 @@ class NodeIndex:
     ids: pa.Array | None
 
     def lookup(self, column: pa.ChunkedArray) -> np.ndarray:
-        """Positions of the ids, -1 where undeclared; int64."""
+        """Find the positions of the ids, -1 where undeclared; int64."""
         if self.ids is not None:
             return codes_of(column, self.ids)
         if pa.types.is_dictionary(column.type):
@@ -40,7 +40,7 @@ class NodeIndex:
         return np.where(valid & (values >= 0) & (values < self.count), values, -1)
 
     def lookup_ends(self, columns: list[pa.ChunkedArray]) -> list[np.ndarray]:
-        """As :meth:`lookup` for each column; columns of one Arrow type share one hash table of ids."""
+        """Look up each column; columns of one Arrow type share one hash table of ids."""
         if len({column.type for column in columns}) > 1:
             return [self.lookup(column) for column in columns]
         joined = pa.chunked_array([chunk for column in columns for chunk in column.chunks], columns[0].type)
@@ -48,7 +48,7 @@ class NodeIndex:
         return np.split(positions, np.cumsum([len(column) for column in columns])[:-1])
 
     def explain(self, end: str, value: object) -> str:
-        """What is wrong with an id that was not found, and how to mend it."""
+        """Say what is wrong with an id that was not found, and how to mend it."""
         name = self.node_type.name
         if value is None or value == "":
             return f"the {end} is empty; name a node or remove the line"
@@ -78,7 +78,7 @@ class NodeCollector:
         self.widths: dict[tuple[str, str], int] = {}
 
     def resolve(self, table: pa.Table) -> Resolved[dict[str, tuple[pa.ChunkedArray, dict[str, Column]]]]:
-        """Ids and attributes by node type, with the faults of the rows."""
+        """Sort ids and attributes by node type, with the faults of the rows."""
         faults: list[Fault] = []
         ids = as_text(table["id"])
         self._check_ids(ids, faults)
@@ -141,7 +141,7 @@ class NodeCollector:
         return values
 
     def keep(self, content: Mapping[str, tuple[pa.ChunkedArray, dict[str, Column]]]) -> None:
-        """The rows are added to their types."""
+        """Add the rows to their types."""
         for name, (ids, attributes) in content.items():
             listed = self.listed[name]
             listed.ids.append(ids)
@@ -149,7 +149,7 @@ class NodeCollector:
                 listed.attributes.setdefault(key, []).append(column)
 
     def duplicates(self) -> dict[str, set[str]]:
-        """Up to ``max_findings`` ids of each type that are listed more than once."""
+        """Find up to ``max_findings`` ids of each type that are listed more than once."""
         found = {}
         for name, listed in self.listed.items():
             ids = pl.Series([], dtype=pl.String) if not listed.ids else pl.Series(_joined(listed.ids))
@@ -158,7 +158,7 @@ class NodeCollector:
         return found
 
     def tables(self) -> tuple[dict[str, NodeTable], list[str]]:
-        """Node tables by type, in the order of the list; and what is wrong with types as a whole."""
+        """Build node tables by type, in the order of the list, and list what is wrong with whole types."""
         tables, problems = {}, []
         for node_type in self.schema.node_types:
             listed = self.listed[node_type.name]
@@ -191,7 +191,7 @@ def _stacked(columns: list[Column]) -> Column:
 def _counted(
     node_type: NodeType, count: int, ids: pa.Array, attributes: dict[str, Column]
 ) -> tuple[NodeTable, str | None]:
-    """The table of a type with declared count: ids are its integers, attributes put into their order."""
+    """Build the table of a type with declared count: ids are its integers, attributes in their order."""
     values, valid, _ = integers_of(pa.chunked_array([ids]))
     what = f"node type {node_type.name!r} declares the nodes 0..{count - 1}"
     if not bool(np.all(valid & (values >= 0) & (values < count))):
@@ -213,5 +213,5 @@ def _counted(
 
 
 def indices(schema: GraphSchema, tables: Mapping[str, NodeTable]) -> dict[str, NodeIndex]:
-    """A lookup for each node type."""
+    """Make a lookup for each node type."""
     return {t.name: NodeIndex(t, tables[t.name].count, tables[t.name].ids) for t in schema.node_types}

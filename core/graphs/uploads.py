@@ -30,38 +30,23 @@ class UploadedFile:
 
 
 @dataclass(frozen=True)
-class IngestLimits:
-    """Bounds on one ingest. Sizes are in bytes after decompression."""
+class IngestLimits(ReadLimits):
+    """Bounds on one ingest, those on each file among them."""
 
-    max_file_bytes: int = 64 << 30
-    max_document_bytes: int = 512 << 20
-    max_line_bytes: int = 1 << 20
     max_rows: int = 1_000_000_000
     max_nodes: int = MAX_NODES
     max_id_bytes: int = 512
     max_vector_width: int = 65_536
     max_findings: int = MAX_FINDINGS
-    chunk_bytes: int = 64 << 20
-    max_unpacking_ratio: int = 100
 
     @classmethod
     def of(cls, settings: Settings) -> IngestLimits:
-        """The limits that the service's settings name; the others as they stand here."""
+        """Take the limits that the service's settings name; the others as they stand here."""
         return cls(
             max_nodes=settings.max_nodes,
             max_rows=settings.max_edges,
             max_findings=settings.max_findings,
             max_unpacking_ratio=settings.max_unpacking_ratio,
-        )
-
-    def reading(self) -> ReadLimits:
-        """Those of them that a reader of one file keeps to."""
-        return ReadLimits(
-            self.max_file_bytes,
-            self.max_document_bytes,
-            self.max_line_bytes,
-            self.chunk_bytes,
-            self.max_unpacking_ratio,
         )
 
 
@@ -89,5 +74,5 @@ class IngestReport:
     columns_ignored: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """The report as plain JSON values."""
+        """Write the report as plain JSON values."""
         return {**asdict(self), "schema": self.schema.model_dump(mode="json")}

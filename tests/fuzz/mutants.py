@@ -34,7 +34,7 @@ from core.graphs.schema import GraphSchema, NodeType
 from core.graphs.uploads import IngestLimits, UploadedFile
 
 DECLARED = GraphSchema(node_types=(NodeType(count=12),))
-LIMITS = IngestLimits(max_file_bytes=1 << 24, max_document_bytes=1 << 22, max_rows=10**5, max_nodes=10**4)
+LIMITS = IngestLimits(max_bytes=1 << 24, max_document_bytes=1 << 22, max_rows=10**5, max_nodes=10**4)
 TOKENS = (
     *(b"\x00", b"\xff\xfe", b"\xed\xa0\x80", b"-1", b"0", b"9" * 19, b"9" * 5000, b"1e309", b"nan", b"inf"),
     *(

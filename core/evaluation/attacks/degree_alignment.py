@@ -25,7 +25,7 @@ from core.privacy.entropy import Generator, public_generator
 
 
 def aligned(original: np.ndarray, published: np.ndarray, rng: Generator) -> np.ndarray:
-    """For each original node the published one of the same degree rank, int64; ties at random. O(n log n)."""
+    """Match each original node to the published one of its degree rank, int64; ties at random. O(n log n)."""
     theirs = np.lexsort((rng.random(len(published)), published))
     ours = np.lexsort((rng.random(len(original)), original))
     counterpart = np.empty(len(original), dtype=np.int64)
@@ -53,7 +53,7 @@ class DegreeAlignment:
     def score(
         self, published: UndirectedView, source: np.ndarray, target: np.ndarray, seed: int
     ) -> np.ndarray:
-        """1 for a link of the counterparts, plus their resource allocation pressed below 1."""
+        """Score 1 for a link of the counterparts, plus their resource allocation pressed below 1."""
         rng = public_generator(seed)
         counterpart = np.empty(published.node_count, dtype=np.int64)
         edge = published.source_count if published.bipartite else published.node_count

@@ -25,7 +25,7 @@ DIRECTIONS = ("both", "out")
 
 
 def step_degrees(graph: Graph, step: int | None, direction: str = "both") -> dict[str, np.ndarray]:
-    """Degrees in one step, per node type, int64: all timed edges of the step and all untimed edges.
+    """Count degrees in one step, per node type, int64: all timed edges of the step and all untimed edges.
 
     ``both`` counts an edge at both ends; ``out`` at its stored source only. O(n + m).
     """
@@ -41,7 +41,7 @@ def step_degrees(graph: Graph, step: int | None, direction: str = "both") -> dic
 
 
 def success(original: np.ndarray, published: np.ndarray) -> np.ndarray:
-    """Eq. 23 for one step: every node's probability, float64, from two aligned signature vectors.
+    """Compute Eq. 23 for one step: every node's probability, float64, from two aligned signature vectors.
 
     O(n log n). Signatures are any integers: degrees, or labels of degree sequences.
     """
@@ -55,7 +55,7 @@ def _all_degrees(graph: Graph, step: int | None, direction: str, types: list[str
 
 
 def _refine(labels: np.ndarray, degrees: np.ndarray) -> np.ndarray:
-    """Labels that also tell the new degrees apart: equal label = equal sequence so far."""
+    """Relabel so as to tell the new degrees apart too: equal label = equal sequence so far."""
     keys = labels * (int(degrees.max(initial=0)) + 1) + degrees
     return np.unique(keys, return_inverse=True)[1].astype(np.int64)
 
@@ -63,7 +63,7 @@ def _refine(labels: np.ndarray, degrees: np.ndarray) -> np.ndarray:
 def degree_signature(
     original: Graph, published: Graph, steps: Sequence[int | None], direction: str = "both"
 ) -> dict:
-    """The attack's mean success probability over ``steps``, for one step's degree and for the whole sequence.
+    """Average the attack's success over ``steps``, for one step's degree and for the whole sequence.
 
     Nodes are aligned by index. Returns ``per_step`` (Eq. 23), ``sequence``, ``per_type`` (Eq. 28: victim and
     crowd limited to one node type) and the same three as ``reference_...``: the attack on the original

@@ -25,7 +25,7 @@ FEWEST_TARGETS = 2_000
 
 
 def neighbour_weights(view: UndirectedView, kind: str) -> np.ndarray:
-    """w(z) of every node, float64: ``common`` 1, ``adamic_adar`` 1/log d, ``resource`` 1/d.
+    """Compute w(z) of every node, float64: ``common`` 1, ``adamic_adar`` 1/log d, ``resource`` 1/d.
 
     0 below degree 2: such a node lies between no two others.
     """
@@ -41,7 +41,7 @@ def neighbour_weights(view: UndirectedView, kind: str) -> np.ndarray:
 
 
 def proximity(view: UndirectedView, source: np.ndarray, target: np.ndarray, kind: str) -> np.ndarray:
-    """The weighted count of common neighbours (bipartite: of paths of three links) of each pair, float64.
+    """Count common neighbours (bipartite: paths of three links) of each pair, weighted; float64.
 
     O(sum of the pairs' degrees), for paths the sum of their neighbours' degrees; memory bounded by ``CHUNK``
     entries beside the adjacency, or two rows of it.
@@ -51,7 +51,7 @@ def proximity(view: UndirectedView, source: np.ndarray, target: np.ndarray, kind
 
 
 def affordable(view: UndirectedView) -> int:
-    """How many targets, drawn from the links, proximity may be asked for: ``WORK`` by a link's mean cost.
+    """Bound how many targets, drawn from the links, proximity is asked for: ``WORK`` by a link's mean cost.
 
     At least ``FEWEST_TARGETS``. Only relations with very great degrees get fewer than ``MAX_TARGETS``. O(m).
     """
@@ -78,7 +78,7 @@ def _paths(view: UndirectedView, source: np.ndarray, target: np.ndarray, weights
 
 
 def _chunks(work: np.ndarray) -> Iterator[slice]:
-    """Consecutive slices of about ``CHUNK`` work; a single greater item stands alone."""
+    """Cut into consecutive slices of about ``CHUNK`` work; a single greater item stands alone."""
     block = np.cumsum(work, dtype=np.int64) // CHUNK
     ends = np.append(np.flatnonzero(np.diff(block)) + 1, len(work))
     start = 0

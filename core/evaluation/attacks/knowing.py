@@ -73,7 +73,7 @@ class Informed:
     def score(
         self, published: UndirectedView, source: np.ndarray, target: np.ndarray, seed: int
     ) -> np.ndarray:
-        """The log odds that a pair was hidden, float64. Time: an auto-encoder a shadow, and one more."""
+        """Compute the log odds that a pair was hidden, float64. Time: an auto-encoder a shadow, and one."""
         from sklearn.ensemble import HistGradientBoostingClassifier
 
         rows, labels = [], []
@@ -90,7 +90,7 @@ class Informed:
 
 
 def shadow_pairs(shadow: Shadow, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """``(u, v, label)``: at most SHADOW_PAIRS hidden links of a shadow, and as many pairs without a link."""
+    """Draw ``(u, v, label)``: at most SHADOW_PAIRS hidden links of a shadow, and as many other pairs."""
     rng = public_generator(seed)
     chosen = rng.permutation(len(shadow.hidden[0]))[:SHADOW_PAIRS]
     u, v = shadow.hidden[0][chosen], shadow.hidden[1][chosen]
@@ -104,7 +104,7 @@ def shadow_pairs(shadow: Shadow, seed: int) -> tuple[np.ndarray, np.ndarray, np.
 def described(
     view: UndirectedView, features: Features | None, u: np.ndarray, v: np.ndarray, seed: int
 ) -> np.ndarray:
-    """One row a pair, float64; the same columns of every graph, with features or without."""
+    """Describe each pair in one row, float64; the same columns of every graph, with features or without."""
     from core.evaluation.learning.gcn import Autoencoder
     from core.evaluation.learning.pairs import cosine
 
@@ -117,7 +117,7 @@ def described(
 
 
 def _spread(view: UndirectedView, features: Features | None) -> list[np.ndarray]:
-    """Features as they are, and averaged along one and two links; without features rows of zeros."""
+    """Average features along no, one and two links; without features rows of zeros."""
     from core.evaluation.learning.tensors import propagation
 
     if features is None:
@@ -129,7 +129,7 @@ def _spread(view: UndirectedView, features: Features | None) -> list[np.ndarray]
 
 
 def privacy_figure(aucs: Iterable[float]) -> float:
-    """The best that any attacker gets, whichever way round: the largest of AUC and 1 - AUC; 1/2 for none.
+    """Return the best of any attacker, whichever way round: the largest of AUC and 1 - AUC; 1/2 for none.
 
     The more attackers, the further chance alone takes it from 1/2: read it beside their intervals.
     """

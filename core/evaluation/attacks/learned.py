@@ -120,7 +120,7 @@ def _ranked(
 
 
 def scorers(features: Features | None = None) -> tuple[Node2VecAttack | AutoencoderAttack | SealAttack, ...]:
-    """The five learned attackers; auto-encoders read ``features``, one row a node, where they are given."""
+    """Make the five learned attackers; auto-encoders read ``features``, one row a node, where given."""
     gae = _KNOWS + _GAE if features is None else _KNOWS + "knows node features; " + _GAE
     return (
         Node2VecAttack("node2vec_cosine", "node2vec, cosine", _KNOWS + _NODE2VEC + _COSINE, False),

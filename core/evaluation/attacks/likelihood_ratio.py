@@ -43,7 +43,7 @@ def components(view: UndirectedView) -> np.ndarray:
 
 
 def features(view: UndirectedView, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """What a release shows of each pair, float64 (pairs, 7): column 0 is 1 for a link, the rest as SCALED."""
+    """Describe what a release shows of each pair, float64 (pairs, 7): 1 for a link, then SCALED."""
     degrees = np.log1p(np.stack([view.degrees[source], view.degrees[target]]))
     parts = view.once(components)
     return np.stack(
@@ -79,7 +79,7 @@ class Densities:
 
     @classmethod
     def learned(cls, x: np.ndarray, label: np.ndarray) -> Densities:
-        """From features (pairs, 7) and their bool labels; both classes are there.
+        """Learn from features (pairs, 7) and their bool labels; both classes are there.
 
         Linked shares with half a pair added to either outcome. Columns are standardised over all pairs and
         clipped. Mean and covariance of a cell (a, c) with k pairs are shrunk towards those of both classes
@@ -99,7 +99,7 @@ class Densities:
         return cls(linked, centre, scale, mean, covariance + RIDGE * np.eye(width))
 
     def log_ratio(self, x: np.ndarray) -> np.ndarray:
-        """log p(x | link) - log p(x | no link) of each row, float64."""
+        """Compute log p(x | link) - log p(x | no link) of each row, float64."""
         rest, seen = _standard(x, self.centre, self.scale), x[:, 0] > 0
         logs = np.zeros((2, len(x)))
         for c in (0, 1):
@@ -115,7 +115,7 @@ def _standard(x: np.ndarray, centre: np.ndarray, scale: np.ndarray) -> np.ndarra
 
 
 def _moments(x: np.ndarray, mean: np.ndarray, covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and covariance of the rows, shrunk towards those given."""
+    """Compute mean and covariance of the rows, shrunk towards those given."""
     if not len(x):
         return mean, covariance
     weight = len(x) / (len(x) + PRIOR_PAIRS)
@@ -125,7 +125,7 @@ def _moments(x: np.ndarray, mean: np.ndarray, covariance: np.ndarray) -> tuple[n
 
 
 def _log_density(x: np.ndarray, mean: np.ndarray, covariance: np.ndarray) -> np.ndarray:
-    """Of a Gaussian, up to the constant that both classes share."""
+    """Compute a Gaussian's log density, up to the constant that both classes share."""
     factor = np.linalg.cholesky(covariance)
     whitened = np.linalg.solve(factor, (x - mean).T)
     return -0.5 * (whitened**2).sum(axis=0) - np.log(np.diag(factor)).sum()
@@ -159,7 +159,7 @@ class LikelihoodRatio:
     def score(
         self, published: UndirectedView, source: np.ndarray, target: np.ndarray, seed: int
     ) -> np.ndarray:
-        """The log ratio of each pair; densities are learned anew, from pairs drawn with ``seed``."""
+        """Compute the log ratio of each pair; densities are learned anew, from pairs drawn with ``seed``."""
         seen, labels = [], []
         for number, (held, released) in enumerate(self.shadows):
             if held.edge_count < FEWEST_LINKS:

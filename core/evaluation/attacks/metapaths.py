@@ -40,7 +40,7 @@ class Hop:
 
 
 def hops(graph: Graph, relations: Sequence[EdgeType]) -> list[Hop]:
-    """Every relation of ``graph`` in both directions (an undirected one within a type: once).
+    """Walk every relation of ``graph`` in both directions (an undirected one within a type: once).
 
     ``relations`` are the protected ones. All steps count together. O(n + m log m).
     """
@@ -58,7 +58,7 @@ def hops(graph: Graph, relations: Sequence[EdgeType]) -> list[Hop]:
 def described(
     graph: Graph, subject: Known, relations: Sequence[EdgeType], nodes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Features of the subject's known nodes and of ``nodes``, float64 (nodes, features).
+    """Describe the subject's known nodes and ``nodes`` by features, float64 (nodes, features).
 
     For each meta-path of one or two hops that ends at the subject's type and crosses a protected relation:
     the logarithm of how many known nodes it reaches, and the share of each class among them (with one more
@@ -89,7 +89,7 @@ def described(
 def _reached(
     every: Sequence[Hop], start: str, rows: np.ndarray, classes: sp.csr_array, own: np.ndarray
 ) -> Iterator[np.ndarray]:
-    """For each meta-path how many known nodes of each class it reaches from ``rows``, without themselves."""
+    """Count, by meta-path, the known nodes of each class that it reaches from ``rows``, themselves apart."""
     outward = [hop for hop in every if hop.start == start]
     for hop in outward:
         if hop.end == start and hop.protected:

@@ -50,7 +50,8 @@ def attacked_links(
     progress: Progress,
     shadows: Sequence[DefenceShadow] = (),
 ) -> dict[str, Any]:
-    """The fields of the report's SensitiveAttacks; curators only. Worst attack first, those not run last.
+    """Attack the hidden links: fields of the report's SensitiveAttacks; curators only. Worst first, those not
+    run last. Worst attack first, those not run last.
 
     Nodes of both graphs are aligned by index. Links of relations that were not released are not counted.
     ``before``: the same attack on the original with the hidden links taken out, had that been published.
@@ -83,7 +84,7 @@ def attacked_links(
 
 
 def _relations(original: Graph, synthetic: Graph, hidden: SensitiveLinks) -> list[EdgeType]:
-    """The released relations that defences take; of a collection those that hide most, then the largest."""
+    """Choose the released relations that defences take; of a collection what hides most, then by size."""
     found = [
         each
         for each in original.schema.edge_types
@@ -98,7 +99,7 @@ def _relations(original: Graph, synthetic: Graph, hidden: SensitiveLinks) -> lis
 def _attackers(
     original: Graph, relation: EdgeType, suite: Suite, shadows: Sequence[DefenceShadow]
 ) -> list[LinkScorer]:
-    """The plain ones; in the full suite the learned ones and the informed one, who know public features."""
+    """Choose the plain ones; in the full suite also learned and informed ones, who know public features."""
     counting = [each for each in heuristics.SCORERS if isinstance(each, heuristics.Proximity)]
     plain: list[LinkScorer] = [each for each in counting if suite.includes(each.suite)]
     if not suite.includes(Suite.FULL):
@@ -140,7 +141,7 @@ class _Asked:
         return cls(relation, release, _without(truth, keys), targets)
 
     def scored(self, scorer: LinkScorer) -> dict[str, Any]:
-        """One row: the attack on the release and on the original without the hidden links, or why not."""
+        """Make one row: the attack on the release and on the original without hidden links, or why not."""
         reason = None
         if self.targets.positives < FEWEST_HIDDEN:
             reason = _TOO_FEW
@@ -154,7 +155,7 @@ class _Asked:
         return self._row(scorer, found, self._auc(scorer, self.before) if compared else None, reason)
 
     def turned(self, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The attacker of the relation whose scores serve best turned round; none where all were not run."""
+        """Turn round the relation's attacker whose scores serve best so; none where all were not run."""
         mine = [r for r in rows if r["edge_type"] == self.relation.name and r["auc"] is not None]
         if not mine:
             return []
@@ -199,7 +200,7 @@ class _Asked:
 
 
 def _without(view: UndirectedView, keys: np.ndarray) -> UndirectedView:
-    """The graph without the pairs of the sorted keys ``low * nodes + high``."""
+    """Remove the pairs of the sorted keys ``low * nodes + high`` from the graph."""
     own = np.minimum(view.u, view.v) * view.node_count + np.maximum(view.u, view.v)
     kept = ~np.isin(own, keys)
     return UndirectedView.of_pairs(view.node_count, view.u[kept], view.v[kept])

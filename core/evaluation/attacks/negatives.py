@@ -15,7 +15,7 @@ ROUNDS = 64
 
 
 def uniform(view: UndirectedView, count: int, rng: Generator) -> Pairs:
-    """``count`` distinct pairs without a link, uniform among all such; fewer in a nearly complete graph.
+    """Draw ``count`` distinct pairs without a link, uniform among all such; fewer in a nearly complete graph.
 
     Of a bipartite view one end on each side. Expected O(count log m) while most pairs have no link.
     """
@@ -40,7 +40,7 @@ def uniform(view: UndirectedView, count: int, rng: Generator) -> Pairs:
 
 
 def degree_matched(view: UndirectedView, source: np.ndarray, target: np.ndarray, rng: Generator) -> Pairs:
-    """The pairs' own ends paired anew, so that no new pair is a link, a loop or there twice.
+    """Pair the pairs' own ends anew, so that no new pair is a link, a loop or there twice.
 
     Every node stands in as many new pairs as old ones, apart from pairs dropped where no exchange was found.
     Ends change partners first among sources of like degree (same power of two), which keeps the joint
@@ -69,14 +69,14 @@ def _shuffled_within(group: np.ndarray, values: np.ndarray, rng: Generator) -> n
 
 
 def _partners(group: np.ndarray, chosen: np.ndarray, rng: Generator) -> np.ndarray:
-    """For each chosen place a random place of its group."""
+    """Draw for each chosen place a random place of its group."""
     order = np.argsort(group, kind="stable")
     low, high = (np.searchsorted(group[order], group[chosen], side) for side in ("left", "right"))
     return order[low + (rng.random(len(chosen)) * (high - low)).astype(np.int64)]
 
 
 def _unfit(view: UndirectedView, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Loops, links, and every occurrence of a pair but its first."""
+    """Mark loops, links, and every occurrence of a pair but its first."""
     again = np.ones(len(source), dtype=bool)
     again[np.unique(pair_keys(view.node_count, source, target), return_index=True)[1]] = False
     return again | (source == target) | are_linked(view, source, target)
@@ -88,7 +88,7 @@ def exchanged(
     other: np.ndarray,
     fits: Callable[[np.ndarray, np.ndarray], np.ndarray],
 ) -> np.ndarray:
-    """``values`` after the exchanges bad <-> other that leave both places fit; a place is in one at most.
+    """Make the exchanges bad <-> other in ``values`` that leave both places fit; a place is in one at most.
 
     ``fits(places, values)`` says which values would do at which places.
     """
@@ -107,7 +107,7 @@ def exchanged(
 def _new_pairs(
     view: UndirectedView, source: np.ndarray, target: np.ndarray
 ) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """Says which targets make a pair that is no loop, no link and none of the pairs there are."""
+    """Make a test of which targets give a pair that is no loop, no link and none of the pairs there are."""
     present = np.sort(pair_keys(view.node_count, source, target))
 
     def fits(places: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -119,7 +119,7 @@ def _new_pairs(
 
 
 def wrong_classes(classes: np.ndarray, rng: Generator) -> tuple[np.ndarray, np.ndarray]:
-    """``(places, wrong)``: the classes themselves, dealt anew so that nobody gets their own.
+    """Deal the classes anew so that nobody gets their own: ``(places, wrong)``.
 
     Each class is dealt as often as it occurs, so that knowing frequencies tells nothing. Places for which no
     exchange was found are left out: where one class holds half or more. O(k log k) a round.

@@ -10,22 +10,22 @@ Pairs = tuple[np.ndarray, np.ndarray]
 
 
 def pair_keys(node_count: int, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """One int64 for each unordered pair."""
+    """Pack each unordered pair into one int64."""
     return np.minimum(source, target) * node_count + np.maximum(source, target)
 
 
 def link_keys(view: UndirectedView) -> np.ndarray:
-    """The sorted keys of the view's links; O(m log m). Ask through :meth:`UndirectedView.once`."""
+    """Sort the keys of the view's links; O(m log m). Ask through :meth:`UndirectedView.once`."""
     return np.sort(pair_keys(view.node_count, view.u, view.v))
 
 
 def contains(ordered: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """Whether each key stands in the sorted array, bool."""
+    """Tell whether each key stands in the sorted array, bool."""
     if not len(ordered):
         return np.zeros(len(keys), dtype=bool)
     return ordered[np.searchsorted(ordered, keys).clip(max=len(ordered) - 1)] == keys
 
 
 def are_linked(view: UndirectedView, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Whether each pair is a link of the view, bool; O(log m) a pair after one sort of the links."""
+    """Tell whether each pair is a link of the view, bool; O(log m) a pair after one sort of the links."""
     return contains(view.once(link_keys), pair_keys(view.node_count, source, target))

@@ -10,7 +10,7 @@ import numpy as np
 def weighted_paths(
     start: np.ndarray, neighbour: np.ndarray, source: np.ndarray, target: np.ndarray, weight: np.ndarray
 ) -> np.ndarray:
-    """For each pair the sum of weight(b) weight(a) over paths source - b - a - target, float64.
+    """Sum, for each pair, weight(b) weight(a) over paths source - b - a - target, float64.
 
     ``start`` and ``neighbour`` are a symmetric CSR adjacency, ``weight`` float64 by node. Paths visit no node
     twice. O(sum over b of degree(b) + degree(target)) a pair, O(n) memory.

@@ -13,7 +13,7 @@ MOST_OF_COLLECTION = 16
 
 
 def protected_relations(original: Graph, synthetic: Graph) -> list[EdgeType]:
-    """The relations of both graphs that are not public, in declared order; of a collection its largest.
+    """List the relations of both graphs that are not public, in declared order; of a collection its largest.
 
     A collection's graphs are alike: those of most nodes stand for all, so that time stays within bounds.
     """
@@ -25,7 +25,7 @@ def protected_relations(original: Graph, synthetic: Graph) -> list[EdgeType]:
 
 
 def static_cell(graph: Graph, edge_type: EdgeType) -> Cell:
-    """The union of the relation's steps: every pair once, sorted. O(m log m) for a temporal relation."""
+    """Unite the relation's steps: every pair once, sorted. O(m log m) for a temporal relation."""
     table = graph.edges[edge_type.name]
     counts = graph.nodes[edge_type.source].count, graph.nodes[edge_type.target].count
     source, target = table.source, table.target
@@ -37,5 +37,5 @@ def static_cell(graph: Graph, edge_type: EdgeType) -> Cell:
 
 
 def static_view(graph: Graph, edge_type: EdgeType) -> UndirectedView:
-    """The same, without directions."""
+    """Unite the relation's steps, without directions."""
     return UndirectedView.of(static_cell(graph, edge_type))

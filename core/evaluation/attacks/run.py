@@ -49,7 +49,7 @@ class Attack:
 def run_attacks(
     original: Graph, synthetic: Graph, suite: Suite, progress: Progress, shadows: ShadowGraphs = ()
 ) -> dict[str, Any]:
-    """The fields of the report's Attacks: ``degree_signature`` and ``inference``; curators only.
+    """Run the attacks: ``degree_signature`` and ``inference`` of the report's Attacks; curators only.
 
     Nodes of both graphs are aligned by index. ``shadows`` are pairs (graph an attacker holds, its release by
     the method), for the likelihood ratio. Progress counts attacks x relations under the stage ``attack``.
@@ -85,7 +85,7 @@ def run_attacks(
 
 
 def learned_scorers() -> tuple[LinkScorer, ...]:
-    """The attacks that train a model; imported late, for they bring torch."""
+    """Load the attacks that train a model; imported late, for they bring torch."""
     from core.evaluation.attacks.learned import SCORERS
 
     return SCORERS
@@ -100,7 +100,7 @@ def attacked(
     shadows: ShadowGraphs,
     advance: Callable[[], None],
 ) -> list[dict[str, Any]]:
-    """The Attack entries of one relation, in a fixed order."""
+    """Make the Attack entries of one relation, in a fixed order."""
     truth, release = static_view(original, relation), static_view(synthetic, relation)
     views = [
         (static_view(held, relation), static_view(released, relation))
@@ -127,7 +127,7 @@ def link_attacks(
     shadows: Sequence[tuple[UndirectedView, UndirectedView]],
     learned: Sequence[LinkScorer] = (),
 ) -> list[Attack]:
-    """Every attack on the links of ``truth``.
+    """List every attack on the links of ``truth``.
 
     Had the original been published, the method would have been "publish it", and shadows their own releases.
     """
@@ -144,7 +144,7 @@ def link_attacks(
 def measured(
     attack: Attack, edge_type: str, truth: UndirectedView, release: UndirectedView, targets: LinkTargets
 ) -> dict[str, Any]:
-    """One Attack entry: both scores on the same targets, or why it was not run."""
+    """Make one Attack entry: both scores on the same targets, or why it was not run."""
     scorer = attack.against_release
     reason = None
     if truth.edge_count < FEWEST_LINKS:

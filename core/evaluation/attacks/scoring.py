@@ -17,7 +17,7 @@ Z = 1.959963984540054  # the normal distribution's upper 2.5 % point
 
 
 def score(scores: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
-    """The fields of the report's AttackScore for one float score and one bool label a target.
+    """Compute the fields of the report's AttackScore for one float score and one bool label a target.
 
     ``auc``, ``tpr_at_fpr_1e3`` and ``tpr_at_fpr_1e2``, each with ``value``, ``low``, ``high``; a rate is None
     with fewer than 1/FPR negatives. ValueError for NaN, or where one class is empty. O(n log n).
@@ -37,7 +37,7 @@ def score(scores: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
 
 
 def auc(positive: np.ndarray, negative: np.ndarray) -> dict[str, float]:
-    """P(positive score > negative score) + P(equal) / 2, exact, with its interval.
+    """Compute P(positive score > negative score) + P(equal) / 2, exact, with its interval.
 
     The interval is DeLong's (Biometrics 1988; placements by midranks, Sun and Xu 2014) on the logit scale, so
     that it stays inside [0, 1]. Where the estimated variance is 0 or unknown (complete separation, equal
@@ -63,7 +63,7 @@ def auc(positive: np.ndarray, negative: np.ndarray) -> dict[str, float]:
 
 
 def tpr_at(positive: np.ndarray, negative: np.ndarray, one_in: int) -> dict[str, float] | None:
-    """The share of positives found while at most one in ``one_in`` negatives is named, with its interval.
+    """Compute the share of positives found while at most one in ``one_in`` negatives is named; an interval.
 
     The threshold is the lowest whose false-positive rate does not exceed the target; equal scores stand or
     fall together, never broken in the attacker's favour. The interval is Clopper-Pearson's, given the
@@ -79,7 +79,7 @@ def tpr_at(positive: np.ndarray, negative: np.ndarray, one_in: int) -> dict[str,
 
 
 def clopper_pearson(successes: int, trials: int) -> tuple[float, float]:
-    """The exact two-sided 95 % interval of a probability, from ``successes`` of ``trials``."""
+    """Compute the exact two-sided 95 % interval of a probability, from ``successes`` of ``trials``."""
     from scipy.special import betaincinv
 
     misses = trials - successes
@@ -89,7 +89,7 @@ def clopper_pearson(successes: int, trials: int) -> tuple[float, float]:
 
 
 def _share_below(values: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """For each value the share of ``others`` below it, those equal counted by half."""
+    """Compute for each value the share of ``others`` below it, those equal counted by half."""
     ordered = np.sort(others)
     below, upto = (np.searchsorted(ordered, values, side) for side in ("left", "right"))
     return (below + upto) / (2 * len(others))

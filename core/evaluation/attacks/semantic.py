@@ -68,7 +68,7 @@ class Subject:
 
 
 def subjects(original: Graph, relations: Sequence[EdgeType], seed: int) -> list[Subject]:
-    """The classes to infer, labels first, at most ``MAX_SUBJECTS``; a fixed split for a fixed seed."""
+    """Choose the classes to infer, labels first, at most ``MAX_SUBJECTS``; a fixed split for a fixed seed."""
     reached = {end for relation in relations for end in (relation.source, relation.target)}
     named = [
         (not attribute.label, kind.name, attribute.name)
@@ -84,7 +84,7 @@ def subjects(original: Graph, relations: Sequence[EdgeType], seed: int) -> list[
 
 
 def _subject(original: Graph, node_type: str, attribute: str, seed: int) -> Subject | None:
-    """Half of the labelled nodes known, half targets; None where too few nodes or classes are left."""
+    """Split the labelled nodes into known ones and targets; None where too few nodes or classes are left."""
     codes = class_codes(original.nodes[node_type].attributes[attribute])
     sizes = np.bincount(codes[codes >= 0])
     kept = np.argsort(-sizes, kind="stable")[:MAX_CLASSES]
@@ -111,13 +111,13 @@ def _subject(original: Graph, node_type: str, attribute: str, seed: int) -> Subj
 
 
 def class_codes(column: np.ndarray | pa.Array) -> np.ndarray:
-    """Every node's class as an int64 code, -1 where it has none."""
+    """Encode every node's class as int64, -1 where it has none."""
     encoded = pa.array(column).dictionary_encode()
     return encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
 
 
 def scores(published: Graph, subject: Subject, relations: Sequence[EdgeType], seed: int) -> dict[str, Any]:
-    """For each classifier its probability of every statement, float64."""
+    """Compute for each classifier its probability of every statement, float64."""
     nodes, place = np.unique(subject.node, return_inverse=True)
     train, test = described(published, subject, relations, nodes)
     centre, scale = train.mean(axis=0), train.std(axis=0)
@@ -133,7 +133,7 @@ def scores(published: Graph, subject: Subject, relations: Sequence[EdgeType], se
 
 
 def classifiers(known: int, seed: int) -> dict[str, Any]:
-    """The untrained classifiers by name, in report order; ``known`` nodes are to be learned from."""
+    """Make the untrained classifiers by name, in report order; ``known`` nodes are to be learned from."""
     from sklearn.naive_bayes import GaussianNB
     from sklearn.neighbors import KNeighborsClassifier
     from sklearn.tree import DecisionTreeClassifier
@@ -148,7 +148,7 @@ def classifiers(known: int, seed: int) -> dict[str, Any]:
 def entries(
     original: Graph, synthetic: Graph, relations: Sequence[EdgeType], seed: int
 ) -> list[dict[str, Any]]:
-    """The report's Attack entries: every classifier on every subject, or why there is none."""
+    """Make the report's Attack entries: every classifier on every subject, or why there is none."""
     rows = []
     for subject in subjects(original, relations, seed):
         ours, theirs = (scores(graph, subject, relations, seed) for graph in (synthetic, original))

@@ -39,13 +39,13 @@ class LinkScorer(Protocol):
     def max_targets(self) -> int: ...
 
     def applies(self, view: UndirectedView) -> str | None:
-        """None, or in plain words why the attack is not run on a graph of this size or kind."""
+        """Say in plain words why the attack is not run on a graph of this size or kind, or None."""
         ...
 
     def score(
         self, published: UndirectedView, source: np.ndarray, target: np.ndarray, seed: int
     ) -> np.ndarray:
-        """One float64 a pair, higher where a link is likelier; same seed, same scores. No NaN.
+        """Give one float64 a pair, higher where a link is likelier; same seed, same scores. No NaN.
 
         ``source`` and ``target`` are int64 indices of the view's nodes (of a bipartite view: one end on each
         side, source first).
@@ -77,7 +77,7 @@ def draw_targets(
     negatives: Negatives = "degree_matched",
     positives: Pairs | None = None,
 ) -> LinkTargets:
-    """At most ``limit`` targets, half links of ``view``, half pairs without a link; no pair twice.
+    """Draw at most ``limit`` targets, half links of ``view``, half pairs without a link; no pair twice.
 
     Positives are a uniform sample of the links, or of ``positives``: given links, such as the sensitive ones.
     ``degree_matched`` negatives are the positives' ends, paired anew: every node stands in as many negatives

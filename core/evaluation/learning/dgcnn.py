@@ -46,7 +46,7 @@ class Dgcnn(nn.Module):
     def forward(
         self, step: Sparse, labels: torch.Tensor, graph: torch.Tensor, place: torch.Tensor
     ) -> torch.Tensor:
-        """(graphs,) logits; ``place`` is the number of each graph's first row, ``graph`` each row's graph."""
+        """Compute (graphs,) logits; ``place``: each graph's first row, ``graph``: each row's graph."""
         found = [torch.tanh(step @ self.start(labels))]
         for layer in self.layers:
             found.append(torch.tanh(step @ layer(found[-1])))
@@ -58,7 +58,7 @@ class Dgcnn(nn.Module):
         return self.out(hidden).squeeze(1)
 
     def _sort_pooled(self, values: torch.Tensor, graph: torch.Tensor, place: torch.Tensor) -> torch.Tensor:
-        """(graphs, rows, width): each graph's rows by falling last channel, the first k of them, or zeros."""
+        """Pool to (graphs, rows, width): each graph's rows by falling last channel, the first k, or zeros."""
         order = torch.argsort(values[:, -1].detach(), descending=True, stable=True)
         order = order[torch.argsort(graph[order], stable=True)]
         rank = torch.arange(len(graph), device=graph.device) - place[graph]
@@ -69,7 +69,7 @@ class Dgcnn(nn.Module):
 
 
 def batches(graphs: Subgraphs, place: torch.device) -> list[Batch]:
-    """The subgraphs in blocks of at most BATCH: propagation D^-1 (A + I), labels, graphs, places."""
+    """Lay out the subgraphs in blocks of at most BATCH: propagation D^-1 (A + I), labels, graphs, places."""
     found = []
     for first in range(0, graphs.count, BATCH):
         starts = graphs.starts[first : first + BATCH + 1]
@@ -88,7 +88,7 @@ def batches(graphs: Subgraphs, place: torch.device) -> list[Batch]:
 
 
 def trained(graphs: Subgraphs, label: np.ndarray, seed: int) -> Dgcnn:
-    """A network that has learned to tell the subgraphs of links from those of non-links; ``label`` bool.
+    """Train a network to tell the subgraphs of links from those of non-links; ``label`` bool.
 
     The subgraphs must come in random order: a batch is a run of them. O(EPOCHS * links of the subgraphs).
     """
@@ -110,7 +110,7 @@ def trained(graphs: Subgraphs, label: np.ndarray, seed: int) -> Dgcnn:
 
 
 def scores(model: Dgcnn, graphs: Subgraphs) -> np.ndarray:
-    """One logit a subgraph, float64: higher where a link is likelier."""
+    """Compute one logit a subgraph, float64: higher where a link is likelier."""
     place = next(model.parameters()).device
     with one_thread(), torch.no_grad():
         found = [model(*batch).cpu() for batch in batches(graphs, place)]

@@ -56,7 +56,7 @@ class Encoder(nn.Module):
         nn.init.zeros_(self.second.bias)
 
     def forward(self, step: Sparse, features: Sparse | torch.Tensor | None) -> torch.Tensor:
-        """(n, out) from the (n, n) propagation and the (n, d) features."""
+        """Compute (n, out) from the (n, n) propagation and the (n, d) features."""
         projected = self.first if features is None else features @ self.first
         hidden = functional.relu((step @ projected) + self.shift)
         hidden = functional.dropout(hidden, self.dropout, self.training)
@@ -74,7 +74,7 @@ class Autoencoder:
     features: Features | None = None
 
     def __call__(self, view: UndirectedView) -> np.ndarray:
-        """(n, EMBEDDING) float32: rows whose cosines tell links from uniform non-links.
+        """Train (n, EMBEDDING) float32: rows whose cosines tell links from uniform non-links.
 
         Each epoch takes all links (at most LINKS_AN_EPOCH drawn ones) and as many fresh non-links; the loss
         is the cross-entropy of the logistic of the cosines, as in PPGSL (section V-A6): inner products, as in
@@ -111,7 +111,7 @@ class Autoencoder:
 def trained_classifier(
     view: UndirectedView, features: Features | None, label: np.ndarray, known: np.ndarray, seed: int
 ) -> Classifier:
-    """A two-layer GCN that has learned the labels of the nodes ``known`` from one structure.
+    """Train a two-layer GCN on the labels of the nodes ``known`` of one structure.
 
     ``label`` is int64 0..classes-1 with -1 for none; ``known`` are node indices with a label. Semi-supervised
     as in Kipf and Welling (2017): dropout 0.5, weight decay 5e-4 on the first layer, a fixed number of
@@ -150,7 +150,7 @@ class Classifier:
     place: torch.device
 
     def predict(self, view: UndirectedView) -> np.ndarray:
-        """The class of every node, int64, when messages pass along the links of ``view``."""
+        """Predict the class of every node, int64, when messages pass along the links of ``view``."""
         with one_thread(), torch.no_grad():
             scores = self.model(Sparse(propagation(view), self.place), self.features)
             return scores.argmax(dim=1).cpu().numpy()

@@ -42,7 +42,7 @@ class Gin(nn.Module):
         self.readouts = nn.ModuleList(nn.Linear(width, classes) for width in widths)
 
     def forward(self, batch: Batch) -> torch.Tensor:
-        """(graphs, classes)."""
+        """Compute (graphs, classes) logits."""
         hidden = functional.one_hot(batch.degrees, MAX_DEGREE + 1).float()
         found = self.readouts[0](batch.pool @ hidden)
         for layer, share, readout in zip(self.layers, self.shares, self.readouts[1:], strict=True):
@@ -62,7 +62,7 @@ class Batch:
 
     @classmethod
     def of(cls, graphs: Sequence[UndirectedView], place: torch.device) -> Batch:
-        """The batch of these graphs; O(n + m)."""
+        """Lay these graphs end to end; O(n + m)."""
         adjacency = sp.csr_array(sp.block_diag([graph.adjacency for graph in graphs], format="csr"))
         ends = np.concatenate([[0], np.cumsum([graph.node_count for graph in graphs])])
         shape = (len(graphs), int(ends[-1]))
@@ -78,7 +78,7 @@ def fitted_predictions(
     classes: int,
     seed: int,
 ) -> np.ndarray:
-    """The class of every graph of ``tested``, int64, as a GIN trained on ``training`` sees it.
+    """Predict the class of every graph of ``tested``, int64, by a GIN trained on ``training``.
 
     ``label`` is int64 0..classes-1. EPOCHS epochs of batches of BATCH graphs, the rate halved twice.
     """

@@ -15,20 +15,20 @@ MAX_DENSITY = 0.9
 
 
 def room(view: UndirectedView) -> int:
-    """How many unordered pairs the view could link."""
+    """Count the unordered pairs that the view could link."""
     n, sources = view.node_count, view.source_count
     return sources * (n - sources) if view.bipartite else n * (n - 1) // 2
 
 
 def too_large(view: UndirectedView) -> str | None:
-    """None, or in plain words why no model is trained on a graph of this size."""
+    """Say in plain words why no model is trained on a graph of this size, or None."""
     if view.node_count > MAX_NODES or view.edge_count > MAX_LINKS:
         return f"Models are trained on at most {MAX_NODES} nodes and {MAX_LINKS} links; a graph is larger."
     return None
 
 
 def unlearnable(view: UndirectedView) -> str | None:
-    """None, or in plain words why links cannot be learned from the view."""
+    """Say in plain words why links cannot be learned from the view, or None."""
     if reason := too_large(view):
         return reason
     if view.edge_count < FEWEST_LINKS:
@@ -39,5 +39,5 @@ def unlearnable(view: UndirectedView) -> str | None:
 
 
 def repetitions(view: UndirectedView) -> int:
-    """On how many random splits of the view a task's figure is a mean."""
+    """Choose on how many random splits of the view a task's figure is a mean."""
     return REPETITIONS if view.edge_count < ONE_REPETITION_LINKS else 1

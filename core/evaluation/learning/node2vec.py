@@ -32,7 +32,7 @@ class Node2Vec:
     epochs: int = 1
 
     def __call__(self, view: UndirectedView) -> np.ndarray:
-        """(n, DIMENSIONS) float32; nodes without a link get zeros. Same seed, same embedding.
+        """Train (n, DIMENSIONS) float32; nodes without a link get zeros. Same seed, same embedding.
 
         WALKS_A_NODE walks of WALK_LENGTH nodes from each node, within WALKS. One thread: skip-gram's updates
         race otherwise. O(walks * WALK_LENGTH * WINDOW * DIMENSIONS).

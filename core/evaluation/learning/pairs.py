@@ -14,7 +14,7 @@ TRAINING_PAIRS = 20_000
 
 
 def without(view: UndirectedView, u: np.ndarray, v: np.ndarray) -> UndirectedView:
-    """The view without the pairs (u, v), those of them that it links; sides and nodes stay. O(m log m)."""
+    """Remove the pairs (u, v), those of them that the view links; sides and nodes stay. O(m log m)."""
     barred = np.sort(pair_keys(view.node_count, u, v))
     kept = ~contains(barred, pair_keys(view.node_count, view.u, view.v))
     links = view.u[kept], view.v[kept]
@@ -27,7 +27,7 @@ def without(view: UndirectedView, u: np.ndarray, v: np.ndarray) -> UndirectedVie
 def training_pairs(
     view: UndirectedView, limit: int, rng: Generator
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """``(u, v, label)``: at most ``limit`` links, drawn without replacement, and as many non-links; shuffled.
+    """Draw ``(u, v, label)``: at most ``limit`` links, without replacement, and as many non-links; shuffled.
 
     Fewer non-links where the graph has no more.
     """
@@ -39,7 +39,7 @@ def training_pairs(
 
 
 def cosine(embedding: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Cosine similarity of each pair's rows, float64; 0 where a row is zero. O(n d + k d)."""
+    """Compute the cosine similarity of each pair's rows, float64; 0 where a row is zero. O(n d + k d)."""
     norms = np.linalg.norm(embedding, axis=1)
     unit = embedding / np.where(norms > 0, norms, 1)[:, None]
     return np.einsum("ij,ij->i", unit[u], unit[v]).astype(np.float64)
@@ -48,7 +48,7 @@ def cosine(embedding: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
 def classified(
     view: UndirectedView, embedding: np.ndarray, u: np.ndarray, v: np.ndarray, seed: int
 ) -> np.ndarray:
-    """Each pair's signed distance from the hyperplane of a linear SVM on Hadamard products, float64.
+    """Compute each pair's signed distance from the hyperplane of a linear SVM on Hadamard products, float64.
 
     The machine learns the view's own links (at most TRAINING_PAIRS) from as many non-links. Products, not
     the concatenation that PPGSL (section V-A2) names: a linear function of two rows laid end to end is a sum

@@ -30,13 +30,13 @@ class Seal:
     training_links: int = TRAINING_LINKS
 
     def __call__(self, view: UndirectedView) -> dgcnn.Dgcnn:
-        """The trained network: it saw at most ``training_links`` links, each cut from its own subgraph."""
+        """Train the network on at most ``training_links`` links, each cut from its own subgraph."""
         rng = public_generator(self.seed)
         u, v, label = training_pairs(view, self.training_links, rng)
         return dgcnn.trained(enclosing(view, u, v, HOPS, MOST_NODES, rng), label, self.seed)
 
     def score(self, view: UndirectedView, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """One logit a pair, float64; memory that of CHUNK subgraphs."""
+        """Compute one logit a pair, float64; memory that of CHUNK subgraphs."""
         model = view.once(self)
         rng = public_generator(self.seed)
         found = [np.empty(0)]

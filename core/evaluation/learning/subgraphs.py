@@ -41,7 +41,7 @@ class Subgraphs:
 def enclosing(
     view: UndirectedView, source: np.ndarray, target: np.ndarray, hops: int, most: int, rng: Generator
 ) -> Subgraphs:
-    """The subgraphs induced on the nodes within ``hops`` of either end, at most ``most`` nodes each.
+    """Induce subgraphs on the nodes within ``hops`` of either end, at most ``most`` nodes each.
 
     Hop by hop; where a hop does not fit, a uniform sample of it does. Labels are Zhang and Chen's: 1 for both
     ends; 1 + min(a, b) + (d // 2) (d // 2 + d % 2 - 1) with d = a + b, where a and b are the distances in the
@@ -91,7 +91,7 @@ def _collect(indptr, indices, source, target, hops, most, mark, rng):
 
 @njit(cache=True, nogil=True)
 def _count_rows(indptr, indices, flat, starts, place):
-    """The CSR row pointer of all induced subgraphs; ``place`` is -1 before and after."""
+    """Compute the CSR row pointer of all induced subgraphs; ``place`` is -1 before and after."""
     rows = np.zeros(len(flat) + 1, dtype=np.int64)
     for g in range(len(starts) - 1):
         low, high = starts[g], starts[g + 1]
@@ -152,7 +152,7 @@ def _label(rows, columns, starts):
 
 @njit(cache=True, nogil=True)
 def _distances(rows, columns, low, high, start, barred, out, queue):
-    """Breadth-first distances from ``start`` in one subgraph without the node ``barred``; -1: unreached."""
+    """Search distances from ``start`` in one subgraph without the node ``barred``; -1: unreached."""
     out[low:high] = -1
     out[start] = 0
     queue[0] = start

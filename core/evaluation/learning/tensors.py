@@ -14,14 +14,14 @@ SPARSE_BELOW = 0.1
 
 
 def propagation(view: UndirectedView) -> sp.csr_array:
-    """D^(-1/2) (A + I) D^(-1/2), D the degrees plus one: a step of a GCN (Kipf and Welling, 2017)."""
+    """Compute D^(-1/2) (A + I) D^(-1/2), D the degrees plus one: a step of a GCN (Kipf and Welling, 2017)."""
     scale = 1 / np.sqrt(view.degrees + 1.0)
     looped = view.adjacency + sp.eye_array(view.node_count, format="csr")
     return sp.csr_array(sp.diags_array(scale) @ looped @ sp.diags_array(scale))
 
 
 def feature_tensor(features: np.ndarray, place: torch.device) -> Sparse | torch.Tensor:
-    """(n, d) features as float32: sparse where few entries are non-zero, else dense."""
+    """Convert (n, d) features to float32: sparse where few entries are non-zero, else dense."""
     if np.count_nonzero(features) < SPARSE_BELOW * features.size:
         return Sparse(sp.csr_array(features), place)
     return torch.from_numpy(np.ascontiguousarray(features, dtype=np.float32)).to(place)

@@ -12,7 +12,7 @@ from core.privacy.entropy import Generator
 def walks(
     view: UndirectedView, starts: np.ndarray, length: int, p: float, q: float, rng: Generator
 ) -> np.ndarray:
-    """One walk of at most ``length`` nodes from each start: (len(starts), length) int32, padded with -1.
+    """Walk at most ``length`` nodes from each start: (len(starts), length) int32, padded with -1.
 
     After the step t -> v the next node x of v's neighbours has weight 1/p for x = t, 1 for a neighbour of t,
     1/q else (section 3.2.2). Drawn by rejection: a uniform neighbour is kept with its weight over the

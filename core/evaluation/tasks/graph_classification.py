@@ -24,7 +24,7 @@ DEFINITION = (
 
 
 def of_collection(original: Graph, synthetic: Graph) -> dict[str, Any] | None:
-    """The report's Task of a collection whose graphs have labels; None without labels.
+    """Make the report's Task of a collection whose graphs have labels; None without labels.
 
     Graphs that were not released are left out. Time: as :func:`graph_classification`.
     """
@@ -41,7 +41,7 @@ def of_collection(original: Graph, synthetic: Graph) -> dict[str, Any] | None:
 
 
 def _unlearnable(views: Sequence[Sequence[UndirectedView]], label: np.ndarray) -> str | None:
-    """None, or in plain words why no network is trained."""
+    """Say in plain words why no network is trained, or None."""
     sizes = np.unique(label, return_counts=True)[1]
     if len(sizes) < 2:
         return "All graphs have one label: there is nothing to tell apart."
@@ -75,7 +75,7 @@ def graph_classification(
     subject: str,
     folds: int = FOLDS,
 ) -> dict[str, Any]:
-    """The fields of the report's Task, measure ``accuracy``; graph i of both collections has ``label[i]``.
+    """Measure the fields of the report's Task, measure ``accuracy``; graph i of both has ``label[i]``.
 
     ``label`` is any integer array. ValueError where lengths differ or a class has fewer graphs than folds.
     Deterministic; equal collections get equal figures. Time: two networks a fold.
@@ -95,7 +95,7 @@ def graph_classification(
 def accuracy(
     learned: Sequence[UndirectedView], tested: Sequence[UndirectedView], codes: np.ndarray, folds: int
 ) -> float:
-    """Mean accuracy over the folds: trained on ``learned`` outside a fold, tested on ``tested`` inside."""
+    """Average the accuracy over folds: trained on ``learned`` outside a fold, tested on ``tested`` inside."""
     from sklearn.model_selection import StratifiedKFold
 
     from core.evaluation.learning.gin import fitted_predictions

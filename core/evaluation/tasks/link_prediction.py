@@ -28,7 +28,7 @@ DEFINITION = (
 def link_prediction(
     original: UndirectedView, synthetic: UndirectedView, features: Features | None, subject: str
 ) -> dict[str, Any]:
-    """The fields of the report's Task, measure ``auc``; nodes aligned by index. Deterministic.
+    """Measure the fields of the report's Task, measure ``auc``; nodes aligned by index. Deterministic.
 
     Equal graphs get equal figures. Time: two auto-encoders a repetition (see ``repetitions``).
     """
@@ -53,7 +53,7 @@ def link_prediction(
 def run(
     original: UndirectedView, synthetic: UndirectedView, features: Features | None, seed: int
 ) -> tuple[float, float]:
-    """AUC of one split: trained on the original's rest, and on the synthetic graph's."""
+    """Compute the AUC of one split: trained on the original's rest, and on the synthetic graph's."""
     rng = public_generator(seed)
     held = rng.permutation(original.edge_count)[: max(1, int(HELD_OUT * original.edge_count))]
     wrong = uniform(original, len(held), rng)
@@ -73,7 +73,7 @@ def predicted(
     label: np.ndarray,
     seed: int,
 ) -> float:
-    """AUC of the cosines of an auto-encoder that has seen the graph without the pairs (u, v)."""
+    """Compute the AUC of the cosines of an auto-encoder that has seen the graph without the pairs (u, v)."""
     from sklearn.metrics import roc_auc_score
 
     from core.evaluation.learning.gcn import Autoencoder

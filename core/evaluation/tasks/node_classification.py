@@ -39,7 +39,7 @@ TITLES = {
 def node_classification(
     original: UndirectedView, synthetic: UndirectedView, features: Features | None, labels: Labels
 ) -> list[dict[str, Any]]:
-    """Task entries: both tasks, micro and macro F1 each; features and labels are the original's in all runs.
+    """Make Task entries: both tasks, micro and macro F1 each; features and labels are the original's.
 
     Deterministic; equal graphs get equal figures. Time: two GCNs a repetition (see ``repetitions``).
     """
@@ -78,7 +78,7 @@ def run(
     classes: np.ndarray,
     seed: int,
 ) -> np.ndarray:
-    """(3, 2, 2) float64 of one split: tasks and baseline; original and synthetic; micro and macro F1.
+    """Measure one split, (3, 2, 2) float64: tasks and baseline; original and synthetic; micro and macro F1.
 
     The baseline names the most frequent class of the training nodes.
     """
@@ -98,7 +98,7 @@ def run(
 
 
 def f1(truth: np.ndarray, predicted: np.ndarray) -> tuple[float, float]:
-    """Micro F1 (the accuracy, with one class a node) and macro F1, the mean over the classes that occur."""
+    """Compute micro F1 (the accuracy, with one class a node) and macro F1, over the classes that occur."""
     from sklearn.metrics import f1_score
 
     return (

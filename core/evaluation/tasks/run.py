@@ -17,7 +17,7 @@ Progress = Callable[[str, int, int], None]
 
 
 def run_tasks(original: Graph, synthetic: Graph, suite: Suite, progress: Progress) -> list[dict[str, Any]]:
-    """The report's Task entries, in a fixed order; only the suite ``full`` has tasks. Curators only.
+    """Make the report's Task entries, in a fixed order; only the suite ``full`` has tasks. Curators only.
 
     Nodes of both graphs are aligned by index. Link prediction for every protected relation, all its steps as
     one static graph; node classification for every label, on all relations as one graph; of a collection,

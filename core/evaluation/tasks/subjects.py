@@ -34,7 +34,7 @@ class Labels:
 
 
 def whole(graph: Graph, relations: tuple[str, ...]) -> UndirectedView:
-    """All node types end to end in declared order, joined by the named relations of all steps. O(m log m)."""
+    """Lay node types end to end in declared order, joined by the relations named, all steps. O(m log m)."""
     first = offsets(graph)
     ends: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
     for name in relations:
@@ -47,7 +47,7 @@ def whole(graph: Graph, relations: tuple[str, ...]) -> UndirectedView:
 
 
 def offsets(graph: Graph) -> dict[str, int]:
-    """The first node of each type, where all types stand end to end."""
+    """Number the first node of each type, where all types stand end to end."""
     first, found = 0, {}
     for name, table in graph.nodes.items():
         found[name] = first
@@ -56,7 +56,7 @@ def offsets(graph: Graph) -> dict[str, int]:
 
 
 def public_features(graph: Graph, node_types: tuple[str, ...]) -> Features | None:
-    """The public numbers and vectors of the one node type, (n, d) float32; None where none is.
+    """Collect the public numbers and vectors of the one node type, (n, d) float32; None where none is.
 
     None too for several node types, whose columns differ, and with fewer than FEWEST_FEATURES or more than
     MOST_FEATURES columns. Missing numbers become the column's mean; number columns are standardised; a vector
@@ -81,7 +81,7 @@ def public_features(graph: Graph, node_types: tuple[str, ...]) -> Features | Non
 
 
 def typed_features(graph: Graph) -> Features | None:
-    """What is public of the nodes of all types, (all nodes, d) float32; None where no type has features.
+    """Collect what is public of the nodes of all types, (all nodes, d) float32; None without any features.
 
     Types stand end to end, as in :func:`whole`. A type with features (see :func:`public_features`) has
     columns of its own, any other type one column of ones. None too for more than MOST_VALUES numbers.
@@ -105,7 +105,7 @@ def typed_features(graph: Graph) -> Features | None:
 
 
 def unit_rows(values: np.ndarray) -> np.ndarray:
-    """The rows scaled to length 1; rows of zeros stay."""
+    """Scale the rows to length 1; rows of zeros stay."""
     lengths = np.linalg.norm(values, axis=1, keepdims=True)
     return values / np.where(lengths > 0, lengths, 1)
 
@@ -119,7 +119,7 @@ def _standardised(values: np.ndarray) -> np.ndarray:
 
 
 def labels_of(graph: Graph) -> list[Labels]:
-    """Every category that the schema declares a label, over the nodes of the whole graph."""
+    """List every category that the schema declares a label, over the nodes of the whole graph."""
     first = offsets(graph)
     total = sum(table.count for table in graph.nodes.values())
     found = []
@@ -139,7 +139,7 @@ def labels_of(graph: Graph) -> list[Labels]:
 
 
 def _declared(schema: GraphSchema) -> list[tuple[str, str, str]]:
-    """Node type, attribute and printed name of every label."""
+    """List node type, attribute and printed name of every label."""
     return [
         (kind.name, attribute.name, f"{kind.name}.{attribute.name}")
         for kind in schema.node_types

@@ -8,7 +8,7 @@ import numpy as np
 
 @nb.njit(cache=True, nogil=True)
 def oriented(node_count, u, v, rank):
-    """(start, out): edges from lower rank x to higher, x's in out[start[x]:start[x + 1]]. O(n + m)."""
+    """Point edges from lower rank x to higher: (start, out), x's in out[start[x]:start[x + 1]]. O(n + m)."""
     start = np.zeros(node_count + 2, dtype=np.int64)
     for e in range(len(u)):
         start[min(rank[u[e]], rank[v[e]]) + 2] += 1
@@ -26,7 +26,7 @@ def oriented(node_count, u, v, rank):
 
 @nb.njit(cache=True, nogil=True)
 def through(node_count, u, v, rank):
-    """Triangles through every node, int64, by rank; ``rank`` numbers the nodes by rising degree.
+    """Count triangles through every node, int64, by rank; ``rank`` numbers the nodes by rising degree.
 
     Edges point from the lower rank to the higher, so no node has more than sqrt(2 m) out-neighbours; every
     triangle is met once, at its lowest node. O(m * arboricity).

@@ -22,7 +22,7 @@ SCALARS = (
 
 
 def triangles(view: UndirectedView) -> np.ndarray:
-    """Triangles through every node, int64, exact; O(m * arboricity)."""
+    """Count triangles through every node, int64, exact; O(m * arboricity)."""
     from core.evaluation.utility import _triangles
 
     order = np.argsort(view.degrees, kind="stable")
@@ -32,7 +32,7 @@ def triangles(view: UndirectedView) -> np.ndarray:
 
 
 def scalars(view: UndirectedView, suite: Suite) -> dict[str, Value]:
-    """``triangles``, ``transitivity`` and ``mean_local_clustering``; None for a bipartite relation.
+    """Compute ``triangles``, ``transitivity`` and ``mean_local_clustering``; None for a bipartite relation.
 
     Transitivity = 3 triangles / connected triples, 0 without triples. The mean local coefficient runs over
     the whole universe; a node of degree below 2 counts as 0 (as in NetworkX).

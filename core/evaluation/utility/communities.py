@@ -51,7 +51,7 @@ class Partition:
 
 
 def partition(view: UndirectedView) -> Partition:
-    """The best communities that NetworKit's refined PLM finds in a graph with edges. Near-linear in m.
+    """Find the best communities of a graph with edges by NetworKit's refined PLM. Near-linear in m.
 
     Resolution 1, one thread, seeds 1, 2, ...: the same graph gives the same communities.
     """
@@ -74,7 +74,7 @@ def partition(view: UndirectedView) -> Partition:
 
 
 def scalars(view: UndirectedView, suite: Suite) -> dict[str, Value]:
-    """``modularity`` and ``communities``; None for a graph without edges, or too large for the suite quick.
+    """Compute ``modularity`` and ``communities``; None without edges, or too large for the suite quick.
 
     Each graph is partitioned on its own, so a comparison sets two maxima side by side, not one partition on
     two graphs.
@@ -87,7 +87,7 @@ def scalars(view: UndirectedView, suite: Suite) -> dict[str, Value]:
 
 
 def mutual_information(a: np.ndarray, b: np.ndarray) -> float:
-    """Of two labellings, normalised by the mean of their entropies; 1 where both are one community.
+    """Compare two labellings, normalised by the mean of their entropies; 1 where both are one community.
 
     O(n log n) time, O(n) memory: the contingency table is kept sparse.
     """
@@ -106,7 +106,7 @@ def _entropy(shares: np.ndarray) -> float:
 
 
 def distances(original: UndirectedView, synthetic: UndirectedView, suite: Suite) -> dict[str, Value]:
-    """``partition_nmi``."""
+    """Compute ``partition_nmi``."""
     if not original.edge_count or not synthetic.edge_count:
         return {"partition_nmi": None}
     labels = (view.once(partition).labels for view in (original, synthetic))

@@ -26,12 +26,12 @@ SCALARS = (
 
 
 def labels(view: UndirectedView) -> np.ndarray:
-    """Every node's component, 0, 1, ...: int32. O(n + m)."""
+    """Label every node's component, 0, 1, ...: int32. O(n + m)."""
     return connected_components(view.adjacency, directed=False)[1]
 
 
 def scalars(view: UndirectedView, suite: Suite) -> dict[str, Value]:
-    """``components`` (isolated nodes count), ``largest_component`` and its share of all nodes. O(n + m)."""
+    """Compute ``components`` (isolated nodes too), ``largest_component`` and its share of nodes. O(n + m)."""
     if view.node_count == 0:
         return {"components": 0, "largest_component": 0, "largest_component_share": 0.0}
     sizes = np.bincount(view.once(labels))

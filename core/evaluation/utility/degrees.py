@@ -50,24 +50,24 @@ BINS = 50
 
 
 def shares(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Both degree vectors as shares of nodes per degree 0, 1, ..., padded to the longer one."""
+    """Convert both degree vectors to shares of nodes per degree 0, 1, ..., padded to the longer one."""
     length = int(max(a.max(initial=0), b.max(initial=0))) + 1
     p, q = np.bincount(a, minlength=length), np.bincount(b, minlength=length)
     return p / max(len(a), 1), q / max(len(b), 1)
 
 
 def total_variation(p: np.ndarray, q: np.ndarray) -> float:
-    """``1/2 sum |p - q|``, in [0, 1]."""
+    """Compute ``1/2 sum |p - q|``, in [0, 1]."""
     return float(np.abs(p - q).sum() / 2)
 
 
 def kolmogorov_smirnov(p: np.ndarray, q: np.ndarray) -> float:
-    """Largest gap between the two cumulative distributions, in [0, 1]."""
+    """Compute the largest gap between the two cumulative distributions, in [0, 1]."""
     return float(np.abs(np.cumsum(p) - np.cumsum(q)).max(initial=0.0))
 
 
 def kl_divergence(p: np.ndarray, q: np.ndarray) -> float:
-    """``sum p ln((p + 2.2e-16) / (q + 2.2e-16))``: original against synthetic, in nats.
+    """Compute ``sum p ln((p + 2.2e-16) / (q + 2.2e-16))``: original against synthetic, in nats.
 
     A degree that only the original has weighs about 36 nats times its share, so read it next to the others.
     """
@@ -75,14 +75,14 @@ def kl_divergence(p: np.ndarray, q: np.ndarray) -> float:
 
 
 def cosine(a: np.ndarray, b: np.ndarray) -> float | None:
-    """Of both degree vectors' histograms in 50 bins, in [0, 1]; None where either has no node."""
+    """Compare both degree vectors' histograms in 50 bins, in [0, 1]; None where either has no node."""
     x, y = (np.bincount(np.minimum(d, BINS - 1), minlength=BINS).astype(float) for d in (a, b))
     norms = float(np.sqrt((x @ x) * (y @ y)))
     return min(float(x @ y) / norms, 1.0) if norms else None
 
 
 def distances(original: UndirectedView, synthetic: UndirectedView, suite: Suite) -> dict[str, Value]:
-    """TV, KS and KL of the degree distributions and the cosine of their histograms; means over the sides."""
+    """Compute TV, KS and KL of the degree distributions and their histograms' cosine; means over sides."""
     pairs = [shares(ours, synthetic.sides[name]) for name, ours in original.sides.items()]
     return {
         "degree_total_variation": mean([total_variation(p, q) for p, q in pairs]),
@@ -95,7 +95,7 @@ def distances(original: UndirectedView, synthetic: UndirectedView, suite: Suite)
 
 
 def summary(degrees: np.ndarray) -> dict[str, float | int]:
-    """Mean, variance (divisor n), median, largest degree and the number of nodes without an edge."""
+    """Compute mean, variance (divisor n), median, largest degree and the number of nodes without an edge."""
     return {
         "mean": float(degrees.mean()) if len(degrees) else 0.0,
         "variance": float(degrees.var()) if len(degrees) else 0.0,
@@ -106,7 +106,7 @@ def summary(degrees: np.ndarray) -> dict[str, float | int]:
 
 
 def mean_counts(histograms: list[np.ndarray]) -> np.ndarray:
-    """Mean number of nodes per degree over several histograms, padded to the longest."""
+    """Average the number of nodes per degree over several histograms, padded to the longest."""
     total = np.zeros(max(len(h) for h in histograms))
     for histogram in histograms:
         total[: len(histogram)] += histogram
@@ -121,7 +121,7 @@ def _edges(last: int) -> list[int]:
 
 
 def doubling_bins(counts: np.ndarray) -> list[dict[str, float]]:
-    """A degree histogram in bins 0, 1, 2-3, 4-7, ...: at most about 30 rows whatever the graph.
+    """Bin a degree histogram as 0, 1, 2-3, 4-7, ...: at most about 30 rows whatever the graph.
 
     ``counts[d]`` is the (mean) number of nodes of degree d.
     """
@@ -141,7 +141,7 @@ class Histograms:
         self._counts: dict[str, list[list[np.ndarray]]] = {}
 
     def add(self, original: UndirectedView, synthetic: UndirectedView) -> None:
-        """One more step."""
+        """Add one more step."""
         for side in original.sides:
             for counts, view in zip(
                 self._counts.setdefault(side, [[], []]), (original, synthetic), strict=True
@@ -149,7 +149,7 @@ class Histograms:
                 counts.append(np.bincount(view.sides[side]))
 
     def bins(self) -> list[dict]:
-        """Per side the mean histograms of both graphs in one row of doubling bins."""
+        """Bin, per side, the mean histograms of both graphs in one row of doubling bins."""
         found = []
         for side, gathered in self._counts.items():
             ours, theirs = (mean_counts(counts) for counts in gathered)

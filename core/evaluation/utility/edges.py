@@ -12,5 +12,5 @@ SCALARS = (
 
 
 def scalars(view: UndirectedView, suite: Suite) -> dict[str, Value]:
-    """``edges`` and ``density``. O(1)."""
+    """Compute ``edges`` and ``density``. O(1)."""
     return {"edges": view.stored, "density": view.stored / view.slots if view.slots else 0.0}

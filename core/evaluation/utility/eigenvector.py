@@ -35,7 +35,7 @@ _DENSE = 32
 
 
 def leading(view: UndirectedView) -> np.ndarray | None:
-    """The leading eigenvector of the adjacency, 2-norm 1; None without nodes or if Lanczos did not converge.
+    """Compute the adjacency's leading eigenvector, 2-norm 1; None without nodes or where Lanczos fails.
 
     Reached from the all-ones vector, as power iteration would: all equal for a graph without edges. About 50
     sparse products, O(m) each.
@@ -63,7 +63,7 @@ def leading(view: UndirectedView) -> np.ndarray | None:
 
 
 def centrality(view: UndirectedView) -> np.ndarray | None:
-    """:func:`leading` with its largest score 1, rounded to 7 digits; zeros for a graph without edges."""
+    """Scale :func:`leading` to a largest score of 1, rounded to 7 digits; zeros for a graph without edges."""
     if view.edge_count == 0:
         return np.zeros(view.node_count)
     scores = view.once(leading)
@@ -71,7 +71,7 @@ def centrality(view: UndirectedView) -> np.ndarray | None:
 
 
 def top(scores: np.ndarray) -> np.ndarray:
-    """Indices of the floor(0.01 n) highest scores, at least one; ties go to the lower index.
+    """Choose the indices of the floor(0.01 n) highest scores, at least one; ties go to the lower index.
 
     A node of score 0 is never among them: it would be chosen by its index alone.
     """
@@ -80,7 +80,7 @@ def top(scores: np.ndarray) -> np.ndarray:
 
 
 def size(node_count: int) -> int:
-    """How many nodes the top 1 % are: at least one."""
+    """Count the nodes of the top 1 %: at least one."""
     return max(1, node_count // 100)
 
 
@@ -102,7 +102,7 @@ def _error(original: UndirectedView, synthetic: UndirectedView) -> float | None:
 
 
 def distances(original: UndirectedView, synthetic: UndirectedView, suite: Suite) -> dict[str, Value]:
-    """``top_eigenvector_overlap`` and ``eigenvector_mae``; None where a centrality did not converge.
+    """Compute ``top_eigenvector_overlap`` and ``eigenvector_mae``; None where a centrality did not converge.
 
     The overlap is the share of the original's top nodes found in the synthetic's, divided by the larger of
     both sets; None where both are empty. Both graphs have the same number of nodes.

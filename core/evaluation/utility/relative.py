@@ -14,27 +14,27 @@ FLOOR = 1e-15
 
 
 def absolute_error(true: float, synthetic: float) -> float:
-    """``|true - synthetic|``."""
+    """Compute ``|true - synthetic|``."""
     return abs(true - synthetic)
 
 
 def relative_error(true: float, synthetic: float) -> float:
-    """``|true - synthetic| / (|true| + 1e-15)``; unbounded, and huge where the true value is zero."""
+    """Compute ``|true - synthetic| / (|true| + 1e-15)``; unbounded, and huge where the true value is zero."""
     return abs(true - synthetic) / (abs(true) + FLOOR)
 
 
 def plain(value: Value) -> float | None:
-    """The number itself, sampled or not."""
+    """Return the number itself, sampled or not."""
     return value.value if isinstance(value, Estimate) else value
 
 
 def standard_error(value: Value) -> float | None:
-    """Of a sampled value; None for an exact one."""
+    """Return the error of a sampled value; None for an exact one."""
     return value.standard_error if isinstance(value, Estimate) else None
 
 
 def scalar(true: Value, synthetic: Value) -> dict[str, float | None]:
-    """Both values with both errors, None where either is undefined; standard errors of sampled values."""
+    """Set both values beside both errors, None where either is undefined; errors of sampled values too."""
     ours, theirs = plain(true), plain(synthetic)
     defined = ours is not None and theirs is not None
     return {
@@ -48,12 +48,12 @@ def scalar(true: Value, synthetic: Value) -> dict[str, float | None]:
 
 
 def mean(values: Sequence[Any]) -> float | None:
-    """The mean of the defined values; None when there is none."""
+    """Average the defined values; None when there is none."""
     defined = [value for value in values if value is not None]
     return float(np.mean(defined)) if defined else None
 
 
 def mean_standard_error(errors: Sequence[float | None]) -> float | None:
-    """Of a mean over independently sampled values, exact ones included; None when all are exact."""
+    """Compute the error of a mean over independently sampled values, exact ones too; None if all are."""
     sampled = [error for error in errors if error is not None]
     return float(np.sqrt(np.sum(np.square(sampled)))) / len(errors) if sampled else None

@@ -10,7 +10,7 @@ from core.evaluation.utility._triangles import oriented
 
 @nb.njit(cache=True, nogil=True)
 def by_types(node_count, u, v, rank, kind, kinds):
-    """``[a, b, c]``, a <= b <= c: triangles whose corners have these types, int64.
+    """Count triangles whose corners have types ``[a, b, c]``, a <= b <= c, int64.
 
     ``rank`` numbers the nodes by rising degree and ``kind`` is a node's type. Edges point from the lower rank
     to the higher; every triangle is met once, at its lowest corner. O(m * arboricity).

@@ -33,7 +33,7 @@ def compare_whole(
     progress: Progress,
     rows: Mapping[str, Rows] | None = None,
 ) -> dict[str, Any] | None:
-    """Both graphs seen whole, as the fields of a report's ``WholeComparison``; None where nothing is new.
+    """Compare both graphs seen whole, for the report's ``WholeComparison``; None where nothing is new.
 
     A step's whole graph holds its timed edges and all untimed ones, over all node types, public relations
     included; relations that either graph lacks are left out of both. None for one relation without time, and
@@ -87,7 +87,7 @@ def _steps(schema: GraphSchema, relations: list[EdgeType], suite: Suite) -> tupl
 def _known_rows(
     layout: Layout, relations: list[EdgeType], steps: tuple[int | None, ...], rows: Mapping[str, Rows]
 ) -> Rows | None:
-    """The only relation's rows, where its graph is the whole graph: undirected, within the only node type."""
+    """Take over the only relation's rows, if it is the whole graph: undirected, in the only node type."""
     only = relations[0]
     if len(relations) > 1 or len(layout.names) > 1 or only.directed:
         return None

@@ -24,7 +24,7 @@ class Layout:
 
     @classmethod
     def of(cls, graph: Graph) -> Layout:
-        """The layout of a graph's universe."""
+        """Lay out a graph's universe."""
         return cls(tuple(graph.nodes), tuple(table.count for table in graph.nodes.values()))
 
     @property
@@ -37,13 +37,13 @@ class Layout:
         return np.concatenate([[0], np.cumsum(self.counts)]).astype(np.int64)
 
     def parts(self) -> Iterable[tuple[str, slice]]:
-        """Every node type that has nodes, with its slice of the global numbering."""
+        """Yield every node type that has nodes, with its slice of the global numbering."""
         for name, low, high in zip(self.names, self.starts[:-1], self.starts[1:], strict=True):
             if high > low:
                 yield name, slice(int(low), int(high))
 
     def blocks(self, source: np.ndarray, target: np.ndarray) -> dict[TypePair, tuple[np.ndarray, np.ndarray]]:
-        """Pairs of global indices by the types of their ends, as indices within the types. O(m log types)."""
+        """Sort pairs of global indices by the types of their ends, as indices in types. O(m log types)."""
         kinds = len(self.names)
         own = [np.searchsorted(self.starts[1:], ends, side="right") for ends in (source, target)]
         # A key of 16 bits sorts in linear time.
@@ -73,7 +73,7 @@ class Layer:
 
     @classmethod
     def of(cls, graph: Graph, relations: Iterable[EdgeType], step: int | None) -> Layer:
-        """All timed edges of ``step`` and all untimed edges of ``relations``. O(m log m)."""
+        """Collect all timed edges of ``step`` and all untimed edges of ``relations``. O(m log m)."""
         layout = Layout.of(graph)
         start = dict(zip(layout.names, layout.starts, strict=False))
         n = max(layout.node_count, 1)
@@ -90,17 +90,17 @@ class Layer:
 
     @cached_property
     def view(self) -> UndirectedView:
-        """The simple undirected graph of the step."""
+        """Simple undirected graph of the step."""
         return UndirectedView.of_pairs(self.layout.node_count, self.source, self.target)
 
     @cached_property
     def arcs(self) -> dict[TypePair, tuple[np.ndarray, np.ndarray]]:
-        """The arcs by (source type, target type)."""
+        """Arcs by (source type, target type)."""
         return self.layout.blocks(self.source, self.target)
 
     @cached_property
     def edges(self) -> dict[TypePair, tuple[np.ndarray, np.ndarray]]:
-        """The undirected edges by (lower type, higher type): types stand one after the other, so u <= v."""
+        """Undirected edges by (lower type, higher type): types stand one after the other, so u <= v."""
         return self.layout.blocks(self.view.u, self.view.v)
 
     @cached_property

@@ -25,14 +25,14 @@ _CHUNK = 1 << 18
 
 
 def lengths_of(kinds: int) -> tuple[int, ...]:
-    """The lengths that are counted for so many node types; one type has no meta-paths to compare."""
+    """Choose the lengths that are counted for so many node types; one type has no meta-paths to compare."""
     if kinds < 2:
         return ()
     return LENGTHS if kinds <= MAX_TYPES_OF_FOUR else LENGTHS[:2]
 
 
 def counts(layer: Layer, length: int) -> Counts:
-    """Simple paths of ``length`` nodes by their types, float64; meta-paths without a path are left out.
+    """Count simple paths of ``length`` nodes by their types, float64; meta-paths without a path are left out.
 
     2 and 3 nodes: O(n types + m). 4 nodes: O(m (types^2 + arboricity)).
     """
@@ -60,7 +60,7 @@ def _wedges(layer: Layer) -> Iterator[tuple[Path, float]]:
 
 
 def _fours(layer: Layer) -> Iterator[tuple[Path, float]]:
-    """Paths x-u-v-y around every middle edge u-v: pairs of their neighbours, less those they share."""
+    """Count paths x-u-v-y around every middle edge u-v: pairs of their neighbours, less those they share."""
     neighbours: dict[int, list[int]] = {}
     for a, b in layer.typed_degrees:
         neighbours.setdefault(a, []).append(b)
@@ -78,7 +78,7 @@ def _fours(layer: Layer) -> Iterator[tuple[Path, float]]:
 def _around(
     layer: Layer, middle: tuple[int, int], u: np.ndarray, v: np.ndarray, neighbours: dict[int, list[int]]
 ) -> np.ndarray:
-    """``[i, j]``: pairs of u's neighbours of the i-th type and v's of the j-th, over all middle edges u-v."""
+    """Count in ``[i, j]`` pairs of u's neighbours of type i and v's of type j, over all middle edges u-v."""
     b, c = middle
     left = np.stack([layer.typed_degrees[b, a] for a in neighbours[b]], axis=1)
     right = np.stack([layer.typed_degrees[c, d] for d in neighbours[c]], axis=1)
@@ -92,7 +92,7 @@ def _around(
 
 
 def _closed(layer: Layer) -> dict[Path, float]:
-    """``[b, c, a]``: triangles over edges between types b <= c whose third corner has type a."""
+    """Count in ``[b, c, a]`` triangles over edges between types b <= c whose third corner has type a."""
     from core.evaluation.whole import _typed_triangles
 
     view, kinds = layer.view, len(layer.layout.names)
@@ -110,13 +110,13 @@ def _closed(layer: Layer) -> dict[Path, float]:
 
 
 def shares(found: Counts) -> Counts | None:
-    """Every meta-path's share of the paths of its length; None without a path."""
+    """Compute every meta-path's share of the paths of its length; None without a path."""
     total = sum(found.values())
     return {path: count / total for path, count in found.items()} if total else None
 
 
 def total_variation(original: Counts | None, synthetic: Counts | None) -> float | None:
-    """``1/2 sum |p - q|`` of two share tables; 1 where only one graph has paths, None where neither has."""
+    """Compute ``1/2 sum |p - q|`` of two share tables; 1 where only one has paths, None where neither has."""
     if original is None or synthetic is None:
         return None if original is synthetic else 1.0
     paths = set(original) | set(synthetic)
@@ -126,7 +126,7 @@ def total_variation(original: Counts | None, synthetic: Counts | None) -> float 
 def listed(
     names: tuple[str, ...], gathered: dict[int, tuple[list[Counts | None], list[Counts | None]]]
 ) -> list[dict[str, Any]]:
-    """Mean shares over steps, commonest in the original first: what the report draws as bars.
+    """Average shares over steps, commonest in the original first: what the report draws as bars.
 
     ``gathered[length]`` holds a share table a step for either graph. At most 4096 meta-paths.
     """

@@ -12,7 +12,7 @@ from core.graphs.schema import EdgeType
 
 
 def overlap_rate(original: Layer, synthetic: Layer) -> float | None:
-    """THEPUFF's EO-Rate of one step (Eq. 22): shared pairs / pairs of the synthetic graph.
+    """Compute THEPUFF's EO-Rate of one step (Eq. 22): shared pairs / pairs of the synthetic graph.
 
     Pairs are undirected and untyped, as in the published figures; public relations count. None without edges.
     """
@@ -30,7 +30,7 @@ def _keys(cell: Cell) -> np.ndarray:
 def edge_overlap(
     original: Graph, synthetic: Graph, relations: Iterable[EdgeType], steps: Sequence[int | None]
 ) -> float | None:
-    """Share of the synthetic graph's protected edges that stand in the original, each edge counted once.
+    """Compute the share of the synthetic graph's protected edges in the original, each edge counted once.
 
     An edge is a relation, its two ends as stored and its step; untimed edges count once, not in every step.
     None where the synthetic graph has no protected edge. O(m).

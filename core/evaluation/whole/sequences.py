@@ -33,13 +33,13 @@ def followed(view: UndirectedView) -> Scalars:
 
 
 def sequence_error(x: Sequence[float | None], y: Sequence[float | None]) -> float | None:
-    """Mean of ``|x - y| / max(|x|, |y|)`` over the steps where both are defined, 0 where both are 0."""
+    """Average ``|x - y| / max(|x|, |y|)`` over the steps where both are defined, 0 where both are 0."""
     pairs = [(a, b) for a, b in zip(x, y, strict=True) if a is not None and b is not None]
     return relative.mean([abs(a - b) / max(abs(a), abs(b), relative.FLOOR) for a, b in pairs])
 
 
 def sequence_correlation(x: Sequence[float | None], y: Sequence[float | None]) -> float | None:
-    """Pearson's correlation over the steps where both are defined; None below three, or for a constant."""
+    """Compute Pearson's correlation over the steps where both are defined; None below three, or constant."""
     pairs = [(a, b) for a, b in zip(x, y, strict=True) if a is not None and b is not None]
     if len(pairs) < 3:
         return None
@@ -60,7 +60,7 @@ class Sequences:
         self._typed = False
 
     def add(self, original: Layer, synthetic: Layer, ours: Scalars, theirs: Scalars) -> None:
-        """One more step: both layers, and the scalars of either (at least those of :func:`followed`)."""
+        """Add one more step: both layers, and the scalars of either (at least those of the series)."""
         self._scalars[0].append(ours)
         self._scalars[1].append(theirs)
         if not self._standard:
@@ -85,7 +85,7 @@ class Sequences:
         return [[scalars.get(scalar) for scalars in side] for side in self._scalars]
 
     def found(self) -> dict[str, float | None]:
-        """Every sequence figure of the suite but the meta-path distances and the typed overlap."""
+        """Compute every sequence figure of the suite but the meta-path distances and the typed overlap."""
         found: dict[str, float | None] = {}
         for name, scalar, _ in SERIES:
             found[f"{name}_sequence_error"] = sequence_error(*self._series(scalar))
@@ -118,13 +118,13 @@ class MetaPaths:
         self._tables: dict[int, tuple[list, list]] = {length: ([], []) for length in self._lengths}
 
     def add(self, original: Layer, synthetic: Layer) -> None:
-        """One more step."""
+        """Add one more step."""
         for length, tables in self._tables.items():
             for table, layer in zip(tables, (original, synthetic), strict=True):
                 table.append(meta_paths.shares(meta_paths.counts(layer, length)))
 
     def distances(self) -> dict[str, float | None]:
-        """The total variation of every length, mean over steps; None where it was not counted."""
+        """Compute the total variation of every length, mean over steps; None where it was not counted."""
         return {
             f"meta_path_total_variation_{length}": relative.mean(
                 [
@@ -136,5 +136,5 @@ class MetaPaths:
         }
 
     def listed(self) -> list[dict[str, Any]]:
-        """The shares themselves, means over steps, for the report's bars."""
+        """List the shares themselves, means over steps, for the report's bars."""
         return meta_paths.listed(self._names, self._tables)

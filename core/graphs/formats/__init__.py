@@ -35,7 +35,7 @@ _ASKED = (
 
 @cache
 def formats() -> Mapping[str, Format]:
-    """Every format by name. Raises RuntimeError when a module is no format or two share a name."""
+    """Find every format, by name. Raises RuntimeError when a module is no format or two share a name."""
     found: dict[str, Format] = {}
     for module in pkgutil.iter_modules(__path__):
         if not module.name.startswith("_"):
@@ -44,7 +44,7 @@ def formats() -> Mapping[str, Format]:
 
 
 def register(found: dict[str, Format], module: object) -> None:
-    """``found`` holds the module under its name; RuntimeError when it is incomplete or the name is taken."""
+    """Add the module to ``found`` under its name; RuntimeError when it is incomplete or the name is taken."""
     missing = [part for part in _ASKED if not hasattr(module, part)]
     if missing:
         raise RuntimeError(f"format module {module!r} lacks {missing}")
@@ -55,12 +55,12 @@ def register(found: dict[str, Format], module: object) -> None:
 
 
 def names() -> tuple[str, ...]:
-    """The names of all formats, sorted."""
+    """List the names of all formats, sorted."""
     return tuple(formats())
 
 
 def get(name: str) -> Format:
-    """The format of that name; :class:`UnknownFormat` lists what there is."""
+    """Look up the format of that name; :class:`UnknownFormat` lists what there is."""
     found = formats().get(name)
     if found is None:
         raise UnknownFormat(f"no format has this name; there are {', '.join(names())}", field="format")
@@ -68,7 +68,7 @@ def get(name: str) -> Format:
 
 
 def require_part(chosen: Format, part: str, field: str) -> None:
-    """The format holds such a part. InvalidInput names ``field`` otherwise."""
+    """Check that the format holds such a part. InvalidInput names ``field`` otherwise."""
     if part not in chosen.parts:
         holding = [name for name, each in formats().items() if part in each.parts]
         either = " or ".join([", ".join(holding[:-1]), holding[-1]])
@@ -78,7 +78,7 @@ def require_part(chosen: Format, part: str, field: str) -> None:
 
 
 def options_of(chosen: Format, given: Mapping[str, Any], field: str = "options") -> Options:
-    """The format's options as its model takes them. InvalidInput, which names the option below ``field``."""
+    """Validate the format's options by its model. InvalidInput, which names the option below ``field``."""
     try:
         return chosen.OptionsModel.model_validate(dict(given))
     except ValidationError as error:

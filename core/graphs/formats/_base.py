@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from core.graphs.graph import Graph
 
 Part = Literal["edges", "nodes"]
-EDGE_COLUMNS = ("source", "target", "time", "type")
 # Documents may also say which node type an end has: undirected documents keep no orientation.
 END_TYPES = ("source_type", "target_type")
 DAMAGED = (EOFError, OSError, zlib.error)  # what a broken gzip file raises
@@ -105,11 +104,11 @@ class ReadRequest:
 
     @property
     def file(self) -> str:
-        """How findings name the file."""
+        """Name of the file in findings."""
         return self.part
 
     def refuses_column(self, name: str) -> bool:
-        """True when a column of that name must not be in the file."""
+        """Tell whether a column of that name must not be in the file."""
         if name in self.wanted or self.any_columns or self.options.extra_columns == "ignore":
             return False
         if self.notes is not None and name and name != GRAPH_ID:
@@ -118,12 +117,12 @@ class ReadRequest:
         return True
 
     def remark(self, text: str) -> None:
-        """The curator is told, where somebody takes notes."""
+        """Tell the curator, where somebody takes notes."""
         if self.notes is not None:
             self.notes.remarks[text] = None
 
     def unknown_column(self, name: str) -> str:
-        """What is wrong with a column that is refused, and how to mend it."""
+        """Say what is wrong with a column that is refused, and how to mend it."""
         if name == GRAPH_ID:
             return f"the column {GRAPH_ID} is for collections; declare a schema with the collection's graphs"
         declare = "" if self.part == "edges" else "declare it, "
@@ -192,8 +191,13 @@ class ListsNodes(Protocol):
     def write_nodes(self, graph: Graph, path: Path) -> None: ...
 
 
+def refuses_none(schema: GraphSchema) -> str | None:
+    """Return None: any schema can be written."""
+    return None
+
+
 def open_bytes(path: Path) -> IO[bytes]:
-    """The file's bytes, gunzipped when it starts as gzip does; the name does not matter."""
+    """Open the file's bytes, gunzipped when it starts as gzip does; the name does not matter."""
     with path.open("rb") as file:
         zipped = file.read(2) == b"\x1f\x8b"
     return cast("IO[bytes]", gzip.open(path, "rb")) if zipped else path.open("rb")
@@ -204,7 +208,7 @@ FREE_BYTES = 16 << 20
 
 
 def unpacked_limit(request: ReadRequest, most: int) -> int:
-    """How many bytes the file may unpack to: ``most``, or less where it is small.
+    """Compute how many bytes the file may unpack to: ``most``, or less where it is small.
 
     Graphs compress tenfold; what compresses a thousandfold was made to cost more than its upload did.
     """
@@ -213,7 +217,7 @@ def unpacked_limit(request: ReadRequest, most: int) -> int:
 
 
 def read_document(request: ReadRequest) -> bytes:
-    """A whole document of at most ``max_document_bytes``, in UTF-8 without its byte order mark."""
+    """Read a whole document of at most ``max_document_bytes``, in UTF-8 without its byte order mark."""
     limit = unpacked_limit(request, request.limits.max_document_bytes)
     try:
         with open_bytes(request.path) as file:
@@ -234,7 +238,7 @@ def read_document(request: ReadRequest) -> bytes:
 
 
 def columnar(table: pa.Table, first_row: int = 1, bytes_done: int = 0) -> Batch:
-    """A batch of a format without lines: a finding's line is then the row, counted from 1."""
+    """Make a batch of a format without lines: a finding's line is then the row, counted from 1."""
     import numpy as np
 
     fields = {name: number for number, name in enumerate(table.column_names, start=1)}

@@ -43,7 +43,7 @@ class _Layout:
 
 
 def read_delimited(request: ReadRequest) -> RawGraph:
-    """The rows of the file, as batches of the part that was asked for."""
+    """Read the rows of the file, as batches of the part that was asked for."""
     batches = _batches(request)
     return RawGraph(nodes=batches) if request.part == "nodes" else RawGraph(edges=batches)
 
@@ -68,7 +68,7 @@ def _batches(request: ReadRequest) -> Iterator[Batch]:
 
 
 def _first_record(request: ReadRequest, chunk: bytes, line: int) -> tuple[_Layout, int, int] | None:
-    """The layout, and how many bytes and lines come before the data; None when the chunk has no record."""
+    """Find the layout, and how many bytes and lines come before the data; None without any record."""
     position = next_record(chunk, 0)
     if position == len(chunk):
         return None
@@ -94,7 +94,7 @@ def _split(request: ReadRequest, raw: bytes, line: int) -> tuple[Dialect, list[s
 
 
 def _sample(dialect: Dialect, chunk: bytes, start: int) -> list[list[str]]:
-    """Some records after the first, as far as they can be split."""
+    """Split some records after the first, as far as they can be split."""
     records = []
     for raw in chunk[start : start + _PART_BYTES].split(b"\n")[:_SAMPLE_RECORDS]:
         if raw.strip(b"\r") and raw[:1] not in COMMENTS:
@@ -108,8 +108,9 @@ def _sample(dialect: Dialect, chunk: bytes, start: int) -> list[list[str]]:
 def _is_header(
     request: ReadRequest, record: list[str], names: list[str], rest: Sequence[Sequence[str]], line: int
 ) -> bool:
-    """Whether the first record is a header, as declared or by its names. Where it could be an edge as well,
-    because its words are ends further down, the uploader must say."""
+    """Tell whether the first record is a header, as declared or by its names. Where it could be an edge too,
+    because its words are ends further down, the uploader must say.
+    """
     options = request.options
     assert isinstance(options, DelimitedOptions)
     if options.header != "auto":
@@ -175,7 +176,7 @@ def _layout(
 def _remark_on_first(
     request: ReadRequest, record: list[str], rest: Sequence[Sequence[str]], names: list[str], line: int
 ) -> None:
-    """Without a header the fields are taken by their order: a curator hears of a likely misunderstanding."""
+    """Warn the curator of a likely misunderstanding: without a header the fields are taken by their order."""
     text = shown(", ".join(record))
     assert isinstance(request.options, DelimitedOptions)
     if request.options.header == "auto" and looks_unlike(record, rest, request.part):
@@ -208,7 +209,7 @@ def _batch(request: ReadRequest, layout: _Layout, body: bytes, first: int, done:
 
 
 def _columns(request: ReadRequest, layout: _Layout, body: bytes) -> pa.Table | None:
-    """The chunk as columns, or None when anything about it needs a closer look."""
+    """Parse the chunk as columns; None when anything about it needs a closer look."""
     if body.startswith(COMMENTS) or b"\n#" in body or b"\n%" in body:
         body = _COMMENT_LINES.sub(b"", body)
     if b"\r" in body and body.count(b"\r") != body.count(b"\r\n"):

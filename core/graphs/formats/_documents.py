@@ -30,7 +30,7 @@ class DocumentOptions(Options):
 
 
 def raw_graph(made: nx.Graph, request: ReadRequest) -> RawGraph:
-    """Nodes and edges of the document; a finding's line is the ordinal of the node or edge."""
+    """Read nodes and edges of the document; a finding's line is the ordinal of the node or edge."""
     from core.graphs.networkx_tables import networkx_tables
 
     nodes, edges = networkx_tables(made)
@@ -52,7 +52,7 @@ def _once(table: pa.Table, size: int) -> Iterator[Batch]:
 
 
 def exported(graph: Graph, *, lists: bool) -> nx.Graph:
-    """The NetworkX graph that a document holds: time as the step, vectors as text unless ``lists``."""
+    """Make the NetworkX graph that a document holds: time as the step, vectors as text unless ``lists``."""
     from core.graphs.convert import to_networkx
 
     made = to_networkx(graph)

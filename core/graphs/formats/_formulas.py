@@ -15,12 +15,12 @@ _RUNS = r"(?:[=\t\r]|[-+@].*[(|!=])"
 
 
 def escaped(table: pa.Table) -> pa.Table:
-    """One apostrophe more before each cell that would be run, or that is one behind apostrophes."""
+    """Put one more apostrophe before each cell that would be run, or that is one behind apostrophes."""
     return _changed(table, rf"(?s)^'*{_RUNS}", lambda cells: pc.binary_join_element_wise("'", cells, ""))
 
 
 def unescaped(table: pa.Table) -> pa.Table:
-    """What :func:`escaped` was given. Cells of others that begin so mean the same to a spreadsheet."""
+    """Undo :func:`escaped`. Cells of others that begin so mean the same to a spreadsheet."""
     return _changed(table, rf"(?s)^'+{_RUNS}", lambda cells: pc.utf8_slice_codeunits(cells, 1))
 
 

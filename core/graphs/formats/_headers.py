@@ -31,7 +31,7 @@ _DIGIT = re.compile(r"\d")
 
 
 def known_names(names: Sequence[str], part: Part, wanted: Sequence[str]) -> list[str]:
-    """The columns under their own names: ``from`` is ``source`` where ``to`` stands beside it, in any case.
+    """Give the columns their own names: ``from`` is ``source`` where ``to`` stands beside it, in any case.
 
     A name that is wanted as it stands keeps its meaning, and a synonym of a column that is there has none.
     """
@@ -54,8 +54,9 @@ def known_names(names: Sequence[str], part: Part, wanted: Sequence[str]) -> list
 
 
 def looks_unlike(first: Sequence[str], rest: Sequence[Sequence[str]], part: Part) -> bool:
-    """True when the first record reads like a header above ``rest``: words above a column of numbers or
-    dates, or two ends that no other record has."""
+    """Tell whether the first record looks like a header above ``rest``: words above a column of numbers or
+    dates, or two ends that no other record has.
+    """
     for place, value in enumerate(first):
         column = [record[place] for record in rest if place < len(record)]
         if not _measured(value) and column and all(_measured(each) for each in column):

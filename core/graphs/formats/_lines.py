@@ -34,7 +34,7 @@ class Dialect:
 
     @classmethod
     def of(cls, options: DelimitedOptions, part: Part, record: str) -> Dialect:
-        """That of the options; with ``auto`` the first that splits ``record``, the first of the file.
+        """Choose that of the options; with ``auto`` the first that splits ``record``, the first of the file.
 
         Only an edge list may be separated by spaces: a node list may hold names in a single column.
         """
@@ -53,7 +53,7 @@ class Dialect:
         return cls(None) if part == "edges" and len(cls(None).fields(record)) > 1 else cls(options.usual)
 
     def fields(self, line: str) -> list[str]:
-        """The fields of one line; csv.Error where quotes do not match."""
+        """Split one line into its fields; csv.Error where quotes do not match."""
         if self.delimiter is None:
             return _SPACES.split(line.strip(" \t"))
         return next(csv.reader([line], delimiter=self.delimiter, strict=True))
@@ -63,7 +63,7 @@ class Dialect:
 
 
 def chunks(request: ReadRequest) -> Iterator[bytes]:
-    """The file in pieces that end at a line end; gzip is undone, a byte order mark removed."""
+    """Read the file in pieces that end at a line end; gzip is undone, a byte order mark removed."""
     limits = request.limits
     most = unpacked_limit(request, limits.max_bytes)
     total, line, rest, start = 0, 1, b"", True
@@ -97,7 +97,7 @@ def chunks(request: ReadRequest) -> Iterator[bytes]:
 
 
 def next_record(lines: bytes, start: int) -> int:
-    """Where the first line at or after ``start``, itself the start of a line, is neither blank nor a comment.
+    """Find the first line from ``start`` on (the start of a line) that is neither blank nor a comment.
 
     The length of ``lines`` where none is. Blank lines and comments make no objects: a file of nothing else
     costs as little as its bytes.

@@ -32,7 +32,7 @@ class Entries:
 
 
 def raw_graph(entries: Entries, request: ReadRequest) -> RawGraph:
-    """The non-zero entries as edges. Both triangles of a symmetric matrix come; ingest merges them."""
+    """Turn the non-zero entries into edges. Both triangles of a symmetric matrix come; ingest merges them."""
     return RawGraph(edges=_batches(entries, request))
 
 
@@ -49,8 +49,7 @@ def _batches(entries: Entries, request: ReadRequest) -> Iterator[Batch]:
 
 
 def matrix_of(graph: Graph) -> sp.csr_array:
-    """The adjacency of the only relation, int8, or its weights, float32; NotAccepted when the schema says
-    more than a matrix."""
+    """Build the relation's adjacency, int8, or its weights, float32; NotAccepted by :func:`refuses`."""
     import scipy.sparse as sp
 
     reason = refuses(graph.schema)
@@ -68,7 +67,7 @@ def matrix_of(graph: Graph) -> sp.csr_array:
 
 
 def refuses(schema: GraphSchema) -> str | None:
-    """Why the schema cannot be written as one matrix, or None."""
+    """Say why the schema cannot be written as one matrix, or None."""
     if len(schema.edge_types) != 1:
         return "a matrix holds one edge type; take csv, parquet or graphml"
     if schema.temporal:

@@ -41,7 +41,8 @@ class Unusable(ValueError):
 
 
 def entries_of(request: ReadRequest) -> Entries:
-    """Rows, columns and values of all stored entries, duplicates included. IngestRejected on a damaged file.
+    """Read rows, columns and values of all stored entries, duplicates too. IngestRejected where damaged.
+    IngestRejected on a damaged file.
 
     Memory: linear in the arrays' bytes, which are bounded by what the file may unpack to; a diagonal layout
     unpacks to no more entries than it stores.
@@ -76,7 +77,7 @@ class _Arrays:
         self._archive, self._members = archive, members
 
     def read(self, name: str, kinds: str) -> np.ndarray:
-        """The array, of a dtype whose kind is one of ``kinds``; integers as int64."""
+        """Read the array, of a dtype whose kind is one of ``kinds``; integers as int64."""
         if name not in self._members:
             raise Unusable(f"it holds no array {name!r}")
         member = self._members[name]
@@ -118,7 +119,7 @@ def _shape(given: np.ndarray) -> tuple[int, int]:
 
 
 def _pointed(given: Mapping[str, np.ndarray], lines: int) -> tuple[np.ndarray, np.ndarray]:
-    """For each stored index its line (a row of CSR), and the index."""
+    """Return for each stored index its line (a row of CSR), and the index."""
     pointers, indices = given["indptr"], given["indices"]
     _require(pointers.ndim == indices.ndim == 1, "its index arrays have more than one dimension")
     _require(len(pointers) == lines + 1, "its pointers do not suit its shape")
@@ -162,7 +163,7 @@ def _blocks(given: Mapping[str, np.ndarray], shape: tuple[int, int]) -> Found:
 
 
 def _diagonals(given: Mapping[str, np.ndarray], shape: tuple[int, int]) -> Found:
-    """Entry (d, j) of the data stands in column j, row j - ``offsets[d]``; some lie outside the matrix."""
+    """Place entry (d, j) of the data in column j, row j - ``offsets[d]``; some lie outside the matrix."""
     offsets, data = given["offsets"], given["data"]
     _require(offsets.ndim == 1 and data.ndim == 2 and len(offsets) == len(data), "its diagonals do not fit")
     _require(not len(offsets) or np.abs(offsets).max() < 1 << 62, "an offset is out of range")

@@ -18,7 +18,7 @@ ROWS = 1 << 20
 
 
 def edge_fields(schema: GraphSchema) -> list[pa.Field]:
-    """``source``, ``target``, then ``time`` and ``type`` where the schema needs them.
+    """List ``source``, ``target``, then ``time`` and ``type`` where the schema needs them.
 
     In a collection ``graph_id``, ``source`` and ``target``: what an upload of it has.
     """
@@ -33,8 +33,8 @@ def edge_fields(schema: GraphSchema) -> list[pa.Field]:
 
 
 def edge_tables(graph: Graph) -> Iterator[pa.Table]:
-    """The edges by the names of their ends, in canonical order, a bounded number of rows each; then their
-    ``weight``, null in a relation without, where the graph has weights.
+    """Yield the edges by the names of their ends, in canonical order, a bounded number of rows each; then
+    their ``weight``, null in a relation without, where the graph has weights.
 
     At least one table comes, so that a graph without edges still says its columns.
     """
@@ -67,7 +67,7 @@ def edge_tables(graph: Graph) -> Iterator[pa.Table]:
 
 
 def node_tables(graph: Graph) -> Iterator[pa.Table]:
-    """The nodes of each type: ``id``, ``type`` where there are several, and the attributes as text.
+    """Yield the nodes of each type: ``id``, ``type`` where there are several, and the attributes as text.
 
     In a collection ``graph_id`` and ``id`` come first: what an upload of it has.
     """
@@ -88,7 +88,7 @@ def node_tables(graph: Graph) -> Iterator[pa.Table]:
 
 
 def _texts(column: np.ndarray | pa.Array) -> pa.Array:
-    """The attribute as text: of a vector its numbers, of a missing number nothing."""
+    """Write the attribute as text: of a vector its numbers, of a missing number nothing."""
     if not isinstance(column, np.ndarray):
         return column.cast(pa.string())
     if column.ndim == 1:
@@ -97,12 +97,12 @@ def _texts(column: np.ndarray | pa.Array) -> pa.Array:
 
 
 def write_node_list(graph: Graph, path: Path, delimiter: str) -> None:
-    """One line a node, with a header; isolated ones too."""
+    """Write one line a node, with a header; isolated ones too."""
     _write(node_tables(graph), path, delimiter)
 
 
 def write_delimited(graph: Graph, path: Path, delimiter: str) -> None:
-    """One line an edge, with a header; ids as in the node tables, time as the step."""
+    """Write one line an edge, with a header; ids as in the node tables, time as the step."""
     _write(edge_tables(graph), path, delimiter)
 
 

@@ -28,7 +28,7 @@ _LINE = re.compile(r"\((?:line )?(\d+), *(?:column )?(\d+)\)|line (\d+)")
 
 
 def read(request: ReadRequest) -> RawGraph:
-    """Nodes (named by their label) and edges of the document; IngestRejected where it is not GML."""
+    """Read nodes (named by their label) and edges of the document; IngestRejected where it is not GML."""
     import networkx as nx
 
     data = read_document(request)
@@ -44,7 +44,7 @@ def read(request: ReadRequest) -> RawGraph:
 
 
 def write(graph: Graph, path: Path) -> None:
-    """Every node (its id is the label) with its attributes, every edge with its step and type."""
+    """Write every node (its id is the label) with its attributes, every edge with its step and type."""
     import networkx as nx
 
     reason = refuses(graph.schema)
@@ -54,7 +54,7 @@ def write(graph: Graph, path: Path) -> None:
 
 
 def refuses(schema: GraphSchema) -> str | None:
-    """Why the schema cannot be written: GML allows letters, digits and underscores in attribute names."""
+    """Say why the schema cannot be written: GML allows letters, digits and underscores in attribute names."""
     for node_type in schema.node_types:
         for attribute in node_type.attributes:
             if not _KEY.fullmatch(attribute.name) or attribute.name in _RESERVED:

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.graphs.findings import reject
-from core.graphs.formats._base import Part, RawGraph, ReadRequest, read_document
+from core.graphs.formats._base import Part, RawGraph, ReadRequest, read_document, refuses_none
 from core.graphs.formats._documents import BROKEN, DocumentOptions, exported, raw_graph
-from core.graphs.schema import GraphSchema
 
 if TYPE_CHECKING:
     from core.graphs.graph import Graph
@@ -20,10 +19,11 @@ extensions = ("graphml", "graphml.gz")
 carries_nodes = True
 parts: frozenset[Part] = frozenset({"edges"})
 OptionsModel = DocumentOptions
+refuses = refuses_none
 
 
 def read(request: ReadRequest) -> RawGraph:
-    """Nodes and edges of the only graph in the document; IngestRejected where it is not GraphML."""
+    """Read nodes and edges of the only graph in the document; IngestRejected where it is not GraphML."""
     import networkx as nx
 
     data = read_document(request)
@@ -39,7 +39,7 @@ def read(request: ReadRequest) -> RawGraph:
 
 
 def _listed(request: ReadRequest, data: bytes) -> int:
-    """How many nodes the document lists, each once; the ends of every edge are among them.
+    """Count the nodes that the document lists, each once; the ends of every edge are among them.
 
     NetworkX adds an end that nobody listed: an edge would then decide who there is.
     """
@@ -85,12 +85,7 @@ def _listed(request: ReadRequest, data: bytes) -> int:
 
 
 def write(graph: Graph, path: Path) -> None:
-    """Every node with its attributes, every edge with its step and type."""
+    """Write every node with its attributes, every edge with its step and type."""
     import networkx as nx
 
     nx.write_graphml_xml(exported(graph, lists=False), path)
-
-
-def refuses(schema: GraphSchema) -> str | None:
-    """None: any schema can be written."""
-    return None

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NoReturn
 from core.graphs.findings import reject
 from core.graphs.formats import _matrices
 from core.graphs.formats._base import Part, RawGraph, ReadRequest, read_document
-from core.graphs.schema import GraphSchema
 
 if TYPE_CHECKING:
     from core.graphs.graph import Graph
@@ -20,6 +19,7 @@ extensions = ("mtx", "mtx.gz")
 carries_nodes = False
 parts: frozenset[Part] = frozenset({"edges"})
 OptionsModel = _matrices.MatrixOptions
+refuses = _matrices.refuses
 
 _BANNER = re.compile(
     rb"%%MatrixMarket[ \t]+matrix[ \t]+(?P<layout>coordinate|array)[ \t]+"
@@ -39,12 +39,12 @@ _EDGES = re.compile(rb"(?m)^[ \t]++|[ \t]++(?=\r?$)")
 
 
 def read(request: ReadRequest) -> RawGraph:
-    """Entries that are not zero, as edges between node numbers from 0; IngestRejected on a damaged file."""
+    """Read entries that are not zero as edges between node numbers from 0; IngestRejected where damaged."""
     return _matrices.raw_graph(_entries(request, read_document(request)), request)
 
 
 def _entries(request: ReadRequest, data: bytes) -> _matrices.Entries:
-    """What the document lists, mirrored where it is symmetric.
+    """Read what the document lists, mirrored where it is symmetric.
 
     By Arrow's reader of delimited text: scipy's own follows a broken number past the end of its memory.
     """
@@ -88,7 +88,7 @@ def _entries(request: ReadRequest, data: bytes) -> _matrices.Entries:
 
 
 def _head(request: ReadRequest, data: bytes) -> tuple[re.Match[bytes], re.Match[bytes]]:
-    """The first line, and the line of sizes."""
+    """Match the first line, and the line of sizes."""
     banner = _BANNER.match(data)
     if banner is None:
         message = "the first line is no MatrixMarket banner; write the matrix with scipy.io.mmwrite"
@@ -105,7 +105,7 @@ def _head(request: ReadRequest, data: bytes) -> tuple[re.Match[bytes], re.Match[
 
 
 def _blame(request: ReadRequest, data: bytes, sizes: re.Match[bytes], values: int) -> NoReturn:
-    """Names the first line that is no entry."""
+    """Name the first line that is no entry."""
     entry = rb"\d{1,18}[ \t]++\d{1,18}(?:[ \t]++%b){%d}" % (_NUMBER, values)
     strange = re.compile(rb"(?m)^(?![ \t]*+(?:%b)?[ \t]*+\r?$)" % entry).search(data, sizes.end())
     if strange is not None:
@@ -117,7 +117,7 @@ def _blame(request: ReadRequest, data: bytes, sizes: re.Match[bytes], values: in
 
 
 def write(graph: Graph, path: Path) -> None:
-    """A pattern matrix, or one of weights; symmetric when the relation is. Row i is node i of the table."""
+    """Write a pattern matrix, or one of weights; symmetric when the relation is. Row i is node i."""
     import scipy.io
 
     matrix = _matrices.matrix_of(graph)
@@ -126,8 +126,3 @@ def write(graph: Graph, path: Path) -> None:
     with path.open("wb") as file:
         symmetry = "symmetric" if undirected else "general"
         scipy.io.mmwrite(file, matrix, field="real" if graph.weights else "pattern", symmetry=symmetry)
-
-
-def refuses(schema: GraphSchema) -> str | None:
-    """Why the schema cannot be written as one matrix, or None."""
-    return _matrices.refuses(schema)

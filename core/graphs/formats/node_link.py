@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.graphs.findings import reject
-from core.graphs.formats._base import Part, RawGraph, ReadRequest, read_document
+from core.graphs.formats._base import Part, RawGraph, ReadRequest, read_document, refuses_none
 from core.graphs.formats._documents import BROKEN, DocumentOptions, exported, raw_graph
-from core.graphs.schema import GraphSchema
 
 if TYPE_CHECKING:
     from core.graphs.graph import Graph
@@ -20,10 +19,11 @@ extensions = ("json", "json.gz")
 carries_nodes = True
 parts: frozenset[Part] = frozenset({"edges"})
 OptionsModel = DocumentOptions
+refuses = refuses_none
 
 
 def read(request: ReadRequest) -> RawGraph:
-    """Nodes and edges (under ``edges`` or ``links``) of the document; IngestRejected where it is none."""
+    """Read nodes and edges (``edges`` or ``links``) of the document; IngestRejected where it is none."""
     import networkx as nx
 
     try:
@@ -43,7 +43,7 @@ def read(request: ReadRequest) -> RawGraph:
 
 
 def _check(request: ReadRequest, content: Any) -> str:
-    """The member that holds the edges; ends must be listed nodes, which NetworkX would otherwise add."""
+    """Find the member that holds the edges; ends must be listed nodes, which NetworkX would otherwise add."""
     if not isinstance(content, dict) or not isinstance(content.get("nodes"), list):
         reject(request.file, "the document has no list 'nodes'; write a node-link document")
     edges_name = next((key for key in ("edges", "links") if isinstance(content.get(key), list)), None)
@@ -65,14 +65,9 @@ def _check(request: ReadRequest, content: Any) -> str:
 
 
 def write(graph: Graph, path: Path) -> None:
-    """Every node with its attributes (vectors as lists), every edge with its step and type."""
+    """Write every node with its attributes (vectors as lists), every edge with its step and type."""
     import networkx as nx
 
     content = nx.node_link_data(exported(graph, lists=True), edges="edges")
     with path.open("w", encoding="utf-8") as file:
         json.dump(content, file, ensure_ascii=False)
-
-
-def refuses(schema: GraphSchema) -> str | None:
-    """None: any schema can be written."""
-    return None

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.graphs.findings import reject, shown
-from core.graphs.formats._base import Batch, Options, Part, RawGraph, ReadRequest, columnar
+from core.graphs.formats._base import Batch, Options, Part, RawGraph, ReadRequest, columnar, refuses_none
 from core.graphs.formats._headers import known_names
-from core.graphs.schema import GRAPH_ID, GraphSchema
+from core.graphs.schema import GRAPH_ID
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,12 +23,13 @@ extensions = ("parquet",)
 carries_nodes = False
 parts: frozenset[Part] = frozenset({"edges", "nodes"})
 OptionsModel = Options
+refuses = refuses_none
 
 _BATCH_ROWS = 1 << 20
 
 
 def read(request: ReadRequest) -> RawGraph:
-    """The rows in batches; IngestRejected where columns are missing, unknown or of a wrong kind."""
+    """Read the rows in batches; IngestRejected where columns are missing, unknown or of a wrong kind."""
     batches = _batches(request)
     return RawGraph(nodes=batches) if request.part == "nodes" else RawGraph(edges=batches)
 
@@ -55,7 +56,7 @@ def _batches(request: ReadRequest) -> Iterator[Batch]:
 def _rows(
     request: ReadRequest, file: pq.ParquetFile, stored: dict[str, str], columns: list[str]
 ) -> Iterator[Batch]:
-    """The ``columns`` in batches; ``stored`` says under which names the file has them."""
+    """Read the ``columns`` in batches; ``stored`` says under which names the file has them."""
     import pyarrow as pa
 
     row, rows = 1, max(file.metadata.num_rows, 1)
@@ -103,7 +104,7 @@ def _kind_problem(column: str, kind: pa.DataType) -> str | None:
 
 
 def write(graph: Graph, path: Path) -> None:
-    """An edge list by node ids, with time as the step. Isolated nodes are not in it."""
+    """Write an edge list by node ids, with time as the step. Isolated nodes are not in it."""
     import pyarrow.parquet as pq
 
     from core.graphs.formats._tables import edge_tables
@@ -113,8 +114,3 @@ def write(graph: Graph, path: Path) -> None:
     with pq.ParquetWriter(path, first.schema, compression="zstd") as writer:
         for table in tables:
             writer.write_table(table)
-
-
-def refuses(schema: GraphSchema) -> str | None:
-    """None: any schema can be written."""
-    return None

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from core.graphs.formats._base import DelimitedOptions, Part, RawGraph, ReadRequest
-from core.graphs.schema import GraphSchema
+from core.graphs.formats._base import DelimitedOptions, Part, RawGraph, ReadRequest, refuses_none
 
 if TYPE_CHECKING:
     from core.graphs.graph import Graph
@@ -24,29 +23,25 @@ extensions = ("tsv", "tsv.gz")
 carries_nodes = False
 parts: frozenset[Part] = frozenset({"edges", "nodes"})
 OptionsModel = TabOptions
+refuses = refuses_none
 
 
 def read(request: ReadRequest) -> RawGraph:
-    """The rows of a delimited file; IngestRejected where it cannot be split into the wanted columns."""
+    """Read the rows of a delimited file; IngestRejected where it cannot be split into the wanted columns."""
     from core.graphs.formats._delimited import read_delimited
 
     return read_delimited(request)
 
 
 def write(graph: Graph, path: Path) -> None:
-    """An edge list with a header line. Isolated nodes are not in it: :func:`write_nodes` says them."""
+    """Write an edge list with a header line. Isolated nodes are not in it: :func:`write_nodes` says them."""
     from core.graphs.formats._tables import write_delimited
 
     write_delimited(graph, path, "\t")
 
 
 def write_nodes(graph: Graph, path: Path) -> None:
-    """A node list with a header line, of every node, as an upload of it has."""
+    """Write a node list with a header line, of every node, as an upload of it has."""
     from core.graphs.formats._tables import write_node_list
 
     write_node_list(graph, path, "\t")
-
-
-def refuses(schema: GraphSchema) -> str | None:
-    """None: any schema can be written."""
-    return None

@@ -277,11 +277,10 @@ def test_once_over_time_is_checked_on_raw_times(bench: Bench) -> None:
 
 def test_limits(bench: Bench) -> None:
     assert "more than 2 rows" in bench.findings("0,1\n" * 3, limits=IngestLimits(max_rows=2))[0]["message"]
-    assert "bytes" in bench.findings("0,1\n" * 30, limits=IngestLimits(max_file_bytes=20))[0]["message"]
+    assert "bytes" in bench.findings("0,1\n" * 30, limits=IngestLimits(max_bytes=20))[0]["message"]
     bomb = gzip.compress(b"0,1\n" * 100_000)
     assert (
-        "bytes"
-        in bench.findings(bomb, limits=IngestLimits(max_file_bytes=10_000, chunk_bytes=4096))[0]["message"]
+        "bytes" in bench.findings(bomb, limits=IngestLimits(max_bytes=10_000, chunk_bytes=4096))[0]["message"]
     )
     limits = IngestLimits(max_nodes=1, max_id_bytes=2)
     assert "nodes" in bench.findings("a,b\n", LISTED, "id\na\nb\n", limits)[0]["message"]

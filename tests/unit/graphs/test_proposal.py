@@ -12,7 +12,7 @@ import pytest
 from core.errors import IngestRejected
 from core.graphs import formats
 from core.graphs.graph import EdgeTable, Graph, NodeTable
-from core.graphs.ingest import IngestReport, UploadedFile, canonicalise, propose_schema
+from core.graphs.ingest import IngestReport, UploadedFile, canonicalise
 from core.graphs.proposal import DERIVED_NODES, DIRECTED, READS_DATA, UNDIRECTED
 from core.graphs.schema import AttributeKind, EdgeType, GraphSchema, NodeType, Protection
 from core.graphs.store import read_graph
@@ -42,7 +42,7 @@ def test_types_and_attributes_are_proposed_withheld(tmp_path: Path) -> None:
     nodes = "id,type,age,job\nu1,user,3,x\nu2,user,,y\ni1,item,,\n"
     edges = "source,target,type\nu1,u2,knows\nu2,i1,has\n"
     files = upload(tmp_path, edges=edges, nodes=nodes)
-    schema = propose_schema(files)
+    schema = canonicalise(files, None, tmp_path / "proposed").schema
     assert [(t.source, t.target) for t in schema.edge_types] == [("user", "item"), ("user", "user")]
     user = schema.node_type("user")
     assert [(a.name, a.kind) for a in user.attributes] == [
@@ -56,7 +56,8 @@ def test_types_and_attributes_are_proposed_withheld(tmp_path: Path) -> None:
 
 
 def test_wide_spans_get_wide_steps(tmp_path: Path) -> None:
-    schema = propose_schema(upload(tmp_path, edges="0,1,-1000\n0,1,100000000\n"))
+    files = upload(tmp_path, edges="0,1,-1000\n0,1,100000000\n")
+    schema = canonicalise(files, None, tmp_path / "out").schema
     assert schema.time.step_of(-1000) == 0
     assert schema.time.step_of(100_000_000) == schema.time.count - 1
     assert schema.time.count <= 52
@@ -74,7 +75,7 @@ def test_wide_spans_get_wide_steps(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_proposed_is_refused(tmp_path: Path, contents: dict[str, str]) -> None:
     with pytest.raises(IngestRejected):
-        propose_schema(upload(tmp_path, **contents))
+        canonicalise(upload(tmp_path, **contents), None, tmp_path / "out")
 
 
 def test_the_shipped_example_ingests(tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.errors import IngestRejected
-from core.graphs.columns import DAY_SECONDS, times_of
+from core.graphs.columns import times_of
 from core.graphs.graph import Graph
+from core.graphs.grids import DAY as DAY_SECONDS
 from core.graphs.grids import proposed_grid
 from core.graphs.ingest import IngestReport, UploadedFile, canonicalise
 from core.graphs.schema import MAX_TIME, EdgeType, GraphSchema, NodeType, TimeGrid

@@ -59,7 +59,7 @@ DISTANCES = (
 
 
 def on_three(view: UndirectedView) -> dict[str, Value]:
-    """Induced counts of the path and the triangle on 3 nodes, always exact."""
+    """Count the induced path and triangle on 3 nodes, always exact."""
     from core.evaluation.utility.motifs.four import stars
 
     triangles = 0 if view.bipartite else int(view.once(clustering.triangles).sum()) // 3
@@ -67,7 +67,7 @@ def on_three(view: UndirectedView) -> dict[str, Value]:
 
 
 def on_four(view: UndirectedView) -> dict[str, Value]:
-    """Induced counts on 4 nodes, exact or estimated."""
+    """Count the induced motifs on 4 nodes, exact or estimated."""
     from core.evaluation.utility.motifs import four, sampled
 
     exact = four.induced_four(view)
@@ -75,7 +75,7 @@ def on_four(view: UndirectedView) -> dict[str, Value]:
 
 
 def on_five(view: UndirectedView) -> dict[str, Value]:
-    """Induced counts on 5 nodes, exact or estimated."""
+    """Count the induced motifs on 5 nodes, exact or estimated."""
     from core.evaluation.utility.motifs import five, sampled
 
     exact = five.induced_five(view)
@@ -86,7 +86,7 @@ COUNTS = {3: on_three, 4: on_four, 5: on_five}
 
 
 def scalars(view: UndirectedView, suite: Suite) -> dict[str, Value]:
-    """All counts that ``suite`` includes; a bipartite relation is counted too, and has no odd cycle."""
+    """Compute all counts that ``suite`` includes; a bipartite relation is counted too, without odd cycles."""
     found: dict[str, Value] = {}
     for size in sorted({graphlet.size for graphlet in GRAPHLETS}):
         if suite.includes(SUITES[size]):
@@ -95,7 +95,7 @@ def scalars(view: UndirectedView, suite: Suite) -> dict[str, Value]:
 
 
 def distances(original: UndirectedView, synthetic: UndirectedView, suite: Suite) -> dict[str, Value]:
-    """Total variation of the shares of the shapes of a size, and the cosine of all counts."""
+    """Compute the total variation of the shares of a size's shapes, and the cosine of all counts."""
     vectors = {
         size: [_vector(view, size) for view in (original, synthetic)]
         for size in SUITES

@@ -29,7 +29,7 @@ lowest_bit: Any = intrinsic(_lowest_bit)
 
 @njit(cache=True, nogil=True)
 def _fill(row, place, around, other):
-    """Sets the bits of the places in ``around`` of the nodes that ``other`` holds too; both ascend."""
+    """Set the bits of the places in ``around`` of the nodes that ``other`` holds too; both ascend."""
     if len(other) > 16 * len(around):
         for x in around:
             at = np.searchsorted(other, x)
@@ -43,7 +43,7 @@ def _fill(row, place, around, other):
 
 @njit(cache=True, nogil=True)
 def triangle_sums(indptr, indices, out_ptr, out, on_edge):
-    """Sums over triangles, by the lowest corner, and 4-cliques on every edge and node.
+    """Sum over triangles, by the lowest corner, and count 4-cliques on every edge and node.
 
     With t_e the triangles on an edge and c the nodes joined to all three corners: sum of t_e t_f over the
     pairs of sides (``gems``), of t_e times the opposite corner's degree (``kites``), of c(c-1)/2
@@ -99,7 +99,7 @@ def triangle_sums(indptr, indices, out_ptr, out, on_edge):
 
 @njit(cache=True, nogil=True)
 def five_cliques(out_ptr, out):
-    """5-cliques by their lowest node; steps: 4-cliques times the words of a row of higher neighbours."""
+    """Count 5-cliques by their lowest node; steps: 4-cliques times words of a row of higher neighbours."""
     n = len(out_ptr) - 1
     found = np.zeros(n, np.int64)
     place = np.full(n, -1, np.int64)

@@ -8,7 +8,7 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def reverses(indptr, indices):
-    """For every entry (u, v) of a symmetric CSR with ascending columns the place of (v, u). O(m)."""
+    """Find for every entry (u, v) of a symmetric CSR with ascending columns the place of (v, u). O(m)."""
     found = np.empty(len(indices), np.int64)
     free = indptr[:-1].copy()
     for u in range(len(indptr) - 1):
@@ -20,7 +20,7 @@ def reverses(indptr, indices):
 
 @njit(cache=True, nogil=True)
 def masks(indptr, indices, nodes):
-    """The induced edges among every row of ``nodes`` (samples, size) as bits; -1 where a node repeats."""
+    """Mark the edges induced on every row of ``nodes`` (samples, size) as bits; -1 where a node repeats."""
     samples, size = nodes.shape
     found = np.zeros(samples, np.int64)
     for sample in range(samples):

@@ -20,7 +20,7 @@ MOST_LISTED = 1 << 27
 
 
 def steps(found: Four) -> int:
-    """An upper bound on the steps of the 5-node kernels, from degrees, edge triangles and 4-cliques."""
+    """Bound the steps of the 5-node kernels from above, by degrees, edge triangles and 4-cliques."""
     degree, out_degrees = found.graph.degrees, found.graph.out_degrees
     words = (int(out_degrees.max(initial=0)) + 63) // 64
     return (
@@ -33,7 +33,7 @@ def steps(found: Four) -> int:
 
 
 def induced_five(view: UndirectedView) -> dict[str, int] | None:
-    """Induced counts of the 21 graphlets on 5 nodes by name; None above a bound.
+    """Count the 21 induced graphlets on 5 nodes by name; None above a bound.
 
     O(sum of d^2 + sum of t_e^2 + 4-cliques), t_e the triangles on an edge; 12 bytes a triangle. The bound
     keeps the sum of d^2 within 2^31: degrees within 2^16, walks of two steps from a node within 2^24
@@ -53,7 +53,7 @@ def induced_five(view: UndirectedView) -> dict[str, int] | None:
 
 
 def _maps(found: Four, start: np.ndarray, third: np.ndarray) -> dict[str, int]:
-    """Numbers of homomorphisms, where their formula is a plain sum: no two nodes need to be told apart.
+    """Count homomorphisms, where their formula is a plain sum: no two nodes need to be told apart.
 
     A is the adjacency matrix, d = A 1, w = A d, c = A^2; T_i = 2 t_i are the closed walks of length 3.
     """
@@ -83,7 +83,7 @@ def _maps(found: Four, start: np.ndarray, third: np.ndarray) -> dict[str, int]:
 
 
 def _copies(found: Four, start: np.ndarray, third: np.ndarray) -> dict[str, int]:
-    """Numbers of subgraphs, where they are counted as such."""
+    """Count subgraphs, where they are counted as such."""
     from core.evaluation.utility.motifs import cliques, kernels
 
     graph, t, degree, at = found.graph, found.triangles, found.graph.degrees, found.node_triangles

@@ -41,18 +41,18 @@ class Four:
 
 
 def total(values: np.ndarray) -> int:
-    """The exact sum of int64 values as a Python integer: 32-bit limbs cannot overflow below 2^31 values."""
+    """Sum int64 values exactly as a Python integer: 32-bit limbs cannot overflow below 2^31 values."""
     return (int((values >> 32).sum()) << 32) + int((values & 0xFFFFFFFF).sum())
 
 
 def stars(degrees: np.ndarray, leaves: int) -> int:
-    """The number of stars with ``leaves`` leaves: the sum of C(d, leaves), in Python integers."""
+    """Count the stars with ``leaves`` leaves: the sum of C(d, leaves), in Python integers."""
     sizes, nodes = np.unique(degrees, return_counts=True)
     return sum(comb(int(size), leaves) * int(count) for size, count in zip(sizes, nodes, strict=True))
 
 
 def four(view: UndirectedView) -> Four | None:
-    """Subgraph counts up to 4 nodes; None where more than ``MOST_COST`` would be spent.
+    """Count subgraphs up to 4 nodes; None where more than ``MOST_COST`` would be spent.
 
     O(m * arboricity) and a bit row per edge, O(m) memory.
     """
@@ -99,6 +99,6 @@ def four(view: UndirectedView) -> Four | None:
 
 
 def induced_four(view: UndirectedView) -> dict[str, int] | None:
-    """Induced counts of the 6 graphlets on 4 nodes by name; None above the bound."""
+    """Count the 6 induced graphlets on 4 nodes by name; None above the bound."""
     found = view.once(four)
     return None if found is None else induced_from_copies(4, found.copies)

@@ -24,7 +24,7 @@ class Graphlet:
 
     @property
     def mask(self) -> int:
-        """The edges as bits, see :func:`bit`."""
+        """Edges as bits, see :func:`bit`."""
         return sum(1 << bit(a, b) for a, b in self.edges)
 
     @property
@@ -35,7 +35,7 @@ class Graphlet:
 
 
 def bit(a: int, b: int) -> int:
-    """Which bit stands for the pair {a, b}; the same whatever the size of the graph."""
+    """Number the bit that stands for the pair {a, b}; the same whatever the size of the graph."""
     low, high = min(a, b), max(a, b)
     return high * (high - 1) // 2 + low
 
@@ -81,13 +81,13 @@ GRAPHLETS = (
 
 @cache
 def of_size(size: int) -> tuple[Graphlet, ...]:
-    """The graphlets on ``size`` nodes, in their order."""
+    """List the graphlets on ``size`` nodes, in their order."""
     return tuple(graphlet for graphlet in GRAPHLETS if graphlet.size == size)
 
 
 @cache
 def labelled(graphlet: Graphlet) -> frozenset[int]:
-    """The masks of all distinct graphs on 0..size-1 that are isomorphic to ``graphlet``."""
+    """List the masks of all distinct graphs on 0..size-1 that are isomorphic to ``graphlet``."""
     return frozenset(
         sum(1 << bit(order[a], order[b]) for a, b in graphlet.edges)
         for order in permutations(range(graphlet.size))
@@ -96,13 +96,13 @@ def labelled(graphlet: Graphlet) -> frozenset[int]:
 
 @cache
 def copies(part: Graphlet, whole: Graphlet) -> int:
-    """How many subgraphs of ``whole``, induced or not, are isomorphic to ``part``; both of one size."""
+    """Count the subgraphs of ``whole``, induced or not, that are isomorphic to ``part``; both of one size."""
     return sum(mask & whole.mask == mask for mask in labelled(part))
 
 
 @cache
 def maps_onto(graphlet: Graphlet, image: Graphlet) -> int:
-    """How many edge-preserving maps of ``graphlet`` use every node and every edge of ``image``."""
+    """Count the edge-preserving maps of ``graphlet`` that use every node and every edge of ``image``."""
     found = 0
     for places in product(range(image.size), repeat=graphlet.size):
         if all(places[a] != places[b] for a, b in graphlet.edges):
@@ -115,7 +115,7 @@ def maps_onto(graphlet: Graphlet, image: Graphlet) -> int:
 
 @cache
 def kinds(size: int) -> np.ndarray:
-    """For every mask on ``size`` nodes the index of its graphlet in :func:`of_size`; -1 if not connected."""
+    """Index the graphlet of every mask on ``size`` nodes in :func:`of_size`; -1 if not connected."""
     table = np.full(1 << (size * (size - 1) // 2), -1, dtype=np.int8)
     for index, graphlet in enumerate(of_size(size)):
         table[list(labelled(graphlet))] = index
@@ -123,7 +123,7 @@ def kinds(size: int) -> np.ndarray:
 
 
 def copies_from_maps(maps: dict[str, int], smaller: dict[str, int]) -> dict[str, int]:
-    """Numbers of subgraphs from numbers of homomorphisms, graphlet by graphlet.
+    """Compute numbers of subgraphs from numbers of homomorphisms, graphlet by graphlet.
 
     A homomorphism of F into G covers exactly one subgraph H of G, so that hom(F) = sum over H of
     ``maps_onto(F, H)`` * copies(H); H is F itself or has fewer nodes. ``smaller`` holds the copies of the
@@ -142,7 +142,7 @@ def copies_from_maps(maps: dict[str, int], smaller: dict[str, int]) -> dict[str,
 
 
 def induced_from_copies(size: int, found: dict[str, int]) -> dict[str, int]:
-    """Numbers of induced subgraphs from numbers of all subgraphs, for every graphlet on ``size`` nodes.
+    """Compute numbers of induced subgraphs from those of all subgraphs, for every graphlet on ``size`` nodes.
 
     copies(F) = sum over H of ``copies(F, H)`` * induced(H), where H has more edges than F or is F: the
     densest graphlet comes first, and no division occurs.

@@ -14,7 +14,7 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def edge_triangles(out_ptr, out):
-    """Triangles on every edge; on every node as the lowest, and as the highest, of the three."""
+    """Count triangles on every edge; on every node as the lowest, and as the highest, of the three."""
     n = len(out_ptr) - 1
     on_edge = np.zeros(len(out), np.int64)
     lowest, highest = np.zeros(n, np.int64), np.zeros(n, np.int64)
@@ -39,7 +39,7 @@ def edge_triangles(out_ptr, out):
 
 @njit(cache=True, nogil=True)
 def four_cycles(indptr, indices, out_ptr):
-    """4-cycles by their highest node, and the steps that :func:`five_walks` would take."""
+    """Count 4-cycles by their highest node, and the steps that :func:`five_walks` would take."""
     n = len(indptr) - 1
     found = np.zeros(n, np.int64)
     steps = 0
@@ -70,7 +70,7 @@ def four_cycles(indptr, indices, out_ptr):
 
 @njit(cache=True, nogil=True)
 def five_walks(indptr, indices, out_ptr, out):
-    """Closed walks of length 5 from every node over lower-numbered nodes only, one for both directions."""
+    """Count closed walks of length 5 from every node over lower-numbered nodes, one for both directions."""
     n = len(indptr) - 1
     found = np.zeros(n, np.int64)
     paths = np.zeros(n, np.int64)
@@ -106,7 +106,7 @@ def five_walks(indptr, indices, out_ptr, out):
 
 @njit(cache=True, nogil=True)
 def pair_rows(indptr, indices, out_ptr, out):
-    """Per node i the sums over all j of c_ij^2 and c_ij^3, c = A^2; per edge (i, j) the entry of A^3."""
+    """Sum per node i over all j of c_ij^2 and c_ij^3, c = A^2; per edge (i, j) the entry of A^3."""
     n = len(indptr) - 1
     squares, cubes = np.zeros(n, np.int64), np.zeros(n, np.int64)
     walks = np.zeros(len(out), np.int64)
@@ -136,7 +136,7 @@ def pair_rows(indptr, indices, out_ptr, out):
 
 @njit(cache=True, nogil=True)
 def triangle_lists(out_ptr, out, on_edge):
-    """The common neighbours of every edge's ends, ascending, as offsets and one int32 array of 3T entries."""
+    """List the common neighbours of every edge's ends, ascending: offsets, one int32 array of 3T entries."""
     n = len(out_ptr) - 1
     start = np.zeros(len(out) + 1, np.int64)
     start[1:] = np.cumsum(on_edge)
@@ -164,7 +164,7 @@ def triangle_lists(out_ptr, out, on_edge):
 
 @njit(cache=True, nogil=True)
 def wheels(indptr, indices, edge_id, start, third):
-    """4-cycles among the neighbours of every node. Steps: about 2/3 of the sum of squared edge triangles."""
+    """Count 4-cycles among every node's neighbours. Steps: about 2/3 of the sum of squared edge triangles."""
     n = len(indptr) - 1
     found = np.zeros(n, np.int64)
     edge_to = np.full(n, -1, np.int64)
@@ -202,7 +202,7 @@ def wheels(indptr, indices, edge_id, start, third):
 
 @njit(cache=True, nogil=True)
 def braced(indptr, indices, out_ptr, out, start, third):
-    """Per node i the sum, over edges (x, y) among its neighbours and j > i joined to both, of c_ij."""
+    """Sum c_ij per node i over edges (x, y) among its neighbours and j > i joined to both."""
     n = len(indptr) - 1
     found = np.zeros(n, np.int64)
     common = np.zeros(n, np.int32)

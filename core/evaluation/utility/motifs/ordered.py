@@ -26,7 +26,7 @@ class Ordered:
 
     @classmethod
     def of(cls, view: UndirectedView) -> Ordered:
-        """The view's graph, renumbered. O(n log n + m log m)."""
+        """Renumber the view's graph. O(n log n + m log m)."""
         n = view.node_count
         order = np.argsort(view.degrees, kind="stable")
         rank = np.empty(n, dtype=np.int64)
@@ -47,7 +47,7 @@ class Ordered:
 
     @property
     def edge_id(self) -> np.ndarray:
-        """The edge behind every entry of ``indices``, int64. O(m log m)."""
+        """Edge behind every entry of ``indices``, int64. O(m log m)."""
         row = np.repeat(np.arange(len(self.degrees)), self.degrees)
         upper = self.indices > row
         found = np.empty(len(row), dtype=np.int64)
@@ -57,16 +57,17 @@ class Ordered:
         return found
 
     def cost(self, steps: int) -> float:
-        """Random steps in units of 2 to 4 ns: dearer, up to 9 times, as arrays of n outgrow the caches."""
+        """Price random steps in units of 2 to 4 ns: up to 9 times dearer as arrays of n outgrow the caches.
+        """
         return steps * (1 + min(len(self.degrees), 1 << 20) / (1 << 17))
 
     @property
     def out_degrees(self) -> np.ndarray:
-        """How many higher-numbered neighbours every node has."""
+        """Number of higher-numbered neighbours of every node."""
         return np.diff(self.out_ptr)
 
     def at_ends(self, to_low: np.ndarray, to_high: np.ndarray) -> np.ndarray:
-        """Per node the exact sum of int64 values that every edge gives to its lower and to its higher end."""
+        """Sum exactly, per node, int64 values that every edge gives to its lower and to its higher end."""
         found = np.zeros(len(self.degrees), dtype=np.int64)
         np.add.at(found, self.low, to_low)
         np.add.at(found, self.out, to_high)

@@ -22,7 +22,7 @@ DRAWS = 400_000
 
 
 def induced(view: UndirectedView, size: int, seed: int = SEED, draws: int = DRAWS) -> dict[str, Value]:
-    """Estimated induced counts of the graphlets on ``size`` (4 or 5) nodes, unbiased, repeatable.
+    """Estimate induced counts of the graphlets on ``size`` (4 or 5) nodes, unbiased, repeatable.
 
     ``draws`` of every spanning tree. With n_F draws of tree F, each copy with probability 1/W_F, an induced
     copy of H is hit E_H = sum of n_F copies(F, H) / W_F times on average; its count is the hits / E_H

@@ -28,30 +28,30 @@ class Walker:
 
     @cached_property
     def rows(self) -> np.ndarray:
-        """The node of every entry."""
+        """Node of every entry."""
         return np.repeat(np.arange(len(self.graph.degrees)), self.graph.degrees)
 
     @cached_property
     def reverse(self) -> np.ndarray:
-        """The entry (v, u) of every entry (u, v)."""
+        """Entry (v, u) of every entry (u, v)."""
         from core.evaluation.utility.motifs import draws
 
         return draws.reverses(self.graph.indptr, self.graph.indices)
 
     @cached_property
     def beyond(self) -> np.ndarray:
-        """Per entry (u, v) the neighbours of v other than u, int64."""
+        """Neighbours of v other than u, per entry (u, v), int64."""
         return self.graph.degrees[self.graph.indices] - 1
 
     def weighted(self, weights: np.ndarray, count: int) -> np.ndarray:
-        """``count`` indices with probability in proportion to ``weights``."""
+        """Draw ``count`` indices with probability in proportion to ``weights``."""
         sums = np.cumsum(weights, dtype=np.float64)
         found = np.searchsorted(sums, self.rng.random(count) * sums[-1], side="right")
         # Rounding may point past the last index of positive weight.
         return np.minimum(found, np.flatnonzero(weights)[-1])
 
     def offsets(self, sizes: np.ndarray, taken: list[np.ndarray], more: int) -> list[np.ndarray]:
-        """``taken`` and ``more`` other offsets below ``sizes``, all distinct, uniform among the free."""
+        """Draw ``more`` offsets below ``sizes`` beside ``taken``, all distinct, uniform among the free."""
         found = list(taken)
         for _ in range(more):
             free = sizes - len(found)
@@ -62,11 +62,11 @@ class Walker:
         return found
 
     def neighbours(self, nodes: np.ndarray, offsets: list[np.ndarray]) -> list[np.ndarray]:
-        """The neighbours of ``nodes`` at each of ``offsets``."""
+        """Look up the neighbours of ``nodes`` at each of ``offsets``."""
         return [self.graph.indices[self.graph.indptr[nodes] + offset] for offset in offsets]
 
     def end(self, entries: np.ndarray) -> np.ndarray:
-        """For entries (u, v) a neighbour of v other than u."""
+        """Draw for entries (u, v) a neighbour of v other than u."""
         back, nodes = self.reverse[entries], self.graph.indices[entries]
         taken = [back - self.graph.indptr[nodes]]
         offsets = self.offsets(self.graph.degrees[nodes], taken, 1)
@@ -78,7 +78,7 @@ def _rows(size: int, *columns: np.ndarray) -> np.ndarray:
 
 
 def star(walker: Walker, size: int, count: int) -> Draw:
-    """A centre in proportion to C(d, size - 1), then that many distinct neighbours."""
+    """Draw a centre in proportion to C(d, size - 1), then that many distinct neighbours."""
     degrees = walker.graph.degrees.astype(np.float64)
     weights = np.ones(len(degrees))
     for k in range(size - 1):
@@ -91,7 +91,7 @@ def star(walker: Walker, size: int, count: int) -> Draw:
 
 
 def path_four(walker: Walker, size: int, count: int) -> Draw:
-    """A middle edge (u, v) in proportion to (d_u - 1)(d_v - 1), then an end at both sides."""
+    """Draw a middle edge (u, v) in proportion to (d_u - 1)(d_v - 1), then an end at both sides."""
     graph = walker.graph
     weights = walker.beyond * (graph.degrees[walker.rows] - 1.0)
     if not weights.any():
@@ -104,7 +104,7 @@ def path_four(walker: Walker, size: int, count: int) -> Draw:
 
 
 def path_five(walker: Walker, size: int, count: int) -> Draw:
-    """A centre in proportion to the square of its walks of two steps, then two of them."""
+    """Draw a centre in proportion to the square of its walks of two steps, then two of them."""
     graph = walker.graph
     walks = np.concatenate([[0], np.cumsum(walker.beyond)])
     per_node = walks[graph.indptr[1:]] - walks[graph.indptr[:-1]]
@@ -123,7 +123,7 @@ def path_five(walker: Walker, size: int, count: int) -> Draw:
 
 
 def fork(walker: Walker, size: int, count: int) -> Draw:
-    """An entry (i, j) in proportion to C(d_i - 1, 2)(d_j - 1), two more neighbours of i and one of j."""
+    """Draw an entry (i, j) in proportion to C(d_i - 1, 2)(d_j - 1), two more neighbours of i and one of j."""
     graph = walker.graph
     others = graph.degrees[walker.rows] - 1.0
     weights = others * (others - 1) / 2 * walker.beyond

@@ -89,7 +89,7 @@ class PathLengths:
 
 
 def path_lengths(view: UndirectedView) -> PathLengths:
-    """Distances of all ordered pairs, or of those from a fixed random sample of sources; an exact diameter.
+    """Measure distances of all ordered pairs, or from a fixed random sample of sources; an exact diameter.
 
     Exact: bit-parallel searches, at most n/512 batches of at most diameter passes over the edges.
     """
@@ -108,7 +108,7 @@ def path_lengths(view: UndirectedView) -> PathLengths:
 
 
 def _sampled(layout: Layout) -> PathLengths:
-    """The ratio of both sums over the sources, and its standard error (drawn without replacement)."""
+    """Estimate the mean by the ratio of both sums over sources; its error (without replacement)."""
     n = layout.node_count
     drawn = layout.place[public_generator(SEED).choice(n, sum(SAMPLE), replace=False)]
     search = Search(layout)
@@ -130,14 +130,14 @@ def _sampled(layout: Layout) -> PathLengths:
 
 
 def scalars(view: UndirectedView, suite: Suite) -> dict[str, Value]:
-    """``characteristic_path_length``, None where no path exists, and ``diameter``, 0 without edges."""
+    """Compute ``characteristic_path_length``, None without any path, and ``diameter``, 0 without edges."""
     found = view.once(path_lengths)
     mean = found.mean if found.error is None else Estimate(found.mean, found.error)
     return {"characteristic_path_length": mean, "diameter": found.diameter}
 
 
 def distances(original: UndirectedView, synthetic: UndirectedView, suite: Suite) -> dict[str, Value]:
-    """Total variation, Kolmogorov-Smirnov and KL of both distance distributions; None without nodes."""
+    """Compute total variation, Kolmogorov-Smirnov and KL of both distance distributions, or None."""
     ours, theirs = (view.once(path_lengths).counts for view in (original, synthetic))
     if not len(ours) or not len(theirs):
         return {metric.name: None for metric in DISTANCES}

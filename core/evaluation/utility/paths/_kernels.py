@@ -25,7 +25,7 @@ def _ones(x):
 
 @nb.njit(cache=True, nogil=True)
 def csr(node_count, u, v, place):
-    """Adjacency of the edges (u, v), node i renamed place[i]: int64 row starts, int32 columns. O(n + m)."""
+    """Build the adjacency of (u, v), node i renamed place[i]: int64 row starts, int32 columns. O(n + m)."""
     start = np.zeros(node_count + 2, dtype=np.int64)
     for e in range(len(u)):
         start[place[u[e]] + 2] += 1
@@ -90,7 +90,7 @@ def _pull(start, columns, low, high, full, seen, frontier, following, touched):
 
 @nb.njit(cache=True, nogil=True)
 def _settle(start, touched, count, seen, following, queue, arrived):
-    """Keeps in ``following`` what is new, and queues its nodes: their number, degrees and bits."""
+    """Keep in ``following`` what is new, and queue its nodes: their number, degrees and bits."""
     length, work, found = 0, 0, 0
     counting = len(arrived) > 0
     for i in range(count):
@@ -116,7 +116,7 @@ def _settle(start, touched, count, seen, following, queue, arrived):
 
 @nb.njit(cache=True, nogil=True)
 def spread(start, columns, low, high, full, sources, bits, words, lists, counts, sums, reached):
-    """One batch: the largest distance found, and the work in edge visits; ``counts`` gains pairs by distance.
+    """Run one batch: the largest distance, and the work in edge visits; ``counts`` gains pairs by distance.
 
     Node ranges ``low[i]..high[i]`` are the components that hold a source; ``full[i]`` has the bits of their
     sources. ``sources[j]`` starts with bit ``bits[j]``; components may share bits. ``sums`` and ``reached``,
@@ -169,7 +169,7 @@ def spread(start, columns, low, high, full, sources, bits, words, lists, counts,
 
 @nb.njit(cache=True, nogil=True)
 def levels(start, columns, roots):
-    """Every node's distance to the nearest root, int32; -1 where none is reached. O(n + m)."""
+    """Compute every node's distance to the nearest root, int32; -1 where none is reached. O(n + m)."""
     distance = np.full(len(start) - 1, -1, dtype=np.int32)
     queue = np.empty(len(start) - 1, dtype=np.int32)
     tail = 0

@@ -11,7 +11,7 @@ ROUNDS = 4
 
 
 def diameter(layout: Layout, work: int) -> int | None:
-    """Largest distance within any component; None where ``work`` edge visits do not settle it.
+    """Find the largest distance within any component; None where ``work`` edge visits do not settle it.
 
     All components at once: the nodes farthest from their component's central root search first. When every
     node at depth i or more has searched, what is left lies within 2 (i - 1). A few searches settle a
@@ -30,7 +30,7 @@ def diameter(layout: Layout, work: int) -> int | None:
 
 
 def _central(layout: Layout) -> tuple[np.ndarray, int]:
-    """Every node's distance to its component's most central root found, and the largest distance seen.
+    """Search from central roots: every node's distance to its component's best one, and the largest seen.
 
     The hub first; then, as in a double sweep, whoever is nearest to the far ends met so far.
     """

@@ -22,7 +22,7 @@ class Layout:
 
     @classmethod
     def of(cls, view: UndirectedView) -> Layout:
-        """Of a view; O(m + n log n)."""
+        """Lay out a view; O(m + n log n)."""
         from core.evaluation.utility.paths import _kernels
 
         n = view.node_count
@@ -65,7 +65,7 @@ class Search:
     def run(
         self, sources: np.ndarray, bits: np.ndarray, per_source: bool = False
     ) -> tuple[int, np.ndarray, np.ndarray]:
-        """The largest distance from any source, and per bit the sum of distances and the nodes reached.
+        """Search from sources: the largest distance, and per bit the sum of distances and the nodes reached.
 
         ``sources`` (new numbers, rising) start with ``bits`` in 0..511; two of one component never share a
         bit. Both arrays are empty unless ``per_source``. Pairs at every distance are added to ``counts``.
@@ -83,7 +83,7 @@ class Search:
         return distance, sums, reached
 
     def batches(self, sources: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """All of ``sources`` (rising) with their bits; components share bits, so that few batches do."""
+        """Split ``sources`` (rising) into batches with their bits; components share bits, so that few do."""
         part = np.searchsorted(self._layout.bounds, sources, side="right") - 1
         first = np.searchsorted(sources, self._layout.bounds[:-1])
         rank = np.arange(len(sources)) - first[part]
