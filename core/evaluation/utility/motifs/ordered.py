@@ -57,8 +57,7 @@ class Ordered:
         return found
 
     def cost(self, steps: int) -> float:
-        """Price random steps in units of 2 to 4 ns: up to 9 times dearer as arrays of n outgrow the caches.
-        """
+        """Price random steps in units of 2 to 4 ns: up to 9 times dearer where arrays of n outgrow caches."""
         return steps * (1 + min(len(self.degrees), 1 << 20) / (1 << 17))
 
     @property
