@@ -38,16 +38,7 @@ def approve_job(services: Services, principal: Principal, job_id: str, *, reason
         if job.decided_at is not None and job.state != JobState.REJECTED:
             return job
         jobs.approved(session, job, decided_by=principal.key_id, person=principal.person, reason=reason)
-        spec = spec_of(job)
-        check_policy(
-            session,
-            dataset,
-            job.method,
-            spec.kind,
-            spec.release.nano_epsilon,
-            team=job.team,
-            project=job.project,
-        )
+        check_policy(session, dataset, spec_of(job), team=job.team, project=job.project)
         cost = PrivacyPlan.from_json(job.plan).cost().nano_epsilon
         if cost is not None:
             check_least(dataset, cost)

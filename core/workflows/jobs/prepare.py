@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 from pydantic import (
     AfterValidator,
@@ -24,7 +23,7 @@ from core.datasets.models import Dataset, DatasetState, DatasetVersion
 from core.errors import DatasetNotReady, InvalidInput, NotAccepted, NotFound, UnitMismatch
 from core.evaluation.metric import Suite
 from core.generators import registry
-from core.generators.base import LinkHidingGenerator, PublicFacts
+from core.generators.base import Generator, LinkHidingGenerator, PublicFacts
 from core.generators.choice import AUTO, Choice, choose
 from core.graphs.schema import MAX_TYPES, Derived, GraphSchema
 from core.identity.service import Principal
@@ -51,7 +50,6 @@ from core.workflows.common.policies import (
     check_least,
     check_quotas,
     check_request,
-    needs_approval,
     policy_of,
 )
 from core.workflows.common.schema_rules import check_cells
@@ -122,15 +120,11 @@ class Prepared:
 
     dataset: Dataset
     version: DatasetVersion
-    account: BudgetAccount
     graph_schema: GraphSchema
     spec: JobSpec
     choice: Choice | None
     params: BaseModel
     plan: PrivacyPlan
-    cost: Cost
-    needs_approval: bool
-    least_epsilon: str | None
 
 
 def prepare(session: Session, principal: Principal, request: JobRequest, settings: Settings) -> Prepared:
@@ -168,28 +162,10 @@ def prepare(session: Session, principal: Principal, request: JobRequest, setting
         # A Rényi account adds up curves: plans that losses calibrate would cost it more.
         accountant=Accountant.RENYI if account.filter == Filter.RENYI else Accountant.PRIVACY_LOSS,
     )
-    nodes, policy = node_counts(version, schema), policy_of(dataset)
-    choice = resolve(request.method, request.parameters, facts, nodes, policy.methods)
-    generator = registry.get(request.method if choice is None else choice.method)
-    params = checked_params(generator.Params, request.parameters if choice is None else choice.params)
+    choice, generator, params = method_of(request, facts, dataset, version)
     plan = generator.plan(params, facts) if choice is None else choice.plan
     cost = plan.cost()
     check_plan(plan, cost, account, nano_epsilon, delta_atto)
-    check_policy(
-        session,
-        dataset,
-        generator.name,
-        cost.kind,
-        nano_epsilon,
-        team=principal.team,
-        project=request.project,
-    )
-    if cost.nano_epsilon is not None:
-        check_least(dataset, cost.nano_epsilon)
-    # Of a public graph a share of the links may be drawn and hidden, for evaluation; of no other.
-    named_links = isinstance(generator, LinkHidingGenerator) and not dataset.public
-    if named_links:
-        require_named(session, dataset, version)
     unbounded = cost.kind is GuaranteeKind.NONE
     spec = JobSpec(
         release=Plain(
@@ -206,7 +182,8 @@ def prepare(session: Session, principal: Principal, request: JobRequest, setting
             edge_types=edge_types,
             formats=wanted,
             seed=request.seed,
-            named_links=named_links,
+            # Of a public graph a share of the links may be drawn and hidden, for evaluation; of no other.
+            named_links=isinstance(generator, LinkHidingGenerator) and not dataset.public,
             derived=tuple(map(Derived, version.derived)),
         ),
         # What no epsilon measures takes nothing from the budget: it exposes the account when it opens the
@@ -216,40 +193,41 @@ def prepare(session: Session, principal: Principal, request: JobRequest, setting
         label=request.label,
         suite=request.suite,
     )
-    return Prepared(
-        dataset,
-        version,
-        account,
-        schema,
-        spec,
-        choice,
-        params,
-        plan,
-        cost,
-        needs_approval(dataset, cost.kind, nano_epsilon),
-        policy.min_epsilon_per_job,
-    )
+    check_policy(session, dataset, spec, team=principal.team, project=request.project)
+    if cost.nano_epsilon is not None:
+        check_least(dataset, cost.nano_epsilon)
+    if spec.release.named_links:
+        require_named(session, dataset, version)
+    return Prepared(dataset, version, schema, spec, choice, params, plan)
 
 
-def resolve(
-    method: str,
-    parameters: dict[str, Any],
-    facts: PublicFacts,
-    nodes: dict[str, int],
-    allowed: Collection[str] | None,
-) -> Choice | None:
-    """What ``auto`` stands for; None where a method was named. No data is read.
+class NamesMethod(Protocol):
+    """A request that names a method, or leaves the choice to ``auto``."""
 
-    ``allowed``: the methods of the dataset's policy; None: every one. Raises InvalidInput for parameters
-    without a named method, NotAccepted where no method takes the request.
+    @property
+    def method(self) -> str: ...
+    @property
+    def parameters(self) -> dict[str, Any]: ...
+
+
+def method_of(
+    request: NamesMethod, facts: PublicFacts, dataset: Dataset, version: DatasetVersion
+) -> tuple[Choice | None, Generator, BaseModel]:
+    """The method that is asked for, or what ``auto`` stands for, with its parameters. No data is read.
+
+    Raises InvalidInput for parameters that are wrong, or given without a named method; UnknownMethod;
+    NotAccepted where no method takes the request, of those that the dataset's policy allows.
     """
-    if method != AUTO:
-        return None
-    if parameters:
+    if request.method != AUTO:
+        generator = registry.get(request.method)
+        return None, generator, checked_params(generator.Params, request.parameters)
+    if request.parameters:
         raise InvalidInput(
             "Parameters belong to a method: name the method, or leave them out with auto.", field="parameters"
         )
-    return choose(facts, nodes, allowed=allowed)
+    choice = choose(facts, node_counts(version, facts.schema), allowed=policy_of(dataset).methods)
+    generator = registry.get(choice.method)
+    return choice, generator, checked_params(generator.Params, choice.params)
 
 
 def node_counts(version: DatasetVersion, schema: GraphSchema) -> dict[str, int]:
@@ -298,20 +276,21 @@ def check_plan(
 
 
 def check_policy(
-    session: Session,
-    dataset: Dataset,
-    method: str,
-    kind: GuaranteeKind,
-    nano_epsilon: int,
-    *,
-    team: str | None,
-    project: str | None,
+    session: Session, dataset: Dataset, spec: JobSpec, *, team: str | None, project: str | None
 ) -> None:
     """Returns while the dataset's present policy allows such a job or stream; see ``policies.check_request``.
 
     Quotas are looked at only where the policy asks for one. Raises KindNotAllowed, PolicyRefused.
     """
-    check_request(dataset, method=method, kind=kind, nano_epsilon=nano_epsilon, project=project, team=team)
+    release = spec.release
+    check_request(
+        dataset,
+        method=release.method,
+        kind=spec.kind,
+        nano_epsilon=release.nano_epsilon,
+        project=project,
+        team=team,
+    )
     policy = policy_of(dataset)
     if policy.project_required or policy.team_required:
         quotas = {quota_name(quota) for quota in ledger.quotas(session, dataset.account_id)}

@@ -23,9 +23,10 @@ from core.privacy.plan import Cost, GuaranteeKind
 from core.publishing.true_edges import true_edge_notices
 from core.reports.notices import lasting_relations
 from core.workflows.common.context import Services
+from core.workflows.common.policies import needs_approval, policy_of
 from core.workflows.common.specs import new_job, reserve
 from core.workflows.jobs import identical, turns
-from core.workflows.jobs.prepare import JobRequest, Prepared, node_counts, prepare
+from core.workflows.jobs.prepare import JobRequest, node_counts, prepare
 from core.workflows.ledger.quotas import drawn_on
 from core.workflows.webhooks import announcements
 
@@ -74,25 +75,22 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> D
     require(principal, Role.REQUESTER, Role.CURATOR)
     with services.db.transaction() as session:
         prepared = prepare(session, principal, request, services.settings)
-        twin = identical.earlier(session, prepared.spec, request)
+        dataset, spec = prepared.dataset, prepared.spec
+        release, cost = spec.release, prepared.plan.cost()
+        preview = partial(
+            ledger.preview, session, amounts=spec.amounts, unit=str(release.unit), window=release.window
+        )
+        twin = identical.earlier(session, spec, request)
         try:
-            after = ledger.preview(
-                session,
-                prepared.account.id,
-                amounts=prepared.spec.amounts,
-                unit=str(prepared.plan.unit),
-                window=prepared.plan.window,
-                team=principal.team,
-                project=request.project,
-            )
+            after = preview(dataset.account_id, team=principal.team, project=request.project)
         except BudgetRefused as refusal:
             if twin is not None:
                 raise identical.refusal(twin) from refusal
             raise
-        quotas_after = _quotas_after(session, principal, request, prepared)
-    exposing = [EXPOSING] if prepared.cost.kind is GuaranteeKind.NONE else []
-    spec, schema = prepared.spec, prepared.graph_schema
-    release = spec.release
+        drawn = drawn_on(session, dataset.account_id, team=principal.team, project=request.project)
+        quotas_after = tuple(preview(quota.id) for quota in drawn)
+    exposing = [EXPOSING] if spec.kind is GuaranteeKind.NONE else []
+    schema = prepared.graph_schema
     notices = (
         *lasting_relations(schema, release.unit, release.window, release.edge_types),
         *true_edge_notices(
@@ -112,12 +110,12 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> D
         edge_types=release.edge_types,
         plan_digest=prepared.plan.digest(),
         allotments=len(prepared.plan.allotments),
-        cost=prepared.cost,
+        cost=cost,
         amounts=spec.amounts,
         statement_after=after,
         quotas_after=quotas_after,
-        needs_approval=prepared.needs_approval,
-        least_epsilon=prepared.least_epsilon,
+        needs_approval=needs_approval(dataset, spec.kind, release.nano_epsilon),
+        least_epsilon=policy_of(dataset).min_epsilon_per_job,
         warnings=(*(notice.text for notice in notices), *exposing),
         identical_to=None if twin is None else twin.id,
     )
@@ -140,8 +138,9 @@ def submit_job(
         turns.check_room(session, services.settings, principal)
         prepared = prepare(session, principal, request, services.settings)
         spec, plan = prepared.spec, prepared.plan
-        settings, waits = services.settings, prepared.needs_approval
-        job = new_job(principal, prepared.dataset, spec, plan.to_json(), plan.digest())
+        settings, dataset = services.settings, prepared.dataset
+        waits = needs_approval(dataset, spec.kind, spec.release.nano_epsilon)
+        job = new_job(principal, dataset, spec, plan.to_json(), plan.digest())
         job.idempotency_key, job.payload_hash = key, digest
         job.content_hash, job.project = identical.content_hash(spec), request.project
         if waits:
@@ -163,14 +162,3 @@ def submit_job(
         return job
 
     return idempotency.once(services.db, tenant=principal.tenant, key=key, digest=digest, make=make)
-
-
-def _quotas_after(
-    session: Session, principal: Principal, request: JobRequest, prepared: Prepared
-) -> tuple[AccountStatement, ...]:
-    drawn = drawn_on(session, prepared.account.id, team=principal.team, project=request.project)
-    unit, window = str(prepared.plan.unit), prepared.plan.window
-    return tuple(
-        ledger.preview(session, quota.id, amounts=prepared.spec.amounts, unit=unit, window=window)
-        for quota in drawn
-    )

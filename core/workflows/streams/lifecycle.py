@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from core import ids
 from core.errors import Conflict
 from core.graphs.schema import GraphSchema
 from core.identity.models import Role
@@ -26,7 +25,7 @@ from core.streams.models import Stream, StreamState
 from core.workflows.common import paging
 from core.workflows.common.context import Services
 from core.workflows.streams.requests import StreamRequest
-from core.workflows.streams.terms import Terms, stream_terms, window_preview
+from core.workflows.streams.terms import stream_terms, window_preview
 
 __all__ = [
     "StreamPage",
@@ -98,11 +97,11 @@ def create_stream(
         if earlier is not None:
             return earlier, True
         terms = stream_terms(session, principal, request)
-        window_preview(session, terms, team=principal.team, project=request.project)
+        window_preview(session, terms.stream, terms.by_step)
         limit = services.settings.max_open_streams
         if repository.count_open(session, tenant=principal.tenant) >= limit:
             raise Conflict(f"{limit} streams are open; close one first.")
-        stream = _new_stream(principal, request, terms)
+        stream = terms.stream
         stream.idempotency_key, stream.payload_hash = key, digest
         session.add(stream)
         session.flush()
@@ -120,25 +119,26 @@ def plan_stream(services: Services, principal: Principal, request: StreamRequest
     require(principal, Role.REQUESTER, Role.CURATOR)
     with services.db.transaction() as session:
         terms = stream_terms(session, principal, request)
-        fits, after = window_preview(session, terms, team=principal.team, project=request.project)
+        stream = terms.stream
+        fits, after = window_preview(session, stream, terms.by_step)
         schema = GraphSchema.model_validate(terms.version.graph_schema)
-    notices = lasting_relations(schema, Unit.W_EVENT, terms.window, terms.edge_types)
+    notices = lasting_relations(schema, Unit.W_EVENT, stream.window, stream.edge_types)
     return StreamPlan(
-        method=terms.method,
-        chosen_because=None if terms.choice is None else terms.choice.reason,
-        parameters=terms.params.model_dump(mode="json"),
+        method=stream.method,
+        chosen_because=stream.chosen_because,
+        parameters=stream.params,
         unit="w-event",
-        window=terms.window,
-        edge_types=terms.edge_types,
-        first_step=request.first_step,
-        grid_start=terms.grid.start,
-        grid_width=terms.grid.width,
-        nano_epsilon=terms.nano_epsilon,
-        tick_nano_epsilon=terms.tick_nano_epsilon,
+        window=stream.window,
+        edge_types=tuple(stream.edge_types),
+        first_step=stream.first_step,
+        grid_start=stream.grid_start,
+        grid_width=stream.grid_width,
+        nano_epsilon=stream.nano_epsilon,
+        tick_nano_epsilon=stream.tick_nano_epsilon,
         window_nano_epsilon=terms.window_nano_epsilon,
         plan_digest=terms.plan.digest(),
         allotments=len(terms.plan.allotments),
-        amounts=terms.plan.spend(terms.account.filter),
+        amounts=terms.amounts,
         window_fits=fits,
         statement_after=after,
         warnings=tuple(notice.text for notice in notices),
@@ -187,32 +187,3 @@ def close_stream(services: Services, principal: Principal, stream_id: str) -> St
         require_own(principal, person=stream.person, team=stream.team)
         service.close(session, stream)
         return stream
-
-
-def _new_stream(principal: Principal, request: StreamRequest, terms: Terms) -> Stream:
-    return Stream(
-        id=ids.new_id(ids.STREAM),
-        tenant=principal.tenant,
-        dataset_id=terms.dataset.id,
-        version_id=terms.version.id,
-        account_id=terms.account.id,
-        method=terms.method,
-        chosen_because=None if terms.choice is None else terms.choice.reason,
-        params=terms.params.model_dump(mode="json"),
-        edge_types=list(terms.edge_types),
-        window=terms.window,
-        nano_epsilon=terms.nano_epsilon,
-        tick_nano_epsilon=terms.tick_nano_epsilon,
-        grid_start=terms.grid.start,
-        grid_width=terms.grid.width,
-        first_step=request.first_step,
-        next_step=request.first_step,
-        missing_steps=str(request.missing_steps),
-        state=StreamState.OPEN,
-        label=request.label,
-        suite=str(request.suite),
-        requested_by=principal.key_id,
-        person=principal.person,
-        team=principal.team,
-        project=request.project,
-    )

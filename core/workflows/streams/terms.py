@@ -16,8 +16,8 @@ from core.errors import BudgetExceeded, InvalidInput, NotAccepted
 from core.evaluation.metric import Suite
 from core.generators import registry
 from core.generators.base import Generator, PublicFacts
-from core.generators.choice import AUTO, Choice
-from core.graphs.schema import Derived, GraphSchema, TimeGrid
+from core.generators.choice import AUTO
+from core.graphs.schema import Derived, GraphSchema
 from core.graphs.snapshot_schema import tick_schema
 from core.identity.service import Principal
 from core.ledger import service as ledger
@@ -29,15 +29,14 @@ from core.privacy.plan import PrivacyPlan
 from core.privacy.units import Unit
 from core.publishing.checks import checked_params, chosen
 from core.publishing.spec import JobSpec, Place, Tick
-from core.streams.models import Stream
+from core.streams.models import Stream, StreamState
 from core.streams.service import MAX_STEP
-from core.workflows.common.policies import check_least, check_stream, policy_of
+from core.workflows.common.policies import check_least, check_stream
 from core.workflows.jobs.prepare import (
     check_plan,
     check_policy,
-    node_counts,
+    method_of,
     ready_dataset,
-    resolve,
 )
 from core.workflows.streams.requests import StreamRequest
 
@@ -47,27 +46,22 @@ MAX_PLANNED = 1_000
 
 @dataclass(frozen=True)
 class Terms:
-    """A stream's terms. ``plan`` is that of its first step; ``by_step`` its amounts, step by step."""
+    """A stream that is not open yet. ``plan`` and ``amounts`` are those of its first step.
 
-    dataset: Dataset
+    ``by_step``: the amounts of a first full window, step by step.
+    """
+
+    stream: Stream
     version: DatasetVersion
-    account: BudgetAccount
-    grid: TimeGrid
-    window: int
-    method: str
-    choice: Choice | None
-    params: BaseModel
-    edge_types: tuple[str, ...]
-    nano_epsilon: int
     plan: PrivacyPlan
+    amounts: dict[str, int]
     by_step: dict[str, int]
-    tick_nano_epsilon: int
 
     @property
     def window_nano_epsilon(self) -> int:
         """What a full window of steps comes to, at most."""
-        rest = self.window - len(self.by_step)
-        return sum(self.by_step.values()) + rest * self.tick_nano_epsilon
+        rest = self.stream.window - len(self.by_step)
+        return sum(self.by_step.values()) + rest * self.stream.tick_nano_epsilon
 
 
 def stream_terms(session: Session, principal: Principal, request: StreamRequest) -> Terms:
@@ -90,64 +84,58 @@ def stream_terms(session: Session, principal: Principal, request: StreamRequest)
     if first > MAX_STEP:
         raise InvalidInput(f"A stream's steps are numbered from 0 to {MAX_STEP}.", field="first_step")
     facts = _facts(schema, _candidates(schema, request.edge_types), window, nano_epsilon, first)
-    nodes, policy = node_counts(version, schema), policy_of(dataset)
-    choice = resolve(request.method, request.parameters, facts, nodes, policy.methods)
-    generator = registry.get(request.method if choice is None else choice.method)
-    params = checked_params(generator.Params, request.parameters if choice is None else dict(choice.params))
+    choice, generator, params = method_of(request, facts, dataset, version)
     if request.edge_types is None and choice is None:
         taken = _taken(generator, params, schema, facts)
         facts = _facts(schema, taken, window, nano_epsilon, first)
-    plan = generator.plan(params, facts)
-    check_plan(plan, plan.cost(), account, nano_epsilon, 0)
-    check_terms(
-        session,
-        dataset,
-        generator.name,
-        plan,
-        nano_epsilon,
+    stream = Stream(
+        id=ids.new_id(ids.STREAM),
+        tenant=principal.tenant,
+        dataset_id=dataset.id,
+        version_id=version.id,
+        account_id=account.id,
+        method=generator.name,
+        chosen_because=None if choice is None else choice.reason,
+        params=params.model_dump(mode="json"),
+        edge_types=list(facts.edge_types),
+        window=window,
+        nano_epsilon=nano_epsilon,
+        grid_start=schema.time.start,
+        grid_width=schema.time.width,
+        first_step=first,
+        next_step=first,
+        missing_steps=str(request.missing_steps),
+        state=StreamState.OPEN,
+        label=request.label,
+        suite=str(request.suite),
+        requested_by=principal.key_id,
+        person=principal.person,
         team=principal.team,
         project=request.project,
     )
+    spec, plan = tick_spec(stream, schema, version, account, first)
+    check_plan(plan, plan.cost(), account, nano_epsilon, 0)
+    check_terms(session, dataset, spec, team=principal.team, project=request.project)
     by_step = _by_step(generator, params, schema, facts, account)
+    stream.tick_nano_epsilon = max(by_step.values())
     first_window = {name: amount for name, amount in by_step.items() if int(name[5:]) < first + window}
-    return Terms(
-        dataset=dataset,
-        version=version,
-        account=account,
-        grid=schema.time,
-        window=window,
-        method=generator.name,
-        choice=choice,
-        params=params,
-        edge_types=facts.edge_types,
-        nano_epsilon=nano_epsilon,
-        plan=plan,
-        by_step=first_window,
-        tick_nano_epsilon=max(by_step.values()),
-    )
+    return Terms(stream, version, plan, spec.amounts, first_window)
 
 
 def check_terms(
-    session: Session,
-    dataset: Dataset,
-    method: str,
-    plan: PrivacyPlan,
-    nano_epsilon: int,
-    *,
-    team: str | None,
-    project: str | None,
+    session: Session, dataset: Dataset, spec: JobSpec, *, team: str | None, project: str | None
 ) -> None:
-    """Returns while the dataset's present policy allows a stream of that epsilon a window.
+    """Returns while the dataset's present policy allows a stream whose snapshots are such.
 
     Raises KindNotAllowed, PolicyRefused.
     """
-    check_policy(session, dataset, method, plan.kind, nano_epsilon, team=team, project=project)
-    check_stream(dataset, nano_epsilon)
-    check_least(dataset, nano_epsilon)
+    check_policy(session, dataset, spec, team=team, project=project)
+    check_stream(dataset, spec.release.nano_epsilon)
+    check_least(dataset, spec.release.nano_epsilon)
 
 
 def window_preview(
-    session: Session, terms: Terms, *, team: str | None, project: str | None
+    session: Session, stream: Stream, by_step: Mapping[str, int]
 ) -> tuple[bool, AccountStatement]:
     """Whether a first full window fits the account, and its statement with that window if it does.
 
@@ -156,15 +144,15 @@ def window_preview(
     try:
         after = ledger.preview(
             session,
-            terms.account.id,
-            amounts=terms.by_step,
+            stream.account_id,
+            amounts=by_step,
             unit=str(Unit.W_EVENT),
-            window=terms.window,
-            team=team,
-            project=project,
+            window=stream.window,
+            team=stream.team,
+            project=stream.project,
         )
     except BudgetExceeded:
-        return False, ledger.statement(session, terms.account.id)
+        return False, ledger.statement(session, stream.account_id)
     return True, after
 
 

@@ -38,7 +38,7 @@ def add_tick(
     spec, plan = tick_spec(stream, schema, version, account, step)
     dataset = datasets.existing(session, stream.dataset_id)
     team, project = stream.team, stream.project
-    check_terms(session, dataset, stream.method, plan, stream.nano_epsilon, team=team, project=project)
+    check_terms(session, dataset, spec, team=team, project=project)
     job = new_job(principal, dataset, spec, plan.to_json(), plan.digest())
     job.account_id, job.team, job.project = stream.account_id, team, project
     # No caller's key holds a space: the two cannot meet.
