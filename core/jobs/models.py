@@ -141,6 +141,11 @@ class Job(CreatedAt, Leased, Base):
     started_at: Mapped[datetime | None] = mapped_column(default=None)
     finished_at: Mapped[datetime | None] = mapped_column(default=None)
 
+    @property
+    def reserved(self) -> int:
+        """What it reserved, over all dimensions of its account; 0 where it holds nothing."""
+        return sum(self.spec["amounts"].values())
+
 
 class JobEvent(CreatedAt, Base):
     """A step forward that a caller may see: a stage with its step counts, or a state that the job came to.

@@ -39,7 +39,7 @@ def budget_outcome(job: Job) -> BudgetOutcome | None:
     """
     if job.state not in (JobState.FAILED, JobState.CANCELLING, JobState.CANCELLED, JobState.REJECTED):
         return None
-    if not any(job.spec["amounts"].values()):
+    if not job.reserved:
         return _FREE
     if job.state == JobState.FAILED and (job.first_read_at is None or job.reason in GIVEN_BACK):
         return _FAILED_FREE

@@ -210,6 +210,11 @@ def reads(session: Session, job_id: str, *, attempt: int) -> list[dict[str, Any]
     return list(session.scalars(query))
 
 
+def published_reads(session: Session, job_id: str) -> list[dict[str, Any]]:
+    """Load the transcript of a published job: its attempt is the one that published it."""
+    return reads(session, job_id, attempt=existing(session, job_id).attempt)
+
+
 def count_events(session: Session, job_id: str) -> tuple[int, int]:
     """How many events the job has, which is the newest one's number, and how many of them are stages."""
     counts = select(func.coalesce(func.max(JobEvent.sequence), 0), func.count(JobEvent.stage))

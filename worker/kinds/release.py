@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -72,9 +70,8 @@ class ReleaseKind(WorkKind[JobWork]):
         return spans.attempt("run", work.traceparent, work.job_id, work.attempt)
 
     def run(self, held: Held[JobWork]) -> None:
-        release = held.work.spec.release
         try:
-            ending = WAYS[type(release)].lay_out(held)
+            ending = _lay_out(held)
         except NotFound:
             publish.fail_job(held.services, held.work, JobReason.DATASET_ARCHIVED)
             return
@@ -83,7 +80,8 @@ class ReleaseKind(WorkKind[JobWork]):
                 self.settle(held, ending)
             return
         write_private(held.folder / "spec.json", json.dumps(held.work.task).encode())
-        ending = supervise(release.child, held.folder, held.services.settings, held.heartbeat, _orders(held))
+        child = held.work.spec.release.child
+        ending = supervise(child, held.folder, held.services.settings, held.heartbeat, _orders(held))
         reach("after_child")
         self.settle(held, ending)
 
@@ -131,36 +129,21 @@ class ReleaseKind(WorkKind[JobWork]):
         publish.hand_back(services, work, stop)
 
 
-@dataclass(frozen=True)
-class Way:
-    """What is particular to one type of release.
+def _lay_out(held: Held[JobWork]) -> Ending | None:
+    """Lays out what the child reads: FINISHED then; None where the job has ended before.
 
-    ``lay_out``: its child's input lies in the folder where FINISHED is returned; None: the job has ended, or
-    been handed back; else how a child of its own ended. ``transcript``: what was read for it.
-    ``metered``: whether its child opens a graph and reads it through a meter.
+    Else how a child ended that had to go before it.
     """
-
-    lay_out: Callable[[Held[JobWork]], Ending | None]
-    transcript: Callable[[Services, JobWork], tuple[TranscriptEntry, ...]] = publish.transcript
-    metered: bool = True
-
-
-def _lay_out_graph(held: Held[JobWork]) -> Ending | None:
     services, work, graph = held.services, held.work, held.folder / "graph"
-    fetch_graph(services, work.dataset_id, work.version_id, graph)
-    return Ending.FINISHED if _links_there(services, work, graph) else None
-
-
-def _lay_out_model(held: Held[JobWork]) -> Ending:
-    samples.lay_out(held.services, held.work, held.folder / "source")
-    return Ending.FINISHED
-
-
-WAYS = {
-    Plain: Way(_lay_out_graph),
-    Tick: Way(tick.lay_out),
-    Sample: Way(_lay_out_model, samples.transcript, metered=False),
-}
+    match work.spec.release:
+        case Tick():
+            return tick.lay_out(held)
+        case Sample():
+            samples.lay_out(services, work, held.folder / "source")
+            return Ending.FINISHED
+        case Plain():
+            fetch_graph(services, work.dataset_id, work.version_id, graph)
+            return Ending.FINISHED if _links_there(services, work, graph) else None
 
 
 def _orders(held: Held[JobWork]) -> Orders:
@@ -177,7 +160,7 @@ def _orders(held: Held[JobWork]) -> Orders:
         publish.record_read(held.services, held.work, entry)
         reach("after_read")
 
-    if not WAYS[type(held.work.spec.release)].metered:
+    if isinstance(held.work.spec.release, Sample):
         return Orders(record=no_reads, progress=progress, draining=held.draining)
     return Orders(record=record, progress=progress, draining=held.draining, opening=opening)
 
@@ -216,7 +199,7 @@ def _supported(services: Services, work: JobWork) -> tuple[Guarantee, tuple[Tran
     """The guarantee that the transcript supports, and it; PrivacyViolation for a faulty one."""
     release = work.spec.release
     try:
-        transcript = WAYS[type(release)].transcript(services, work)
+        transcript = publish.transcript(services, work)
         guarantee = bundles.check_transcript(
             work.task["plan"],
             work.plan_digest,

@@ -29,7 +29,6 @@ from core.jobs.models import Artifact, Job
 from core.ledger import service as ledger
 from core.outbox import service as outbox
 from core.outbox.models import Topic
-from core.privacy.meter import TranscriptEntry
 from core.publishing.checks import ALWAYS_WRITTEN, checked_formats, released_schema
 from core.publishing.spec import JobSpec, Plain, Sample
 from core.workflows.common import policies
@@ -140,7 +139,9 @@ def lay_out(services: Services, work: JobWork, folder: Path) -> None:
     is not the one it names.
     """
     with services.db.transaction() as session:
-        source = _source(session, work)
+        source_id = work.spec.release.source_id
+        assert source_id is not None  # of a sample
+        source = repository.existing(session, source_id)
         key = vault.content_key(session, source.dataset_id, services.settings.master_key)
         files = [
             file
@@ -148,28 +149,10 @@ def lay_out(services: Services, work: JobWork, folder: Path) -> None:
             if file.name in NEEDED or file.name.startswith(MODEL)
         ]
         _require_charged(session, source, files)
-        schema, entries = _schema(session, source), _entries(session, source)
+        schema, entries = _schema(session, source), repository.published_reads(session, source.id)
     fetch_files(services, files, key, folder)
     (folder / "schema.json").write_text(schema.model_dump_json(), encoding="utf-8")
     (folder / "transcript.json").write_text(json.dumps(entries), encoding="utf-8")
-
-
-def transcript(services: Services, work: JobWork) -> tuple[TranscriptEntry, ...]:
-    """What was recorded when the model was fitted, in order: the truth about what was read."""
-    with services.db.transaction() as session:
-        entries = _entries(session, _source(session, work))
-    return tuple(TranscriptEntry.from_json(entry) for entry in entries)
-
-
-def _source(session: Session, work: JobWork) -> Job:
-    source_id = work.spec.release.source_id
-    assert source_id is not None  # of a sample
-    return repository.existing(session, source_id)
-
-
-def _entries(session: Session, source: Job) -> list[dict[str, object]]:
-    """A published job's attempt is the one that published it."""
-    return repository.reads(session, source.id, attempt=source.attempt)
 
 
 def _require_charged(session: Session, source: Job, files: Sequence[Artifact]) -> None:

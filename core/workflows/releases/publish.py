@@ -177,9 +177,16 @@ def record_event(services: Services, work: JobWork, *, stage: str, done: int, to
 
 
 def transcript(services: Services, work: JobWork) -> tuple[TranscriptEntry, ...]:
-    """What was recorded under this attempt, in order: the truth about what was read."""
+    """What was recorded under this attempt, in order: the truth about what was read.
+
+    Of a further sample: what was recorded when its model was fitted.
+    """
+    source_id = work.spec.release.source_id
     with services.db.transaction() as session:
-        entries = repository.reads(session, work.job_id, attempt=work.attempt)
+        if source_id is None:
+            entries = repository.reads(session, work.job_id, attempt=work.attempt)
+        else:
+            entries = repository.published_reads(session, source_id)
     return tuple(TranscriptEntry.from_json(entry) for entry in entries)
 
 

@@ -129,7 +129,7 @@ def _batch(services: Services, stream_id: str, first: int, last: int) -> list[_S
                 raise StorageError("a published step has no charge, or not all of its files", job_id=job.id)
             if any(entry.digests.get(name) != file.sha256 for name, file in files.items()):
                 raise StorageError("no charge names this file", job_id=job.id)
-            found.append(_Step(row.step, job.id, sum(job.spec["amounts"].values()), files))
+            found.append(_Step(row.step, job.id, job.reserved, files))
     return found
 
 

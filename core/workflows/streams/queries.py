@@ -134,7 +134,7 @@ def spent(job: Job) -> int:
 
     The same as the account has it, for how a job ended decides it (:mod:`core.jobs.states`).
     """
-    amount = sum(job.spec["amounts"].values())
+    amount = job.reserved
     if job.state not in (JobState.FAILED, JobState.CANCELLED):
         return amount
     return amount if job.first_read_at is not None and job.reason not in GIVEN_BACK else 0

@@ -260,7 +260,7 @@ def _add(
     row.object_key, row.graph_key = received.object_key, None
     row.format, row.options = received.content.format, dict(received.content.options)
     row.content_mac, row.size_bytes = received.content.mac, received.size_bytes
-    row.nano_epsilon = sum(job.spec["amounts"].values())
+    row.nano_epsilon = job.reserved
     row.findings = row.outcome = None
     stream.next_step = max(stream.next_step, step + 1)
     session.flush()
