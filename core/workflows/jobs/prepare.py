@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
@@ -162,7 +162,7 @@ def prepare(session: Session, principal: Principal, request: JobRequest, setting
         # A Rényi account adds up curves: plans that losses calibrate would cost it more.
         accountant=Accountant.RENYI if account.filter == Filter.RENYI else Accountant.PRIVACY_LOSS,
     )
-    choice, generator, params = method_of(request, facts, dataset, version)
+    choice, generator, params = method_of(request.method, request.parameters, facts, dataset, version)
     plan = generator.plan(params, facts) if choice is None else choice.plan
     cost = plan.cost()
     check_plan(plan, cost, account, nano_epsilon, delta_atto)
@@ -201,33 +201,25 @@ def prepare(session: Session, principal: Principal, request: JobRequest, setting
     return Prepared(dataset, version, schema, spec, choice, params, plan)
 
 
-class NamesMethod(Protocol):
-    """A request that names a method, or leaves the choice to ``auto``."""
-
-    @property
-    def method(self) -> str: ...
-    @property
-    def parameters(self) -> dict[str, Any]: ...
-
-
 def method_of(
-    request: NamesMethod, facts: PublicFacts, dataset: Dataset, version: DatasetVersion
+    name: str, parameters: dict[str, Any], facts: PublicFacts, dataset: Dataset, version: DatasetVersion
 ) -> tuple[Choice | None, Generator, BaseModel]:
-    """The method that is asked for, or what ``auto`` stands for, with its parameters. No data is read.
+    """The named method, or what ``auto`` stands for, with its parameters. No data is read.
 
     Raises InvalidInput for parameters that are wrong, or given without a named method; UnknownMethod;
     NotAccepted where no method takes the request, of those that the dataset's policy allows.
     """
-    if request.method != AUTO:
-        generator = registry.get(request.method)
-        return None, generator, checked_params(generator.Params, request.parameters)
-    if request.parameters:
-        raise InvalidInput(
-            "Parameters belong to a method: name the method, or leave them out with auto.", field="parameters"
-        )
-    choice = choose(facts, node_counts(version, facts.schema), allowed=policy_of(dataset).methods)
-    generator = registry.get(choice.method)
-    return choice, generator, checked_params(generator.Params, choice.params)
+    choice = None
+    if name == AUTO:
+        if parameters:
+            raise InvalidInput(
+                "Parameters belong to a method: name the method, or leave them out with auto.",
+                field="parameters",
+            )
+        choice = choose(facts, node_counts(version, facts.schema), allowed=policy_of(dataset).methods)
+        name, parameters = choice.method, dict(choice.params)
+    generator = registry.get(name)
+    return choice, generator, checked_params(generator.Params, parameters)
 
 
 def node_counts(version: DatasetVersion, schema: GraphSchema) -> dict[str, int]:

@@ -84,7 +84,7 @@ def stream_terms(session: Session, principal: Principal, request: StreamRequest)
     if first > MAX_STEP:
         raise InvalidInput(f"A stream's steps are numbered from 0 to {MAX_STEP}.", field="first_step")
     facts = _facts(schema, _candidates(schema, request.edge_types), window, nano_epsilon, first)
-    choice, generator, params = method_of(request, facts, dataset, version)
+    choice, generator, params = method_of(request.method, request.parameters, facts, dataset, version)
     if request.edge_types is None and choice is None:
         taken = _taken(generator, params, schema, facts)
         facts = _facts(schema, taken, window, nano_epsilon, first)
