@@ -7,17 +7,14 @@ data, and costs. After it the only errors are a generator's own and privacy viol
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel
-
 from core.errors import InvalidInput, PlanExceeded, PrivacyViolation
 from core.generators import registry
-from core.generators.base import Generator, Progress, PublicFacts
+from core.generators.base import FittedModel, Generator, Progress
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.pseudonyms import Permuter, pseudonymise
 from core.graphs.schema import GraphSchema, NodeIds
@@ -32,20 +29,10 @@ from core.privacy.private_graph import PrivateGraph
 from core.publishing import checks
 from core.publishing.spec import ReleaseTask
 from core.publishing.tick import fitted, kept_order, save_state
-from core.publishing.write import Facts, claim_of, training_of, vectors_of, weights_of, write_bundle
+from core.publishing.write import Agreed, Paid, weights_of, write_bundle
 
 if TYPE_CHECKING:
     import numpy as np
-
-
-@dataclass(frozen=True)
-class Agreed:
-    """What a release will do, settled from public facts alone."""
-
-    params: BaseModel
-    facts: PublicFacts
-    plan: PrivacyPlan
-    released: GraphSchema
 
 
 def run_release(
@@ -91,29 +78,34 @@ def publish(
     model, state = fitted(spec, generator, private, agreed.plan, agreed.params, previous, progress)
     require_metered(meter.transcript)
     guarantee = guarantee_of(agreed.plan, meter.transcript, spec.delta_atto, spec.window_nano_epsilon)
-    rng = noise_generator() if spec.seed is None else public_generator(spec.seed)
-    sampled = model.sample(rng, progress)
-    order = kept_order(previous)
-    released, permutations = dress(sampled, graph, agreed.released, spec.edge_types, rng, order)
-    released = with_weights(released, permutations, weights_of(model))
-    facts = Facts(
-        generator=generator,
-        spec=spec,
-        plan=agreed.plan,
-        parameters=agreed.params.model_dump(mode="json"),
-        schema=graph.schema,
-        guarantee=guarantee,
-        transcript=meter.transcript,
-        claim=claim_of(generator, agreed.params, agreed.facts),
-        training=training_of(model),
-        vectors=vectors_of(model),
-    )
+    paid = Paid(generator, spec, agreed, guarantee, meter.transcript)
 
     def keep(private_folder: Path) -> None:
         model.save(private_folder / "model")
         save_state(state, private_folder)
 
-    write_bundle(released, permutations, facts, out, progress, keep)
+    write_release(model, paid, graph, out, progress, kept_order(previous), keep)
+
+
+def write_release(
+    model: FittedModel,
+    paid: Paid,
+    around: Graph,
+    out: Path,
+    progress: Progress,
+    order: Mapping[str, np.ndarray] | None = None,
+    keep: Callable[[Path], None] | None = None,
+) -> None:
+    """Draw from the model, and write a bundle of the sample with the public parts of ``around``.
+
+    ``order`` is that of the nodes, where it was drawn before; ``keep`` writes what else is private.
+    """
+    spec = paid.spec
+    rng = noise_generator() if spec.seed is None else public_generator(spec.seed)
+    sampled = model.sample(rng, progress)
+    released, permutations = dress(sampled, around, paid.agreed.released, spec.edge_types, rng, order)
+    released = with_weights(released, permutations, weights_of(model))
+    write_bundle(released, permutations, model, paid, out, progress, keep)
 
 
 def with_weights(

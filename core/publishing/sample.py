@@ -16,15 +16,14 @@ from core.generators import registry
 from core.generators.base import Generator, Progress
 from core.graphs.graph import Graph, NodeTable
 from core.graphs.schema import GraphSchema, NodeIds
-from core.privacy.entropy import noise_generator, public_generator
 from core.privacy.guarantee import guarantee_of
 from core.privacy.meter import TranscriptEntry
 from core.privacy.plan import PrivacyPlan
 from core.publishing import bundle
 from core.publishing.checks import released_schema
-from core.publishing.release import dress, with_weights
+from core.publishing.release import write_release
 from core.publishing.spec import ReleaseTask, Sample
-from core.publishing.write import Facts, claim_of, training_of, vectors_of, weights_of, write_bundle
+from core.publishing.write import Agreed, Paid
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,28 +50,16 @@ def draw(generator: Generator, source: Path, task: ReleaseTask, out: Path, progr
     schema = GraphSchema.model_validate_json((source / "schema.json").read_bytes())
     plan, transcript = PrivacyPlan.from_json(task.plan), read_transcript(source / "transcript.json")
     guarantee = guarantee_of(plan, transcript, spec.delta_atto)
-    released = released_schema(schema, spec.edge_types)
-    copied = public_side(source / "release", source / "private" / "alignment.parquet", released)
+    agreed = Agreed(
+        generator.Params.model_validate(spec.params),
+        spec.facts(schema, plan.accountant),
+        plan,
+        released_schema(schema, spec.edge_types),
+    )
+    copied = public_side(source / "release", source / "private" / "alignment.parquet", agreed.released)
     model = generator.load(source / "private" / "model")
     progress("load", 1, 1)
-    rng = noise_generator() if spec.seed is None else public_generator(spec.seed)
-    sampled = model.sample(rng, progress)
-    graph, permutations = dress(sampled, copied, released, spec.edge_types, rng)
-    graph = with_weights(graph, permutations, weights_of(model))
-    params = generator.Params.model_validate(spec.params)
-    facts = Facts(
-        generator,
-        spec,
-        plan,
-        spec.params,
-        schema,
-        guarantee,
-        transcript,
-        claim_of(generator, params, spec.facts(schema, plan.accountant)),
-        training_of(model),
-        vectors_of(model),
-    )
-    write_bundle(graph, permutations, facts, out, progress)
+    write_release(model, Paid(generator, spec, agreed, guarantee, transcript), copied, out, progress)
 
 
 def read_transcript(path: Path) -> tuple[TranscriptEntry, ...]:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel
 
 from core.evaluation.suite import public_statistics
 from core.generators.base import (
-    Claimed,
     ClaimingGenerator,
     FittedModel,
     Generator,
     LearnedModel,
     Progress,
     PublicFacts,
-    Training,
     VectorModel,
     WeightedModel,
 )
@@ -39,36 +39,24 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Facts:
-    """What the public report tells besides the graph: all of it public or paid for."""
+class Agreed:
+    """What a release will do, settled from public facts alone."""
+
+    params: BaseModel
+    facts: PublicFacts
+    plan: PrivacyPlan
+    released: GraphSchema
+
+
+@dataclass(frozen=True)
+class Paid:
+    """What the public report tells besides the graph and its model: all of it public or paid for."""
 
     generator: Generator
     spec: ReleaseSpec
-    plan: PrivacyPlan
-    parameters: Mapping[str, Any]
-    schema: GraphSchema
+    agreed: Agreed
     guarantee: Guarantee
     transcript: Sequence[TranscriptEntry]
-    claim: Claimed | None = None
-    training: Training | None = None
-    vectors: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
-
-
-def claim_of(generator: Generator, params: Any, public: PublicFacts) -> Claimed | None:
-    """Return what the method's paper claims for these parameters, where it claims anything."""
-    return generator.claim(params, public) if isinstance(generator, ClaimingGenerator) else None
-
-
-def training_of(model: FittedModel) -> Training | None:
-    """Return how the model was learned; None where nothing was."""
-    return model.training() if isinstance(model, LearnedModel) else None
-
-
-def vectors_of(model: FittedModel) -> Mapping[str, Mapping[str, np.ndarray]]:
-    """Return the vectors of nodes that the model releases beside its graph, by name and node type; often
-    none.
-    """
-    return model.vectors() if isinstance(model, VectorModel) else {}
 
 
 def weights_of(model: FittedModel) -> Mapping[str, tuple[np.ndarray, np.ndarray]]:
@@ -79,7 +67,8 @@ def weights_of(model: FittedModel) -> Mapping[str, tuple[np.ndarray, np.ndarray]
 def write_bundle(
     released: Graph,
     permutations: Mapping[str, np.ndarray],
-    facts: Facts,
+    model: FittedModel,
+    paid: Paid,
     out: Path,
     progress: Progress,
     keep: Callable[[Path], None] | None = None,
@@ -88,12 +77,13 @@ def write_bundle(
 
     ``keep`` writes what else is private below ``out/private``.
     """
-    spec = facts.spec
+    spec, agreed = paid.spec, paid.agreed
     progress("write", 0, 1)
     folder, private = out / "release", out / "private"
-    bundle.write_tables(released, folder, first_step=facts.plan.first_step)
-    for name, vectors in facts.vectors.items():
-        bundle.write_vectors(released, permutations, vectors, folder / f"{name}.parquet")
+    bundle.write_tables(released, folder, first_step=agreed.plan.first_step)
+    vectors = model.vectors() if isinstance(model, VectorModel) else {}
+    for name, of_types in vectors.items():
+        bundle.write_vectors(released, permutations, of_types, folder / f"{name}.parquet")
     media_types = _export(released, folder, spec.formats)
     bundle.write_alignment(permutations, private / "alignment.parquet")
     if keep is not None:
@@ -102,22 +92,22 @@ def write_bundle(
     progress("describe", 0, 1)
     entries = bundle.manifest(out, media_types)
     part = public_part(
-        guarantee=facts.guarantee,
-        assurance=facts.generator.assurance,
-        plan=facts.plan,
-        transcript=facts.transcript,
-        schema=facts.schema,
-        parameters=dict(facts.parameters) | {"edge_types": list(spec.edge_types)},
+        guarantee=paid.guarantee,
+        assurance=paid.generator.assurance,
+        plan=agreed.plan,
+        transcript=paid.transcript,
+        schema=agreed.facts.schema,
+        parameters=agreed.params.model_dump(mode="json") | {"edge_types": list(spec.edge_types)},
         statistics=public_statistics(released.present()),
-        origin=_origin(facts.generator, spec),
+        origin=_origin(paid.generator, spec),
         derived=spec.derived,
-        claim=_claim(facts.claim),
-        training=_training(facts.training),
+        claim=_claim(paid.generator, agreed),
+        training=_training(model),
         notices=true_edge_notices(
-            facts.generator,
-            facts.generator.Params.model_validate(dict(facts.parameters)),
-            facts.plan,
-            facts.schema,
+            paid.generator,
+            agreed.params,
+            agreed.plan,
+            agreed.facts.schema,
             {name: table.count for name, table in released.nodes.items()},
         ),
         artifacts=[
@@ -149,13 +139,19 @@ def _export(graph: Graph, folder: Path, names: Sequence[str]) -> dict[str, str]:
     return media_types
 
 
-def _claim(claimed: Claimed | None) -> Claim | None:
+def _claim(generator: Generator, agreed: Agreed) -> Claim | None:
+    """Return what the method's paper claims for these parameters, where it claims anything."""
+    claimed = (
+        generator.claim(agreed.params, agreed.facts) if isinstance(generator, ClaimingGenerator) else None
+    )
     if claimed is None:
         return None
     return Claim(epsilon=claimed.epsilon, delta=claimed.delta, source=claimed.source, remark=claimed.remark)
 
 
-def _training(told: Training | None) -> TrainingPart | None:
+def _training(model: FittedModel) -> TrainingPart | None:
+    """Return how the model was learned; None where nothing was, or nothing is told."""
+    told = model.training() if isinstance(model, LearnedModel) else None
     if told is None or not (told.curves or told.notes):
         return None
     return training_part(told.curves, told.notes, told.collapsed)
