@@ -11,9 +11,10 @@ from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from api.http import bodies
-from api.http.limits import Limits, Standing
+from api.http.limits import Limits
 from core.errors import RateLimited, Unauthenticated
 from core.identity.service import Principal
+from core.identity.views import RateLimit
 from core.workflows.identity.authenticate import Authenticator
 
 _scheme = HTTPBearer(
@@ -85,6 +86,8 @@ def _checked(request: Request, token: str | None) -> Principal:
         request.state.rate_limit = limits.take(principal.key_id, request.method, route)
     except RateLimited as refused:
         members = refused.members
-        request.state.rate_limit = Standing(members["limit"], 0, members["retry_after"])
+        request.state.rate_limit = RateLimit(
+            limit=members["limit"], remaining=0, reset_seconds=members["retry_after"]
+        )
         raise
     return principal

@@ -10,7 +10,6 @@ import ipaddress
 import math
 import threading
 import time
-from dataclasses import dataclass
 
 from limits import RateLimitItem, RateLimitItemPerMinute
 from limits.storage import MemoryStorage, RedisStorage
@@ -22,6 +21,7 @@ from redis.exceptions import RedisError
 from redis.retry import Retry
 
 from core.errors import RateLimited
+from core.identity.views import RateLimit
 from core.logging import get_logger
 from core.settings import Settings
 
@@ -35,21 +35,13 @@ JOB_ROUTES = frozenset({("POST", "/jobs"), ("POST", "/jobs/{job_id}/samples")})
 log = get_logger(__name__)
 
 
-@dataclass(frozen=True)
-class Standing:
-    """How a caller stands: what its answers say in ``RateLimit-*``."""
-
-    limit: int
-    remaining: int
-    reset_seconds: int
-
-    def headers(self) -> dict[str, str]:
-        """Make the header fields of draft-ietf-httpapi-ratelimit-headers-07 (one field each)."""
-        return {
-            "RateLimit-Limit": str(self.limit),
-            "RateLimit-Remaining": str(self.remaining),
-            "RateLimit-Reset": str(self.reset_seconds),
-        }
+def headers_of(standing: RateLimit) -> dict[str, str]:
+    """Make the header fields of draft-ietf-httpapi-ratelimit-headers-07 (one field each)."""
+    return {
+        "RateLimit-Limit": str(standing.limit),
+        "RateLimit-Remaining": str(standing.remaining),
+        "RateLimit-Reset": str(standing.reset_seconds),
+    }
 
 
 class Limits:
@@ -64,9 +56,9 @@ class Limits:
         self._jobs = _item(settings.rate_limit_jobs_per_minute)
         self._attempts = _item(settings.rate_limit_attempts_per_minute)
         self._counter = _Counter(settings.redis_url)
-        self._stated: dict[str, tuple[float, Standing]] = {}
+        self._stated: dict[str, tuple[float, RateLimit]] = {}
 
-    def take(self, key_id: str, method: str, route: str) -> Standing | None:
+    def take(self, key_id: str, method: str, route: str) -> RateLimit | None:
         """Count the request against its key; return how the key stands now, or None where there is no limit.
 
         Raises RateLimited; a refused request does not count.
@@ -78,7 +70,7 @@ class Limits:
         self._hit(self._requests, "requests", key_id)
         return self._standing(self._requests, key_id)
 
-    def standing(self, key_id: str) -> tuple[Standing | None, Standing | None]:
+    def standing(self, key_id: str) -> tuple[RateLimit | None, RateLimit | None]:
         """How the key stands with all requests, and with those that make jobs; None: no limit."""
         return (
             None if self._requests is None else self._counter.standing(self._requests, "requests", key_id),
@@ -101,14 +93,14 @@ class Limits:
         if not self._counter.hit(item, kind, key_id):
             raise _refusal(item, self._counter.standing(item, kind, key_id))
 
-    def _standing(self, item: RateLimitItem, key_id: str) -> Standing:
+    def _standing(self, item: RateLimitItem, key_id: str) -> RateLimit:
         """From Redis once in a while, and in between less one for each request of this process."""
         now = time.monotonic()
         read_at, stated = self._stated.get(key_id, (-math.inf, None))
         if stated is None or now - read_at > STATED_SECONDS:
             read_at, stated = now, self._counter.standing(item, "requests", key_id)
         else:
-            stated = Standing(stated.limit, max(0, stated.remaining - 1), stated.reset_seconds)
+            stated = stated.model_copy(update={"remaining": max(0, stated.remaining - 1)})
         if len(self._stated) >= MAX_STATED:
             self._stated.clear()
         self._stated[key_id] = (read_at, stated)
@@ -145,7 +137,7 @@ class _Counter:
                 return admitted
         return self._own.hit(item, kind, name)
 
-    def standing(self, item: RateLimitItem, kind: str, name: str) -> Standing:
+    def standing(self, item: RateLimitItem, kind: str, name: str) -> RateLimit:
         """How many are left, and the seconds until the oldest of the window leaves it."""
         limiter = self._shared if self._ask_redis() else self._own
         try:
@@ -154,7 +146,7 @@ class _Counter:
             self._failed(error)
             reset_at, remaining = self._own.get_window_stats(item, kind, name)
         seconds = min(WINDOW_SECONDS, max(1, math.ceil(reset_at - time.time())))
-        return Standing(item.amount, max(0, int(remaining)), seconds)
+        return RateLimit(limit=item.amount, remaining=max(0, int(remaining)), reset_seconds=seconds)
 
     def _ask_redis(self) -> bool:
         """Tell whether to ask Redis: it is well, or it is time to try it, which one request then does."""
@@ -199,7 +191,7 @@ def _item(per_minute: int) -> RateLimitItem | None:
     return RateLimitItemPerMinute(per_minute) if per_minute else None
 
 
-def _refusal(item: RateLimitItem, standing: Standing) -> RateLimited:
+def _refusal(item: RateLimitItem, standing: RateLimit) -> RateLimited:
     return RateLimited(
         f"at most {item.amount} of these requests are taken in {WINDOW_SECONDS} seconds",
         limit=item.amount,

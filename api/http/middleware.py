@@ -11,9 +11,10 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.http import problems, traces
-from api.http.limits import Standing
+from api.http.limits import headers_of
 from api.serve.metrics import METHODS, HttpMetrics
 from core import ids
+from core.identity.views import RateLimit
 
 REQUEST_ID = "X-Request-ID"
 _ACCEPTED_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
@@ -64,9 +65,9 @@ class Boundary:
                 headers[REQUEST_ID] = request_id
                 for name, value in SECURITY_HEADERS.items():
                     headers.setdefault(name, value)
-                standing: Standing | None = scope["state"].get("rate_limit")
+                standing: RateLimit | None = scope["state"].get("rate_limit")
                 if standing is not None:
-                    headers.update(standing.headers())
+                    headers.update(headers_of(standing))
             await send(message)
 
         started = time.perf_counter()

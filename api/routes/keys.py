@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Body, Query, Request, Response
 
@@ -34,7 +33,6 @@ _EXAMPLES = {
 @router.post(
     "",
     status_code=201,
-    response_model=CreatedKey,
     summary="Make an API key",
     responses={201: {"headers": {"Location": {"schema": {"type": "string"}, "description": "The key."}}}},
 )
@@ -44,30 +42,27 @@ def create_key(
     request: Request,
     response: Response,
     body: Annotated[NewKey, Body(openapi_examples=_EXAMPLES)],
-) -> Any:
+) -> CreatedKey:
     """A key of the caller's tenant, of any role. The answer holds the token: it is shown this once."""
-    key, token = api_keys.create_key(services, principal, body)
+    key = api_keys.create_key(services, principal, body)
     response.headers["Location"] = f"{request.url.path.rstrip('/')}/{key.id}"
     response.headers["Cache-Control"] = "no-store"
-    return {**asdict(key), "token": token}
+    return key
 
 
-@router.get("", response_model=Keys, summary="List API keys, newest first")
+@router.get("", summary="List API keys, newest first")
 def list_keys(
     services: ServicesDep,
     principal: OperatorDep,
     cursor: Cursor = None,
     limit: Annotated[int | None, Query(ge=1, le=500, description="Keys on a page.")] = None,
-) -> Any:
+) -> Keys:
     """One page of the tenant's keys, revoked and expired ones included."""
-    items, following = api_keys.list_keys(services, principal, cursor=cursor, limit=limit)
-    return {"items": items, "next_cursor": following}
+    return api_keys.list_keys(services, principal, cursor=cursor, limit=limit)
 
 
-@router.get(
-    "/{key_id}", response_model=Key, summary="Show an API key", responses=openapi.refusals(errors.NotFound)
-)
-def get_key(services: ServicesDep, principal: OperatorDep, key_id: str) -> Any:
+@router.get("/{key_id}", summary="Show an API key", responses=openapi.refusals(errors.NotFound))
+def get_key(services: ServicesDep, principal: OperatorDep, key_id: str) -> Key:
     """Whose it is, what it may do, and whether it still opens anything."""
     return api_keys.get_key(services, principal, key_id)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Body, Depends, Query, Request, Response
 
@@ -41,7 +41,6 @@ _EXAMPLES = {
 @router.post(
     "",
     status_code=201,
-    response_model=Webhook,
     summary="Add a webhook",
     responses={
         201: {"headers": {"Location": {"schema": {"type": "string"}, "description": "The webhook."}}},
@@ -54,28 +53,27 @@ def add(
     request: Request,
     response: Response,
     body: Annotated[webhooks.NewWebhook, Body(openapi_examples=_EXAMPLES)],
-) -> Any:
+) -> Webhook:
     """The address is told of its events from now on. Its `secret` is in this answer and in no later one."""
     added = webhooks.add_webhook(services, principal, body)
     response.headers["Location"] = f"{request.url.path.rstrip('/')}/{added.id}"
     return added
 
 
-@router.get("", response_model=Webhooks, summary="List webhooks, newest first")
+@router.get("", summary="List webhooks, newest first")
 def list_webhooks(
     services: ServicesDep, principal: ManagerDep, cursor: Cursor = None, limit: Limit = None
-) -> Any:
+) -> Webhooks:
     """One page of the tenant's webhooks."""
     return webhooks.list_webhooks(services, principal, cursor, limit)
 
 
 @router.get(
     "/{webhook_id}",
-    response_model=Webhook,
     summary="Show a webhook",
     responses=openapi.refusals(errors.NotFound),
 )
-def get(services: ServicesDep, principal: ManagerDep, webhook_id: str) -> Any:
+def get(services: ServicesDep, principal: ManagerDep, webhook_id: str) -> Webhook:
     """The webhook, without its secret."""
     return webhooks.get_webhook(services, principal, webhook_id)
 
@@ -93,22 +91,20 @@ def delete(services: ServicesDep, principal: ManagerDep, webhook_id: str) -> Non
 
 @router.post(
     "/{webhook_id}/enable",
-    response_model=Webhook,
     summary="Enable a webhook again",
     responses=openapi.refusals(errors.NotFound),
 )
-def enable(services: ServicesDep, principal: ManagerDep, webhook_id: str) -> Any:
+def enable(services: ServicesDep, principal: ManagerDep, webhook_id: str) -> Webhook:
     """The address is told again, what waits first. What happened while it was disabled is not made up for."""
     return webhooks.enable_webhook(services, principal, webhook_id)
 
 
 @router.post(
     "/{webhook_id}/rotate",
-    response_model=Webhook,
     summary="Give a webhook a new secret",
     responses=openapi.refusals(errors.NotFound, errors.Conflict),
 )
-def rotate(services: ServicesDep, principal: ManagerDep, webhook_id: str) -> Any:
+def rotate(services: ServicesDep, principal: ManagerDep, webhook_id: str) -> Webhook:
     """Deliveries carry a signature by the new `secret`, shown here once, and for a day by the one before."""
     return webhooks.rotate_webhook(services, principal, webhook_id)
 
@@ -116,18 +112,16 @@ def rotate(services: ServicesDep, principal: ManagerDep, webhook_id: str) -> Any
 @router.post(
     "/{webhook_id}/test",
     status_code=202,
-    response_model=Delivery,
     summary="Send a webhook a test",
     responses=openapi.refusals(errors.NotFound, errors.Conflict),
 )
-def test(services: ServicesDep, principal: ManagerDep, webhook_id: str) -> Any:
+def test(services: ServicesDep, principal: ManagerDep, webhook_id: str) -> Delivery:
     """A `webhook.test` will be sent, once. Its delivery shows what came of it."""
     return deliveries.try_webhook(services, principal, webhook_id)
 
 
 @router.get(
     "/{webhook_id}/deliveries",
-    response_model=Deliveries,
     summary="List a webhook's deliveries, newest first",
     responses=openapi.refusals(errors.NotFound),
 )
@@ -140,7 +134,7 @@ def list_deliveries(
     ] = None,
     cursor: Cursor = None,
     limit: Limit = None,
-) -> Any:
+) -> Deliveries:
     """What was sent, how often, and what came of it."""
     return deliveries.list_deliveries(services, principal, webhook_id, state, cursor, limit)
 
@@ -148,10 +142,9 @@ def list_deliveries(
 @router.post(
     "/{webhook_id}/deliveries/{delivery_id}/retry",
     status_code=202,
-    response_model=Delivery,
     summary="Send a delivery again",
     responses=openapi.refusals(errors.NotFound, errors.Conflict),
 )
-def retry(services: ServicesDep, principal: ManagerDep, webhook_id: str, delivery_id: str) -> Any:
+def retry(services: ServicesDep, principal: ManagerDep, webhook_id: str, delivery_id: str) -> Delivery:
     """It is due now; one that was given up, or delivered, is sent once more under the same `webhook-id`."""
     return deliveries.retry_delivery(services, principal, webhook_id, delivery_id)

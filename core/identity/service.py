@@ -17,6 +17,7 @@ from core import ids
 from core.errors import Forbidden, InvalidInput, NotFound, Unauthenticated
 from core.identity import repository
 from core.identity.models import ApiKey, Role
+from core.identity.views import Key
 from core.settings import Settings
 
 TOKEN_PREFIX = "gv_"
@@ -43,22 +44,6 @@ class Principal:
     person: str = ""
     team: str | None = None
     expires_at: datetime | None = None
-
-
-@dataclass(frozen=True)
-class KeyView:
-    """What an operator sees of a key: everything but the token and its hash."""
-
-    id: str
-    name: str
-    person: str
-    team: str | None
-    roles: tuple[Role, ...]
-    state: str
-    created_at: datetime
-    created_by: str | None
-    expires_at: datetime | None
-    revoked_at: datetime | None
 
 
 def create_key(
@@ -146,12 +131,12 @@ def revoke_key(session: Session, tenant: str, key_id: str) -> None:
 
 def list_keys(
     session: Session, tenant: str, *, before: tuple[datetime, str] | None = None, limit: int | None = None
-) -> list[KeyView]:
+) -> list[Key]:
     """List the tenant's keys, revoked and expired ones included, newest first."""
     return [_view(*found) for found in repository.of_tenant(session, tenant, before=before, limit=limit)]
 
 
-def get_key(session: Session, tenant: str, key_id: str) -> KeyView:
+def get_key(session: Session, tenant: str, key_id: str) -> Key:
     """Return the tenant's key of that id; NotFound otherwise."""
     found = repository.get(session, tenant, key_id)
     if found is None:
@@ -217,13 +202,13 @@ def _roles(roles: Iterable[Role | str]) -> set[Role]:
     return granted
 
 
-def _view(key: ApiKey, expired: bool) -> KeyView:
-    return KeyView(
+def _view(key: ApiKey, expired: bool) -> Key:
+    return Key(
         id=key.id,
         name=key.name,
         person=key.person,
         team=key.team,
-        roles=tuple(Role(role) for role in key.roles),
+        roles=[Role(role) for role in key.roles],
         state="revoked" if key.revoked_at else "expired" if expired else "active",
         created_at=key.created_at,
         created_by=key.created_by,

@@ -28,7 +28,7 @@ class Key(Answer):
 class CreatedKey(Key):
     """A new key, with its token: this is the only time that it is shown."""
 
-    token: str = Field(description="Send it as `Authorization: Bearer ...`. It is not stored.")
+    token: str = Field(repr=False, description="Send it as `Authorization: Bearer ...`. It is not stored.")
 
 
 class Keys(Answer):

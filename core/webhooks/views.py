@@ -30,6 +30,7 @@ class Webhook(Answer):
     disabled_at: datetime | None
     secret: str | None = Field(
         default=None,
+        repr=False,
         description="What signatures are verified with, whsec_...; shown once, when it is made. Else null.",
     )
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from pydantic import BaseModel, ConfigDict, Field
 
 from core.identity import service as identity
 from core.identity.models import Role
-from core.identity.service import KeyView, Principal, require
+from core.identity.service import Principal, require
+from core.identity.views import CreatedKey, Key, Keys
 from core.logging import get_logger
 from core.workflows.common import paging
 from core.workflows.common.context import Services
@@ -41,8 +40,8 @@ class NewKey(BaseModel):
     )
 
 
-def create_key(services: Services, principal: Principal, new: NewKey) -> tuple[KeyView, str]:
-    """The key stands, and its token is returned this once. Any role may be given, by operators only.
+def create_key(services: Services, principal: Principal, new: NewKey) -> CreatedKey:
+    """The key stands; its token is in the answer, this once. Any role may be given, by operators only.
 
     Raises Forbidden, and InvalidInput with ``field``.
     """
@@ -58,23 +57,22 @@ def create_key(services: Services, principal: Principal, new: NewKey) -> tuple[K
             team=new.team,
             created_by=principal.key_id,
         )
-        view = identity.get_key(session, principal.tenant, key.id)
-    log.info("key_created", key_id=view.id, created_by=principal.key_id, roles=list(view.roles))
-    return view, token
+        view = CreatedKey(**dict(identity.get_key(session, principal.tenant, key.id)), token=token)
+    log.info("key_created", key_id=view.id, created_by=principal.key_id, roles=view.roles)
+    return view
 
 
-def list_keys(
-    services: Services, principal: Principal, *, cursor: str | None, limit: int | None
-) -> tuple[Sequence[KeyView], str | None]:
-    """A page of the tenant's keys, newest first; the next page's cursor. Raises Forbidden, InvalidInput."""
+def list_keys(services: Services, principal: Principal, *, cursor: str | None, limit: int | None) -> Keys:
+    """A page of the tenant's keys, newest first. Raises Forbidden, InvalidInput."""
     require(principal, Role.OPERATOR)
     page = paging.paged(services, principal, "keys", cursor, limit)
     with services.db.transaction() as session:
         found = identity.list_keys(session, principal.tenant, before=page.before, limit=page.size + 1)
-    return page.cut(found, paging.newest_first)
+    shown, more = page.cut(found, paging.newest_first)
+    return Keys(items=list(shown), next_cursor=more)
 
 
-def get_key(services: Services, principal: Principal, key_id: str) -> KeyView:
+def get_key(services: Services, principal: Principal, key_id: str) -> Key:
     """One key of the tenant. Raises Forbidden, NotFound."""
     require(principal, Role.OPERATOR)
     with services.db.transaction() as session:

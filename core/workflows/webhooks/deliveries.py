@@ -6,9 +6,7 @@ Sent first and marked afterwards: whoever stops between the two leads to a secon
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -28,6 +26,7 @@ from core.webhooks.models import (
     WebhookEndpoint,
 )
 from core.webhooks.sending import Outcome
+from core.webhooks.views import Deliveries, Delivery
 from core.work import leases
 from core.workflows.common import paging
 from core.workflows.common.context import Services
@@ -39,33 +38,6 @@ TEST_ATTEMPTS = 1
 PURGED_AT_ONCE = 10_000
 
 log = get_logger(__name__)
-
-
-@dataclass(frozen=True)
-class DeliveryView:
-    """One event for one endpoint. ``last_status``: the class of the last answer, such as ``2xx``.
-
-    ``next_attempt_at`` is None unless it waits.
-    """
-
-    id: str
-    webhook_id: str
-    event: str
-    state: str
-    attempts: int
-    last_status: str | None
-    last_problem: str | None
-    created_at: datetime
-    next_attempt_at: datetime | None
-    finished_at: datetime | None
-
-
-@dataclass(frozen=True)
-class DeliveryPage:
-    """Some deliveries, newest first, and the opaque cursor of the next page (None on the last)."""
-
-    items: Sequence[DeliveryView]
-    next_cursor: str | None
 
 
 @dataclass(frozen=True)
@@ -86,7 +58,7 @@ def list_deliveries(
     state: str | None = None,
     cursor: str | None = None,
     limit: int | None = None,
-) -> DeliveryPage:
+) -> Deliveries:
     """One page of the endpoint's deliveries, newest first. InvalidInput: unknown state, bad cursor, limit."""
     require(principal, *ROLES)
     paging.require_state(state, DeliveryState)
@@ -99,10 +71,10 @@ def list_deliveries(
             session, endpoint_id, state=state, before=page.before, limit=page.size + 1
         )
     shown, more = page.cut(rows, paging.newest_first)
-    return DeliveryPage([_view(row) for row in shown], more)
+    return Deliveries(items=[_view(row) for row in shown], next_cursor=more)
 
 
-def try_webhook(services: Services, principal: Principal, endpoint_id: str) -> DeliveryView:
+def try_webhook(services: Services, principal: Principal, endpoint_id: str) -> Delivery:
     """A ``webhook.test`` is sent to the endpoint once, whatever its events. Conflict while it is disabled."""
     require(principal, *ROLES)
     with services.db.transaction() as session:
@@ -119,9 +91,7 @@ def try_webhook(services: Services, principal: Principal, endpoint_id: str) -> D
         return _view(row)
 
 
-def retry_delivery(
-    services: Services, principal: Principal, endpoint_id: str, delivery_id: str
-) -> DeliveryView:
+def retry_delivery(services: Services, principal: Principal, endpoint_id: str, delivery_id: str) -> Delivery:
     """The delivery is due now; one that has ended is sent once more, under the same id.
 
     Raises NotFound, and Conflict while the endpoint is disabled.
@@ -225,8 +195,8 @@ def _absolute(payload: dict[str, Any], public_url: str) -> dict[str, Any]:
     return {**payload, "data": data}
 
 
-def _view(row: WebhookDelivery) -> DeliveryView:
-    return DeliveryView(
+def _view(row: WebhookDelivery) -> Delivery:
+    return Delivery(
         id=row.id,
         webhook_id=row.endpoint_id,
         event=row.event,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from collections.abc import Iterable
+from datetime import timedelta
 
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy.orm import Session
@@ -20,6 +19,7 @@ from core.webhooks import repository, service, signing
 from core.webhooks.addresses import MAX_URL_CHARACTERS, Rules, checked_url
 from core.webhooks.models import EventType, WebhookEndpoint
 from core.webhooks.signing import Secret
+from core.webhooks.views import Webhook, Webhooks
 from core.workflows.common import paging
 from core.workflows.common.context import Services
 from core.workflows.common.derived_keys import WEBHOOK_SECRETS, derived_key
@@ -48,34 +48,7 @@ class NewWebhook(BaseModel):
     )
 
 
-@dataclass(frozen=True)
-class WebhookView:
-    """An endpoint as curators and operators of its tenant see it.
-
-    ``secret`` is shown once, by the call that made it; else None. ``failures``: deliveries given up in a row.
-    """
-
-    id: str
-    url: str
-    events: tuple[str, ...]
-    state: str
-    disabled_reason: str | None
-    failures: int
-    created_by: str
-    created_at: datetime
-    disabled_at: datetime | None
-    secret: str | None = None
-
-
-@dataclass(frozen=True)
-class WebhookPage:
-    """Some endpoints, newest first, and the opaque cursor of the next page (None on the last)."""
-
-    items: Sequence[WebhookView]
-    next_cursor: str | None
-
-
-def add_webhook(services: Services, principal: Principal, request: NewWebhook) -> WebhookView:
+def add_webhook(services: Services, principal: Principal, request: NewWebhook) -> Webhook:
     """The endpoint is told of its events from now on; its secret is in the answer, this once.
 
     Raises InvalidInput with ``field``, and Conflict while the tenant has as many as the settings allow.
@@ -103,22 +76,22 @@ def add_webhook(services: Services, principal: Principal, request: NewWebhook) -
         session.flush()
         session.refresh(endpoint)
     log.info("webhook_added", webhook_id=endpoint_id)
-    return replace(_view(endpoint), secret=secret.text)
+    return _view(endpoint, secret)
 
 
 def list_webhooks(
     services: Services, principal: Principal, cursor: str | None = None, limit: int | None = None
-) -> WebhookPage:
+) -> Webhooks:
     """One page of the tenant's endpoints, newest first. InvalidInput: bad cursor or limit."""
     require(principal, *ROLES)
     page = paging.paged(services, principal, "webhooks", cursor, limit)
     with services.db.transaction() as session:
         rows = repository.endpoints(session, tenant=principal.tenant, before=page.before, limit=page.size + 1)
     shown, more = page.cut(rows, paging.newest_first)
-    return WebhookPage([_view(row) for row in shown], more)
+    return Webhooks(items=[_view(row) for row in shown], next_cursor=more)
 
 
-def get_webhook(services: Services, principal: Principal, endpoint_id: str) -> WebhookView:
+def get_webhook(services: Services, principal: Principal, endpoint_id: str) -> Webhook:
     """The tenant's endpoint; NotFound otherwise."""
     require(principal, *ROLES)
     with services.db.transaction() as session:
@@ -133,7 +106,7 @@ def delete_webhook(services: Services, principal: Principal, endpoint_id: str) -
     log.info("webhook_deleted", webhook_id=endpoint_id)
 
 
-def enable_webhook(services: Services, principal: Principal, endpoint_id: str) -> WebhookView:
+def enable_webhook(services: Services, principal: Principal, endpoint_id: str) -> Webhook:
     """The endpoint is told again, what waits first. Safe to repeat."""
     require(principal, *ROLES)
     with services.db.transaction() as session:
@@ -142,7 +115,7 @@ def enable_webhook(services: Services, principal: Principal, endpoint_id: str) -
         return _view(endpoint)
 
 
-def rotate_webhook(services: Services, principal: Principal, endpoint_id: str) -> WebhookView:
+def rotate_webhook(services: Services, principal: Principal, endpoint_id: str) -> Webhook:
     """Deliveries are signed with a new secret, shown this once, and for a day with the one before as well.
 
     Conflict while a further one would have to be kept: a receiver that is not told in time must not be lost.
@@ -157,7 +130,7 @@ def rotate_webhook(services: Services, principal: Principal, endpoint_id: str) -
         if len(kept) > MAX_SECRETS:
             raise Conflict(f"{MAX_SECRETS} secrets are valid; wait until an earlier one has run out.")
         endpoint.secrets = _sealed(settings, endpoint.id, kept)
-        view = replace(_view(endpoint), secret=kept[0].text)
+        view = _view(endpoint, kept[0])
     log.info("webhook_rotated", webhook_id=endpoint_id)
     return view
 
@@ -187,15 +160,16 @@ def _locked(session: Session, principal: Principal, endpoint_id: str) -> Webhook
     return service.get_locked(session, tenant=principal.tenant, endpoint_id=endpoint_id)
 
 
-def _view(row: WebhookEndpoint) -> WebhookView:
-    return WebhookView(
+def _view(row: WebhookEndpoint, secret: Secret | None = None) -> Webhook:
+    return Webhook(
         id=row.id,
         url=row.url,
-        events=tuple(row.events),
+        events=row.events,
         state="enabled" if row.disabled_at is None else "disabled",
         disabled_reason=row.disabled_reason,
         failures=row.failures,
         created_by=row.created_by,
         created_at=row.created_at,
         disabled_at=row.disabled_at,
+        secret=None if secret is None else secret.text,
     )

@@ -15,6 +15,7 @@ from core.identity.service import Principal
 from core.jobs.models import JobReason
 from core.outbox.models import Topic
 from core.webhooks.sending import Outcome
+from core.webhooks.views import Delivery, Webhook
 from core.workflows.common.context import Services
 from core.workflows.datasets.ingest import begin_ingest, reject_ingest
 from core.workflows.datasets.register import NewDataset, register_dataset
@@ -23,7 +24,7 @@ from core.workflows.jobs.cancel import cancel_job
 from core.workflows.releases import publish, settle
 from core.workflows.webhooks import announcements, deliveries
 from core.workflows.webhooks import endpoints as webhooks
-from core.workflows.webhooks.endpoints import NewWebhook, WebhookView
+from core.workflows.webhooks.endpoints import NewWebhook
 from tests.support.inline import taken
 from tests.support.receiver import Received, Receiver
 from tests.support.releases import SCHEMA, queued_job, ready_dataset, ring_edges
@@ -36,9 +37,7 @@ def here(host: str, port: int) -> Sequence[str]:
     return ["127.0.0.1"]
 
 
-def add(
-    service: Services, principal: Principal, inbox: Receiver, events: Sequence[str] = JOBS
-) -> WebhookView:
+def add(service: Services, principal: Principal, inbox: Receiver, events: Sequence[str] = JOBS) -> Webhook:
     return webhooks.add_webhook(service, principal, NewWebhook(url=inbox.url, events=list(events)))
 
 
@@ -72,7 +71,7 @@ def cancelled_job(service: Services, principal: Principal, key: str = "k1", epsi
     return job.id
 
 
-def listed(service: Services, principal: Principal, hook: WebhookView) -> list[deliveries.DeliveryView]:
+def listed(service: Services, principal: Principal, hook: Webhook) -> list[Delivery]:
     return list(deliveries.list_deliveries(service, principal, hook.id).items)
 
 
@@ -331,7 +330,7 @@ def test_two_secrets_sign_for_a_day(service: Services, principal: Principal, inb
     assert len(signatures(service, principal, hook, inbox)) == 4
 
 
-def signatures(service: Services, principal: Principal, hook: WebhookView, inbox: Receiver) -> list[str]:
+def signatures(service: Services, principal: Principal, hook: Webhook, inbox: Receiver) -> list[str]:
     deliveries.try_webhook(service, principal, hook.id)
     deliver(service)
     return inbox.received[-1].headers["webhook-signature"].split(" ")
