@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Body, Query
 from pydantic import AwareDatetime
@@ -11,7 +11,6 @@ from api.deps import CuratorDep, Cursor, LedgerDep, ReaderDep, ServicesDep
 from api.http.auth import Guarded
 from api.schemas.budgets import Unblock
 from api.show import openapi
-from api.show.views import budget_view, ledger_view
 from core import errors
 from core.ledger.amounts import MAX_STEP
 from core.ledger.views import Budget, LedgerPage
@@ -37,7 +36,6 @@ router = APIRouter(prefix="/datasets/{dataset_id}", tags=["budgets"], route_clas
 
 @router.get(
     "/budget",
-    response_model=Budget,
     summary="Show the dataset's budget",
     responses=openapi.refusals(errors.NotFound, errors.InvalidInput),
 )
@@ -48,7 +46,7 @@ def get_budget(
     first_step: FirstStep = None,
     last_step: LastStep = None,
     as_of: AsOf = None,
-) -> Any:
+) -> Budget:
     """Charged, reserved and remaining of the account that the dataset draws on, now or at `as_of`.
 
     A stream's spend by step is told for the fullest window and the latest steps, 1000 steps at most; or, with
@@ -57,23 +55,21 @@ def get_budget(
     steps = None
     if first_step is not None or last_step is not None:
         steps = (first_step or 0, MAX_STEP if last_step is None else last_step)
-    return budget_view(dataset_queries.budget(services, principal, dataset_id, steps, as_of))
+    return dataset_queries.budget(services, principal, dataset_id, steps, as_of)
 
 
 @router.post(
     "/budget/unblock",
-    response_model=Budget,
     summary="Let a blocked account take jobs again",
     responses=openapi.refusals(errors.NotFound, errors.Forbidden),
 )
-def unblock(services: ServicesDep, principal: CuratorDep, dataset_id: str, body: UnblockBody) -> Any:
+def unblock(services: ServicesDep, principal: CuratorDep, dataset_id: str, body: UnblockBody) -> Budget:
     """The account is reset after a curator has looked into its give-backs; the reason enters the ledger."""
-    return budget_view(unblock_account(services, principal, dataset_id, reason=body.reason))
+    return unblock_account(services, principal, dataset_id, reason=body.reason)
 
 
 @router.get(
     "/ledger",
-    response_model=LedgerPage,
     summary="List the entries of the dataset's account",
     responses=openapi.refusals(errors.NotFound),
 )
@@ -84,9 +80,9 @@ def list_entries(
     after: Annotated[int, Query(ge=0, le=2**63 - 1, description="Only entries after this number.")] = 0,
     cursor: Cursor = None,
     limit: Annotated[int | None, Query(ge=1, le=500, description="Entries on a page.")] = None,
-) -> Any:
+) -> LedgerPage:
     """Immutable, hash-chained entries, oldest first, for curators and auditors.
 
     A page ends early where its entries name very many amounts; go on while `next_cursor` is given.
     """
-    return ledger_view(dataset_queries.ledger(services, principal, dataset_id, after, cursor, limit))
+    return dataset_queries.ledger(services, principal, dataset_id, after, cursor, limit)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Body, Query, Request, Response
 
@@ -52,7 +52,6 @@ _EXAMPLES = {
 @router.post(
     "",
     status_code=201,
-    response_model=Dataset,
     summary="Declare a dataset",
     responses={
         201: {"headers": {"Location": {"schema": {"type": "string"}, "description": "The dataset."}}},
@@ -65,27 +64,26 @@ def register(
     request: Request,
     response: Response,
     body: Annotated[NewDataset, Body(openapi_examples=_EXAMPLES)],
-) -> Any:
+) -> Dataset:
     """A dataset and the budget account of its protection domain. Unit, window, filter, budget are final."""
     dataset = register_dataset(services, principal, body)
     response.headers["Location"] = f"{request.url.path.rstrip('/')}/{dataset.id}"
     return dataset_queries.get_dataset(services, principal, dataset.id)
 
 
-@router.get("", response_model=Datasets, summary="List datasets, newest first")
+@router.get("", summary="List datasets, newest first")
 def list_datasets(
     services: ServicesDep,
     principal: ReaderDep,
     cursor: Cursor = None,
     limit: Annotated[int | None, Query(ge=1, le=500, description="Datasets on a page.")] = None,
-) -> Any:
+) -> Datasets:
     """One page of the tenant's datasets, archived ones included."""
     return dataset_queries.list_datasets(services, principal, cursor, limit)
 
 
 @router.get(
     "/{dataset_id}",
-    response_model=Dataset,
     summary="Show a dataset",
     responses={
         200: {
@@ -99,7 +97,7 @@ def list_datasets(
         **openapi.refusals(errors.NotFound),
     },
 )
-def get_dataset(services: ServicesDep, principal: ReaderDep, response: Response, dataset_id: str) -> Any:
+def get_dataset(services: ServicesDep, principal: ReaderDep, response: Response, dataset_id: str) -> Dataset:
     """The dataset as the caller may see it. Poll until `ready`, `proposed`, `rejected` or `archived`."""
     view = dataset_queries.get_dataset(services, principal, dataset_id)
     if view.retry_after_seconds is not None:
@@ -109,7 +107,6 @@ def get_dataset(services: ServicesDep, principal: ReaderDep, response: Response,
 
 @router.put(
     "/{dataset_id}/schema",
-    response_model=Dataset,
     summary="Declare or confirm the schema",
     responses=openapi.refusals(errors.NotFound, errors.InvalidTransition),
 )
@@ -121,7 +118,7 @@ def put_schema(
         GraphSchema,
         Body(openapi_examples={"static": {"value": _STATIC}, "temporal": {"value": _TEMPORAL}}),
     ],
-) -> Any:
+) -> Dataset:
     """The public shape of the graph, before its first upload or in answer to a proposed schema."""
     confirm_schema(services, principal, dataset_id, body)
     return dataset_queries.get_dataset(services, principal, dataset_id)

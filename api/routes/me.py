@@ -23,7 +23,7 @@ def get_me(services: ServicesDep, principal: CallerDep, request: Request) -> Me:
         name=principal.name,
         person=principal.person,
         team=principal.team,
-        roles=sorted(principal.roles),
+        roles=tuple(sorted(principal.roles)),
         expires_at=principal.expires_at,
         requests=requests,
         jobs=jobs,

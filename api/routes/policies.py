@@ -17,7 +17,7 @@ from core import errors
 from core.datasets.views import DatasetPolicy
 from core.proposals.views import Proposal
 from core.workflows.common.policies import Policy
-from core.workflows.datasets.dataset_policies import PolicyView, get_policy, set_policy
+from core.workflows.datasets.dataset_policies import get_policy, set_policy
 
 router = APIRouter(prefix="/datasets/{dataset_id}/policy", tags=["governance"], route_class=Guarded)
 
@@ -114,7 +114,7 @@ def change(
     changed = set_policy(
         services, principal, dataset_id, body.policy, reason=body.reason, standing=seen.version
     )
-    if isinstance(changed, PolicyView):
+    if isinstance(changed, DatasetPolicy):
         return conditional.fresh(DatasetPolicy, changed)
     answer = conditional.as_json(Proposal, changed, status_code=202)
     answer.headers["Location"] = address_of(request, changed.id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Body, Query, Request
 
@@ -31,7 +31,7 @@ def address_of(request: Request, proposal_id: str) -> str:
     return f"{request.url.path.partition('/datasets/')[0]}/proposals/{proposal_id}"
 
 
-@router.get("", response_model=Proposals, summary="List proposals, newest first")
+@router.get("", summary="List proposals, newest first")
 def list_proposals(
     services: ServicesDep,
     principal: LedgerDep,
@@ -39,44 +39,38 @@ def list_proposals(
     state: Annotated[str | None, Query(description="Only proposals in this state.", max_length=16)] = None,
     cursor: Cursor = None,
     limit: Annotated[int | None, Query(ge=1, le=500, description="Proposals on a page.")] = None,
-) -> Any:
+) -> Proposals:
     """One page of the tenant's proposals, for curators and auditors."""
     return proposals.list_proposals(services, principal, dataset_id, state, cursor, limit)
 
 
 @router.get(
     "/{proposal_id}",
-    response_model=Proposal,
     summary="Show a proposal",
     responses=openapi.refusals(errors.NotFound),
 )
-def get_proposal(services: ServicesDep, principal: LedgerDep, proposal_id: str) -> Any:
+def get_proposal(services: ServicesDep, principal: LedgerDep, proposal_id: str) -> Proposal:
     """What is asked for, why and by whom, and what a second person said."""
     return proposals.get_proposal(services, principal, proposal_id)
 
 
-@router.post(
-    "/{proposal_id}/approve", response_model=Proposal, summary="Approve a proposal", responses=_DECIDED
-)
-def approve(services: ServicesDep, principal: CuratorDep, proposal_id: str, body: DecisionBody) -> Any:
+@router.post("/{proposal_id}/approve", summary="Approve a proposal", responses=_DECIDED)
+def approve(services: ServicesDep, principal: CuratorDep, proposal_id: str, body: DecisionBody) -> Proposal:
     """It takes effect at once. A second curator decides; safe to repeat."""
     return proposals.approve_proposal(services, principal, proposal_id, reason=body.reason)
 
 
-@router.post(
-    "/{proposal_id}/reject", response_model=Proposal, summary="Reject a proposal", responses=_DECIDED
-)
-def reject(services: ServicesDep, principal: CuratorDep, proposal_id: str, body: DecisionBody) -> Any:
+@router.post("/{proposal_id}/reject", summary="Reject a proposal", responses=_DECIDED)
+def reject(services: ServicesDep, principal: CuratorDep, proposal_id: str, body: DecisionBody) -> Proposal:
     """It never takes effect. A second curator decides; safe to repeat."""
     return proposals.reject_proposal(services, principal, proposal_id, reason=body.reason)
 
 
 @router.post(
     "/{proposal_id}/withdraw",
-    response_model=Proposal,
     summary="Withdraw a proposal",
     responses=openapi.refusals(errors.NotFound, errors.Forbidden, errors.InvalidTransition),
 )
-def withdraw(services: ServicesDep, principal: CuratorDep, proposal_id: str) -> Any:
+def withdraw(services: ServicesDep, principal: CuratorDep, proposal_id: str) -> Proposal:
     """It is taken back by the person who made it. Safe to repeat."""
     return proposals.withdraw_proposal(services, principal, proposal_id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Body, Path, Query, Request, Response
 
@@ -11,7 +11,6 @@ from api.http.auth import Guarded
 from api.routes.proposals import LOCATION, address_of
 from api.schemas.budgets import Adjustment, Grant, NewQuota
 from api.show import openapi
-from api.show.views import budget_view, ledger_view
 from core import errors
 from core.ledger.views import Budget, LedgerPage, Quotas
 from core.proposals.views import Proposal
@@ -45,7 +44,6 @@ _ADJUSTMENT = {
 @router.post(
     "/grants",
     status_code=201,
-    response_model=Proposal,
     summary="Propose a larger capacity",
     responses={
         201: {"headers": LOCATION},
@@ -59,7 +57,7 @@ def grant(
     response: Response,
     dataset_id: str,
     body: Annotated[Grant, Body(openapi_examples=_GRANTS)],
-) -> Any:
+) -> Proposal:
     """A proposal: the capacity rises once a second curator has approved it; under the Rényi filter, never.
 
     The same proposal, made again by the same person while it is open, is the one that stands.
@@ -80,18 +78,16 @@ def grant(
 
 @router.get(
     "/quotas",
-    response_model=Quotas,
     summary="List the account's quotas",
     responses=openapi.refusals(errors.NotFound),
 )
-def quotas(services: ServicesDep, principal: ReaderDep, dataset_id: str) -> Any:
+def quotas(services: ServicesDep, principal: ReaderDep, dataset_id: str) -> Quotas:
     """What each team and project with a quota has charged, reserved and left."""
-    return {"items": [budget_view(quota) for quota in list_quotas(services, principal, dataset_id)]}
+    return list_quotas(services, principal, dataset_id)
 
 
 @router.get(
     "/quotas/{scope}/{name}/ledger",
-    response_model=LedgerPage,
     summary="List the entries of a quota",
     responses=openapi.refusals(errors.NotFound),
 )
@@ -104,14 +100,13 @@ def quota_entries(
     after: Annotated[int, Query(ge=0, le=2**63 - 1, description="Only entries after this number.")] = 0,
     cursor: Cursor = None,
     limit: Annotated[int | None, Query(ge=1, le=500, description="Entries on a page.")] = None,
-) -> Any:
+) -> LedgerPage:
     """Immutable, hash-chained entries, oldest first, as those of the account itself; curators, auditors."""
-    return ledger_view(quota_ledger(services, principal, dataset_id, scope, name, after, cursor, limit))
+    return quota_ledger(services, principal, dataset_id, scope, name, after, cursor, limit)
 
 
 @router.put(
     "/quotas/{scope}/{name}",
-    response_model=Budget,
     summary="Open a quota",
     responses={
         200: {"description": "The quota stands with this capacity already."},
@@ -127,7 +122,7 @@ def put_quota(
     scope: Literal["team", "project"],
     name: Annotated[str, Path(pattern=SLUG, description="The team's or project's name.")],
     body: Annotated[NewQuota, Body(openapi_examples=_QUOTA)],
-) -> Any:
+) -> Budget:
     """From now on the jobs of this team or project draw on the quota and the account together, or on neither.
 
     What they drew before does not count. A grant raises a quota; nothing lowers it.
@@ -143,12 +138,11 @@ def put_quota(
         reason=body.reason,
     )
     response.status_code = 201 if fresh else 200
-    return budget_view(statement)
+    return statement
 
 
 @router.post(
     "/adjustments",
-    response_model=Budget,
     summary="Count spend from outside the service",
     responses=openapi.refusals(errors.NotFound, errors.StaleEtag, errors.BudgetExceeded),
 )
@@ -157,16 +151,14 @@ def adjust(
     principal: CuratorDep,
     dataset_id: str,
     body: Annotated[Adjustment, Body(openapi_examples=_ADJUSTMENT)],
-) -> Any:
+) -> Budget:
     """The amounts count as charged, for good: a correction is only ever against the spender."""
-    return budget_view(
-        adjust_budget(
-            services,
-            principal,
-            dataset_id,
-            epsilon=body.epsilon,
-            delta=body.delta,
-            reason=body.reason,
-            head=body.head,
-        )
+    return adjust_budget(
+        services,
+        principal,
+        dataset_id,
+        epsilon=body.epsilon,
+        delta=body.delta,
+        reason=body.reason,
+        head=body.head,
     )

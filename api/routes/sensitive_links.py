@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
 
@@ -23,7 +23,6 @@ _NAMED = frozenset({"format"})
 @router.put(
     "/sensitive-links",
     status_code=202,
-    response_model=SensitiveLinks,
     summary="Name the sensitive links",
     responses={
         202: {"content": {"application/json": {"examples": EXAMPLES}}},
@@ -43,7 +42,7 @@ async def put_sensitive_links(
     request: Request,
     dataset_id: str,
     format: Annotated[Literal["csv", "tsv", "parquet"], Query(description="Of the list.")] = "csv",
-) -> Any:
+) -> SensitiveLinks:
     """The list is stored, encrypted, and is checked against the current version of the dataset.
 
     Rows name links as the upload of the edges did: `source`, `target`, and `type` where there are several
@@ -69,14 +68,13 @@ async def put_sensitive_links(
 
 @router.get(
     "/sensitive-links",
-    response_model=SensitiveLinks,
     summary="Count the sensitive links",
     responses={
         200: {"content": {"application/json": {"examples": EXAMPLES}}},
         **openapi.refusals(errors.NotFound),
     },
 )
-def get_sensitive_links(services: ServicesDep, principal: CuratorDep, dataset_id: str) -> Any:
+def get_sensitive_links(services: ServicesDep, principal: CuratorDep, dataset_id: str) -> SensitiveLinks:
     """How many there are of each relation, and what became of the newest upload. The links are not shown."""
     return get_lists(services, principal, dataset_id)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Body, Query, Request
 
@@ -46,7 +46,6 @@ _PARTS = {
 
 @router.put(
     "/content",
-    response_model=Received,
     summary="Upload a part",
     responses=openapi.refusals(
         errors.NotFound, errors.Conflict, errors.InvalidTransition, errors.UnknownFormat, errors.LeaseLost
@@ -66,7 +65,7 @@ async def put_content(
     dataset_id: str,
     part: Annotated[str, Query(max_length=16, description="`nodes` first, then `edges`.")] = "edges",
     format: Annotated[str, Query(max_length=32, description="csv, tsv, parquet, graphml, ...")] = "csv",
-) -> Any:
+) -> Received:
     """The part is stored, encrypted; `edges` completes the upload and queues its validation.
 
     Any further query parameter is an option of the format, such as `delimiter=;`. One that is repeated is a
@@ -92,7 +91,6 @@ async def put_content(
 @router.post(
     "/uploads",
     status_code=201,
-    response_model=UploadOffer,
     summary="Begin an upload into the bucket",
     responses=openapi.refusals(
         errors.NotFound,
@@ -108,7 +106,7 @@ def begin_upload(
     principal: CuratorDep,
     dataset_id: str,
     body: Annotated[NewUpload, Body(openapi_examples=_UPLOADS)],
-) -> Any:
+) -> UploadOffer:
     """The parts go from the caller straight to the S3 bucket, each to an address of its own.
 
     Only where the service's storage is a bucket. The file lies there as it is until it is validated; then it
@@ -127,7 +125,6 @@ def begin_upload(
 
 @router.post(
     "/uploads/{upload_id}/complete",
-    response_model=Received,
     summary="Complete an upload into the bucket",
     responses=openapi.refusals(
         errors.NotFound, errors.Conflict, errors.DirectUploadUnavailable, errors.LeaseLost
@@ -139,7 +136,7 @@ def complete_upload(
     dataset_id: str,
     upload_id: str,
     body: Annotated[UploadParts, Body(openapi_examples=_ETAGS)],
-) -> Any:
+) -> Received:
     """The parts are one file, and the file is the dataset's; `edges` queues the validation."""
     return complete_direct(services, principal, dataset_id, upload_id, body.etags)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from api.show.views import budget_view
 from core.ledger.amounts import format_epsilon
 from core.streams.models import Stream
 from core.workflows.streams.lifecycle import StreamPlan
@@ -50,7 +49,7 @@ def plan_view(plan: StreamPlan) -> dict[str, Any]:
         "epsilon": format_epsilon(plan.nano_epsilon),
         "step_epsilon": format_epsilon(plan.tick_nano_epsilon),
         "window_epsilon": format_epsilon(plan.window_nano_epsilon),
-        "budget_after": budget_view(plan.statement_after),
+        "budget_after": plan.statement_after,
     }
 
 

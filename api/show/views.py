@@ -5,20 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from core.ledger.amounts import format_delta, format_epsilon
-from core.ledger.models import LedgerEntry
-from core.ledger.statement import AccountStatement
-from core.workflows.datasets.queries import LedgerPage
 from core.workflows.jobs.submit import DryRun
-
-
-def budget_view(statement: AccountStatement) -> dict[str, Any]:
-    """The statement with every amount as integers and as exact decimals."""
-    return statement.to_json()
-
-
-def ledger_view(page: LedgerPage) -> dict[str, Any]:
-    """One page; it names the next where there is one."""
-    return {"items": [_entry(entry) for entry in page.entries], "next_cursor": page.next_cursor}
 
 
 def plan_view(dry_run: DryRun) -> dict[str, Any]:
@@ -41,32 +28,10 @@ def plan_view(dry_run: DryRun) -> dict[str, Any]:
         "amounts": dry_run.amounts,
         "allotments": dry_run.allotments,
         "plan_digest": dry_run.plan_digest,
-        "budget_after": budget_view(dry_run.statement_after),
-        "quotas_after": [budget_view(quota) for quota in dry_run.quotas_after],
+        "budget_after": dry_run.statement_after,
+        "quotas_after": list(dry_run.quotas_after),
         "needs_approval": dry_run.needs_approval,
         "least_epsilon": dry_run.least_epsilon,
         "warnings": list(dry_run.warnings),
         "identical_to": dry_run.identical_to,
-    }
-
-
-def _entry(entry: LedgerEntry) -> dict[str, Any]:
-    names = (
-        "sequence",
-        "id",
-        "kind",
-        "reservation_id",
-        "job_id",
-        "amounts",
-        "digests",
-        "reason",
-        "actor",
-        "approver",
-    )
-    return {
-        **{name: getattr(entry, name) for name in names},
-        "created_at": entry.created_at,
-        "expires_at": entry.expires_at,
-        "previous_hash": entry.previous_hash.hex(),
-        "hash": entry.hash.hex(),
     }

@@ -1,4 +1,4 @@
-"""What the auditor last found of the ledger, as its watchers see it."""
+"""What the verifier last found of the ledger, as its watchers see it."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from sqlalchemy import BigInteger, ForeignKey, Index, Integer, LargeBinary, Stri
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
+from core.datasets.views import RETRY_AFTER_SECONDS
 from core.db.base import Base, CreatedAt
 from core.outbox.models import Topic
 from core.work.models import Kind, Leased
@@ -53,9 +54,6 @@ class ListState(StrEnum):
     REJECTED = "rejected"
 
 
-_RETRY_AFTER_SECONDS = {"uploading": 2, "validating": 2, "proposed": 60}  # a proposal waits for a person
-
-
 class Dataset(CreatedAt, Base):
     """A sensitive graph under one privacy policy and one budget account."""
 
@@ -85,7 +83,7 @@ class Dataset(CreatedAt, Base):
     @property
     def retry_after_seconds(self) -> int | None:
         """When another look is worth while; None once nothing changes by itself."""
-        return _RETRY_AFTER_SECONDS.get(self.shown_state)
+        return RETRY_AFTER_SECONDS.get(self.shown_state)
 
 
 class DatasetPolicy(CreatedAt, Base):

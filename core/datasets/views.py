@@ -12,19 +12,21 @@ from pydantic import Field
 
 from core.views import CURATORS, EXPOSED, Answer, NextCursor
 
+RETRY_AFTER_SECONDS = {"uploading": 2, "validating": 2, "proposed": 60}  # a proposal waits for a person
+
 
 class PolicyRules(Answer):
     """What a dataset's curators let jobs ask for. Null is no limit."""
 
-    methods: list[str] | None = Field(description="Methods that a job may use.")
-    kinds: list[str] = Field(description="Guarantees that a release may carry.")
+    methods: tuple[str, ...] | None = Field(description="Methods that a job may use.")
+    kinds: tuple[str, ...] = Field(description="Guarantees that a release may carry.")
     max_epsilon_per_job: str | None = Field(description="Most epsilon of one job, or of a stream's window.")
     min_epsilon_per_job: str | None = Field(
         default=None,
         description="Least epsilon of one job, failed or not, or of a stream's window.",
     )
     approval_above_epsilon: str | None = Field(description="A job above it waits for a second person.")
-    curator_report_readers: list[str] | None = Field(
+    curator_report_readers: tuple[str, ...] | None = Field(
         description="The curators who may read comparisons with the original."
     )
     project_required: bool = Field(description="Jobs name a project that has a quota.")
@@ -62,7 +64,7 @@ class Version(Answer):
     id: str
     number: int = Field(description="1 for the first upload.")
     state: str = Field(description="uploading, queued, validating, proposed, ready, rejected or erased.")
-    parts: list[Part]
+    parts: tuple[Part, ...]
     ingest_report: dict[str, Any] | None = Field(description="What was read.")
     findings: list[dict[str, Any]] | None = Field(
         description="What breaks the schema: up to 20 of file, line, column, message."
@@ -99,6 +101,11 @@ class Dataset(Answer):
     archived_at: datetime | None = None
     version: Version | None = Field(default=None, description=f"The newest upload. {CURATORS}")
 
+    @property
+    def retry_after_seconds(self) -> int | None:
+        """When another look is worth while; None once nothing changes by itself."""
+        return RETRY_AFTER_SECONDS.get(self.state)
+
 
 class Datasets(Answer):
     items: list[Dataset]
@@ -110,7 +117,7 @@ class UploadOffer(Answer):
 
     upload_id: str
     part_bytes: int = Field(description="Size of every part but the last.")
-    urls: list[str] = Field(description="PUT each part to its address; keep the ETag of each answer.")
+    urls: tuple[str, ...] = Field(description="PUT each part to its address; keep the ETag of each answer.")
     expires_at: datetime
 
 

@@ -208,7 +208,7 @@ def _view(key: ApiKey, expired: bool) -> Key:
         name=key.name,
         person=key.person,
         team=key.team,
-        roles=[Role(role) for role in key.roles],
+        roles=tuple(Role(role) for role in key.roles),
         state="revoked" if key.revoked_at else "expired" if expired else "active",
         created_at=key.created_at,
         created_by=key.created_by,

@@ -17,7 +17,7 @@ class Key(Answer):
     name: str
     person: str = Field(description="Whose it is.")
     team: str | None = Field(description="Whose quota it draws on.")
-    roles: list[Role]
+    roles: tuple[Role, ...]
     state: str = Field(description="active, revoked or expired.", examples=["active"])
     created_at: datetime
     created_by: str | None = Field(description="The key that made it; null: it was made on the service host.")
@@ -59,7 +59,7 @@ class Me(Answer):
     name: str
     person: str = Field(description="Tells a first from a second person.")
     team: str | None
-    roles: list[Role]
+    roles: tuple[Role, ...]
     expires_at: datetime | None = Field(description="When the key or token ends; null: never.")
     requests: RateLimit | None = Field(description="The limit of all requests; null: there is none.")
     jobs: RateLimit | None = Field(description="The limit of requests that make jobs; null: there is none.")

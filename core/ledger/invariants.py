@@ -14,15 +14,7 @@ from core.ledger.filters import decisive
 from core.ledger.models import BudgetAccount, EntryKind
 from core.ledger.statement import terms_of
 from core.ledger.terms import dimensions
-
-
-@dataclass(frozen=True)
-class Violation:
-    """One account in which one invariant does not hold. ``detail`` names amounts and entries, never data."""
-
-    invariant: str
-    account_id: str
-    detail: str
+from core.ledger.views import Violation
 
 
 @dataclass(frozen=True)
@@ -48,6 +40,11 @@ class Invariant(Protocol):
     def check(self, session: Session, account_id: str | None = None) -> list[Violation]: ...
 
 
+def _broken(invariant: str, account_id: str, detail: str) -> Violation:
+    """``detail`` names amounts and entries, never data."""
+    return Violation(invariant=invariant, account_id=account_id, detail=detail)
+
+
 class CapacityHolds:
     """charged + reserved <= capacity, as the account's filter adds up, and the capacities are its terms'."""
 
@@ -65,10 +62,10 @@ class CapacityHolds:
                 and invariant_queries.fullest_window(session, each, terms.window) > terms.nano_epsilon
             )
             if overfull or not load.fits:
-                found.append(Violation(self.name, each, f"{load.dimension} exceeds {load.capacity}"))
+                found.append(_broken(self.name, each, f"{load.dimension} exceeds {load.capacity}"))
             for dimension, capacity in dimensions(terms).items():
                 if dimension not in balances or balances[dimension].capacity != capacity:
-                    found.append(Violation(self.name, each, f"the capacity of {dimension} is not the terms'"))
+                    found.append(_broken(self.name, each, f"the capacity of {dimension} is not the terms'"))
         return found
 
 
@@ -80,7 +77,7 @@ class BalancesKeepShape:
     def check(self, session: Session, account_id: str | None = None) -> list[Violation]:
         """One statement over the balances."""
         return [
-            Violation(self.name, each, f"{dimension} has another capacity, guard or number")
+            _broken(self.name, each, f"{dimension} has another capacity, guard or number")
             for each, dimension in invariant_queries.misshapen(session, account_id)
         ]
 
@@ -93,7 +90,7 @@ class CapacityGranted:
     def check(self, session: Session, account_id: str | None = None) -> list[Violation]:
         """One statement over the grants."""
         return [
-            Violation(self.name, row.account_id, f"{row.grants} grants do not explain the capacity")
+            _broken(self.name, row.account_id, f"{row.grants} grants do not explain the capacity")
             for row in invariant_queries.granted(session, account_id)
             if not row.explained
         ]
@@ -107,7 +104,7 @@ class QuotasBelong:
     def check(self, session: Session, account_id: str | None = None) -> list[Violation]:
         """One statement over the accounts."""
         return [
-            Violation(self.name, each, "the account above this quota has other terms, or is none")
+            _broken(self.name, each, "the account above this quota has other terms, or is none")
             for each in invariant_queries.stray(session, account_id)
         ]
 
@@ -120,7 +117,7 @@ class ReservationsEndOnce:
     def check(self, session: Session, account_id: str | None = None) -> list[Violation]:
         """One statement over the entries."""
         return [
-            Violation(
+            _broken(
                 self.name,
                 loose.account_id,
                 f"{loose.reservation_id}: begun {loose.begun}, ended {loose.ended}, held {loose.held}",
@@ -137,7 +134,7 @@ class ReservationsEndAlike:
     def check(self, session: Session, account_id: str | None = None) -> list[Violation]:
         """One statement over the entries."""
         return [
-            Violation(self.name, each, f"{reservation_id} does not stand alike in all its accounts")
+            _broken(self.name, each, f"{reservation_id} does not stand alike in all its accounts")
             for reservation_id, each in invariant_queries.uneven(session, account_id)
         ]
 
@@ -150,7 +147,7 @@ class BalancesFold:
     def check(self, session: Session, account_id: str | None = None) -> list[Violation]:
         """One statement over the entries."""
         return [
-            Violation(
+            _broken(
                 self.name,
                 row.account_id,
                 f"{row.dimension}: entries give charged, reserved = {row.folded}, the balance {row.standing}",
@@ -167,7 +164,7 @@ class WindowsFold:
     def check(self, session: Session, account_id: str | None = None) -> list[Violation]:
         """O(steps) for each stream."""
         return [
-            Violation(self.name, account.id, f"the window to step {step} holds {found}, its row keeps {kept}")
+            _broken(self.name, account.id, f"the window to step {step} holds {found}, its row keeps {kept}")
             for account in invariant_queries.streams(session, account_id)
             for step, found, kept in invariant_queries.unsummed(session, account.id, account.window or 1)
         ]
@@ -186,7 +183,7 @@ class ChainIntact:
         for each in invariant_queries.account_ids(session, account_id):
             standing = invariant_queries.head(session, each)
             if standing is not None:
-                found += [Violation(self.name, each, flaw) for flaw in _flaws(session, *standing)]
+                found += [_broken(self.name, each, flaw) for flaw in _flaws(session, *standing)]
         return found
 
 

@@ -19,8 +19,9 @@ from core.ledger.entries import append, checked_digests
 from core.ledger.filters import Balance, windows_changed
 from core.ledger.models import BudgetAccount, EntryKind, LedgerEntry, Scope
 from core.ledger.posting import Movement
-from core.ledger.statement import AccountStatement, statement_of, terms_of
+from core.ledger.statement import statement_of, terms_of
 from core.ledger.terms import checked_amounts
+from core.ledger.views import Budget
 
 Changes = Callable[[BudgetAccount, datetime], Mapping[str, object]]
 
@@ -97,7 +98,7 @@ def preview(
     window: int | None,
     team: str | None = None,
     project: str | None = None,
-) -> AccountStatement:
+) -> Budget:
     """Compute the statement after that reservation; raise as :func:`reserve` does, and change nothing."""
     account, balances = holdings.snapshot(session, account_id, window=window, asked=amounts)
     terms = terms_of(account)

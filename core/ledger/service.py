@@ -26,10 +26,10 @@ from core.ledger.repository import (
     terminal_of,
 )
 from core.ledger.reservations import charge, expire, forfeit, keep, preview, release, reserve
-from core.ledger.statement import AccountStatement, statement_of
+from core.ledger.statement import statement_of
+from core.ledger.views import Budget
 
 __all__ = [
-    "AccountStatement",
     "ChainReport",
     "EntryPage",
     "adjust",
@@ -80,7 +80,7 @@ def statement(
     *,
     steps: tuple[int, int] | None = None,
     as_of: datetime | None = None,
-) -> AccountStatement:
+) -> Budget:
     """Read what the account or quota holds, or held ``as_of`` an earlier moment, in one consistent reading.
 
     ``steps`` (first, last) are those whose spend is told, the first ``STEPS_SHOWN`` of them; otherwise the

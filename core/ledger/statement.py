@@ -3,94 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any
 
 from core.ledger import holdings
 from core.ledger.amounts import format_delta, format_epsilon
 from core.ledger.filters import Balance, steps_of, tightest_window
-from core.ledger.models import BudgetAccount, Filter
+from core.ledger.models import BudgetAccount, Filter, LedgerEntry
 from core.ledger.terms import W_EVENT, Terms
+from core.ledger.views import Amount, Budget, Entry, StepSpend
 
 
-@dataclass(frozen=True)
-class Figures:
-    """An amount of budget: nano-epsilon, and delta in 1e-18."""
-
-    nano_epsilon: int
-    delta_atto: int
-
-    @property
-    def epsilon(self) -> str:
-        """The exact decimal."""
-        return format_epsilon(self.nano_epsilon)
-
-    @property
-    def delta(self) -> str:
-        """The exact decimal."""
-        return format_delta(self.delta_atto)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the integers, and the same as exact decimals."""
-        return {"epsilon": self.epsilon, "delta": self.delta, **asdict(self)}
+def amount_of(nano_epsilon: int, delta_atto: int) -> Amount:
+    """The integers, and the same as exact decimals."""
+    return Amount(
+        epsilon=format_epsilon(nano_epsilon),
+        delta=format_delta(delta_atto),
+        nano_epsilon=nano_epsilon,
+        delta_atto=delta_atto,
+    )
 
 
-@dataclass(frozen=True)
-class StepSpend:
-    """Nano-epsilon by step, for steps that were ever asked for; columns of equal length.
-
-    ``complete``: no such step of the account, or of the asked stretch, is left out.
-    """
-
-    steps: tuple[int, ...]
-    charged_nano_epsilon: tuple[int, ...]
-    reserved_nano_epsilon: tuple[int, ...]
-    complete: bool
-
-
-@dataclass(frozen=True)
-class AccountStatement:
-    """One account at one moment.
-
-    BASIC: sums. Under w-event: the sums of the fullest window of consecutive steps (``tightest_window``),
-    untimed spend included, with the spend by step. RENYI: the curve converted to epsilon at
-    the account's delta, at the best order; what remains is the room at that order, so that an account without
-    any spend shows less than its capacity: the difference pays for the conversion.
-    ``entries`` and ``head`` (hex) name the last entry of the chain. ``parent_id`` is the account that a quota
-    (``scope``, ``scope_name``) lies below; ``as_of`` the earlier moment that was asked for.
-    """
-
-    account_id: str
-    tenant: str
-    domain: str
-    parent_id: str | None
-    scope: str
-    scope_name: str | None
-    unit: str
-    window: int | None
-    filter: str
-    orders: tuple[int | float, ...]
-    capacity: Figures
-    charged: Figures
-    reserved: Figures
-    remaining: Figures
-    tightest_window: tuple[int, int] | None
-    steps: StepSpend | None
-    blocked: bool
-    exposed: bool
-    consecutive_give_backs: int
-    entries: int
-    head: str
-    as_of: datetime | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return plain JSON; amounts both as integers and as exact decimals."""
-        plain = asdict(self)
-        for name in ("capacity", "charged", "reserved", "remaining"):
-            plain[name] = getattr(self, name).to_json()
-        plain["as_of"] = None if self.as_of is None else self.as_of.isoformat()
-        return plain
+def entry_of(row: LedgerEntry) -> Entry:
+    """The entry as its readers see it; hashes in hex."""
+    return Entry(
+        sequence=row.sequence,
+        id=row.id,
+        kind=row.kind,
+        reservation_id=row.reservation_id,
+        job_id=row.job_id,
+        amounts=row.amounts,
+        digests=row.digests,
+        reason=row.reason,
+        actor=row.actor,
+        approver=row.approver,
+        created_at=row.created_at,
+        expires_at=row.expires_at,
+        previous_hash=row.previous_hash.hex(),
+        hash=row.hash.hex(),
+    )
 
 
 def terms_of(account: BudgetAccount) -> Terms:
@@ -112,7 +62,7 @@ def statement_of(
     *,
     steps: tuple[int, int] | None = None,
     as_of: datetime | None = None,
-) -> AccountStatement:
+) -> Budget:
     """Build the account's statement from what :func:`core.ledger.holdings.snapshot` read for the same
     ``steps``, or :func:`core.ledger.history.snapshot` for the same ``as_of``.
     """
@@ -130,12 +80,11 @@ def statement_of(
         else:
             epsilon = balances["epsilon"]
             sums = (epsilon.charged, epsilon.reserved, epsilon.capacity - epsilon.committed)
-        charged = Figures(sums[0], delta.charged)
-        reserved = Figures(sums[1], delta.reserved)
-        remaining = Figures(sums[2], delta.capacity - delta.committed)
-    return AccountStatement(
+        charged = amount_of(sums[0], delta.charged)
+        reserved = amount_of(sums[1], delta.reserved)
+        remaining = amount_of(sums[2], delta.capacity - delta.committed)
+    return Budget(
         account_id=account.id,
-        tenant=account.tenant,
         domain=account.domain,
         parent_id=account.parent_id,
         scope=account.scope,
@@ -143,8 +92,7 @@ def statement_of(
         unit=terms.unit,
         window=terms.window,
         filter=terms.filter,
-        orders=terms.orders,
-        capacity=Figures(terms.nano_epsilon, terms.delta_atto),
+        capacity=amount_of(terms.nano_epsilon, terms.delta_atto),
         charged=charged,
         reserved=reserved,
         remaining=remaining,
@@ -152,14 +100,13 @@ def statement_of(
         steps=spend,
         blocked=account.blocked_at is not None,
         exposed=account.exposed_at is not None,
-        consecutive_give_backs=account.consecutive_give_backs,
         entries=account.last_sequence,
         head=account.last_hash.hex(),
         as_of=as_of,
     )
 
 
-def _converted(terms: Terms, balances: Mapping[str, Balance]) -> tuple[Figures, Figures, Figures]:
+def _converted(terms: Terms, balances: Mapping[str, Balance]) -> tuple[Amount, Amount, Amount]:
     """Convert charged, reserved and remaining by the best order for each sum. Delta is spent once, by the
     first.
     """
@@ -169,9 +116,9 @@ def _converted(terms: Terms, balances: Mapping[str, Balance]) -> tuple[Figures, 
     charged = terms.nano_epsilon - unspent if any(balance.charged for balance in curve) else 0
     committed = terms.nano_epsilon - room if any(balance.committed for balance in curve) else 0
     return (
-        Figures(charged, terms.delta_atto if charged else 0),
-        Figures(committed - charged, terms.delta_atto if committed and not charged else 0),
-        Figures(room, 0 if committed else terms.delta_atto),
+        amount_of(charged, terms.delta_atto if charged else 0),
+        amount_of(committed - charged, terms.delta_atto if committed and not charged else 0),
+        amount_of(room, 0 if committed else terms.delta_atto),
     )
 
 

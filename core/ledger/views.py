@@ -24,9 +24,9 @@ class Amount(Answer):
 class StepSpend(Answer):
     """Spend by step of a w-event account; columns of equal length, 1000 steps at most."""
 
-    steps: list[int]
-    charged_nano_epsilon: list[int]
-    reserved_nano_epsilon: list[int]
+    steps: tuple[int, ...]
+    charged_nano_epsilon: tuple[int, ...]
+    reserved_nano_epsilon: tuple[int, ...]
     complete: bool = Field(
         description="False where steps with spend are left out: ask for them with first_step."
     )

@@ -13,6 +13,7 @@ from core import ids
 from core.errors import Conflict, InvalidTransition, NotFound
 from core.proposals import repository
 from core.proposals.models import Proposal, ProposalKind, ProposalState
+from core.proposals.views import Proposal as View
 
 
 def propose(
@@ -93,3 +94,22 @@ def end(
     proposal.decided_by, proposal.decided_person, proposal.decision_reason = decided_by, person, reason
     proposal.decided_at = repository.database_now(session)
     return True
+
+
+def view(proposal: Proposal) -> View:
+    """The proposal as its readers see it."""
+    return View(
+        id=proposal.id,
+        dataset_id=proposal.dataset_id,
+        kind=proposal.kind,
+        state=proposal.state,
+        payload=proposal.payload,
+        reason=proposal.reason,
+        proposed_by=proposal.proposed_by,
+        person=proposal.person,
+        created_at=proposal.created_at,
+        decided_by=proposal.decided_by,
+        decided_person=proposal.decided_person,
+        decided_at=proposal.decided_at,
+        decision_reason=proposal.decision_reason,
+    )

@@ -8,7 +8,6 @@ and every chain verifies: nobody writes to an account whose life is over.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -28,9 +27,9 @@ from sqlalchemy.orm import Session
 from core.db.session import Database
 from core.errors import BudgetExceeded, Conflict, GraphveilError, InvalidTransition
 from core.ids import new_id
-from core.ledger import service
+from core.ledger import history, holdings, service
 from core.ledger.invariants import INVARIANTS
-from core.ledger.statement import AccountStatement
+from core.ledger.views import Budget
 from tests.support.ledger import call
 from tests.support.ledger_model import (
     BLOCK_AFTER,
@@ -98,7 +97,7 @@ class LedgerMachine(RuleBasedStateMachine):
         # A refusal expires what the session keeps: the id is kept apart.
         self.ids = {DOMAIN: self.call(service.open_account, **opening, **terms).id}
         self.model = Model(self.shape, {DOMAIN: CAPACITY[self.shape]})
-        self.told: list[tuple[datetime, AccountStatement]] = []
+        self.told: list[tuple[datetime, Budget, int]] = []
 
     def call(self, operation: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
         """One transaction on the example's own connection."""
@@ -242,14 +241,15 @@ class LedgerMachine(RuleBasedStateMachine):
         if name in self.ids:
             self._told(name)
 
-    def _told(self, name: Name) -> AccountStatement:
+    def _told(self, name: Name) -> Budget:
         """The account's statement, which must be the model's."""
         with self.session.begin():
             found = service.statement(self.session, self.ids[name])
-            self.told.append((self.session.execute(NOW).scalar_one(), found))
+            give_backs = holdings.snapshot(self.session, self.ids[name])[0].consecutive_give_backs
+            self.told.append((self.session.execute(NOW).scalar_one(), found, give_backs))
         model, (epsilon, delta) = self.model, self.model.capacity[name]
         if name == DOMAIN:
-            standing = (found.blocked, found.exposed, found.consecutive_give_backs)
+            standing = (found.blocked, found.exposed, give_backs)
             assert standing == (model.blocked, model.exposed, model.give_backs)
         assert (found.capacity.nano_epsilon, found.capacity.delta_atto) == (epsilon, delta)
         if self.shape == "renyi":
@@ -275,9 +275,11 @@ class LedgerMachine(RuleBasedStateMachine):
         try:
             for name in self.ids:
                 self._told(name)
-            moment, then = self.told[len(self.told) // 2]
+            moment, then, give_backs = self.told[len(self.told) // 2]
             again = self.call(service.statement, then.account_id, as_of=moment)
-            assert replace(again, as_of=None) == then
+            assert again.model_copy(update={"as_of": None}) == then
+            account, _ = self.call(history.snapshot, then.account_id, moment)
+            assert account.consecutive_give_backs == give_backs
         finally:
             self.connection.close()
 

@@ -71,8 +71,7 @@ def spent(services: Services, job: Job) -> tuple[str, str]:
     """The account's charged and reserved epsilon, as decimals."""
     with services.db.transaction() as session:
         statement = ledger.statement(session, job.account_id)
-    plain = statement.to_json()
-    return plain["charged"]["epsilon"], plain["reserved"]["epsilon"]
+    return statement.charged.epsilon, statement.reserved.epsilon
 
 
 def violations(services: Services) -> list[Any]:

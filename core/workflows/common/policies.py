@@ -17,6 +17,7 @@ from pydantic import (
 )
 
 from core.datasets.models import Dataset, DatasetState
+from core.datasets.views import PolicyRules
 from core.errors import InvalidInput, KindNotAllowed, PolicyRefused
 from core.ledger.amounts import epsilon_capacity, format_epsilon
 from core.privacy.plan import GuaranteeKind
@@ -101,6 +102,11 @@ class Policy(BaseModel):
 def policy_of(dataset: Dataset) -> Policy:
     """The dataset's policy as it stands."""
     return Policy.model_validate(dataset.policy)
+
+
+def rules_of(policy: Policy) -> PolicyRules:
+    """The policy as its readers see it."""
+    return PolicyRules(**policy.model_dump(mode="json"))
 
 
 def stored(policy: Policy) -> dict[str, Any]:

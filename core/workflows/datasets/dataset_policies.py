@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
-
 from sqlalchemy.orm import Session
 
 from core.datasets import repository as rows
 from core.datasets import service as datasets
-from core.datasets.models import Dataset, DatasetPolicy, DatasetState
+from core.datasets.models import Dataset, DatasetState
+from core.datasets.models import DatasetPolicy as Row
+from core.datasets.views import DatasetPolicy
 from core.errors import Conflict, InvalidInput, InvalidTransition, NotFound, StaleEtag
 from core.generators import registry
 from core.identity.models import Role
@@ -17,34 +16,20 @@ from core.identity.service import Principal, require
 from core.ledger import repository as accounts
 from core.logging import get_logger
 from core.proposals import service as proposals
-from core.proposals.models import Proposal, ProposalKind
+from core.proposals.models import Proposal as ProposalRow
+from core.proposals.models import ProposalKind
+from core.proposals.views import Proposal
 from core.workflows.common.context import Services
-from core.workflows.common.policies import Policy, allows_more, policy_of, stored
+from core.workflows.common.policies import Policy, allows_more, policy_of, rules_of, stored
 
 READERS = (Role.CURATOR, Role.REQUESTER, Role.AUDITOR)
 
 log = get_logger(__name__)
 
 
-@dataclass(frozen=True)
-class PolicyView:
-    """One version of a dataset's policy, beside the unit and window that its account keeps for good."""
-
-    dataset_id: str
-    version: int
-    current: bool
-    policy: Policy
-    unit: str
-    window: int | None
-    set_by: str
-    set_at: datetime
-    reason: str
-    proposal_id: str | None
-
-
 def get_policy(
     services: Services, principal: Principal, dataset_id: str, version: int | None = None
-) -> PolicyView:
+) -> DatasetPolicy:
     """The policy that stands, or an earlier version of it. NotFound."""
     require(principal, *READERS)
     with services.db.transaction() as session:
@@ -59,7 +44,7 @@ def set_policy(
     *,
     reason: str,
     standing: int,
-) -> PolicyView | Proposal:
+) -> DatasetPolicy | Proposal:
     """The policy stands, where it allows nothing that the present one refuses; else a proposal of it is open.
 
     ``standing``: the version that the caller means to change. The policy that stands already is no change.
@@ -79,7 +64,7 @@ def set_policy(
         present = policy_of(dataset)
         if looser := allows_more(policy, present):
             payload = {"policy": stored(policy), "version": dataset.policy_version, "allows_more": [*looser]}
-            return proposals.propose(
+            asked = proposals.propose(
                 session,
                 tenant=principal.tenant,
                 dataset_id=dataset.id,
@@ -90,12 +75,13 @@ def set_policy(
                 person=principal.person,
                 limit=services.settings.max_open_proposals,
             )
+            return proposals.view(asked)
         if policy != present:
             enact(session, dataset, policy, set_by=principal.key_id, reason=reason)
         return _view(session, dataset)
 
 
-def apply_proposed(session: Session, dataset: Dataset, proposal: Proposal) -> None:
+def apply_proposed(session: Session, dataset: Dataset, proposal: ProposalRow) -> None:
     """The proposed policy stands. Conflict where another has taken effect since it was proposed."""
     require_open(dataset)
     if proposal.payload["version"] != dataset.policy_version:
@@ -132,7 +118,7 @@ def keep_version(
     session: Session, dataset: Dataset, *, set_by: str, reason: str, proposal_id: str | None = None
 ) -> None:
     """The dataset's present policy is on record, for good."""
-    row = DatasetPolicy(
+    row = Row(
         dataset_id=dataset.id,
         version=dataset.policy_version,
         policy=dataset.policy,
@@ -167,7 +153,7 @@ def require_open(dataset: Dataset) -> None:
         raise InvalidTransition("The dataset is archived.", id=dataset.id, state=dataset.state)
 
 
-def _view(session: Session, dataset: Dataset, version: int | None = None) -> PolicyView:
+def _view(session: Session, dataset: Dataset, version: int | None = None) -> DatasetPolicy:
     number = dataset.policy_version if version is None else version
     if number > 2**31 - 1:
         raise InvalidInput("There is no such version.", field="version")
@@ -175,11 +161,11 @@ def _view(session: Session, dataset: Dataset, version: int | None = None) -> Pol
     if row is None:
         raise NotFound("The dataset's policy has no such version.", id=str(number))
     account = accounts.account(session, dataset.account_id)
-    return PolicyView(
+    return DatasetPolicy(
         dataset_id=dataset.id,
         version=row.version,
         current=row.version == dataset.policy_version,
-        policy=Policy.model_validate(row.policy),
+        policy=rules_of(Policy.model_validate(row.policy)),
         unit=account.unit,
         window=account.window,
         set_by=row.set_by,

@@ -7,12 +7,11 @@ is as for an upload through the service: the same places, limits, states and rec
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from core.datasets import objects, repository, service, vault
-from core.datasets.models import DatasetPart, DatasetVersion, DirectUpload
+from core.datasets.models import DatasetPart, DirectUpload
+from core.datasets.views import Received, UploadOffer
 from core.errors import DirectUploadUnavailable, InvalidInput, LeaseLost, NotFound
 from core.identity.models import Role
 from core.identity.service import Principal, require
@@ -26,16 +25,6 @@ from core.workflows.datasets.upload import Upload
 log = get_logger(__name__)
 
 
-@dataclass(frozen=True)
-class Offer:
-    """Where to put the parts: ``part_bytes`` each, the last one what is left; in any order, also at once."""
-
-    upload_id: str
-    part_bytes: int
-    urls: tuple[str, ...]
-    expires_at: datetime
-
-
 def begin_direct(
     services: Services,
     principal: Principal,
@@ -45,7 +34,7 @@ def begin_direct(
     format: str,
     options: Mapping[str, Any],
     size_bytes: int,
-) -> Offer:
+) -> UploadOffer:
     """The dataset waits for this file; every part has an address to be put at.
 
     Raises Forbidden, NotFound, InvalidInput, PayloadTooLarge, DirectUploadUnavailable where the storage is
@@ -87,12 +76,14 @@ def begin_direct(
         uploads.give_up(services, upload)
         raise
     log.info("direct_upload_begun", dataset_id=dataset_id, version_id=upload.version_id, part=part)
-    return Offer(upload.token, settings.upload_part_bytes, tuple(urls), expires_at)
+    return UploadOffer(
+        upload_id=upload.token, part_bytes=settings.upload_part_bytes, urls=tuple(urls), expires_at=expires_at
+    )
 
 
 def complete_direct(
     services: Services, principal: Principal, dataset_id: str, upload_id: str, etags: Sequence[str]
-) -> DatasetVersion:
+) -> Received:
     """The file is the dataset's part; ``edges`` completes the version and queues its validation.
 
     ``etags`` are the storage's answers to the parts, in order. Raises Forbidden, NotFound when no such upload

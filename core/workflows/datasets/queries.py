@@ -1,123 +1,36 @@
 """What a caller may see of datasets: the public half; for curators, the private half beside it.
 
 Another tenant's dataset does not exist. Sizes, digests, counts and findings of uploads, and proposed schemas,
-are functions of the private data: they stand in :class:`CuratorView` alone.
+are functions of the private data: only curators see them. Nor do others see that an upload was sent or
+rejected: see :mod:`core.workflows.common.unpaid`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy.orm import Session
 
 from core.datasets import repository, service
-from core.datasets.models import Dataset, DatasetPart, DatasetVersion
+from core.datasets.models import Dataset as Row
+from core.datasets.models import DatasetPart, DatasetVersion
+from core.datasets.views import Dataset, Datasets, Part, Version
 from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.ledger import repository as budgets
 from core.ledger import service as accounts
-from core.ledger.models import BudgetAccount, LedgerEntry
-from core.ledger.statement import AccountStatement
+from core.ledger.models import BudgetAccount
+from core.ledger.statement import entry_of
+from core.ledger.views import Budget, LedgerPage
 from core.workflows.common import paging, unpaid
 from core.workflows.common.context import Services
-from core.workflows.common.policies import Policy, policy_of
-
-
-@dataclass(frozen=True)
-class PartView:
-    """One uploaded file. Curators only."""
-
-    part: str
-    format: str
-    size_bytes: int
-    sha256: str
-    received_at: datetime
-
-
-@dataclass(frozen=True)
-class VersionView:
-    """One upload and what became of it. Curators only."""
-
-    id: str
-    number: int
-    state: str
-    parts: tuple[PartView, ...]
-    ingest_report: dict[str, Any] | None
-    findings: list[dict[str, Any]] | None
-    created_at: datetime
-    finished_at: datetime | None
-
-
-@dataclass(frozen=True)
-class CuratorView:
-    """What only the curators of the dataset see; versions newest first."""
-
-    proposed_schema: dict[str, Any] | None
-    created_by: str
-    versions: tuple[VersionView, ...]
-
-
-@dataclass(frozen=True)
-class DatasetView:
-    """A dataset as the caller may see it. ``curator`` is None for everyone else, who does not see either that
-    an upload was sent or rejected: see :mod:`core.workflows.common.unpaid`.
-
-    ``graph_schema`` is that of the current version, or the declared one before there is a version;
-    ``retry_after_seconds`` is None once nothing changes by itself.
-    """
-
-    id: str
-    name: str
-    state: str
-    protection_domain: str
-    account_id: str
-    unit: str
-    window: int | None
-    filter: str
-    exposed: bool
-    policy: Policy
-    policy_version: int
-    public: bool
-    graph_schema: dict[str, Any] | None
-    current_version: int | None
-    created_at: datetime
-    archived_at: datetime | None
-    retry_after_seconds: int | None
-    curator: CuratorView | None
-
-    @property
-    def proposed_schema(self) -> dict[str, Any] | None:
-        """The schema that waits for confirmation; None for everyone but curators."""
-        return self.curator.proposed_schema if self.curator else None
-
-    @property
-    def version(self) -> VersionView | None:
-        """The newest upload; None for everyone but curators."""
-        return self.curator.versions[0] if self.curator and self.curator.versions else None
-
-
-@dataclass(frozen=True)
-class DatasetPage:
-    """Some datasets, newest first, and the opaque cursor of the next page (None on the last)."""
-
-    items: list[DatasetView]
-    next_cursor: str | None
-
-
-@dataclass(frozen=True)
-class LedgerPage:
-    """Some entries of an account, oldest first, and the opaque cursor of the next page (None on the last)."""
-
-    entries: Sequence[LedgerEntry]
-    next_cursor: str | None
+from core.workflows.common.policies import policy_of, rules_of
 
 
 def list_datasets(
     services: Services, principal: Principal, cursor: str | None = None, limit: int | None = None
-) -> DatasetPage:
+) -> Datasets:
     """One page of the tenant's datasets, newest first, archived ones included."""
     require(principal, Role.CURATOR, Role.REQUESTER, Role.AUDITOR)
     page = paging.paged(services, principal, "datasets", cursor, limit)
@@ -125,10 +38,10 @@ def list_datasets(
     with services.db.transaction() as session:
         rows = repository.page(session, principal.tenant, before=before, limit=page.size + 1)
         shown, more = page.cut(rows, lambda dataset: (dataset.id,))
-        return DatasetPage(_views(session, principal, shown), more)
+        return Datasets(items=_views(session, principal, shown), next_cursor=more)
 
 
-def get_dataset(services: Services, principal: Principal, dataset_id: str) -> DatasetView:
+def get_dataset(services: Services, principal: Principal, dataset_id: str) -> Dataset:
     """The dataset; NotFound where the tenant has none of that id."""
     require(principal, Role.CURATOR, Role.REQUESTER, Role.AUDITOR)
     with services.db.transaction() as session:
@@ -141,7 +54,7 @@ def budget(
     dataset_id: str,
     steps: tuple[int, int] | None = None,
     as_of: datetime | None = None,
-) -> AccountStatement:
+) -> Budget:
     """What the dataset's account holds, or held at ``as_of``: shared by every dataset of its domain.
 
     ``steps`` (first, last) are those of a stream whose spend is told. Earlier moments are for
@@ -177,10 +90,10 @@ def entries_page(session: Session, account_id: str, page: paging.Paging, after: 
     """The account's entries that follow ``after``, as far as they fit on the page."""
     found = accounts.entries(session, account_id, after=after, limit=page.size)
     more = None if found.next_after is None else page.cursor((found.next_after,))
-    return LedgerPage(found.entries, more)
+    return LedgerPage(items=[entry_of(row) for row in found.entries], next_cursor=more)
 
 
-def _views(session: Session, principal: Principal, datasets: Sequence[Dataset]) -> list[DatasetView]:
+def _views(session: Session, principal: Principal, datasets: Sequence[Row]) -> list[Dataset]:
     """Views of the datasets: one query for all versions, one for all parts, one for all accounts."""
     ids = [dataset.id for dataset in datasets]
     versions = repository.versions(session, ids)
@@ -200,56 +113,53 @@ def _views(session: Session, principal: Principal, datasets: Sequence[Dataset]) 
 
 def _view(
     principal: Principal,
-    dataset: Dataset,
+    dataset: Row,
     account: BudgetAccount,
     versions: Sequence[DatasetVersion],
     parts: Iterable[DatasetPart],
-) -> DatasetView:
+) -> Dataset:
     current = next((version for version in versions if version.id == dataset.current_version_id), None)
-    return DatasetView(
+    curator = Role.CURATOR in principal.roles
+    return Dataset(
         id=dataset.id,
         name=dataset.name,
         state=unpaid.dataset_state(principal, dataset),
-        protection_domain=account.domain,
-        account_id=account.id,
         unit=account.unit,
         window=account.window,
+        protection_domain=account.domain,
+        account_id=account.id,
         filter=account.filter,
         exposed=account.exposed_at is not None,
-        policy=policy_of(dataset),
+        policy=rules_of(policy_of(dataset)),
         policy_version=dataset.policy_version,
         public=dataset.public,
         graph_schema=dataset.graph_schema if current is None else current.graph_schema,
         current_version=None if current is None else current.number,
+        proposed_schema=dataset.proposed_schema if curator else None,
         created_at=dataset.created_at,
         archived_at=dataset.archived_at,
-        retry_after_seconds=unpaid.retry_after_seconds(principal, dataset),
-        curator=_curator_view(dataset, versions, parts) if Role.CURATOR in principal.roles else None,
+        version=_version(versions[0], parts) if curator and versions else None,
     )
 
 
-def _curator_view(
-    dataset: Dataset, versions: Sequence[DatasetVersion], parts: Iterable[DatasetPart]
-) -> CuratorView:
-    received: dict[str, list[PartView]] = {version.id: [] for version in versions}
-    for row in parts:
-        if row.version_id in received:
-            view = PartView(row.part, row.format, row.size_bytes, row.sha256, row.created_at)
-            received[row.version_id].append(view)
-    return CuratorView(
-        proposed_schema=dataset.proposed_schema,
-        created_by=dataset.created_by,
-        versions=tuple(
-            VersionView(
-                id=version.id,
-                number=version.number,
-                state=version.state,
-                parts=tuple(received[version.id]),
-                ingest_report=version.ingest_report,
-                findings=version.findings,
-                created_at=version.created_at,
-                finished_at=version.finished_at,
+def _version(version: DatasetVersion, parts: Iterable[DatasetPart]) -> Version:
+    return Version(
+        id=version.id,
+        number=version.number,
+        state=version.state,
+        parts=tuple(
+            Part(
+                part=row.part,
+                format=row.format,
+                size_bytes=row.size_bytes,
+                sha256=row.sha256,
+                received_at=row.created_at,
             )
-            for version in versions
+            for row in parts
+            if row.version_id == version.id
         ),
+        ingest_report=version.ingest_report,
+        findings=version.findings,
+        created_at=version.created_at,
+        finished_at=version.finished_at,
     )

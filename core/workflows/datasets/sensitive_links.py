@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -22,6 +20,7 @@ from core.datasets import objects, service, vault
 from core.datasets import repository as datasets
 from core.datasets import sensitive_repository as lists
 from core.datasets.models import Dataset, DatasetState, DatasetVersion, ListState, SensitiveList
+from core.datasets.views import ListInUse, ListUpload, SensitiveLinks
 from core.errors import DatasetNotReady, InvalidInput, LinksNotNamed, NotAccepted
 from core.graphs.schema import GraphSchema
 from core.identity.models import Role
@@ -38,38 +37,6 @@ log = get_logger(__name__)
 UNDER_WAY = (ListState.QUEUED, ListState.CHECKING, ListState.REJECTED)
 
 
-@dataclass(frozen=True)
-class ListView:
-    """The list that jobs would hide: of the version ``version``, ``links`` by relation, ``count`` in all."""
-
-    id: str
-    version: int
-    links: dict[str, int]
-    count: int
-    checked_at: datetime | None
-
-
-@dataclass(frozen=True)
-class UploadView:
-    """The newest upload, where it is not in use: what it waits for, or why it was rejected."""
-
-    id: str
-    version: int
-    state: str
-    message: str | None
-    findings: list[dict[str, Any]] | None
-    received_at: datetime
-
-
-@dataclass(frozen=True)
-class SensitiveLinksView:
-    """What the curators of a dataset see of its sensitive links, for its current version."""
-
-    dataset_id: str
-    in_use: ListView | None
-    upload: UploadView | None
-
-
 def receive_list(
     services: Services,
     principal: Principal,
@@ -79,7 +46,7 @@ def receive_list(
     options: Mapping[str, Any],
     chunks: Iterable[bytes],
     length: int | None,
-) -> SensitiveLinksView:
+) -> SensitiveLinks:
     """The list is stored, sealed, and waits to be checked; an earlier one that waited is gone.
 
     The list in use stays so until this one is ready. ``length`` is what the sender announced, in bytes.
@@ -130,7 +97,7 @@ def receive_list(
     return view
 
 
-def get_lists(services: Services, principal: Principal, dataset_id: str) -> SensitiveLinksView:
+def get_lists(services: Services, principal: Principal, dataset_id: str) -> SensitiveLinks:
     """What is in use, and the newest upload. For curators. Forbidden, NotFound."""
     require(principal, Role.CURATOR)
     with services.db.transaction() as session:
@@ -184,28 +151,38 @@ def _require_nameable(session: Session, dataset: Dataset) -> DatasetVersion:
     return version
 
 
-def _view(session: Session, dataset: Dataset) -> SensitiveLinksView:
+def _view(session: Session, dataset: Dataset) -> SensitiveLinks:
     if dataset.current_version_id is None:
-        return SensitiveLinksView(dataset.id, None, None)
+        return SensitiveLinks(dataset_id=dataset.id, in_use=None, upload=None)
     version = datasets.existing_version(session, dataset.current_version_id)
     ready = lists.in_use(session, version.id)
     newest = next(iter(lists.of_version(session, version.id, *UNDER_WAY)), None)
-    return SensitiveLinksView(
-        dataset.id,
-        None
-        if ready is None
-        else ListView(
-            ready.id,
-            version.number,
-            dict(ready.counts or {}),
-            sum((ready.counts or {}).values()),
-            ready.finished_at,
-        ),
-        None
-        if newest is None
-        else UploadView(
-            newest.id, version.number, newest.state, newest.message, newest.findings, newest.created_at
-        ),
+    return SensitiveLinks(
+        dataset_id=dataset.id,
+        in_use=None if ready is None else _in_use(ready, version),
+        upload=None if newest is None else _upload(newest, version),
+    )
+
+
+def _in_use(row: SensitiveList, version: DatasetVersion) -> ListInUse:
+    links = dict(row.counts or {})
+    return ListInUse(
+        id=row.id,
+        version=version.number,
+        links=links,
+        count=sum(links.values()),
+        checked_at=row.finished_at,
+    )
+
+
+def _upload(row: SensitiveList, version: DatasetVersion) -> ListUpload:
+    return ListUpload(
+        id=row.id,
+        version=version.number,
+        state=row.state,
+        message=row.message,
+        findings=row.findings,
+        received_at=row.created_at,
     )
 
 

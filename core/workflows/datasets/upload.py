@@ -16,6 +16,7 @@ from sqlalchemy import func
 from core.datasets import objects, repository, service, vault
 from core.datasets.models import DatasetPart, DatasetVersion, VersionState
 from core.datasets.service import Event
+from core.datasets.views import Received
 from core.errors import InvalidInput, LeaseLost, PayloadTooLarge, StorageError
 from core.graphs import formats
 from core.identity.models import Role
@@ -92,7 +93,7 @@ def receive_part(
     options: Mapping[str, Any],
     chunks: Iterable[bytes],
     length: int | None,
-) -> DatasetVersion:
+) -> Received:
     """The part is stored, sealed; the part ``edges`` completes the version and queues its validation.
 
     ``nodes``, where there are any, come first; a part that is sent again replaces the one before. ``length``
@@ -211,12 +212,12 @@ def extend(services: Services, upload: Upload) -> None:
             raise _lost()
 
 
-def complete(services: Services, upload: Upload, row: DatasetPart) -> DatasetVersion:
+def complete(services: Services, upload: Upload, row: DatasetPart) -> Received:
     """The part belongs to the version, whose validation is queued when it is the last. LeaseLost."""
     version, superseded = _completed(services, upload, row)
     discard(services, superseded)
     log.info("part_received", dataset_id=upload.dataset_id, version_id=version.id, part=row.part)
-    return version
+    return Received(id=version.id, dataset_id=version.dataset_id, number=version.number, state=version.state)
 
 
 def _completed(services: Services, upload: Upload, row: DatasetPart) -> tuple[DatasetVersion, list[str]]:

@@ -58,7 +58,7 @@ def create_key(services: Services, principal: Principal, new: NewKey) -> Created
             created_by=principal.key_id,
         )
         view = CreatedKey(**dict(identity.get_key(session, principal.tenant, key.id)), token=token)
-    log.info("key_created", key_id=view.id, created_by=principal.key_id, roles=view.roles)
+    log.info("key_created", key_id=view.id, created_by=principal.key_id, roles=list(view.roles))
     return view
 
 

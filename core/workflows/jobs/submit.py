@@ -16,7 +16,7 @@ from core.identity.service import Principal, require
 from core.jobs import idempotency, repository
 from core.jobs.models import Job, JobState
 from core.ledger import service as ledger
-from core.ledger.statement import AccountStatement
+from core.ledger.views import Budget
 from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.privacy.plan import Cost, GuaranteeKind
@@ -59,8 +59,8 @@ class DryRun:
     allotments: int
     cost: Cost
     amounts: dict[str, int]
-    statement_after: AccountStatement
-    quotas_after: tuple[AccountStatement, ...]
+    statement_after: Budget
+    quotas_after: tuple[Budget, ...]
     needs_approval: bool
     least_epsilon: str | None
     warnings: tuple[str, ...] = ()

@@ -10,8 +10,8 @@ from core.ledger import repository as budgets
 from core.ledger import service as ledger
 from core.ledger.amounts import Number, delta_cost, epsilon_cost
 from core.ledger.models import BudgetAccount, Filter
-from core.ledger.statement import AccountStatement
 from core.ledger.terms import order_dimension
+from core.ledger.views import Budget
 from core.privacy import accountant
 from core.privacy.events import MAX_NANO_EPSILON, NANO, Pure, rdp
 from core.privacy.units import Unit
@@ -28,7 +28,7 @@ def adjust_budget(
     delta: Number,
     reason: str,
     head: str | None = None,
-) -> AccountStatement:
+) -> Budget:
     """The account's charged amounts are higher by these; the entry says who said so and why.
 
     ``head``: the last entry that the caller has seen; where another stands, nothing is done. Name it to make

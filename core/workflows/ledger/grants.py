@@ -14,7 +14,9 @@ from core.ledger import service as ledger
 from core.ledger.amounts import Number, delta_capacity, epsilon_capacity, format_delta, format_epsilon
 from core.ledger.models import Filter
 from core.proposals import service as proposals
-from core.proposals.models import Proposal, ProposalKind
+from core.proposals.models import Proposal as Row
+from core.proposals.models import ProposalKind
+from core.proposals.views import Proposal
 from core.workflows.common.context import Services
 from core.workflows.datasets.dataset_policies import require_open
 from core.workflows.ledger.quotas import find_quota
@@ -49,7 +51,7 @@ def propose_grant(
                 "The capacity of an account under the Rényi filter is final.", account_id=account.id
             )
         raised = account if quota is None else find_quota(session, account.id, *quota)
-        return proposals.propose(
+        asked = proposals.propose(
             session,
             tenant=principal.tenant,
             dataset_id=dataset.id,
@@ -68,9 +70,10 @@ def propose_grant(
             person=principal.person,
             limit=services.settings.max_open_proposals,
         )
+        return proposals.view(asked)
 
 
-def apply_proposed(session: Session, dataset: Dataset, proposal: Proposal) -> None:
+def apply_proposed(session: Session, dataset: Dataset, proposal: Row) -> None:
     """The capacity is raised; the entry names both who asked and who approved.
 
     Conflict where the dataset draws on another account by now.

@@ -2,44 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from core.checks import service as checks
-from core.checks.service import CheckResult, Health
+from core.checks.service import CheckResult
+from core.checks.views import Finding, LedgerHealth, PromiseHealth
 from core.datasets import service as datasets
 from core.errors import Conflict
 from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.ledger import repository as accounts
 from core.ledger import service as ledger
-from core.ledger.invariants import Violation
+from core.ledger.views import Verification
 from core.workflows.common.context import Services
 from core.workflows.ledger import head_exports
 from core.workflows.ledger.invariants.run import promises
-
-
-@dataclass(frozen=True)
-class LedgerHealth:
-    """Every promise, and the worst of them."""
-
-    status: Health
-    promises: tuple[CheckResult, ...]
-
-
-@dataclass(frozen=True)
-class Verification:
-    """One account and its quotas, recomputed from their first entries; the first ``violations`` of ``total``.
-
-    ``entries`` counts those of all; ``head`` is the account's own.
-    """
-
-    account_id: str
-    quotas: int
-    intact: bool
-    entries: int
-    head: str
-    total: int
-    violations: tuple[Violation, ...]
 
 
 def ledger_health(services: Services, principal: Principal) -> LedgerHealth:
@@ -48,8 +23,9 @@ def ledger_health(services: Services, principal: Principal) -> LedgerHealth:
     told = [(promise.name, promise.promise) for promise in promises(services)]
     with services.db.transaction() as session:
         results = checks.results(session, told, services.settings.verifier_poll_seconds)
-    own = tuple(replace(result, findings=_own(result, principal)) for result in results)
-    return LedgerHealth(checks.overall(results), own)
+    return LedgerHealth(
+        status=checks.overall(results).value, promises=[_told(result, principal) for result in results]
+    )
 
 
 def verify_account(services: Services, principal: Principal, dataset_id: str) -> Verification:
@@ -78,10 +54,24 @@ def verify_account(services: Services, principal: Principal, dataset_id: str) ->
         intact=not violations,
         entries=sum(report.entries for report in reports),
         head=reports[0].head,
-        total=len(violations),
-        violations=tuple(violations[: checks.FINDINGS_KEPT]),
+        violations=len(violations),
+        findings=violations[: checks.FINDINGS_KEPT],
     )
 
 
-def _own(result: CheckResult, principal: Principal) -> tuple[dict[str, str], ...]:
-    return tuple(finding for finding in result.findings if finding["tenant"] == principal.tenant)
+def _told(result: CheckResult, principal: Principal) -> PromiseHealth:
+    """The promise, with the findings that are the caller's tenant's."""
+    return PromiseHealth(
+        invariant=result.invariant,
+        promise=result.promise,
+        status=result.health.value,
+        checked_at=result.checked_at,
+        age_seconds=result.age_seconds,
+        violations=result.violations,
+        failing_since=result.failing_since,
+        findings=[
+            Finding(subject=finding["subject"], detail=finding["detail"])
+            for finding in result.findings
+            if finding["tenant"] == principal.tenant
+        ],
+    )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 
 from sqlalchemy.orm import Session
 
@@ -14,7 +13,9 @@ from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.logging import get_logger
 from core.proposals import repository, service
-from core.proposals.models import Proposal, ProposalKind, ProposalState
+from core.proposals.models import Proposal as Row
+from core.proposals.models import ProposalKind, ProposalState
+from core.proposals.views import Proposal, Proposals
 from core.workflows.common import paging
 from core.workflows.common.context import Services
 from core.workflows.datasets import dataset_policies
@@ -24,14 +25,6 @@ from core.workflows.ledger import grants
 log = get_logger(__name__)
 
 
-@dataclass(frozen=True)
-class ProposalPage:
-    """Some proposals, newest first, and the opaque cursor of the next page (None on the last)."""
-
-    items: Sequence[Proposal]
-    next_cursor: str | None
-
-
 def list_proposals(
     services: Services,
     principal: Principal,
@@ -39,7 +32,7 @@ def list_proposals(
     state: str | None = None,
     cursor: str | None = None,
     limit: int | None = None,
-) -> ProposalPage:
+) -> Proposals:
     """One page of the tenant's proposals, newest first. InvalidInput: unknown state, bad cursor or limit."""
     require(principal, Role.CURATOR, Role.AUDITOR)
     paging.require_state(state, ProposalState)
@@ -53,14 +46,15 @@ def list_proposals(
             before=page.before,
             limit=page.size + 1,
         )
-    return ProposalPage(*page.cut(rows, paging.newest_first))
+    shown, more = page.cut(rows, paging.newest_first)
+    return Proposals(items=[service.view(row) for row in shown], next_cursor=more)
 
 
 def get_proposal(services: Services, principal: Principal, proposal_id: str) -> Proposal:
     """The tenant's proposal; NotFound otherwise."""
     require(principal, Role.CURATOR, Role.AUDITOR)
     with services.db.transaction() as session:
-        return service.get(session, tenant=principal.tenant, proposal_id=proposal_id)
+        return service.view(service.get(session, tenant=principal.tenant, proposal_id=proposal_id))
 
 
 def approve_proposal(services: Services, principal: Principal, proposal_id: str, *, reason: str) -> Proposal:
@@ -75,7 +69,7 @@ def approve_proposal(services: Services, principal: Principal, proposal_id: str,
         require_second_person(principal, proposal.person)
         if _end(session, principal, proposal, ProposalState.APPROVED, reason):
             _EFFECTS[ProposalKind(proposal.kind)](session, dataset, proposal)
-    return proposal
+    return service.view(proposal)
 
 
 def reject_proposal(services: Services, principal: Principal, proposal_id: str, *, reason: str) -> Proposal:
@@ -88,7 +82,7 @@ def reject_proposal(services: Services, principal: Principal, proposal_id: str, 
         _, proposal = _held(session, principal, proposal_id)
         require_second_person(principal, proposal.person)
         _end(session, principal, proposal, ProposalState.REJECTED, reason)
-    return proposal
+    return service.view(proposal)
 
 
 def withdraw_proposal(services: Services, principal: Principal, proposal_id: str) -> Proposal:
@@ -102,10 +96,10 @@ def withdraw_proposal(services: Services, principal: Principal, proposal_id: str
         if not same_person(principal, proposal.person):
             raise Forbidden("Only the person who made a proposal withdraws it; others approve or reject it.")
         _end(session, principal, proposal, ProposalState.WITHDRAWN, None)
-    return proposal
+    return service.view(proposal)
 
 
-def _held(session: Session, principal: Principal, proposal_id: str) -> tuple[Dataset, Proposal]:
+def _held(session: Session, principal: Principal, proposal_id: str) -> tuple[Dataset, Row]:
     """The dataset first, as everywhere; then the proposal."""
     seen = service.get(session, tenant=principal.tenant, proposal_id=proposal_id)
     dataset = datasets.lock(session, principal.tenant, seen.dataset_id)
@@ -113,7 +107,7 @@ def _held(session: Session, principal: Principal, proposal_id: str) -> tuple[Dat
 
 
 def _end(
-    session: Session, principal: Principal, proposal: Proposal, state: ProposalState, reason: str | None
+    session: Session, principal: Principal, proposal: Row, state: ProposalState, reason: str | None
 ) -> bool:
     ended = service.end(
         session,
@@ -128,7 +122,7 @@ def _end(
     return ended
 
 
-_EFFECTS: dict[ProposalKind, Callable[[Session, Dataset, Proposal], None]] = {
+_EFFECTS: dict[ProposalKind, Callable[[Session, Dataset, Row], None]] = {
     ProposalKind.GRANT: grants.apply_proposed,
     ProposalKind.POLICY: dataset_policies.apply_proposed,
 }

@@ -11,22 +11,22 @@ from core.identity.service import Principal, require
 from core.ledger import service as ledger
 from core.ledger.amounts import Number, delta_capacity, epsilon_capacity
 from core.ledger.models import BudgetAccount, Scope
-from core.ledger.statement import AccountStatement
+from core.ledger.views import Budget, LedgerPage, Quotas
 from core.workflows.common import paging
 from core.workflows.common.context import Services
 from core.workflows.datasets.dataset_policies import require_open
-from core.workflows.datasets.queries import LedgerPage, entries_page
+from core.workflows.datasets.queries import entries_page
 
 SCOPES = (Scope.TEAM, Scope.PROJECT)
 
 
-def list_quotas(services: Services, principal: Principal, dataset_id: str) -> list[AccountStatement]:
+def list_quotas(services: Services, principal: Principal, dataset_id: str) -> Quotas:
     """What each quota of the dataset's account holds, by scope and name."""
     require(principal, Role.CURATOR, Role.REQUESTER, Role.AUDITOR)
     with services.db.transaction() as session:
         dataset = datasets.get(session, principal.tenant, dataset_id)
         found = sorted(ledger.quotas(session, dataset.account_id), key=quota_name)
-        return [ledger.statement(session, quota.id) for quota in found]
+        return Quotas(items=[ledger.statement(session, quota.id) for quota in found])
 
 
 def quota_ledger(
@@ -62,7 +62,7 @@ def open_quota(
     epsilon: Number,
     delta: Number,
     reason: str,
-) -> tuple[AccountStatement, bool]:
+) -> tuple[Budget, bool]:
     """The quota exists, unspent; False: it existed with that capacity before, and is as it was.
 
     What the team or project had drawn until then does not count. Raises Forbidden, InvalidInput, NotFound,

@@ -6,13 +6,11 @@ from core.datasets import service as datasets
 from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.ledger import service as ledger
-from core.ledger.statement import AccountStatement
+from core.ledger.views import Budget
 from core.workflows.common.context import Services
 
 
-def unblock_account(
-    services: Services, principal: Principal, dataset_id: str, *, reason: str
-) -> AccountStatement:
+def unblock_account(services: Services, principal: Principal, dataset_id: str, *, reason: str) -> Budget:
     """The dataset's account is not blocked; the ledger says who reset it and why. Safe to repeat.
 
     Raises Forbidden, NotFound.

@@ -16,7 +16,7 @@ from core.graphs.schema import GraphSchema
 from core.identity.models import Role
 from core.identity.service import Principal, require, require_own
 from core.jobs import idempotency
-from core.ledger.statement import AccountStatement
+from core.ledger.views import Budget
 from core.logging import get_logger
 from core.privacy.units import Unit
 from core.reports.notices import lasting_relations
@@ -68,7 +68,7 @@ class StreamPlan:
     allotments: int
     amounts: dict[str, int]
     window_fits: bool
-    statement_after: AccountStatement
+    statement_after: Budget
     warnings: tuple[str, ...] = ()
 
 

@@ -21,7 +21,7 @@ from core.ledger import service as ledger
 from core.ledger.amounts import format_epsilon
 from core.ledger.filters import steps_of
 from core.ledger.holdings import STEPS_SHOWN
-from core.ledger.statement import AccountStatement
+from core.ledger.views import Budget
 from core.privacy.events import NANO
 from core.privacy.guarantee import inequality
 from core.reports.evidence import CuratorPart
@@ -201,7 +201,7 @@ def _windows(session: Session, stream: Stream, rows: Sequence[Snapshot]) -> dict
     return sums
 
 
-def _worst(statement: AccountStatement) -> Window:
+def _worst(statement: Budget) -> Window:
     first, last = statement.tightest_window or (None, None)
     return Window(first, last, statement.charged.nano_epsilon, statement.reserved.nano_epsilon)
 

@@ -23,7 +23,7 @@ from core.identity.service import Principal
 from core.ledger import service as ledger
 from core.ledger.amounts import epsilon_cost
 from core.ledger.models import BudgetAccount
-from core.ledger.statement import AccountStatement
+from core.ledger.views import Budget
 from core.privacy.events import MAX_NANO_EPSILON, NANO
 from core.privacy.plan import PrivacyPlan
 from core.privacy.units import Unit
@@ -136,7 +136,7 @@ def check_terms(
 
 def window_preview(
     session: Session, stream: Stream, by_step: Mapping[str, int]
-) -> tuple[bool, AccountStatement]:
+) -> tuple[bool, Budget]:
     """Whether a first full window fits the account, and its statement with that window if it does.
 
     Raises AccountBlocked and AccountExposed: no snapshot would be taken.

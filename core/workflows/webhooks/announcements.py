@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from core.datasets.models import Dataset, DatasetVersion, VersionState
 from core.jobs.models import Job, JobState
 from core.ledger import service as ledger
-from core.ledger.statement import AccountStatement
+from core.ledger.views import Budget
 from core.publishing.spec import Tick
 from core.settings import Settings
 from core.webhooks import repository, service
@@ -102,7 +102,7 @@ def spending(session: Session, settings: Settings, spender: Job | Dataset) -> It
             _announce(session, spender.tenant, event, {**data, "links": links})
 
 
-def budget_level(statement: AccountStatement, low_share: float) -> Level:
+def budget_level(statement: Budget, low_share: float) -> Level:
     """How much of the account is left that is not charged, in epsilon, and in delta where it has one."""
     shares = [
         Fraction(capacity - charged, capacity)

@@ -51,7 +51,7 @@ def test_the_content_is_erased_and_the_ledger_kept(curator: Curator, tmp_path: P
         assert len({part.version_id for part in session.scalars(select(DatasetPart))}) == 1
     with pytest.raises(StorageError):  # a copy of the bytes is of no use without the key
         b"".join(unseal([backup], others_key, context=key))
-    assert [entry.kind for entry in queries.ledger(services, curator.principal, dataset.id).entries] == [
+    assert [entry.kind for entry in queries.ledger(services, curator.principal, dataset.id).items] == [
         "grant"
     ]
     ingest.fetch_graph(services, other.id, _current(curator, other.id), tmp_path / "other")

@@ -119,9 +119,10 @@ def test_roles_and_tenants(curator: Curator) -> None:
         queries.get_dataset(services, operator, dataset.id)
     with pytest.raises(Forbidden):
         queries.ledger(services, requester, dataset.id)
-    assert queries.ledger(services, auditor, dataset.id).entries[0].kind == "grant"
+    assert queries.ledger(services, auditor, dataset.id).items[0].kind == "grant"
     for caller in (requester, auditor):
-        assert queries.get_dataset(services, caller, dataset.id).curator is None
+        seen = queries.get_dataset(services, caller, dataset.id)
+        assert (seen.version, seen.proposed_schema) == (None, None)
         assert queries.budget(services, caller, dataset.id).account_id == dataset.account_id
     for ask in (queries.get_dataset, queries.budget, queries.ledger):
         with pytest.raises(NotFound):

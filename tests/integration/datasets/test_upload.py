@@ -13,6 +13,7 @@ import pytest
 from sqlalchemy import func, select, update
 
 from core.datasets.models import DatasetPart, DatasetVersion
+from core.datasets.views import Version
 from core.errors import Conflict, InvalidInput, InvalidTransition, LeaseLost, PayloadTooLarge, UnknownFormat
 from core.outbox.models import OutboxMessage
 from core.workflows.datasets import queries
@@ -26,7 +27,7 @@ def stored_bytes(curator: Curator) -> bytes:
     return b"".join(path.read_bytes() for path in root.rglob("*") if path.is_file())
 
 
-def newest(curator: Curator, dataset_id: str) -> queries.VersionView | None:
+def newest(curator: Curator, dataset_id: str) -> Version | None:
     return queries.get_dataset(curator.services, curator.principal, dataset_id).version
 
 

@@ -149,7 +149,7 @@ def test_a_dry_run_tells_what_submission_would_do_and_does_nothing(
     job = queued_job(services, principal, dataset.id, "after-dry", epsilon="2.5")
     assert job.plan_digest == dry.plan_digest
     assert job.spec["amounts"] == dry.amounts
-    assert spent(services, job)[1] == dry.statement_after.to_json()["reserved"]["epsilon"]
+    assert spent(services, job)[1] == dry.statement_after.reserved.epsilon
 
 
 def test_the_same_key_finds_the_same_job_and_refuses_another_payload(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from unittest import mock
 
@@ -13,8 +12,8 @@ from sqlalchemy import text
 from core.db.session import Database
 from core.errors import InvalidInput, NotFound
 from core.ids import new_id
-from core.ledger import holdings, service
-from core.ledger.statement import AccountStatement
+from core.ledger import history, holdings, service
+from core.ledger.views import Budget
 from tests.support.ledger import call, charge, give_back, grant, open_account, reserve
 
 
@@ -25,10 +24,12 @@ def now(database: Database) -> datetime:
 
 def test_every_moment_is_told_as_it_was(module_database: Database) -> None:
     stream = open_account(module_database, domain=new_id("d"), unit="w-event", window=3, nano_epsilon=20)
-    told: list[tuple[datetime, AccountStatement]] = []
+    told: list[tuple[datetime, Budget, int]] = []
 
     def look() -> None:
-        told.append((now(module_database), call(module_database, service.statement, stream.id)))
+        moment, found = now(module_database), call(module_database, service.statement, stream.id)
+        account, _ = call(module_database, holdings.snapshot, stream.id)
+        told.append((moment, found, account.consecutive_give_backs))
 
     look()
     for step in range(8):
@@ -46,13 +47,15 @@ def test_every_moment_is_told_as_it_was(module_database: Database) -> None:
     with mock.patch.object(holdings, "STEPS_SHOWN", 4):
         present = call(module_database, service.statement, stream.id, steps=(1, 7))
         again = call(module_database, service.statement, stream.id, steps=(1, 7), as_of=now(module_database))
-        assert replace(again, as_of=None) == present
+        assert again.model_copy(update={"as_of": None}) == present
         assert again.steps is not None
         assert (again.steps.steps, again.steps.complete) == ((1, 2, 3, 4), False)
-    for moment, then in told:
+    for moment, then, give_backs in told:
         again = call(module_database, service.statement, stream.id, as_of=moment)
         assert again.as_of == moment
-        assert replace(again, as_of=None) == then
+        assert again.model_copy(update={"as_of": None}) == then
+        account, _ = call(module_database, history.snapshot, stream.id, moment)
+        assert account.consecutive_give_backs == give_backs
     assert told[0][1].capacity.nano_epsilon == 20
     assert told[-1][1].exposed
     assert not told[0][1].exposed

@@ -12,7 +12,7 @@ from sqlalchemy import event
 from core.db.session import Database
 from core.errors import BudgetExceeded, Conflict, InvalidInput, NotFound
 from core.ids import new_id
-from core.ledger import service
+from core.ledger import holdings, service
 from core.ledger.invariants import INVARIANTS
 from core.ledger.models import BudgetAccount
 from tests.support.ledger import call, charge, give_back, open_account, open_quota, reserve
@@ -50,8 +50,8 @@ def test_a_reservation_is_set_aside_and_ends_in_every_account(
     assert call(module_database, service.terminal_of, kept).id == entry.id
     give_back(module_database, other)
     assert held(module_database, account, team, project) == [(30, 0), (30, 0), (30, 0)]
-    assert call(module_database, service.statement, account.id).consecutive_give_backs == 1
-    assert call(module_database, service.statement, team.id).consecutive_give_backs == 0
+    assert call(module_database, holdings.snapshot, account.id)[0].consecutive_give_backs == 1
+    assert call(module_database, holdings.snapshot, team.id)[0].consecutive_give_backs == 0
     overdue = reserve(module_database, account, {"epsilon": 1}, expires_in_seconds=0.0, **both)
     found = [
         e for e in call(module_database, service.overdue_reservations, 1000) if e.reservation_id == overdue

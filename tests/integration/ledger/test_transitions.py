@@ -21,7 +21,7 @@ from core.errors import (
 from core.ids import new_id
 from core.ledger import repository, service
 from core.ledger.models import BudgetAccount, EntryKind
-from core.ledger.statement import AccountStatement
+from core.ledger.views import Budget
 from tests.support.ledger import DIGESTS, call, charge, give_back, open_account, reserve
 
 TENTH = 100_000_000
@@ -32,7 +32,7 @@ def account(module_database: Database) -> BudgetAccount:
     return open_account(module_database, domain=new_id("domain"))
 
 
-def statement(database: Database, account: BudgetAccount) -> AccountStatement:
+def statement(database: Database, account: BudgetAccount) -> Budget:
     return call(database, service.statement, account.id)
 
 
@@ -287,7 +287,7 @@ def test_a_stream_account_shows_its_tightest_window(module_database: Database) -
     with pytest.raises(BudgetExceeded) as refused:
         reserve(module_database, account, {"step/3": 4})
     assert refused.value.members["window"] == [2, 3]
-    assert after.to_json()["steps"]["steps"] == (0, 1, 2, 9)
+    assert after.steps.steps == (0, 1, 2, 9)
 
 
 def test_what_is_unknown_is_not_found(module_database: Database, account: BudgetAccount) -> None:
