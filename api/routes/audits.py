@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Body, Query, Request, Response
 
@@ -10,9 +10,9 @@ from api.deps import Cursor, IdempotencyKey, ReaderDep, ServicesDep
 from api.http import conditional
 from api.http.auth import Guarded
 from api.show import openapi
-from api.show.audits import audit_view
 from core import errors
 from core.audits.views import TERMINAL, Audit, Audits
+from core.workflows.audits import queries
 from core.workflows.audits import requests as audits
 
 router = APIRouter(prefix="/audits", tags=["audits"], route_class=Guarded)
@@ -43,7 +43,6 @@ _EXAMPLES = {
 @router.post(
     "",
     status_code=202,
-    response_model=Audit,
     summary="Audit a method's promise",
     responses={
         **openapi.queued("The audit is queued.", "audit"),
@@ -63,7 +62,7 @@ def submit(
     response: Response,
     body: Annotated[audits.AuditRequest, Body(openapi_examples=_EXAMPLES)],
     key: IdempotencyKey = None,
-) -> Any:
+) -> Audit:
     """The method and a copy with half the noise will be run many times on public canary graphs.
 
     No dataset is read and no budget is spent.
@@ -73,19 +72,18 @@ def submit(
     response.headers["Retry-After"] = str(services.settings.poll_after_seconds)
     if replayed:
         response.headers[openapi.REPLAYED] = "true"
-    return audit_view(audit)
+    return audit
 
 
-@router.get("", response_model=Audits, summary="List audits, newest first")
+@router.get("", summary="List audits, newest first")
 def list_audits(
     services: ServicesDep,
     principal: ReaderDep,
     cursor: Cursor = None,
     limit: Annotated[int | None, Query(ge=1, le=500, description="Audits on a page.")] = None,
-) -> Any:
+) -> Audits:
     """One page of the tenant's audits."""
-    page = audits.list_audits(services, principal, cursor, limit)
-    return {"items": [audit_view(audit) for audit in page.items], "next_cursor": page.next_cursor}
+    return queries.list_audits(services, principal, cursor, limit)
 
 
 @router.get(
@@ -108,6 +106,6 @@ def list_audits(
 )
 def get_audit(services: ServicesDep, principal: ReaderDep, request: Request, audit_id: str) -> Response:
     """The audit, its progress, and its result once it is done."""
-    view = audit_view(audits.get_audit(services, principal, audit_id))
-    pause = None if view["state"] in TERMINAL else services.settings.poll_after_seconds
+    view = queries.get_audit(services, principal, audit_id)
+    pause = None if view.state in TERMINAL else services.settings.poll_after_seconds
     return conditional.tagged(request, Audit, view, retry_after_seconds=pause)

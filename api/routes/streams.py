@@ -21,11 +21,8 @@ from api.http.auth import Guarded
 from api.http.conditional import PAGE_POLICY
 from api.http.negotiation import preferred
 from api.show import openapi, stream_markdown
-from api.show.streams import plan_view, report_view, snapshot_view, stream_view
 from core import errors
-from core.identity.service import Principal
 from core.streams.views import TERMINAL, Snapshot, Snapshots, Stream, StreamReport, Streams
-from core.workflows.common.context import Services
 from core.workflows.streams import lifecycle as streams
 from core.workflows.streams import queries as stream_queries
 from core.workflows.streams import report as stream_report
@@ -118,15 +115,15 @@ def create(
 ) -> Any:
     """A stream of a dataset under unit `w-event`: from now on it takes one snapshot for each step."""
     if dry_run:
-        return conditional.as_json(StreamPlan, plan_view(streams.plan_stream(services, principal, body)))
+        return conditional.as_json(StreamPlan, streams.plan_stream(services, principal, body))
     stream, replayed = streams.create_stream(services, principal, body, key)
     response.headers["Location"] = f"{request.url.path.rstrip('/')}/{stream.id}"
     if replayed:
         response.headers[openapi.REPLAYED] = "true"
-    return stream_view(stream)
+    return stream
 
 
-@router.get("", response_model=Streams, summary="List streams, newest first")
+@router.get("", summary="List streams, newest first")
 def list_streams(
     services: ServicesDep,
     principal: ReaderDep,
@@ -136,10 +133,9 @@ def list_streams(
     state: Annotated[str | None, Query(description="Only streams in this state.", max_length=32)] = None,
     cursor: Cursor = None,
     limit: Limit = None,
-) -> Any:
+) -> Streams:
     """One page of the tenant's streams."""
-    page = streams.list_streams(services, principal, dataset_id, state, cursor, limit)
-    return {"items": [stream_view(stream) for stream in page.items], "next_cursor": page.next_cursor}
+    return streams.list_streams(services, principal, dataset_id, state, cursor, limit)
 
 
 @router.get(
@@ -154,25 +150,22 @@ def list_streams(
 )
 def get_stream(services: ServicesDep, principal: ReaderDep, request: Request, stream_id: str) -> Response:
     """The stream's terms, and `next_step`: the step that it waits for."""
-    found = streams.get_stream(services, principal, stream_id)
-    return conditional.tagged(request, Stream, stream_view(found))
+    return conditional.tagged(request, Stream, streams.get_stream(services, principal, stream_id))
 
 
 @router.post(
     "/{stream_id}/close",
-    response_model=Stream,
     summary="Close a stream",
     responses=openapi.refusals(errors.NotFound),
 )
-def close(services: ServicesDep, principal: PortalDep, stream_id: str) -> Any:
+def close(services: ServicesDep, principal: PortalDep, stream_id: str) -> Stream:
     """The stream takes no further snapshots; those that wait are published still. Safe to repeat."""
-    return stream_view(streams.close_stream(services, principal, stream_id))
+    return streams.close_stream(services, principal, stream_id)
 
 
 @router.post(
     "/{stream_id}/snapshots",
     status_code=202,
-    response_model=Snapshot,
     summary="Send a snapshot",
     responses={
         200: {
@@ -224,7 +217,7 @@ async def push(
         int | None, Query(ge=-(2**62), le=2**62, description="Any time in the step, on the dataset's grid.")
     ] = None,
     format: Annotated[str, Query(max_length=32, description="csv, tsv or parquet.")] = "csv",
-) -> Any:
+) -> Snapshot:
     """The snapshot is stored, encrypted, and published once every earlier step is.
 
     Rows have `source,target[,type][,time]`; all must lie in the step. Steps come in order; the same step with
@@ -252,12 +245,11 @@ async def push(
         response.headers[openapi.REPLAYED] = "true"
     if found.state not in TERMINAL:
         response.headers["Retry-After"] = str(services.settings.poll_after_seconds)
-    return snapshot_view(found, _base(request))
+    return _shown(request, found)
 
 
 @router.get(
     "/{stream_id}/snapshots",
-    response_model=Snapshots,
     summary="List a stream's snapshots",
     responses=openapi.refusals(errors.NotFound),
 )
@@ -269,11 +261,10 @@ def list_snapshots(
     after: After = None,
     cursor: Cursor = None,
     limit: Limit = None,
-) -> Any:
+) -> Snapshots:
     """One page of the stream's steps, in order."""
     page = stream_queries.list_snapshots(services, principal, stream_id, after, cursor, limit)
-    shown = [snapshot_view(found, _base(request)) for found in page.items]
-    return {"items": shown, "next_cursor": page.next_cursor}
+    return page.model_copy(update={"items": [_shown(request, found) for found in page.items]})
 
 
 @router.get(
@@ -292,8 +283,7 @@ def get_snapshot(
     """What was received for the step, and what became of it. Poll with `If-None-Match`."""
     found = stream_queries.get_snapshot(services, principal, stream_id, step)
     pause = None if found.state in TERMINAL else services.settings.poll_after_seconds
-    view = snapshot_view(found, _base(request))
-    return conditional.tagged(request, Snapshot, view, retry_after_seconds=pause)
+    return conditional.tagged(request, Snapshot, _shown(request, found), retry_after_seconds=pause)
 
 
 @router.get(
@@ -315,7 +305,7 @@ def get_report(
 
     JSON, unless `Accept` prefers `text/html` or `text/markdown`.
     """
-    report = _report(services, principal, stream_id, after, cursor, limit)
+    report = stream_report.stream_report(services, principal, stream_id, after, cursor, limit)
     vary = {"Vary": "Accept"}
     form = preferred(request.headers.get("accept", ""), (JSON, HTML, MARKDOWN))
     if form == HTML:
@@ -341,7 +331,7 @@ def get_page(
     limit: Limit = None,
 ) -> Response:
     """The report as one self-contained HTML file, in the edition that the caller may see."""
-    return _page(request, _report(services, principal, stream_id, after, cursor, limit))
+    return _page(request, stream_report.stream_report(services, principal, stream_id, after, cursor, limit))
 
 
 @router.get(
@@ -360,7 +350,9 @@ def get_markdown(
     limit: Limit = None,
 ) -> Response:
     """The report as Markdown, in the edition that the caller may see."""
-    return _markdown(request, _report(services, principal, stream_id, after, cursor, limit))
+    return _markdown(
+        request, stream_report.stream_report(services, principal, stream_id, after, cursor, limit)
+    )
 
 
 @router.get(
@@ -391,21 +383,10 @@ def download(
     return StreamingResponse(streaming.opened(chunks), 200, headers, media_type="application/zip")
 
 
-def _base(request: Request) -> str:
-    """The path under which the routes were called: empty, or a version."""
-    return request.url.path.partition("/streams/")[0]
-
-
-def _report(
-    services: Services,
-    principal: Principal,
-    stream_id: str,
-    after: int | None,
-    cursor: str | None,
-    limit: int | None,
-) -> StreamReport:
-    found = stream_report.stream_report(services, principal, stream_id, after, cursor, limit)
-    return StreamReport.model_validate(report_view(found))
+def _shown(request: Request, found: Snapshot) -> Snapshot:
+    """Its report's path is under the one that the routes were called by: empty, or a version."""
+    base = request.url.path.partition("/streams/")[0]
+    return found if found.report is None else found.model_copy(update={"report": base + found.report})
 
 
 def _page(request: Request, report: StreamReport, headers: dict[str, str] | None = None) -> Response:

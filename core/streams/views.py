@@ -60,7 +60,9 @@ class Snapshot(Answer):
     reason: str | None = Field(description=REASON)
     number: int = Field(description="How often the step was sent anew, after it was refused or lost.")
     epsilon: str = Field(description="What is charged, or reserved while it is under way.", examples=["0.2"])
-    artifacts: list[str] = Field(description="Names of the released files; empty until it is published.")
+    artifacts: tuple[str, ...] = Field(
+        description="Names of the released files; empty until it is published."
+    )
     report: str | None = Field(description="Where its report is; null until it is published.")
     evaluation: str | None = Field(description=f"How far the comparison with the original is. {CURATORS}")
     created_at: datetime
@@ -120,7 +122,7 @@ class StreamReport(Answer):
     epsilon: str = Field(description="What any window may cost this stream.", examples=["1"])
     step_epsilon: str = Field(description="The most that one step costs.")
     statement: str = Field(description="The guarantee of the whole stream in plain words.")
-    not_covered: list[str] = Field(description="What it leaves out.")
+    not_covered: tuple[str, ...] = Field(description="What it leaves out.")
     first_step: int
     next_step: int
     counts: dict[str, int] = Field(

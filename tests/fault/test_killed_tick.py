@@ -12,7 +12,7 @@ from core import clock
 from core.errors import SnapshotConflict
 from core.identity.service import Principal
 from core.ledger import service as ledger
-from core.streams.models import Stream
+from core.streams.views import Stream
 from core.workflows.common.context import Services
 from core.workflows.operations import recover
 from core.workflows.streams import snapshots
@@ -96,7 +96,7 @@ def test_a_worker_killed_in_a_tick_leaves_a_stream_that_goes_on(
     assert publish(fault_services, following.job_id)
     for each in (step, step + 1):
         found = seen(fault_services, caller, stream, each)
-        assert (found.state, found.nano_epsilon) == ("published", 10**9)
+        assert (found.state, found.epsilon) == ("published", "1")
         assert_sound(fault_services, found.job_id)
     assert endings(fault_services, view.job_id) == entries
     # what the dead worker could not delete any more has no name, and is swept
@@ -121,7 +121,7 @@ def test_a_killed_child_costs_its_tick_and_the_stream_goes_on(
         os.kill(child, signal.SIGKILL)
     assert worker.wait(timeout=60) == 0, processes.output()
     failed = seen(fault_services, caller, stream, step)
-    assert (failed.state, failed.reason, failed.nano_epsilon) == ("failed", "generator_failed", 10**9)
+    assert (failed.state, failed.reason, failed.epsilon) == ("failed", "generator_failed", "1")
     assert endings(fault_services, view.job_id) == ["reserve", "forfeit"]
     with pytest.raises(SnapshotConflict):
         send(fault_services, caller, stream, step, rows(step + 1))

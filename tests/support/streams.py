@@ -11,13 +11,13 @@ from core.identity.service import Principal
 from core.jobs import repository as jobs
 from core.ledger import service as ledger
 from core.outbox.models import Topic
-from core.streams.models import Stream
+from core.streams.views import Snapshot, Stream
 from core.workflows.common.context import Services
 from core.workflows.datasets.ingest import begin_ingest, finish_ingest
 from core.workflows.datasets.register import NewDataset, register_dataset
 from core.workflows.datasets.upload import receive_part
 from core.workflows.streams.lifecycle import StreamRequest, create_stream
-from core.workflows.streams.queries import SnapshotView, get_snapshot
+from core.workflows.streams.queries import get_snapshot
 from core.workflows.streams.snapshots import receive_snapshot
 from tests.support.inline import taken
 from worker.process import open_process
@@ -68,7 +68,7 @@ def send(
     number: int,
     content: bytes | None = None,
     **how: Any,
-) -> tuple[SnapshotView, bool]:
+) -> tuple[Snapshot, bool]:
     """The step's snapshot, a usual one unless given, is sent."""
     body = rows(number) if content is None else content
     asked: dict[str, Any] = {"step": number, "format": "csv", "options": {}, "length": len(body)} | how
@@ -85,7 +85,7 @@ def publish(services: Services, job_id: str, topic: Topic = Topic.RUN) -> bool:
     return taken(services.settings, topic, job_id)
 
 
-def seen(services: Services, principal: Principal, stream: Stream, step: int) -> SnapshotView:
+def seen(services: Services, principal: Principal, stream: Stream, step: int) -> Snapshot:
     """The snapshot as its curators see it now."""
     return get_snapshot(services, principal, stream.id, step)
 

@@ -21,7 +21,7 @@ from core.jobs.repository import artifacts
 from core.jobs.states import TERMINAL
 from core.outbox.models import OutboxMessage, Topic
 from core.settings import Settings
-from core.streams.models import Stream
+from core.streams.views import Stream
 from core.workflows.audits.requests import AuditRequest, submit_audit
 from core.workflows.common.context import Services, open_services
 from core.workflows.datasets.register import NewDataset, register_dataset

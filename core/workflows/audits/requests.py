@@ -1,8 +1,7 @@
-"""Audits: asked for, run under a lease, read. They touch no dataset and cost no budget."""
+"""Audits: asked for, and run under a lease. They touch no dataset and cost no budget."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,8 @@ from core import ids
 from core.audits import repository, service
 from core.audits.models import AUDITS, Audit, AuditReason, AuditState
 from core.audits.result import AuditResult
+from core.audits.views import Audit as View
 from core.errors import Conflict, InvalidInput
-from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.jobs import idempotency
 from core.outbox import service as outbox
@@ -25,22 +24,13 @@ from core.privacy.plan import PrivacyPlan
 from core.settings import Settings
 from core.work import leases
 from core.work import service as work
+from core.workflows.audits import queries
 from core.workflows.audits.plans import AuditRequest, planned
-from core.workflows.common import paging
 from core.workflows.common.context import Services
 
 __all__ = ["AuditRequest"]
 
 MAX_RESULT_BYTES = 2**20
-_ROLES = (Role.REQUESTER, Role.CURATOR, Role.AUDITOR)
-
-
-@dataclass(frozen=True)
-class AuditPage:
-    """Some audits, newest first, and the opaque cursor of the next page (None on the last)."""
-
-    items: Sequence[Audit]
-    next_cursor: str | None
 
 
 @dataclass(frozen=True)
@@ -54,13 +44,13 @@ class AuditWork:
 
 def submit_audit(
     services: Services, principal: Principal, request: AuditRequest, idempotency_key: str | None
-) -> tuple[Audit, bool]:
+) -> tuple[View, bool]:
     """The audit is queued; True when an earlier call with this key did it.
 
     Raises IdempotencyKeyMissing, IdempotencyKeyReused, what :func:`planned` raises, and Conflict while the
     tenant has as many unfinished audits as the settings allow.
     """
-    require(principal, *_ROLES)
+    require(principal, *queries.ROLES)
     key = idempotency.checked_key(idempotency_key)
     content = request.model_dump(mode="json")
     digest = idempotency.payload_hash(content)
@@ -68,7 +58,7 @@ def submit_audit(
         repository.lock_tenant(session, tenant=principal.tenant)
         earlier = service.earlier(session, tenant=principal.tenant, key=key, digest=digest)
         if earlier is not None:
-            return earlier, True
+            return queries.view(earlier), True
         spec = planned(request, services.settings)
         limit = services.settings.max_open_audits
         if repository.count_open(session, tenant=principal.tenant) >= limit:
@@ -90,25 +80,7 @@ def submit_audit(
         session.flush()
         outbox.ring(session, Topic.AUDIT, audit.id)
         session.refresh(audit)
-        return audit, False
-
-
-def get_audit(services: Services, principal: Principal, audit_id: str) -> Audit:
-    """The tenant's audit; NotFound otherwise."""
-    require(principal, *_ROLES)
-    with services.db.transaction() as session:
-        return service.get(session, tenant=principal.tenant, audit_id=audit_id)
-
-
-def list_audits(
-    services: Services, principal: Principal, cursor: str | None = None, limit: int | None = None
-) -> AuditPage:
-    """One page of the tenant's audits, newest first. InvalidInput: bad cursor or limit."""
-    require(principal, *_ROLES)
-    page = paging.paged(services, principal, "audits", cursor, limit)
-    with services.db.transaction() as session:
-        rows = repository.page(session, tenant=principal.tenant, before=page.before, limit=page.size + 1)
-    return AuditPage(*page.cut(rows, paging.newest_first))
+        return queries.view(audit), False
 
 
 def begin_audit(services: Services, audit_id: str, worker: str) -> AuditWork | None:

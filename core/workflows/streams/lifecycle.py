@@ -7,77 +7,28 @@ overdrawn.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
-
 from core.errors import Conflict
 from core.graphs.schema import GraphSchema
 from core.identity.models import Role
 from core.identity.service import Principal, require, require_own
 from core.jobs import idempotency
-from core.ledger.views import Budget
+from core.ledger.amounts import format_epsilon
 from core.logging import get_logger
 from core.privacy.units import Unit
 from core.reports.notices import lasting_relations
 from core.streams import repository, service
-from core.streams.models import Stream, StreamState
+from core.streams.models import Stream as Row
+from core.streams.models import StreamState
+from core.streams.views import Stream, Streams
 from core.workflows.common import paging
 from core.workflows.common.context import Services
 from core.workflows.streams.requests import StreamRequest
 from core.workflows.streams.terms import stream_terms, window_preview
-
-__all__ = [
-    "StreamPage",
-    "StreamPlan",
-    "StreamRequest",
-    "close_stream",
-    "create_stream",
-    "get_stream",
-    "list_streams",
-    "plan_stream",
-]
+from core.workflows.streams.views import StreamPlan
 
 READERS = (Role.REQUESTER, Role.CURATOR, Role.AUDITOR)
 
 log = get_logger(__name__)
-
-
-@dataclass(frozen=True)
-class StreamPlan:
-    """What a stream would do: the plan of one step and the sum it leads to in every window.
-
-    ``chosen_because`` says why the method was chosen, where ``auto`` was asked for. ``window_fits``: whether
-    the account, as it stands, has room for a first full window; ``statement_after`` is then the account's
-    statement with that window reserved, else the statement as it is.
-    """
-
-    method: str
-    chosen_because: str | None
-    parameters: dict[str, Any]
-    unit: Literal["w-event"]
-    window: int
-    edge_types: tuple[str, ...]
-    first_step: int
-    grid_start: int
-    grid_width: int
-    nano_epsilon: int
-    tick_nano_epsilon: int
-    window_nano_epsilon: int
-    plan_digest: str
-    allotments: int
-    amounts: dict[str, int]
-    window_fits: bool
-    statement_after: Budget
-    warnings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class StreamPage:
-    """Some streams, newest first, and the opaque cursor of the next page (None on the last)."""
-
-    items: Sequence[Stream]
-    next_cursor: str | None
 
 
 def create_stream(
@@ -95,7 +46,7 @@ def create_stream(
         repository.lock_tenant(session, tenant=principal.tenant)
         earlier = service.earlier(session, tenant=principal.tenant, key=key, digest=digest)
         if earlier is not None:
-            return earlier, True
+            return _view(earlier), True
         terms = stream_terms(session, principal, request)
         window_preview(session, terms.stream, terms.by_step)
         limit = services.settings.max_open_streams
@@ -107,7 +58,7 @@ def create_stream(
         session.flush()
         session.refresh(stream)
     log.info("stream_opened", stream_id=stream.id, dataset_id=stream.dataset_id)
-    return stream, False
+    return _view(stream), False
 
 
 def plan_stream(services: Services, principal: Principal, request: StreamRequest) -> StreamPlan:
@@ -131,16 +82,16 @@ def plan_stream(services: Services, principal: Principal, request: StreamRequest
         window=stream.window,
         edge_types=tuple(stream.edge_types),
         first_step=stream.first_step,
-        grid_start=stream.grid_start,
-        grid_width=stream.grid_width,
-        nano_epsilon=stream.nano_epsilon,
-        tick_nano_epsilon=stream.tick_nano_epsilon,
-        window_nano_epsilon=terms.window_nano_epsilon,
+        start=stream.grid_start,
+        width=stream.grid_width,
+        epsilon=format_epsilon(stream.nano_epsilon),
+        step_epsilon=format_epsilon(stream.tick_nano_epsilon),
+        window_epsilon=format_epsilon(terms.window_nano_epsilon),
         plan_digest=terms.plan.digest(),
         allotments=len(terms.plan.allotments),
         amounts=terms.amounts,
         window_fits=fits,
-        statement_after=after,
+        budget_after=after,
         warnings=tuple(notice.text for notice in notices),
     )
 
@@ -149,7 +100,7 @@ def get_stream(services: Services, principal: Principal, stream_id: str) -> Stre
     """The tenant's stream; NotFound otherwise."""
     require(principal, *READERS)
     with services.db.transaction() as session:
-        return service.get(session, tenant=principal.tenant, stream_id=stream_id)
+        return _view(service.get(session, tenant=principal.tenant, stream_id=stream_id))
 
 
 def list_streams(
@@ -159,7 +110,7 @@ def list_streams(
     state: str | None = None,
     cursor: str | None = None,
     limit: int | None = None,
-) -> StreamPage:
+) -> Streams:
     """One page of the tenant's streams, newest first. InvalidInput: unknown state, bad cursor or limit."""
     require(principal, *READERS)
     paging.require_state(state, StreamState)
@@ -173,7 +124,8 @@ def list_streams(
             before=page.before,
             limit=page.size + 1,
         )
-    return StreamPage(*page.cut(rows, paging.newest_first))
+    shown, more = page.cut(rows, paging.newest_first)
+    return Streams(items=[_view(row) for row in shown], next_cursor=more)
 
 
 def close_stream(services: Services, principal: Principal, stream_id: str) -> Stream:
@@ -186,4 +138,32 @@ def close_stream(services: Services, principal: Principal, stream_id: str) -> St
         stream = service.get_locked(session, tenant=principal.tenant, stream_id=stream_id)
         require_own(principal, person=stream.person, team=stream.team)
         service.close(session, stream)
-        return stream
+        return _view(stream)
+
+
+def _view(row: Row) -> Stream:
+    """The stream as its callers see it."""
+    return Stream(
+        id=row.id,
+        dataset_id=row.dataset_id,
+        version_id=row.version_id,
+        account_id=row.account_id,
+        method=row.method,
+        chosen_because=row.chosen_because,
+        parameters=row.params,
+        edge_types=row.edge_types,
+        window=row.window,
+        epsilon=format_epsilon(row.nano_epsilon),
+        step_epsilon=format_epsilon(row.tick_nano_epsilon),
+        start=row.grid_start,
+        width=row.grid_width,
+        first_step=row.first_step,
+        next_step=row.next_step,
+        missing_steps=row.missing_steps,
+        state=row.state,
+        suite=row.suite,
+        label=row.label,
+        requested_by=row.requested_by,
+        created_at=row.created_at,
+        closed_at=row.closed_at,
+    )

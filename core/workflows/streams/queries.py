@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
 
 from sqlalchemy.orm import Session
 
@@ -15,54 +12,21 @@ from core.identity.service import Principal, require
 from core.jobs import repository as jobs
 from core.jobs.models import ArtifactRole, Evaluation, Job, JobState
 from core.jobs.states import GIVEN_BACK
+from core.ledger.amounts import format_epsilon
 from core.streams import repository, service
-from core.streams.models import Outcome, Snapshot, Stream
+from core.streams.models import Outcome, Stream
+from core.streams.models import Snapshot as Row
+from core.streams.views import Snapshot, Snapshots
 from core.workflows.common import paging, unpaid
 from core.workflows.common.context import Services
 from core.workflows.streams.combined import combined
 
-__all__ = ["SnapshotPage", "SnapshotView", "combined", "get_snapshot", "list_snapshots", "views"]
+__all__ = ["combined", "get_snapshot", "list_snapshots", "views"]
 
 READERS = (Role.REQUESTER, Role.CURATOR, Role.AUDITOR)
 
 
-@dataclass(frozen=True)
-class SnapshotView:
-    """One step of a stream as its caller may see it.
-
-    ``starts_at`` and ``ends_at`` are times of the dataset's grid, the end excluded. ``state`` is the job's,
-    or ``refused``, which is for curators. ``nano_epsilon`` is what the step has charged, or holds reserved.
-    ``artifacts`` are the names of the released files. Findings, format, size, the comparison's state and the
-    exact end are None for all but curators.
-    """
-
-    stream_id: str
-    step: int
-    starts_at: int
-    ends_at: int
-    job_id: str
-    state: str
-    reason: str | None
-    number: int
-    nano_epsilon: int
-    artifacts: tuple[str, ...]
-    evaluation: str | None
-    created_at: datetime
-    finished_at: datetime | None
-    format: str | None
-    size_bytes: int | None
-    findings: list[dict[str, Any]] | None
-
-
-@dataclass(frozen=True)
-class SnapshotPage:
-    """Some snapshots in the order of their steps, and the opaque cursor of the next page (None: the last)."""
-
-    items: Sequence[SnapshotView]
-    next_cursor: str | None
-
-
-def get_snapshot(services: Services, principal: Principal, stream_id: str, step: int) -> SnapshotView:
+def get_snapshot(services: Services, principal: Principal, stream_id: str, step: int) -> Snapshot:
     """What was received for the step; NotFound where nothing was."""
     require(principal, *READERS)
     with services.db.transaction() as session:
@@ -80,7 +44,7 @@ def list_snapshots(
     after: int | None = None,
     cursor: str | None = None,
     limit: int | None = None,
-) -> SnapshotPage:
+) -> Snapshots:
     """One page of the stream's snapshots, in order, of the steps after ``after`` (None: from the first)."""
     require(principal, *READERS)
     page = step_page(services, principal, "snapshots", stream_id, after, cursor, limit)
@@ -88,7 +52,7 @@ def list_snapshots(
         stream = service.get(session, tenant=principal.tenant, stream_id=stream_id)
         rows = repository.snapshots(session, stream_id, after=steps_after(page, after), limit=page.size + 1)
         shown, more = page.cut(rows, by_step)
-        return SnapshotPage(views(session, principal, stream, shown), more)
+        return Snapshots(items=views(session, principal, stream, shown), next_cursor=more)
 
 
 def step_page(
@@ -111,15 +75,16 @@ def steps_after(page: paging.Paging, after: int | None) -> int | None:
     return after if page.place is None else int(page.place[0])
 
 
-def by_step(row: Snapshot) -> paging.Place:
+def by_step(row: Row) -> paging.Place:
     """The place of a snapshot among those of its stream."""
     return (row.step,)
 
 
-def views(
-    session: Session, principal: Principal, stream: Stream, rows: Sequence[Snapshot]
-) -> list[SnapshotView]:
-    """The snapshots as this caller may see them. Three queries, however many snapshots."""
+def views(session: Session, principal: Principal, stream: Stream, rows: Sequence[Row]) -> list[Snapshot]:
+    """The snapshots as this caller may see them. Three queries, however many snapshots.
+
+    ``state`` is the job's, or ``refused``, which is for curators. ``report`` is a path under that of the API.
+    """
     ids = [row.job_id for row in rows]
     found, evaluations = jobs.by_ids(session, ids), jobs.evaluations(session, ids)
     names = jobs.artifact_names(session, ids, (ArtifactRole.ARTIFACT, ArtifactRole.REPORT))
@@ -143,15 +108,16 @@ def spent(job: Job) -> int:
 def _view(
     principal: Principal,
     stream: Stream,
-    row: Snapshot,
+    row: Row,
     job: Job,
     names: list[str],
     evaluations: dict[str, Evaluation],
-) -> SnapshotView:
+) -> Snapshot:
     exact = Role.CURATOR in principal.roles
     evaluation = evaluations.get(job.id)
+    published = job.state == JobState.PUBLISHED
     starts_at = stream.grid_start + row.step * stream.grid_width
-    return SnapshotView(
+    return Snapshot(
         stream_id=stream.id,
         step=row.step,
         starts_at=starts_at,
@@ -160,8 +126,9 @@ def _view(
         state=str(Outcome.REFUSED) if row.outcome == Outcome.REFUSED and exact else job.state,
         reason=unpaid.job_reason(principal, job),
         number=row.number,
-        nano_epsilon=spent(job),
-        artifacts=tuple(names) if job.state == JobState.PUBLISHED else (),
+        epsilon=format_epsilon(spent(job)),
+        artifacts=tuple(names) if published else (),
+        report=f"/jobs/{job.id}/report" if published else None,
         evaluation=evaluation.state if evaluation is not None and exact else None,
         created_at=row.created_at,
         finished_at=job.finished_at if exact else None,

@@ -30,13 +30,15 @@ from core.reports.stored import curator_of, public_of
 from core.storage.sealed import unseal
 from core.streams import repository, service
 from core.streams.models import Snapshot, Stream
+from core.streams.views import FullestWindow, StreamReport, StreamRow
+from core.streams.views import Snapshot as View
 from core.workflows.common import unpaid
 from core.workflows.common.context import Services
 from core.workflows.datasets.dataset_policies import reads_comparisons
 from core.workflows.releases.bundles import REPORT
 from core.workflows.releases.evaluate import CURATOR_REPORT
 from core.workflows.releases.publish import seal_context
-from core.workflows.streams.queries import READERS, SnapshotView, by_step, step_page, steps_after, views
+from core.workflows.streams.queries import READERS, by_step, step_page, steps_after, views
 
 STATISTICS = ("components", "transitivity")
 SCALAR_ERRORS = {
@@ -59,64 +61,6 @@ METRICS = {
     "transitivity_error": "|original - release| / original, of the transitivity.",
 }
 """What the names in the rows mean. With several relations, figures are means over them; edges are summed."""
-
-
-@dataclass(frozen=True)
-class TickRow:
-    """One step. ``window_nano_epsilon``: charged and reserved in the window that ends here, by everybody.
-
-    ``statistics`` are those of the release alone, by name; None before publication. ``comparison`` has the
-    headline figures against the original, for curators only, where they were computed.
-    """
-
-    step: int
-    starts_at: int
-    ends_at: int
-    job_id: str
-    state: str
-    reason: str | None
-    nano_epsilon: int
-    window_nano_epsilon: int
-    statistics: dict[str, float | None] | None
-    comparison: dict[str, float | None] | None
-    evaluation: str | None
-
-
-@dataclass(frozen=True)
-class Window:
-    """The account's fullest window: its steps, both included (None: untimed spend only), and its load."""
-
-    first_step: int | None
-    last_step: int | None
-    charged_nano_epsilon: int
-    reserved_nano_epsilon: int
-
-
-@dataclass(frozen=True)
-class StreamReport:
-    """A stream at one moment, and one page of its steps.
-
-    ``statement`` is the guarantee of the whole stream in plain words, ``not_covered`` what it leaves out.
-    """
-
-    stream_id: str
-    dataset_id: str
-    dataset_name: str
-    method: str
-    state: str
-    window: int
-    nano_epsilon: int
-    tick_nano_epsilon: int
-    statement: str
-    not_covered: tuple[str, ...]
-    first_step: int
-    next_step: int
-    counts: dict[str, int]
-    worst_window: Window
-    capacity_nano_epsilon: int
-    metrics: dict[str, str]
-    rows: Sequence[TickRow]
-    next_cursor: str | None
 
 
 @dataclass(frozen=True)
@@ -161,15 +105,15 @@ def stream_report(
         method=stream.method,
         state=stream.state,
         window=stream.window,
-        nano_epsilon=stream.nano_epsilon,
-        tick_nano_epsilon=stream.tick_nano_epsilon,
+        epsilon=format_epsilon(stream.nano_epsilon),
+        step_epsilon=format_epsilon(stream.tick_nano_epsilon),
         statement=_statement(stream),
         not_covered=_not_covered(stream),
         first_step=stream.first_step,
         next_step=stream.next_step,
         counts=unpaid.outcomes(principal, counts),
         worst_window=_worst(statement),
-        capacity_nano_epsilon=statement.capacity.nano_epsilon,
+        capacity=statement.capacity.epsilon,
         metrics=METRICS,
         rows=[
             _row(services, view, files[view.job_id], windows[row.step], key)
@@ -201,9 +145,14 @@ def _windows(session: Session, stream: Stream, rows: Sequence[Snapshot]) -> dict
     return sums
 
 
-def _worst(statement: Budget) -> Window:
+def _worst(statement: Budget) -> FullestWindow:
     first, last = statement.tightest_window or (None, None)
-    return Window(first, last, statement.charged.nano_epsilon, statement.reserved.nano_epsilon)
+    return FullestWindow(
+        first_step=first,
+        last_step=last,
+        charged=statement.charged.epsilon,
+        reserved=statement.reserved.epsilon,
+    )
 
 
 def _statement(stream: Stream) -> str:
@@ -229,7 +178,7 @@ def _not_covered(stream: Stream) -> tuple[str, ...]:
     )
 
 
-def _files(session: Session, view: SnapshotView, curator: bool) -> _Files:
+def _files(session: Session, view: View, curator: bool) -> _Files:
     if view.state != JobState.PUBLISHED:
         return _Files()
     done = curator and view.evaluation == EvaluationState.DONE
@@ -248,8 +197,8 @@ def _key(services: Services, session: Session, stream: Stream) -> bytes | None:
 
 
 def _row(
-    services: Services, view: SnapshotView, files: _Files, window_nano_epsilon: int, key: bytes | None
-) -> TickRow:
+    services: Services, view: View, files: _Files, window_nano_epsilon: int, key: bytes | None
+) -> StreamRow:
     statistics = comparison = None
     if files.public is not None:
         content = b"".join(services.store.get(files.public.object_key))
@@ -260,15 +209,15 @@ def _row(
         sealed = services.store.get(files.curator.object_key)
         opened = unseal(sealed, key, context=seal_context(view.job_id, CURATOR_REPORT))
         comparison = _comparison(curator_of(b"".join(opened)))
-    return TickRow(
+    return StreamRow(
         step=view.step,
         starts_at=view.starts_at,
         ends_at=view.ends_at,
         job_id=view.job_id,
         state=view.state,
         reason=view.reason,
-        nano_epsilon=view.nano_epsilon,
-        window_nano_epsilon=window_nano_epsilon,
+        epsilon=view.epsilon,
+        window_epsilon=format_epsilon(window_nano_epsilon),
         statistics=statistics,
         comparison=comparison,
         evaluation=view.evaluation,

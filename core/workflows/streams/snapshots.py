@@ -29,13 +29,14 @@ from core.storage.sealed import seal
 from core.streams import repository, service
 from core.streams.models import SENT_ANEW, Outcome, Snapshot, Stream
 from core.streams.service import Arrival, Content
+from core.streams.views import Snapshot as View
 from core.workflows.common.context import Services
 from core.workflows.common.sweeps import each
 from core.workflows.datasets.ingest_work import fingerprint_key
 from core.workflows.datasets.upload import EDGES, Counted, check_file, discard, too_large
 from core.workflows.jobs import turns
 from core.workflows.jobs.prepare import ready_dataset
-from core.workflows.streams.queries import SnapshotView, views
+from core.workflows.streams.queries import views
 from core.workflows.streams.tick_jobs import add_tick, check_windows
 
 UPLOADS = "uploads"
@@ -84,7 +85,7 @@ def receive_snapshot(
     options: Mapping[str, Any],
     chunks: Iterable[bytes],
     length: int | None,
-) -> tuple[SnapshotView, bool]:
+) -> tuple[View, bool]:
     """The snapshot has its job, and the job its reservation; True when the same was received before.
 
     Give ``step`` or ``time``, which lies in the step. No bytes are an empty snapshot. ``length`` is what the
@@ -197,9 +198,7 @@ def _store(
     return _Received(Content(format, dict(options), digested.hexdigest()), object_key, digested.size_bytes)
 
 
-def _take(
-    services: Services, principal: Principal, place: _Place, received: _Received
-) -> tuple[SnapshotView, bool]:
+def _take(services: Services, principal: Principal, place: _Place, received: _Received) -> tuple[View, bool]:
     """In one transaction: the stream's rule, a job and a reservation for the step and the missing ones."""
     with services.db.transaction() as session:
         stream = service.get(session, tenant=principal.tenant, stream_id=place.stream_id)

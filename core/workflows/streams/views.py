@@ -18,7 +18,7 @@ class StreamPlan(Answer):
     parameters: dict[str, Any] = Field(description="Defaults filled in.")
     unit: str = Field(examples=["w-event"])
     window: int
-    edge_types: list[str]
+    edge_types: tuple[str, ...]
     first_step: int
     start: int = Field(description="Time at which step 0 begins.")
     width: int = Field(description="How long a step lasts.")
@@ -34,6 +34,6 @@ class StreamPlan(Answer):
     budget_after: Budget = Field(
         description="The account as it would stand with that window; as it stands, where there is no room."
     )
-    warnings: list[str] = Field(
-        default=[], description="What the window leaves open for relations that are declared to last."
+    warnings: tuple[str, ...] = Field(
+        default=(), description="What the window leaves open for relations that are declared to last."
     )

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from core.datasets import views
 from core.datasets.models import SensitiveList
 from core.errors import DatasetNotReady, IngestRejected, LeaseLost
 from core.graphs.sensitive import SensitiveLinks, write_sensitive
@@ -22,7 +23,7 @@ from core.outbox.models import Topic
 from core.storage.store import ObjectStore
 from core.workflows.common.context import Services
 from core.workflows.datasets import link_checks as checks
-from core.workflows.datasets.sensitive_links import SensitiveLinksView, receive_list
+from core.workflows.datasets.sensitive_links import receive_list
 from core.workflows.datasets.upload import discard
 from core.workflows.operations import leased, recover
 from tests.integration.api.conftest import EDGES, Tenant
@@ -196,7 +197,7 @@ def test_a_dataset_without_a_ready_version_takes_no_list(keeper: Tenant):
     assert told(keeper, dataset_id)["in_use"] is None
 
 
-def while_it_arrives(tenant: Tenant, dataset_id: str, step: Callable[[], Any]) -> SensitiveLinksView:
+def while_it_arrives(tenant: Tenant, dataset_id: str, step: Callable[[], Any]) -> views.SensitiveLinks:
     """A list is received, and ``step`` comes between two of its pieces."""
 
     def chunks() -> Iterator[bytes]:

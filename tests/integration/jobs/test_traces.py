@@ -9,7 +9,7 @@ from core.identity.service import Principal
 from core.jobs import repository as jobs
 from core.jobs.models import Job
 from core.outbox.models import Topic
-from core.streams.models import Stream
+from core.streams.views import Stream
 from core.tracing import spans
 from core.tracing.traceparent import TraceParent
 from core.workflows.common.context import Services

@@ -53,7 +53,7 @@ def test_a_stream_from_its_opening_to_its_download(
 ) -> None:
     dataset = stream_dataset(services, principal)
     stream = open_stream(services, principal, dataset.id)
-    assert (stream.window, stream.tick_nano_epsilon, stream.next_step) == (WINDOW, 10**9, 0)
+    assert (stream.window, stream.step_epsilon, stream.next_step) == (WINDOW, "1", 0)
     with pytest.raises(JobNotFinished):
         combined(services, requester, stream.id)
     for step in range(3):
@@ -67,7 +67,7 @@ def test_a_stream_from_its_opening_to_its_download(
         take_it = publish if step else work_off  # the first by processes, the others without
         assert take_it(services, view.job_id)
         view = seen(services, principal, stream, step)
-        assert (view.state, view.nano_epsilon, view.findings) == ("published", 10**9, None)
+        assert (view.state, view.epsilon, view.findings) == ("published", "1", None)
         assert ledger_spent(services, view.job_id) == 10**9
         assert set(view.artifacts) == {"nodes.parquet", "edges.parquet", "schema.json", "public.json"}
         assert stored_keys(services, "uploads") == []
@@ -96,9 +96,9 @@ def test_a_stream_from_its_opening_to_its_download(
 
     assert publish(services, job_ids[2], Topic.EVALUATE)
     report = stream_report(services, principal, stream.id)
-    assert [row.nano_epsilon for row in report.rows] == [10**9] * 3
-    assert [row.window_nano_epsilon for row in report.rows] == [10**9, 2 * 10**9, 3 * 10**9]
-    assert (report.worst_window.charged_nano_epsilon, report.capacity_nano_epsilon) == (3 * 10**9, 3 * 10**9)
+    assert [row.epsilon for row in report.rows] == ["1"] * 3
+    assert [row.window_epsilon for row in report.rows] == ["1", "2", "3"]
+    assert (report.worst_window.charged, report.capacity) == ("3", "3")
     assert report.counts == {"published": 3}
     assert all(row.statistics is not None for row in report.rows)
     assert [row.comparison is None for row in report.rows] == [True, True, False]
@@ -229,7 +229,7 @@ def test_a_failed_tick_is_charged_and_the_next_goes_on_from_the_last_published_s
         views.append(view)
         assert taken(services.settings, Topic.RUN, view.job_id, fail_the_release if step == 1 else None)
     failed = seen(services, principal, stream, 1)
-    assert (failed.state, failed.reason, failed.nano_epsilon) == ("failed", "memory_exceeded", 10**9)
+    assert (failed.state, failed.reason, failed.epsilon) == ("failed", "memory_exceeded", "1")
     assert ledger_spent(services, failed.job_id) == 10**9
     assert seen(services, principal, stream, 2).state == "published"
     third = fetched_state(services, views[2].job_id, dataset.id)
@@ -270,7 +270,7 @@ def test_a_state_that_its_charge_does_not_name_is_not_used(services: Services, p
     services.store.put(file.object_key, forged)
     assert publish(services, second.job_id)
     view = seen(services, principal, stream, 1)
-    assert (view.state, view.nano_epsilon) == ("queued", 10**9)  # given back: the storage is at fault
+    assert (view.state, view.epsilon) == ("queued", "1")  # given back: the storage is at fault
     assert ledger_spent(services, second.job_id) == 10**9
 
 

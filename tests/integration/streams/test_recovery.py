@@ -50,7 +50,7 @@ def test_a_step_that_lost_its_workers_may_be_sent_again(
         record_opening(once, work)
     hand_back(once, work, Stop.WORKER_LOST)
     lost = seen(services, principal, stream, 0)
-    assert (lost.state, lost.reason, lost.nano_epsilon) == ("failed", "worker_lost", 0)
+    assert (lost.state, lost.reason, lost.epsilon) == ("failed", "worker_lost", "0")
     again, repeated = send(services, principal, stream, 0, content)
     assert (again.number, again.state, repeated) == (1, "queued", False)
     assert publish(services, again.job_id)

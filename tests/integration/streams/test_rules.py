@@ -84,11 +84,11 @@ def reserved(services: Services, account_id: str) -> int:
 def test_a_stream_is_planned_without_data(services: Services, principal: Principal, dataset_id: str) -> None:
     request = StreamRequest(dataset_id=dataset_id, epsilon="3", method="psgraph", first_step=7)
     plan = plan_stream(services, READER, request)
-    assert (plan.window, plan.tick_nano_epsilon, plan.window_nano_epsilon) == (3, 10**9, 3 * 10**9)
+    assert (plan.window, plan.step_epsilon, plan.window_epsilon) == (3, "1", "3")
     assert plan.amounts == {"untimed": 0, "delta": 0, "step/7": 10**9}
-    assert (plan.window_fits, plan.statement_after.reserved.nano_epsilon) == (True, 3 * 10**9)
+    assert (plan.window_fits, plan.budget_after.reserved.nano_epsilon) == (True, 3 * 10**9)
     dear = plan_stream(services, READER, request.model_copy(update={"epsilon": "3.3"}))
-    assert (dear.window_fits, dear.statement_after.reserved.nano_epsilon) == (False, 0)
+    assert (dear.window_fits, dear.budget_after.reserved.nano_epsilon) == (False, 0)
     chosen = plan_stream(services, READER, request.model_copy(update={"method": "auto"}))
     assert chosen.chosen_because
     assert list_streams(services, READER).items == []
@@ -309,7 +309,7 @@ def test_a_refused_snapshot_costs_nothing_and_may_be_mended(
     following, _ = send(services, principal, stream, 1)
     assert publish(services, bad.job_id)
     refused = seen(services, principal, stream, 0)
-    assert (refused.state, refused.reason, refused.nano_epsilon) == ("refused", "invalid_snapshot", 0)
+    assert (refused.state, refused.reason, refused.epsilon) == ("refused", "invalid_snapshot", "0")
     assert refused.findings is not None
     assert (refused.findings[0]["line"], refused.findings[0]["file"]) == (3, "edges")
     assert get_snapshot(services, READER, stream.id, 0).findings is None
@@ -412,7 +412,7 @@ def test_a_cancelled_tick_is_final_and_the_stream_goes_on(
     second, _ = send(services, principal, stream, 1)
     cancel_job(services, principal, first.job_id)
     view = seen(services, principal, stream, 0)
-    assert (view.state, view.nano_epsilon, ledger_spent(services, first.job_id)) == ("cancelled", 0, 0)
+    assert (view.state, view.epsilon, ledger_spent(services, first.job_id)) == ("cancelled", "0", 0)
     with pytest.raises(SnapshotConflict):
         send(services, principal, stream, 0, rows(1))
     assert publish(services, second.job_id)
