@@ -21,4 +21,4 @@ NextCursor = Annotated[
 class Answer(BaseModel):
     """Base of every read model: built once, in core, and answered as it is. Never changed."""
 
-    model_config = ConfigDict(frozen=True, from_attributes=True)
+    model_config = ConfigDict(frozen=True)

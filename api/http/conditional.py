@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any
 
 from fastapi import Request, Response
 from pydantic import BaseModel
@@ -21,22 +20,19 @@ PAGE_POLICY = (
 
 
 def as_json(
-    model: type[BaseModel],
-    value: Any,
+    answer: BaseModel,
     *,
     status_code: int = 200,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """Serialise the value as the model shows it, where the route runs: no further thread is needed."""
-    return Response(_body(model, value), status_code, headers, media_type=JSON)
+    """Serialise the answer where the route runs: no further thread is needed."""
+    return Response(_body(answer), status_code, headers, media_type=JSON)
 
 
-def tagged(
-    request: Request, model: type[BaseModel], value: Any, *, retry_after_seconds: int | None = None
-) -> Response:
-    """Answer with the value as the model shows it and a strong ETag; 304 when the caller holds it."""
+def tagged(request: Request, answer: BaseModel, *, retry_after_seconds: int | None = None) -> Response:
+    """Answer with a strong ETag of the bytes; 304 when the caller holds them."""
     pause = {} if retry_after_seconds is None else {"Retry-After": str(retry_after_seconds)}
-    return tagged_bytes(request, _body(model, value), JSON, pause)
+    return tagged_bytes(request, _body(answer), JSON, pause)
 
 
 def tagged_bytes(
@@ -61,25 +57,25 @@ def holds(request: Request, etag: str) -> bool:
     return any(tag.strip().removeprefix("W/") in (etag, "*") for tag in sent.split(","))
 
 
-def fresh(model: type[BaseModel], value: Any) -> Response:
-    """Answer with the value as it is after a change, and its new ETag."""
-    body = _body(model, value)
+def fresh(answer: BaseModel) -> Response:
+    """Answer with what is after a change, and its new ETag."""
+    body = _body(answer)
     return Response(body, 200, {"ETag": _tag(body), "Cache-Control": "no-store"}, media_type=JSON)
 
 
-def matches(sent: str | None, model: type[BaseModel], value: Any) -> bool:
-    """Tell whether ``If-Match`` names the value as it is now, by strong comparison (RFC 9110, 13.1.1).
+def matches(sent: str | None, answer: BaseModel) -> bool:
+    """Tell whether ``If-Match`` names the answer as it is now, by strong comparison (RFC 9110, 13.1.1).
 
     IfMatchMissing where the caller names nothing: a change must say what it changes.
     """
     if not sent or not sent.strip():
         raise IfMatchMissing("Send If-Match with the ETag of what you read, or * for whatever stands.")
-    return any(tag.strip() in (_tag(_body(model, value)), "*") for tag in sent.split(","))
+    return any(tag.strip() in (_tag(_body(answer)), "*") for tag in sent.split(","))
 
 
 def _tag(body: bytes) -> str:
     return f'"{hashlib.sha256(body).hexdigest()}"'
 
 
-def _body(model: type[BaseModel], value: Any) -> bytes:
-    return model.model_validate(value).model_dump_json().encode()
+def _body(answer: BaseModel) -> bytes:
+    return answer.model_dump_json().encode()

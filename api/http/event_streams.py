@@ -19,8 +19,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.types import Receive, Scope, Send
 
 from core.errors import EventStreamsFull, TooManyEventStreams
-from core.jobs.views import End, Event, StateChange
+from core.jobs.views import End, StateChange
 from core.settings import Settings
+from core.workflows.jobs import events as job_events
 from core.workflows.jobs.events import Change, Opening
 
 Fetch = Callable[[Mapping[str, int]], Sequence[Change]]
@@ -155,9 +156,9 @@ def _hand_out(changes: Sequence[Change], ready: Sequence[Waiting]) -> None:
 
 
 def _frame(change: Change) -> bytes:
-    model, name = (StateChange, "state") if change.state is not None else (Event, "step")
-    data = model.model_validate(change).model_dump_json()
-    return format_sse_event(data_str=data, event=name, id=str(change.sequence))
+    told = job_events.told(change)
+    name = "state" if isinstance(told, StateChange) else "step"
+    return format_sse_event(data_str=told.model_dump_json(), event=name, id=str(change.sequence))
 
 
 def _end(state: str) -> bytes:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter
 
 from api.deps import CuratorDep, ServicesDep
@@ -20,7 +18,6 @@ router = APIRouter(prefix="/jobs/{job_id}", tags=["governance"], route_class=Gua
 
 @router.post(
     "/approve",
-    response_model=Job,
     summary="Approve a job",
     responses=openapi.refusals(
         errors.NotFound,
@@ -30,7 +27,7 @@ router = APIRouter(prefix="/jobs/{job_id}", tags=["governance"], route_class=Gua
         errors.PolicyRefused,
     ),
 )
-def approve(services: ServicesDep, principal: CuratorDep, job_id: str, body: DecisionBody) -> Any:
+def approve(services: ServicesDep, principal: CuratorDep, job_id: str, body: DecisionBody) -> Job:
     """The job is queued; its reservation no longer runs out. Another person than asked decides."""
     approve_job(services, principal, job_id, reason=body.reason)
     return job_queries.get_job(services, principal, job_id)
@@ -38,11 +35,10 @@ def approve(services: ServicesDep, principal: CuratorDep, job_id: str, body: Dec
 
 @router.post(
     "/reject",
-    response_model=Job,
     summary="Reject a job",
     responses=openapi.refusals(errors.NotFound, errors.SecondPersonNeeded, errors.InvalidTransition),
 )
-def reject(services: ServicesDep, principal: CuratorDep, job_id: str, body: DecisionBody) -> Any:
+def reject(services: ServicesDep, principal: CuratorDep, job_id: str, body: DecisionBody) -> Job:
     """The job has ended, and its budget is free again. Another person than asked decides."""
     reject_job(services, principal, job_id, reason=body.reason)
     return job_queries.get_job(services, principal, job_id)

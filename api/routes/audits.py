@@ -108,4 +108,4 @@ def get_audit(services: ServicesDep, principal: ReaderDep, request: Request, aud
     """The audit, its progress, and its result once it is done."""
     view = queries.get_audit(services, principal, audit_id)
     pause = None if view.state in TERMINAL else services.settings.poll_after_seconds
-    return conditional.tagged(request, Audit, view, retry_after_seconds=pause)
+    return conditional.tagged(request, view, retry_after_seconds=pause)

@@ -81,7 +81,7 @@ def follow(
     used up its time: connect again with `Last-Event-ID`.
     """
     if preferred(request.headers.get("accept", ""), (JSON, STREAM)) == JSON:
-        return {"items": job_queries.events(services, principal, job_id, after, limit)}
+        return Events(items=job_queries.events(services, principal, job_id, after, limit))
     place = after if last is None else last
     opening = job_events.open_changes(services, principal, job_id, place)
     streams: EventStreams = request.app.state.event_streams

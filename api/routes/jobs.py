@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Body, Query, Request, Response
 
@@ -10,7 +10,6 @@ from api.deps import Cursor, IdempotencyKey, PortalDep, ServicesDep
 from api.http import conditional
 from api.http.auth import Guarded
 from api.show import openapi
-from api.show.views import plan_view
 from core import errors
 from core.jobs.views import AWAITING_APPROVAL, TERMINAL, Job, Jobs
 from core.workflows.jobs import queries as job_queries
@@ -74,7 +73,7 @@ def submit(
 ) -> Response:
     """The budget is reserved and the job queued in one transaction, which has ended before the answer."""
     if dry_run:
-        return conditional.as_json(Plan, plan_view(plan_job(services, principal, body)))
+        return conditional.as_json(plan_job(services, principal, body))
     job, replayed = submit_job(services, principal, body, key)
     headers = {
         "Location": f"{request.url.path.rstrip('/')}/{job.id}",
@@ -87,10 +86,10 @@ def submit(
         view = job_queries.get_job(services, principal, job.id)  # which says until when
     else:
         view = job_queries.new_job(services, principal, job)
-    return conditional.as_json(Job, view, status_code=202, headers=headers)
+    return conditional.as_json(view, status_code=202, headers=headers)
 
 
-@router.get("", response_model=Jobs, summary="List jobs, newest first")
+@router.get("", summary="List jobs, newest first")
 def list_jobs(
     services: ServicesDep,
     principal: PortalDep,
@@ -98,7 +97,7 @@ def list_jobs(
     dataset_id: Annotated[str | None, Query(description="Only jobs of this dataset.", max_length=64)] = None,
     cursor: Cursor = None,
     limit: Annotated[int | None, Query(ge=1, le=500, description="Jobs on a page.")] = None,
-) -> Any:
+) -> Jobs:
     """One page of the tenant's jobs."""
     return job_queries.list_jobs(services, principal, state, dataset_id, cursor, limit)
 
@@ -125,17 +124,16 @@ def get_job(services: ServicesDep, principal: PortalDep, request: Request, job_i
     """The job as the caller may see it. Poll with `If-None-Match`, and not before `Retry-After`."""
     view = job_queries.get_job(services, principal, job_id)
     pause = None if view.state in TERMINAL else services.settings.poll_after_seconds
-    return conditional.tagged(request, Job, view, retry_after_seconds=pause)
+    return conditional.tagged(request, view, retry_after_seconds=pause)
 
 
 @router.post(
     "/{job_id}/cancel",
     status_code=202,
-    response_model=Job,
     summary="Cancel a job",
     responses=openapi.refusals(errors.NotFound, errors.InvalidTransition),
 )
-def cancel(services: ServicesDep, principal: PortalDep, job_id: str) -> Any:
+def cancel(services: ServicesDep, principal: PortalDep, job_id: str) -> Job:
     """The job is cancelled, or will be. Safe to repeat. `budget` says what returns: all of it until the graph
     is opened, nothing afterwards, for what a job has read stays charged."""
     cancel_job(services, principal, job_id)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter, Depends
 
 from api.deps import principal_of
@@ -16,7 +14,7 @@ router = APIRouter(
 )
 
 
-@router.get("", response_model=Methods, summary="List the synthesis methods")
-def list_methods() -> Any:
+@router.get("", summary="List the synthesis methods")
+def list_methods() -> Methods:
     """Every method with what it accepts, what it guarantees, and the JSON Schema of its parameters."""
-    return {"items": job_queries.methods()}
+    return Methods(items=job_queries.methods())

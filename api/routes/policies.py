@@ -68,7 +68,7 @@ def show(
     ] = None,
 ) -> Response:
     """The policy that stands, or an earlier version. Unit and window are the account's."""
-    return conditional.tagged(request, DatasetPolicy, get_policy(services, principal, dataset_id, version))
+    return conditional.tagged(request, get_policy(services, principal, dataset_id, version))
 
 
 @router.put(
@@ -107,7 +107,7 @@ def change(
 ) -> Response:
     """A policy that only restricts stands at once; one that allows more, in any field, waits for approval."""
     seen = get_policy(services, principal, dataset_id)
-    if not conditional.matches(if_match, DatasetPolicy, seen):
+    if not conditional.matches(if_match, seen):
         raise errors.StaleEtag(
             "The policy has changed since you read it; read it again.", id=dataset_id, version=seen.version
         )
@@ -115,7 +115,7 @@ def change(
         services, principal, dataset_id, body.policy, reason=body.reason, standing=seen.version
     )
     if isinstance(changed, DatasetPolicy):
-        return conditional.fresh(DatasetPolicy, changed)
-    answer = conditional.as_json(Proposal, changed, status_code=202)
+        return conditional.fresh(changed)
+    answer = conditional.as_json(changed, status_code=202)
     answer.headers["Location"] = address_of(request, changed.id)
     return answer

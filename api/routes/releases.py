@@ -178,11 +178,10 @@ def _json(
 
 @router.get(
     "/artifacts",
-    response_model=Artifacts,
     summary="List a release's files",
     responses=openapi.refusals(errors.NotFound, errors.JobNotFinished, errors.JobFailed),
 )
-def list_artifacts(services: ServicesDep, principal: PortalDep, job_id: str) -> Any:
+def list_artifacts(services: ServicesDep, principal: PortalDep, job_id: str) -> Artifacts:
     """Names, sizes and digests of the files that the caller may open."""
     return release_queries.listed(services, principal, job_id)
 

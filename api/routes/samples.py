@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Body, Request, Response
 
@@ -26,7 +26,6 @@ _EXAMPLES = {
 @router.post(
     "",
     status_code=202,
-    response_model=Job,
     summary="Draw again from a published job's model",
     responses={
         **openapi.queued("The sample is queued, as a job of its own that is charged nothing.", "job"),
@@ -55,7 +54,7 @@ def sample(
     job_id: str,
     body: Annotated[SampleRequest, Body(openapi_examples=_EXAMPLES)] = _PLAIN,
     key: IdempotencyKey = None,
-) -> Any:
+) -> Job:
     """A further graph from the model that the job fitted: post-processing, under the guarantee that was paid
     for. It has fresh node names, a report and files of its own."""
     job, replayed = submit_sample(services, principal, job_id, body, key)

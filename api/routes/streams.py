@@ -115,7 +115,7 @@ def create(
 ) -> Any:
     """A stream of a dataset under unit `w-event`: from now on it takes one snapshot for each step."""
     if dry_run:
-        return conditional.as_json(StreamPlan, streams.plan_stream(services, principal, body))
+        return conditional.as_json(streams.plan_stream(services, principal, body))
     stream, replayed = streams.create_stream(services, principal, body, key)
     response.headers["Location"] = f"{request.url.path.rstrip('/')}/{stream.id}"
     if replayed:
@@ -150,7 +150,7 @@ def list_streams(
 )
 def get_stream(services: ServicesDep, principal: ReaderDep, request: Request, stream_id: str) -> Response:
     """The stream's terms, and `next_step`: the step that it waits for."""
-    return conditional.tagged(request, Stream, streams.get_stream(services, principal, stream_id))
+    return conditional.tagged(request, streams.get_stream(services, principal, stream_id))
 
 
 @router.post(
@@ -283,7 +283,7 @@ def get_snapshot(
     """What was received for the step, and what became of it. Poll with `If-None-Match`."""
     found = stream_queries.get_snapshot(services, principal, stream_id, step)
     pause = None if found.state in TERMINAL else services.settings.poll_after_seconds
-    return conditional.tagged(request, Snapshot, _shown(request, found), retry_after_seconds=pause)
+    return conditional.tagged(request, _shown(request, found), retry_after_seconds=pause)
 
 
 @router.get(

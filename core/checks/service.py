@@ -3,40 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from enum import StrEnum
 from typing import Any
 
 from sqlalchemy.orm import Session
 
 from core.checks import repository
+from core.checks.views import Finding, PromiseHealth, Verdict
 
 FINDINGS_KEPT = 20
 STALE_POLLS = 3
-
-
-class Health(StrEnum):
-    """VIOLATED: found broken. STALE: not looked at for three polls, or never. INTACT: found whole, lately."""
-
-    INTACT = "intact"
-    VIOLATED = "violated"
-    STALE = "stale"
-
-
-@dataclass(frozen=True)
-class CheckResult:
-    """One promise as it was last found. ``findings`` are at most those that were kept, of all tenants."""
-
-    invariant: str
-    promise: str
-    health: Health
-    checked_at: datetime | None = None
-    age_seconds: float | None = None
-    seconds: float | None = None
-    violations: int | None = None
-    failing_since: datetime | None = None
-    findings: tuple[dict[str, Any], ...] = ()
+WORST_FIRST: tuple[Verdict, ...] = ("violated", "stale", "intact")
 
 
 def record(
@@ -48,34 +24,40 @@ def record(
     )
 
 
-def results(session: Session, promises: Sequence[tuple[str, str]], poll_seconds: float) -> list[CheckResult]:
-    """Report the last check of each promise (name, sentence), in that order, and of no other."""
+def results(
+    session: Session, promises: Sequence[tuple[str, str]], poll_seconds: float, tenant: str
+) -> list[PromiseHealth]:
+    """Report the last check of each promise (name, sentence), in that order, with the tenant's findings alone.
+
+    Checks of other promises are not told.
+    """
     checks, now = repository.all_checks(session)
     told = []
     for name, sentence in promises:
         row = checks.get(name)
-        if row is None:
-            told.append(CheckResult(name, sentence, Health.STALE))
-            continue
-        age = (now - row.checked_at).total_seconds()
-        health = Health.STALE if age > STALE_POLLS * poll_seconds else Health.INTACT
+        age = None if row is None else (now - row.checked_at).total_seconds()
+        stale = age is None or age > STALE_POLLS * poll_seconds
+        broken = row is not None and row.violations > 0
         told.append(
-            CheckResult(
-                name,
-                sentence,
-                Health.VIOLATED if row.violations else health,
-                row.checked_at,
-                age,
-                row.seconds,
-                row.violations,
-                row.failing_since,
-                tuple(row.findings),
+            PromiseHealth(
+                invariant=name,
+                promise=sentence,
+                status="violated" if broken else "stale" if stale else "intact",
+                checked_at=None if row is None else row.checked_at,
+                age_seconds=age,
+                violations=None if row is None else row.violations,
+                failing_since=None if row is None else row.failing_since,
+                findings=[
+                    Finding(subject=finding["subject"], detail=finding["detail"])
+                    for finding in ([] if row is None else row.findings)
+                    if finding["tenant"] == tenant
+                ],
             )
         )
     return told
 
 
-def overall(results: Sequence[CheckResult]) -> Health:
-    """Find the worst of them: violated before stale before intact."""
-    found = {result.health for result in results}
-    return next(health for health in (Health.VIOLATED, Health.STALE, Health.INTACT) if health in found)
+def overall(results: Sequence[PromiseHealth]) -> Verdict:
+    """Find the worst of them."""
+    found = {result.status for result in results}
+    return next(verdict for verdict in WORST_FIRST if verdict in found)

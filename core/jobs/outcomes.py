@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
-
 from core.jobs.models import Job, JobState
 from core.jobs.states import GIVEN_BACK
+from core.jobs.views import BudgetOutcome
 
-
-@dataclass(frozen=True)
-class BudgetOutcome:
-    """What ending without a release does to a job's budget: it has returned, will return, or stays spent."""
-
-    outcome: Literal["returned", "pending", "spent"]
-    text: str
-
-
-_FREE = BudgetOutcome("returned", "The job had reserved nothing: there is nothing to return.")
-_RETURNED = BudgetOutcome("returned", "The graph was not opened: the whole reservation has returned.")
-_PENDING = BudgetOutcome(
-    "pending",
-    "The graph has not been opened, and will not be: the whole reservation returns once the job has stopped.",
+_FREE = BudgetOutcome(outcome="returned", text="The job had reserved nothing: there is nothing to return.")
+_RETURNED = BudgetOutcome(
+    outcome="returned", text="The graph was not opened: the whole reservation has returned."
 )
-_FAILED_FREE = BudgetOutcome("returned", "The whole reservation has returned.")
+_PENDING = BudgetOutcome(
+    outcome="pending",
+    text="The graph has not been opened, and will not be: the whole reservation returns once the job has "
+    "stopped.",
+)
+_FAILED_FREE = BudgetOutcome(outcome="returned", text="The whole reservation has returned.")
 _SPENT = BudgetOutcome(
-    "spent",
-    "The graph was opened for this job, so its whole cost stays charged: that a job failed or stopped can "
-    "tell something about the data.",
+    outcome="spent",
+    text="The graph was opened for this job, so its whole cost stays charged: that a job failed or stopped "
+    "can tell something about the data.",
 )
 
 

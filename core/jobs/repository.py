@@ -58,19 +58,9 @@ _IDENTICAL = (
     .order_by((Job.state == JobState.PUBLISHED).desc(), Job.created_at.desc())
     .limit(1)
 )
-_NEWEST = (
-    select(JobEvent)
-    .where(JobEvent.job_id == Job.id, JobEvent.stage.is_not(None))
-    .order_by(JobEvent.sequence.desc())
-    .limit(1)
-    .lateral()
-)
-assert len(_NEWEST.c)  # made now: two threads that ask for them first would make them twice
-_LAST = aliased(JobEvent, _NEWEST)
 _SEEN = (
-    select(Job, Evaluation, _LAST)
+    select(Job, Evaluation)
     .outerjoin(Evaluation, Evaluation.id == Job.id)
-    .outerjoin(_LAST, true())
     .where(Job.id == bindparam("job_id"))
 )
 
@@ -95,11 +85,11 @@ def by_key(session: Session, *, tenant: str, key: str) -> Job | None:
 
 def seen(
     session: Session, job_id: str, beside: ColumnElement[bool]
-) -> tuple[Job, Evaluation | None, JobEvent | None, bool] | None:
-    """Load the job, its evaluation and newest stage, as far as there are any, and ``beside``, a column of the
-    caller's about the job. One round trip."""
+) -> tuple[Job, Evaluation | None, bool] | None:
+    """Load the job, its evaluation, if there is any, and ``beside``, a column of the caller's about the job.
+    One round trip."""
     row = session.execute(_SEEN.add_columns(beside), {"job_id": job_id}).one_or_none()
-    return None if row is None else (row[0], row[1], row[2], bool(row[3]))
+    return None if row is None else (row[0], row[1], bool(row[2]))
 
 
 def by_id(session: Session, job_id: str) -> Job | None:
@@ -252,20 +242,6 @@ def events_after(session: Session, places: Mapping[str, int], limit: int) -> Seq
     )
     event = aliased(JobEvent, following)
     return session.scalars(select(event).select_from(watched).join(event, true())).all()
-
-
-def last_events(session: Session, job_ids: Collection[str]) -> dict[str, JobEvent]:
-    """Load the newest stage of each job that has any."""
-    newest = (
-        select(JobEvent.job_id, func.max(JobEvent.sequence).label("sequence"))
-        .where(JobEvent.job_id.in_(job_ids), JobEvent.stage.is_not(None))
-        .group_by(JobEvent.job_id)
-        .subquery()
-    )
-    query = select(JobEvent).join(
-        newest, (JobEvent.job_id == newest.c.job_id) & (JobEvent.sequence == newest.c.sequence)
-    )
-    return {event.job_id: event for event in session.scalars(query)}
 
 
 def evaluations(session: Session, job_ids: Collection[str]) -> dict[str, Evaluation]:

@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 from core.errors import InvalidTransition, NotFound
 from core.jobs import repository, states
-from core.jobs.models import Evaluation, Job, JobEvent, JobReason, JobState
+from core.jobs.models import Evaluation, Job, JobReason, JobState
 
 
 def get(session: Session, *, tenant: str, job_id: str) -> Job:
@@ -20,9 +20,8 @@ def get(session: Session, *, tenant: str, job_id: str) -> Job:
 
 def seen(
     session: Session, *, tenant: str, job_id: str, beside: ColumnElement[bool]
-) -> tuple[Job, Evaluation | None, JobEvent | None, bool]:
-    """As :func:`get`, with the job's evaluation and its newest stage, as far as there are any, and
-    ``beside``."""
+) -> tuple[Job, Evaluation | None, bool]:
+    """As :func:`get`, with the job's evaluation, if there is any, and ``beside``."""
     found = repository.seen(session, job_id, beside)
     if found is None or found[0].tenant != tenant:
         raise NotFound("There is no such job.", id=job_id)

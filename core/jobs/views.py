@@ -52,8 +52,8 @@ class Job(Answer):
     method: str
     chosen_because: str | None = Field(default=None, description=CHOSEN)
     parameters: dict[str, Any] = Field(description="Defaults filled in.")
-    edge_types: list[str]
-    formats: list[str] = Field(description="Formats besides the release's own tables.")
+    edge_types: tuple[str, ...]
+    formats: tuple[str, ...] = Field(description="Formats besides the release's own tables.")
     label: str | None
     stream_id: str | None = Field(default=None, description="The live stream whose snapshot it publishes.")
     step: int | None = Field(default=None, description="The snapshot's step; null without a stream.")

@@ -16,6 +16,7 @@ from core.jobs import repository
 from core.jobs import service as jobs
 from core.jobs.models import JobEvent
 from core.jobs.states import TERMINAL
+from core.jobs.views import Event, StateChange
 from core.workflows.common.context import Services
 
 BATCH = 200
@@ -71,6 +72,20 @@ def changes_behind(services: Services, places: Mapping[str, int]) -> list[Change
 def shown(principal: Principal, change: Change) -> Change:
     """The change as this caller may see it."""
     return change if Role.CURATOR in principal.roles else replace(change, created_at=None)
+
+
+def told(change: Change) -> Event | StateChange:
+    """The change in the terms of the stream that tells it."""
+    if change.state is not None:
+        return StateChange(sequence=change.sequence, state=change.state, created_at=change.created_at)
+    assert change.stage is not None  # a change is one or the other
+    return Event(
+        sequence=change.sequence,
+        stage=change.stage,
+        done=change.done,
+        total=change.total,
+        created_at=change.created_at,
+    )
 
 
 def _change(row: JobEvent) -> Change:

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy.orm import Session
 
 from core.generators import registry
 from core.identity.models import Role
 from core.identity.service import Principal, require
-from core.jobs import repository
+from core.jobs import repository, views
 from core.jobs import service as jobs
 from core.jobs.models import Evaluation, Job, JobEvent, JobState
-from core.jobs.outcomes import BudgetOutcome, budget_outcome
+from core.jobs.outcomes import budget_outcome
 from core.ledger import repository as budgets
 from core.ledger.amounts import format_delta, format_epsilon
 from core.privacy.plan import GuaranteeKind
 from core.workflows.common import paging, unpaid
 from core.workflows.common.context import Services
 from core.workflows.common.specs import spec_of
+from core.workflows.jobs.views import Method
 from core.workflows.releases.queries import artifacts, get_report, open_artifact
 
 __all__ = [
@@ -33,7 +32,6 @@ __all__ = [
     "methods",
     "new_job",
     "open_artifact",
-    "views",
 ]
 
 RUN_TIMES = (
@@ -48,126 +46,23 @@ RUN_TIMES = (
 _EXPOSED = budgets.exposed_account(Job.account_id)
 
 
-@dataclass(frozen=True)
-class EventView:
-    """A step forward. ``created_at`` is None for all but curators."""
-
-    sequence: int
-    stage: str
-    done: int
-    total: int
-    created_at: datetime | None
-
-
-@dataclass(frozen=True)
-class EvaluationView:
-    """How far the comparison with the original is: its state, and the stage that it is in."""
-
-    state: str
-    stage: str | None
-    done: int
-    total: int
-
-
-@dataclass(frozen=True)
-class Approval:
-    """What a second person said about a job above the policy's threshold: approved, unless it is rejected."""
-
-    decided_by: str
-    decided_at: datetime
-    reason: str
-
-
-@dataclass(frozen=True)
-class JobView:
-    """A job as its caller may see it. Exact times and attempts are None for all but curators.
-
-    ``stream_id`` and ``step``: which snapshot of which live stream it publishes; None for any other job.
-    ``sample_of``: the job whose model it draws from again. ``budget``: what stopping it does to the budget.
-    ``exposed``: whether its account is now, by this release or another.
-    ``approval_until``: when a job that waits for a second person fails, its reservation having run out.
-    """
-
-    id: str
-    dataset_id: str
-    version_id: str
-    method: str
-    chosen_because: str | None
-    parameters: dict[str, Any]
-    edge_types: tuple[str, ...]
-    formats: tuple[str, ...]
-    label: str | None
-    stream_id: str | None
-    step: int | None
-    sample_of: str | None
-    epsilon: str
-    delta: str
-    unit: str
-    window: int | None
-    kind: str
-    exposed: bool
-    plan_digest: str
-    state: str
-    reason: str | None
-    budget: BudgetOutcome | None
-    progress: EventView | None
-    suite: str
-    evaluation: EvaluationView | None
-    requested_by: str
-    team: str | None
-    project: str | None
-    policy_version: int
-    approval: Approval | None
-    approval_until: datetime | None
-    created_at: datetime
-    cancel_requested_at: datetime | None
-    run_time: str | None
-    started_at: datetime | None
-    finished_at: datetime | None
-    attempt: int | None
-
-
-@dataclass(frozen=True)
-class Page:
-    """Some jobs, newest first, and the opaque cursor of the next page (None on the last)."""
-
-    items: list[JobView]
-    next_cursor: str | None
-
-
-@dataclass(frozen=True)
-class MethodView:
-    """One generator: what it takes, what it promises, and the JSON Schema of its parameters."""
-
-    name: str
-    title: str
-    summary: str
-    assurance: str
-    units: tuple[str, ...]
-    kinds: tuple[str, ...]
-    accepts: dict[str, bool]
-    parameters: dict[str, Any]
-
-
-def get_job(services: Services, principal: Principal, job_id: str) -> JobView:
+def get_job(services: Services, principal: Principal, job_id: str) -> views.Job:
     """The tenant's job; NotFound otherwise."""
     require(principal, Role.REQUESTER, Role.CURATOR)
     with services.db.transaction() as session:
-        job, evaluation, last, exposed = jobs.seen(
-            session, tenant=principal.tenant, job_id=job_id, beside=_EXPOSED
-        )
+        job, evaluation, exposed = jobs.seen(session, tenant=principal.tenant, job_id=job_id, beside=_EXPOSED)
         until = _expiries(session, [job]).get(job.reservation_id)
-        return _view(principal, job, evaluation, last, until, exposed=exposed)
+        return _view(principal, job, evaluation, until, exposed=exposed)
 
 
-def new_job(services: Services, principal: Principal, job: Job) -> JobView:
+def new_job(services: Services, principal: Principal, job: Job) -> views.Job:
     """The queued job as its maker may see it, of which nothing but its making is known yet.
 
     An exposed account takes no job but one without a guarantee: only of those it is looked up.
     """
     if spec_of(job).kind is GuaranteeKind.NONE:
         return get_job(services, principal, job.id)
-    return _view(principal, job, None, None, exposed=False)
+    return _view(principal, job, None, exposed=False)
 
 
 def list_jobs(
@@ -177,7 +72,7 @@ def list_jobs(
     dataset_id: str | None = None,
     cursor: str | None = None,
     limit: int | None = None,
-) -> Page:
+) -> views.Jobs:
     """One page of the tenant's jobs, newest first. InvalidInput: unknown state, bad cursor or limit."""
     require(principal, Role.REQUESTER, Role.CURATOR)
     paging.require_state(state, JobState)
@@ -192,12 +87,12 @@ def list_jobs(
             limit=page.size + 1,
         )
         shown, more = page.cut(rows, paging.newest_first)
-        return Page(views(session, principal, shown), more)
+        return views.Jobs(items=_views(session, principal, shown), next_cursor=more)
 
 
 def events(
     services: Services, principal: Principal, job_id: str, after: int = 0, limit: int = paging.MAX_PAGE
-) -> list[EventView]:
+) -> list[views.Event]:
     """Up to ``limit`` steps of the job that follow the sequence number ``after``, in order."""
     require(principal, Role.REQUESTER, Role.CURATOR)
     size = paging.paged(services, principal, "events", None, limit).size
@@ -206,10 +101,10 @@ def events(
         return [_event(principal, row) for row in repository.steps_after(session, job.id, after, size)]
 
 
-def methods() -> list[MethodView]:
+def methods() -> list[Method]:
     """Every method on offer, by name."""
     return [
-        MethodView(
+        Method(
             name=generator.name,
             title=generator.title,
             summary=generator.summary,
@@ -223,18 +118,17 @@ def methods() -> list[MethodView]:
     ]
 
 
-def views(session: Session, principal: Principal, rows: Sequence[Job]) -> list[JobView]:
-    """The jobs as this caller may see them. Four queries at most, however many jobs."""
+def _views(session: Session, principal: Principal, rows: Sequence[Job]) -> list[views.Job]:
+    """The jobs as this caller may see them. Three queries at most, however many jobs."""
     ids = [job.id for job in rows]
     accounts = budgets.by_ids(session, {job.account_id for job in rows})
-    evaluations, last = repository.evaluations(session, ids), repository.last_events(session, ids)
+    evaluations = repository.evaluations(session, ids)
     until = _expiries(session, rows)
     return [
         _view(
             principal,
             job,
             evaluations.get(job.id),
-            last.get(job.id),
             until.get(job.reservation_id),
             exposed=accounts[job.account_id].exposed_at is not None,
         )
@@ -252,15 +146,14 @@ def _view(
     principal: Principal,
     job: Job,
     evaluation: Evaluation | None,
-    last: JobEvent | None,
     approval_until: datetime | None = None,
     *,
     exposed: bool,
-) -> JobView:
+) -> views.Job:
     exact = Role.CURATOR in principal.roles
     spec = spec_of(job)
     release = spec.release
-    return JobView(
+    return views.Job(
         id=job.id,
         dataset_id=job.dataset_id,
         version_id=job.version_id,
@@ -283,7 +176,6 @@ def _view(
         state=job.state,
         reason=unpaid.job_reason(principal, job),
         budget=budget_outcome(job),
-        progress=None if last is None else _event(principal, last),
         suite=spec.suite,
         evaluation=_evaluation(evaluation) if evaluation is not None and exact else None,
         requested_by=job.requested_by,
@@ -301,20 +193,28 @@ def _view(
     )
 
 
-def _approval(job: Job) -> Approval | None:
+def _approval(job: Job) -> views.Approval | None:
     if job.decided_at is None:
         return None
-    return Approval(job.decided_person or "", job.decided_at, job.decision_reason or "")
+    return views.Approval(
+        decided_by=job.decided_person or "", decided_at=job.decided_at, reason=job.decision_reason or ""
+    )
 
 
-def _evaluation(row: Evaluation) -> EvaluationView:
-    return EvaluationView(row.state, row.stage, row.done, row.total)
+def _evaluation(row: Evaluation) -> views.Evaluation:
+    return views.Evaluation(state=row.state, stage=row.stage, done=row.done, total=row.total)
 
 
-def _event(principal: Principal, row: JobEvent) -> EventView:
+def _event(principal: Principal, row: JobEvent) -> views.Event:
     assert row.stage is not None  # the queries leave states out
     exact = Role.CURATOR in principal.roles
-    return EventView(row.sequence, row.stage, row.done, row.total, row.created_at if exact else None)
+    return views.Event(
+        sequence=row.sequence,
+        stage=row.stage,
+        done=row.done,
+        total=row.total,
+        created_at=row.created_at if exact else None,
+    )
 
 
 def _run_time(job: Job) -> str | None:

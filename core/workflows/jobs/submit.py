@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from sqlalchemy.orm import Session
 
 from core.errors import BudgetRefused
 from core.generators import registry
-from core.generators.choice import Choice
 from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.jobs import idempotency, repository
 from core.jobs.models import Job, JobState
 from core.ledger import service as ledger
+from core.ledger.amounts import format_delta, format_epsilon
 from core.ledger.views import Budget
 from core.outbox import service as outbox
 from core.outbox.models import Topic
-from core.privacy.plan import Cost, GuaranteeKind
+from core.privacy.plan import Cost as PlanCost
+from core.privacy.plan import GuaranteeKind
 from core.publishing.true_edges import true_edge_notices
 from core.reports.notices import lasting_relations
 from core.workflows.common.context import Services
@@ -27,10 +26,11 @@ from core.workflows.common.policies import needs_approval, policy_of
 from core.workflows.common.specs import new_job, reserve
 from core.workflows.jobs import identical, turns
 from core.workflows.jobs.prepare import JobRequest, node_counts, prepare
+from core.workflows.jobs.views import Cost, Plan
 from core.workflows.ledger.quotas import drawn_on
 from core.workflows.webhooks import announcements
 
-__all__ = ["DryRun", "JobRequest", "plan_job", "submit_job"]
+__all__ = ["JobRequest", "plan_job", "submit_job"]
 
 EXPOSING = (
     "The job carries no guarantee: once it has opened the graph, and even if it fails then, no epsilon can "
@@ -39,35 +39,7 @@ EXPOSING = (
 """What a dry run says of a job without a guarantee."""
 
 
-@dataclass(frozen=True)
-class DryRun:
-    """What a request would do: its plan and cost, the amounts by budget dimension, the account afterwards.
-
-    ``choice`` is None where the request names its ``method`` itself. ``identical_to`` is the job whose
-    release the request would be refused for, because it can be had at no charge. ``quotas_after``: those that
-    it draws on, beside the account. ``needs_approval``: whether it would wait for a second person.
-    ``least_epsilon``: of a job under the dataset's policy, and so of an attempt that fails; None: no least.
-    """
-
-    method: str
-    choice: Choice | None
-    parameters: dict[str, Any]
-    unit: str
-    window: int | None
-    edge_types: tuple[str, ...]
-    plan_digest: str
-    allotments: int
-    cost: Cost
-    amounts: dict[str, int]
-    statement_after: Budget
-    quotas_after: tuple[Budget, ...]
-    needs_approval: bool
-    least_epsilon: str | None
-    warnings: tuple[str, ...] = ()
-    identical_to: str | None = None
-
-
-def plan_job(services: Services, principal: Principal, request: JobRequest) -> DryRun:
+def plan_job(services: Services, principal: Principal, request: JobRequest) -> Plan:
     """What the request would cost and leave; nothing is changed. Raises what :func:`submit_job` would.
 
     Only an identical release is no refusal here, where the budget would cover the repeat: it is named.
@@ -101,18 +73,18 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> D
             node_counts(prepared.version, schema),
         ),
     )
-    return DryRun(
+    return Plan(
         method=release.method,
-        choice=prepared.choice,
+        chosen_because=release.chosen_because,
         parameters=release.params,
         unit=str(release.unit),
         window=release.window,
         edge_types=release.edge_types,
         plan_digest=prepared.plan.digest(),
         allotments=len(prepared.plan.allotments),
-        cost=cost,
+        cost=_cost(cost),
         amounts=spec.amounts,
-        statement_after=after,
+        budget_after=after,
         quotas_after=quotas_after,
         needs_approval=needs_approval(dataset, spec.kind, release.nano_epsilon),
         least_epsilon=policy_of(dataset).min_epsilon_per_job,
@@ -162,3 +134,12 @@ def submit_job(
         return job
 
     return idempotency.once(services.db, tenant=principal.tenant, key=key, digest=digest, make=make)
+
+
+def _cost(cost: PlanCost) -> Cost:
+    nano, unbounded = cost.nano_epsilon, cost.kind is GuaranteeKind.NONE
+    return Cost(
+        kind=cost.kind,
+        epsilon=None if nano is None else format_epsilon(nano),
+        delta=None if unbounded else format_delta(cost.delta_atto),
+    )

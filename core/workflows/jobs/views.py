@@ -17,8 +17,10 @@ class Method(Answer):
     title: str = Field(description="Its name for people.")
     summary: str = Field(description="What it does, in a sentence or two.")
     assurance: str = Field(description="How its privacy proof was checked: proven, reviewed or experimental.")
-    units: list[str] = Field(description="Privacy units that it supports.", examples=[["edge", "event"]])
-    kinds: list[str] = Field(description="Guarantees that it gives.", examples=[["pure"]])
+    units: tuple[str, ...] = Field(
+        description="Privacy units that it supports.", examples=[["edge", "event"]]
+    )
+    kinds: tuple[str, ...] = Field(description="Guarantees that it gives.", examples=[["pure"]])
     accepts: dict[str, bool] = Field(
         description="The shapes of graph that it takes.", examples=[{"static": True, "temporal": True}]
     )
@@ -48,7 +50,7 @@ class Plan(Answer):
     parameters: dict[str, Any] = Field(description="Defaults filled in.")
     unit: str
     window: int | None
-    edge_types: list[str]
+    edge_types: tuple[str, ...]
     cost: Cost
     amounts: dict[str, int] = Field(
         description="What would be reserved, by budget dimension: nano-epsilon, delta in 1e-18."
@@ -56,15 +58,17 @@ class Plan(Answer):
     allotments: int = Field(description="Operations that the plan grants.")
     plan_digest: str
     budget_after: Budget = Field(description="The account as it would stand with this job's reservation.")
-    quotas_after: list[Budget] = Field(default=[], description="The quotas that it would draw on as well.")
+    quotas_after: tuple[Budget, ...] = Field(
+        default=(), description="The quotas that it would draw on as well."
+    )
     needs_approval: bool = Field(default=False, description="Whether it would wait for a second person.")
     least_epsilon: str | None = Field(
         default=None,
         description="Least epsilon of a job under the dataset's policy, and so of an attempt that fails "
         "after it has opened the graph; null: no least.",
     )
-    warnings: list[str] = Field(
-        default=[],
+    warnings: tuple[str, ...] = Field(
+        default=(),
         description="What the unit leaves open for relations that are declared to last; that a job without a "
         "guarantee exposes the account once it has opened the graph.",
     )

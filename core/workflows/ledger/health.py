@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from core.checks import service as checks
-from core.checks.service import CheckResult
-from core.checks.views import Finding, LedgerHealth, PromiseHealth
+from core.checks.views import LedgerHealth
 from core.datasets import service as datasets
 from core.errors import Conflict
 from core.identity.models import Role
@@ -22,10 +21,8 @@ def ledger_health(services: Services, principal: Principal) -> LedgerHealth:
     require(principal, Role.AUDITOR, Role.OPERATOR, Role.CURATOR)
     told = [(promise.name, promise.promise) for promise in promises(services)]
     with services.db.transaction() as session:
-        results = checks.results(session, told, services.settings.verifier_poll_seconds)
-    return LedgerHealth(
-        status=checks.overall(results).value, promises=[_told(result, principal) for result in results]
-    )
+        results = checks.results(session, told, services.settings.verifier_poll_seconds, principal.tenant)
+    return LedgerHealth(status=checks.overall(results), promises=results)
 
 
 def verify_account(services: Services, principal: Principal, dataset_id: str) -> Verification:
@@ -56,22 +53,4 @@ def verify_account(services: Services, principal: Principal, dataset_id: str) ->
         head=reports[0].head,
         violations=len(violations),
         findings=violations[: checks.FINDINGS_KEPT],
-    )
-
-
-def _told(result: CheckResult, principal: Principal) -> PromiseHealth:
-    """The promise, with the findings that are the caller's tenant's."""
-    return PromiseHealth(
-        invariant=result.invariant,
-        promise=result.promise,
-        status=result.health.value,
-        checked_at=result.checked_at,
-        age_seconds=result.age_seconds,
-        violations=result.violations,
-        failing_since=result.failing_since,
-        findings=[
-            Finding(subject=finding["subject"], detail=finding["detail"])
-            for finding in result.findings
-            if finding["tenant"] == principal.tenant
-        ],
     )

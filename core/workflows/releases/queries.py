@@ -18,6 +18,8 @@ from core.jobs import repository, states
 from core.jobs import service as jobs
 from core.jobs.models import Artifact, ArtifactRole, EvaluationState, Job, JobState
 from core.jobs.outcomes import budget_outcome
+from core.jobs.views import Artifact as View
+from core.jobs.views import Artifacts
 from core.ledger import repository as budgets
 from core.ledger import service as ledger
 from core.ledger.amounts import format_epsilon
@@ -52,28 +54,20 @@ class Edition:
     released_on: date
 
 
-@dataclass(frozen=True)
-class Files:
-    """The files of a release that a caller may open, and whether its account is exposed."""
-
-    items: list[Artifact]
-    exposed: bool
-
-
-def artifacts(services: Services, principal: Principal, job_id: str) -> list[Artifact]:
+def artifacts(services: Services, principal: Principal, job_id: str) -> list[View]:
     """The files of :func:`listed`."""
     return listed(services, principal, job_id).items
 
 
-def listed(services: Services, principal: Principal, job_id: str) -> Files:
+def listed(services: Services, principal: Principal, job_id: str) -> Artifacts:
     """The files of a published job that the caller may open, by name; private ones are listed to nobody."""
     require(principal, Role.REQUESTER, Role.CURATOR)
     with services.db.transaction() as session:
         job = published(session, services, principal, job_id)
         allowed = _allowed(session, principal, job)
-        items = [a for a in repository.artifacts(session, job.id) if a.role in allowed]
+        items = [_view(row) for row in repository.artifacts(session, job.id) if row.role in allowed]
         account = budgets.by_ids(session, [job.account_id])[job.account_id]
-        return Files(items, account.exposed_at is not None)
+        return Artifacts(items=items, exposed=account.exposed_at is not None)
 
 
 def open_artifact(
@@ -152,6 +146,16 @@ def edition(services: Services, principal: Principal, job_id: str) -> Edition:
     curator = None if comparison is None else _curator_part(services, comparison)
     status = None if comparison is None else comparison.status
     return Edition(Report(public=public, curator=curator), status, released_on)
+
+
+def _view(row: Artifact) -> View:
+    return View(
+        name=row.name,
+        role=row.role,
+        media_type=row.media_type,
+        size_bytes=row.size_bytes,
+        sha256=row.sha256,
+    )
 
 
 def _allowed(session: Session, principal: Principal, job: Job) -> frozenset[ArtifactRole]:

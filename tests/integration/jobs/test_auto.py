@@ -29,11 +29,11 @@ def test_the_choice_is_planned_charged_and_reported(services: Services, principa
     request = JobRequest(dataset_id=dataset.id, epsilon="1")
     assert request.method == "auto"
     dry_run = plan_job(services, principal, request)
-    assert dry_run.choice is not None
+    assert dry_run.chosen_because is not None
     assert dry_run.method in registry.generators()
 
     job, _ = submit_job(services, principal, request, "k1")
-    reason = dry_run.choice.reason
+    reason = dry_run.chosen_because
     row = job_row(services, job.id)
     assert row.method == dry_run.method
     assert row.spec["release"]["method"] == dry_run.method

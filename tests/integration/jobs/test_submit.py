@@ -143,13 +143,13 @@ def test_a_dry_run_tells_what_submission_would_do_and_does_nothing(
     before = rows(services, dataset)
     dry = plan_job(services, principal, ask(dataset, epsilon="2.5"))
     assert dry.amounts["epsilon"] == 2_500_000_000
-    assert str(dry.cost.kind) == "pure"
+    assert dry.cost.kind == "pure"
     assert dry.edge_types == ("edge",)
     assert rows(services, dataset) == before
     job = queued_job(services, principal, dataset.id, "after-dry", epsilon="2.5")
     assert job.plan_digest == dry.plan_digest
     assert job.spec["amounts"] == dry.amounts
-    assert spent(services, job)[1] == dry.statement_after.reserved.epsilon
+    assert spent(services, job)[1] == dry.budget_after.reserved.epsilon
 
 
 def test_the_same_key_finds_the_same_job_and_refuses_another_payload(
