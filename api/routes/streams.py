@@ -384,7 +384,7 @@ def download(
 
 
 def _shown(request: Request, found: Snapshot) -> Snapshot:
-    """Its report's path is under the one that the routes were called by: empty, or a version."""
+    """Lead to its report under the path that the routes were called by: empty, or a version."""
     base = request.url.path.partition("/streams/")[0]
     return found if found.report is None else found.model_copy(update={"report": base + found.report})
 

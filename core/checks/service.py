@@ -27,9 +27,9 @@ def record(
 def results(
     session: Session, promises: Sequence[tuple[str, str]], poll_seconds: float, tenant: str
 ) -> list[PromiseHealth]:
-    """Report the last check of each promise (name, sentence), in that order, with the tenant's findings alone.
+    """Report the last check of each promise (name, sentence), in that order, and the tenant's findings.
 
-    Checks of other promises are not told.
+    Neither checks of other promises nor findings of other tenants are told.
     """
     checks, now = repository.all_checks(session)
     told = []

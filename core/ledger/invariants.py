@@ -41,7 +41,7 @@ class Invariant(Protocol):
 
 
 def _broken(invariant: str, account_id: str, detail: str) -> Violation:
-    """``detail`` names amounts and entries, never data."""
+    """Name an account in which an invariant does not hold; ``detail`` has amounts and entries, never data."""
     return Violation(invariant=invariant, account_id=account_id, detail=detail)
 
 

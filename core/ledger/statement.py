@@ -14,7 +14,7 @@ from core.ledger.views import Amount, Budget, Entry, StepSpend
 
 
 def amount_of(nano_epsilon: int, delta_atto: int) -> Amount:
-    """The integers, and the same as exact decimals."""
+    """Show the amount as integers and as exact decimals."""
     return Amount(
         epsilon=format_epsilon(nano_epsilon),
         delta=format_delta(delta_atto),
@@ -24,7 +24,7 @@ def amount_of(nano_epsilon: int, delta_atto: int) -> Amount:
 
 
 def entry_of(row: LedgerEntry) -> Entry:
-    """The entry as its readers see it; hashes in hex."""
+    """Show the entry as its readers see it, its hashes in hex."""
     return Entry(
         sequence=row.sequence,
         id=row.id,

@@ -97,7 +97,7 @@ def end(
 
 
 def view(proposal: Proposal) -> View:
-    """The proposal as its readers see it."""
+    """Show the proposal as its readers see it."""
     return View(
         id=proposal.id,
         dataset_id=proposal.dataset_id,

@@ -39,7 +39,7 @@ def list_audits(
 
 
 def view(row: Row) -> Audit:
-    """The audit as its callers see it."""
+    """Show the audit as its callers see it."""
     request = row.request
     return Audit(
         id=row.id,

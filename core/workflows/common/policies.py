@@ -105,7 +105,7 @@ def policy_of(dataset: Dataset) -> Policy:
 
 
 def rules_of(policy: Policy) -> PolicyRules:
-    """The policy as its readers see it."""
+    """Show the policy as its readers see it."""
     return PolicyRules(**policy.model_dump(mode="json"))
 
 

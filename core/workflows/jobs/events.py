@@ -75,7 +75,7 @@ def shown(principal: Principal, change: Change) -> Change:
 
 
 def told(change: Change) -> Event | StateChange:
-    """The change in the terms of the stream that tells it."""
+    """Show the change as an event stream tells it."""
     if change.state is not None:
         return StateChange(sequence=change.sequence, state=change.state, created_at=change.created_at)
     assert change.stage is not None  # a change is one or the other

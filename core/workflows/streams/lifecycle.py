@@ -142,7 +142,7 @@ def close_stream(services: Services, principal: Principal, stream_id: str) -> St
 
 
 def _view(row: Row) -> Stream:
-    """The stream as its callers see it."""
+    """Show the stream as its callers see it."""
     return Stream(
         id=row.id,
         dataset_id=row.dataset_id,
