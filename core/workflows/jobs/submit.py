@@ -14,7 +14,6 @@ from core.jobs import idempotency, repository
 from core.jobs.models import Job, JobState
 from core.ledger import service as ledger
 from core.ledger.amounts import format_delta, format_epsilon
-from core.ledger.views import Budget
 from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.privacy.plan import Cost as PlanCost

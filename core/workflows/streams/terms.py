@@ -134,9 +134,7 @@ def check_terms(
     check_least(dataset, spec.release.nano_epsilon)
 
 
-def window_preview(
-    session: Session, stream: Stream, by_step: Mapping[str, int]
-) -> tuple[bool, Budget]:
+def window_preview(session: Session, stream: Stream, by_step: Mapping[str, int]) -> tuple[bool, Budget]:
     """Whether a first full window fits the account, and its statement with that window if it does.
 
     Raises AccountBlocked and AccountExposed: no snapshot would be taken.

@@ -108,7 +108,7 @@ def test_a_flipped_byte_is_found_end_to_end(signing: Services, account: BudgetAc
     assert health.status == "violated"
     chain = next(result for result in health.promises if result.invariant == "chain_intact")
     assert chain.failing_since is not None
-    assert chain.findings[0]["subject"] == account.id
+    assert chain.findings[0].subject == account.id
 
 
 def test_the_first_failure_is_remembered_until_it_is_mended(signing: Services) -> None:
