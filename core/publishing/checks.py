@@ -23,7 +23,7 @@ ALWAYS_WRITTEN = "parquet"
 
 
 def checked_params(model: type[Params], parameters: Mapping[str, Any]) -> Params:
-    """The method's parameters; InvalidInput with the dotted ``field`` of the first that is wrong."""
+    """Validate the method's parameters; InvalidInput with the dotted ``field`` of the first that is wrong."""
     try:
         return model.model_validate(parameters)
     except ValidationError as error:
@@ -33,7 +33,10 @@ def checked_params(model: type[Params], parameters: Mapping[str, Any]) -> Params
 
 
 def protected_relations(schema: GraphSchema, wanted: Sequence[str] | None) -> tuple[str, ...]:
-    """The wanted relations in declared order; by default every protected one. NotAccepted, InvalidInput."""
+    """Return the wanted relations in declared order; by default every protected one.
+
+    Raises NotAccepted and InvalidInput, as :func:`chosen`.
+    """
     protected = tuple(relation.name for relation in schema.edge_types if not relation.public)
     if wanted is not None:
         return chosen(protected, wanted, "protected relation")
@@ -45,7 +48,7 @@ def protected_relations(schema: GraphSchema, wanted: Sequence[str] | None) -> tu
 
 
 def chosen(names: Sequence[str], wanted: Sequence[str], what: str) -> tuple[str, ...]:
-    """Those of the names that are wanted. NotAccepted for one that is not there, InvalidInput for a pair."""
+    """Return those names that are wanted; NotAccepted for one that is not there, InvalidInput for a pair."""
     for position, name in enumerate(wanted):
         if name not in names:
             raise NotAccepted(
@@ -58,7 +61,7 @@ def chosen(names: Sequence[str], wanted: Sequence[str], what: str) -> tuple[str,
 
 
 def released_schema(schema: GraphSchema, edge_types: Sequence[str]) -> GraphSchema:
-    """What the release declares: the asked and the public relations, and the public attributes.
+    """Return what the release declares: the asked and the public relations, and the public attributes.
 
     Declared facts of a relation (``functional``, ``once``, ``edge_bound``) stay declared, as every method
     keeps them. Of a collection the asked graphs are released, and the others are left out.
@@ -77,7 +80,7 @@ def released_schema(schema: GraphSchema, edge_types: Sequence[str]) -> GraphSche
 
 
 def checked_formats(wanted: Sequence[str], released: GraphSchema) -> tuple[str, ...]:
-    """The formats to write besides a release's own tables. UnknownFormat, NotAccepted, InvalidInput."""
+    """Return the formats to write besides a release's tables. UnknownFormat, NotAccepted, InvalidInput."""
     if len(set(wanted)) != len(wanted):
         raise InvalidInput("A format is named twice.", field="formats")
     extensions = set()
@@ -96,5 +99,5 @@ def checked_formats(wanted: Sequence[str], released: GraphSchema) -> tuple[str, 
 
 
 def keeps_to(cost: Cost, nano_epsilon: int, delta_atto: int) -> bool:
-    """Whether a plan costs no more than was asked for."""
+    """Say whether a plan costs no more than was asked for."""
     return (cost.nano_epsilon or 0) <= nano_epsilon and cost.delta_atto <= delta_atto

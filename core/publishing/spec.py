@@ -91,11 +91,11 @@ class _Release(_Spec):
         return None
 
     def own_nano_epsilon(self, amounts: Mapping[str, int]) -> int:
-        """The epsilon of this release alone; ``amounts``: what was reserved for it."""
+        """Return the epsilon of this release alone; ``amounts``: what was reserved for it."""
         return self.nano_epsilon
 
     def facts(self, schema: GraphSchema, accountant: Accountant = Accountant.PRIVACY_LOSS) -> PublicFacts:
-        """All that its plan may depend on. ``schema``: of the graph that it is made from."""
+        """Return all that its plan may depend on. ``schema``: of the graph that it is made from."""
         return PublicFacts(
             schema,
             self.unit,
@@ -156,7 +156,7 @@ class Sample(_Release):
 
 
 def _type_of(spec: Any) -> str:
-    """The type by what only it has: versions of the service that know no types write and read the same."""
+    """Tell the type by what only it has: versions that know no types write and read the same."""
     has = spec.get if isinstance(spec, dict) else lambda name: getattr(spec, name, None)
     return next((name for name in ("tick", "sample_of") if has(name) is not None), "plain")
 

@@ -16,14 +16,14 @@ from core.tracing import spans
 
 
 def spec_of(job: Job) -> JobSpec:
-    """What the job was asked to do. What a later version of the service adds to it is left to its worker."""
+    """Read what the job was asked to do; what a later version of the service adds is left to its worker."""
     return JobSpec.model_validate(job.spec, extra="ignore")
 
 
 def new_job(
     principal: Principal, dataset: Dataset, spec: JobSpec, plan: dict[str, Any], plan_digest: str
 ) -> Job:
-    """A queued job that nothing is reserved for yet, of a dataset whose policy admits it."""
+    """Make a queued job that nothing is reserved for yet, of a dataset whose policy admits it."""
     release = spec.release
     return Job(
         id=release.job_id,
@@ -54,7 +54,7 @@ def reserve(
     expires_in_seconds: float | None = None,
     once_locked: Callable[[], None] | None = None,
 ) -> str:
-    """The job's budget is set aside; returns the reservation's id. Raises what the ledger refuses.
+    """Set the job's budget aside; returns the reservation's id. Raises what the ledger refuses.
 
     It runs out after ``expires_in_seconds`` where the release is one whose reservation does.
     """

@@ -204,7 +204,7 @@ def prepare(session: Session, principal: Principal, request: JobRequest, setting
 def method_of(
     name: str, parameters: dict[str, Any], facts: PublicFacts, dataset: Dataset, version: DatasetVersion
 ) -> tuple[Choice | None, Generator, BaseModel]:
-    """The named method, or what ``auto`` stands for, with its parameters. No data is read.
+    """Return the named method, or what ``auto`` stands for, and its parameters. No data is read.
 
     Raises InvalidInput for parameters that are wrong, or given without a named method; UnknownMethod;
     NotAccepted where no method takes the request, of those that the dataset's policy allows.

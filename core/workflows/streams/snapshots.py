@@ -14,14 +14,11 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from core import clock
-from core.datasets import repository as datasets
 from core.datasets import vault
 from core.errors import InvalidInput, NotAccepted, SnapshotConflict
 from core.failpoints import reach
-from core.graphs.schema import GraphSchema
 from core.identity.models import Role
 from core.identity.service import Principal, require
-from core.ledger import repository as accounts
 from core.logging import get_logger
 from core.outbox import service as outbox
 from core.outbox.models import Topic
@@ -247,11 +244,8 @@ def _add(
 ) -> Snapshot:
     """The step's snapshot, with its job and reservation; ``row`` is the one that it replaces."""
     turns.check_room(session, services.settings, principal)
-    version = datasets.existing_version(session, stream.version_id)
-    account = accounts.account(session, stream.account_id)
-    schema = GraphSchema.model_validate(version.graph_schema)
     number = 0 if row is None else row.number + 1
-    job = add_tick(session, principal, stream, schema, version, account, step, number)
+    job = add_tick(session, principal, stream, step, number)
     if row is None:
         row = Snapshot(stream_id=stream.id, step=step)
         session.add(row)

@@ -113,7 +113,7 @@ def stream_terms(session: Session, principal: Principal, request: StreamRequest)
         team=principal.team,
         project=request.project,
     )
-    spec, plan = tick_spec(stream, schema, version, account, first)
+    spec, plan = tick_spec(stream, version, account, first)
     check_plan(plan, plan.cost(), account, nano_epsilon, 0)
     check_terms(session, dataset, spec, team=principal.team, project=request.project)
     by_step = _by_step(generator, params, schema, facts, account)
@@ -125,7 +125,7 @@ def stream_terms(session: Session, principal: Principal, request: StreamRequest)
 def check_terms(
     session: Session, dataset: Dataset, spec: JobSpec, *, team: str | None, project: str | None
 ) -> None:
-    """Returns while the dataset's present policy allows a stream whose snapshots are such.
+    """Return while the dataset's present policy allows a stream whose snapshots are such.
 
     Raises KindNotAllowed, PolicyRefused.
     """
@@ -155,9 +155,9 @@ def window_preview(session: Session, stream: Stream, by_step: Mapping[str, int])
 
 
 def tick_spec(
-    stream: Stream, schema: GraphSchema, version: DatasetVersion, account: BudgetAccount, step: int
+    stream: Stream, version: DatasetVersion, account: BudgetAccount, step: int
 ) -> tuple[JobSpec, PrivacyPlan]:
-    """What one step of the stream will do and cost; a function of the stream's terms and the step alone."""
+    """Plan what one step of the stream does and costs; a function of its terms and the step alone."""
     release = Tick(
         job_id=ids.new_id(ids.JOB),
         dataset_id=stream.dataset_id,
@@ -174,7 +174,8 @@ def tick_spec(
     )
     generator = registry.get(stream.method)
     params = checked_params(generator.Params, stream.params)
-    plan = generator.plan(params, release.facts(tick_schema(schema, release.edge_types, step)))
+    schema = tick_schema(GraphSchema.model_validate(version.graph_schema), release.edge_types, step)
+    plan = generator.plan(params, release.facts(schema))
     return JobSpec(
         release=release,
         amounts=plan.spend(account.filter),

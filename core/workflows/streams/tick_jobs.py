@@ -5,14 +5,12 @@ from __future__ import annotations
 from sqlalchemy.orm import Session
 
 from core.datasets import repository as datasets
-from core.datasets.models import DatasetVersion
 from core.errors import BudgetExceeded
-from core.graphs.schema import GraphSchema
 from core.identity.service import Principal
 from core.jobs import idempotency
 from core.jobs.models import Job
+from core.ledger import repository as accounts
 from core.ledger.amounts import format_epsilon
-from core.ledger.models import BudgetAccount
 from core.privacy.units import Unit
 from core.streams import repository
 from core.streams.models import Stream
@@ -20,23 +18,15 @@ from core.workflows.common.specs import new_job, reserve
 from core.workflows.streams.terms import check_terms, tick_spec
 
 
-def add_tick(
-    session: Session,
-    principal: Principal,
-    stream: Stream,
-    schema: GraphSchema,
-    version: DatasetVersion,
-    account: BudgetAccount,
-    step: int,
-    number: int,
-) -> Job:
+def add_tick(session: Session, principal: Principal, stream: Stream, step: int, number: int) -> Job:
     """The step's job is queued, its budget reserved until it ends. Raises what the dataset's present policy
     and the ledger refuse.
 
     ``number``: how often the step was sent anew. The caller holds the stream.
     """
-    spec, plan = tick_spec(stream, schema, version, account, step)
+    version = datasets.existing_version(session, stream.version_id)
     dataset = datasets.existing(session, stream.dataset_id)
+    spec, plan = tick_spec(stream, version, accounts.account(session, stream.account_id), step)
     team, project = stream.team, stream.project
     check_terms(session, dataset, spec, team=team, project=project)
     job = new_job(principal, dataset, spec, plan.to_json(), plan.digest())
