@@ -23,9 +23,10 @@ from pathlib import Path
 from benchmarks.load import load_typed
 from core.evaluation.attacks.degree_signature import degree_signature
 from core.evaluation.metric import Suite
+from core.evaluation.utility import clustering, components, relative
 from core.evaluation.whole import paper_paths
 from core.evaluation.whole.layers import Layer
-from core.evaluation.whole.sequences import Sequences, followed
+from core.evaluation.whole.sequences import Sequences
 from core.graphs.graph import Graph
 
 NAMES = {
@@ -83,6 +84,12 @@ REFERENCE = {
         "attack": {"all": (0.000929, 5e-7), "a": (0.001129, 5e-7)},
     },
 }
+
+
+def followed(view):
+    """Compute the scalars of one step that the sequences follow."""
+    found = clustering.scalars(view, Suite.QUICK) | components.scalars(view, Suite.QUICK)
+    return {name: relative.plain(value) for name, value in found.items()}
 
 
 def scores(original: Graph, generated: Graph) -> dict[str, float | None]:

@@ -17,7 +17,7 @@ log = get_logger(__name__)
 def alone(
     db: Database, lock: int, duty: Callable[[], object], pause_seconds: float, stopping: Stopping
 ) -> None:
-    """The duty is done again and again, while this process holds the advisory lock, until it is to stop."""
+    """Do the duty again and again, while this process holds the advisory lock, until it is to stop."""
     while not stopping():
         try:
             with db.engine.connect() as connection:

@@ -62,7 +62,7 @@ _beside: list[subprocess.Popen[bytes]] = []
 
 
 def draining() -> bool:
-    """Whether this worker was asked to stop."""
+    """Tell whether this worker was asked to stop."""
     return _drain[0] == 1
 
 
@@ -74,7 +74,7 @@ def _start_only_with_a_whole_ledger(**_: Any) -> None:
 
 @signals.worker_ready.connect
 def _start_compiling(**_: Any) -> None:
-    """Kernels are compiled beside the work, unless only uploads are taken, which need none."""
+    """Compile kernels beside the work, unless only uploads are taken, which need none."""
     if kernels_folder() is not None and set(app.amqp.queues.consume_from) != {UPLOADS}:
         _beside.append(subprocess.Popen([sys.executable, "-m", "worker.kernels"]))
 

@@ -76,15 +76,15 @@ class Child:
 
     @property
     def exit_code(self) -> int | None:
-        """None while the child runs; negative when a signal ended it."""
+        """Exit code; None while the child runs, negative when a signal ended it."""
         return self.process.poll()
 
     def memory_bytes(self) -> int:
-        """What the whole group holds in memory."""
+        """Measure what the whole group holds in memory."""
         return group_memory_bytes(self.process.pid)
 
     def messages(self, timeout_seconds: float) -> Iterator[dict[str, Any]]:
-        """The messages that are there, after waiting for the first at most so long.
+        """Yield the messages that are there, after waiting for the first at most so long.
 
         Raises PrivacyViolation for what is no message: nothing that speaks otherwise may read on.
         """
@@ -95,7 +95,7 @@ class Child:
             yield from self._lines()
 
     def answer(self, message: dict[str, Any]) -> None:
-        """The child gets the line, unless it is gone. PrivacyViolation if it never reads its answers."""
+        """Write the line to the child, unless it is gone. PrivacyViolation if it never reads its answers."""
         try:
             os.write(self._answers, json.dumps(message).encode() + b"\n")
         except BrokenPipeError:
@@ -104,7 +104,7 @@ class Child:
             raise PrivacyViolation("the child asks on without waiting for its answers") from error
 
     def kill(self) -> None:
-        """No process of the group runs any more."""
+        """Kill every process of the group."""
         try:
             os.killpg(self.process.pid, signal.SIGKILL)
         except ProcessLookupError:

@@ -15,7 +15,7 @@ log = get_logger(__name__)
 
 
 def serve(name: str, run: Callable[[Services, Stopping], None]) -> int:
-    """The exit code, once ``run`` has returned. The log says ``name_started`` and ``name_stopped``."""
+    """Do the duty ``run`` until it returns; the exit code. Logged as ``name_started``, ``name_stopped``."""
     settings = get_settings()
     logging.configure(json_lines=settings.log_json, level=settings.log_level)
     if not may_start(settings):

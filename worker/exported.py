@@ -41,7 +41,7 @@ Row = tuple[Sequence[str], float]
 
 
 def families(gauges: Gauges) -> Iterator[Metric]:
-    """The metrics of one reading."""
+    """Turn one reading into metrics."""
     yield from _budgets(gauges.budgets)
     yield from _heads(gauges.budgets.fullest)
     yield from _work(gauges.work, gauges.totals)
@@ -51,7 +51,7 @@ def families(gauges: Gauges) -> Iterator[Metric]:
 
 
 def constants() -> Iterator[Metric]:
-    """What is running, and what it is meant to reach."""
+    """Tell what is running, and what it is meant to reach."""
     build = InfoMetricFamily(f"{PREFIX}_build", "What is running.")
     build.add_metric([], {"version": package_version()})
     yield build
@@ -172,7 +172,7 @@ def _work(work: WorkGauges, totals: Counts) -> Iterator[Metric]:
 
 
 def _totals(totals: Counts) -> Iterator[Metric]:
-    """Counts of rows. Known kinds and methods begin at zero, so that their first event is a rise."""
+    """Count rows. Known kinds and methods begin at zero, so that their first event is a rise."""
     methods = sorted({*generators(), *(method for method, _ in (*totals.waits, *totals.durations))})
     entries = dict.fromkeys((kind.value for kind in EntryKind), 0) | totals.entries
     finished = {(method, JobState.PUBLISHED.value, ""): 0 for method in methods} | totals.finished
@@ -226,7 +226,7 @@ def _counter(name: str, meaning: str, labels: Sequence[str], rows: Iterable[Row]
 
 
 def _histogram(name: str, meaning: str, methods: Iterable[str], counts: Counter[tuple[str, int]]) -> Metric:
-    """Buckets only: a sum would tell single durations, where one job ends between two scrapes."""
+    """Write buckets only: a sum would tell single durations, where one job ends between two scrapes."""
     family = HistogramMetricFamily(f"{PREFIX}_{name}", meaning, labels=("method",))
     bounds = [floatToGoString(bound) for bound in (*BOUNDS, float("inf"))]
     for method in methods:
@@ -240,5 +240,5 @@ def _one(name: str, meaning: str, value: float) -> Metric:
 
 
 def _since(name: str, meaning: str, at: float | None) -> Metric:
-    """No series where nothing waits."""
+    """Write no series where nothing waits."""
     return GaugeMetricFamily(f"{PREFIX}_{name}_timestamp_seconds", meaning, value=at)

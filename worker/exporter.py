@@ -42,7 +42,7 @@ class Readings:
         self._totals = Totals()
 
     def __call__(self) -> Gauges:
-        """The service now. One at a time."""
+        """Read the service as it is now. One at a time."""
         try:
             return read_gauges(self._services, self._totals)
         except SQLAlchemyError:
@@ -69,11 +69,11 @@ class GaugeCollector(Collector):
         )
 
     def describe(self) -> list[Metric]:
-        """Nothing: registering must not read."""
+        """Describe nothing: registering must not read."""
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """Every series; where the database does not answer, only those that it does not tell."""
+        """Yield every series; where the database does not answer, only those that it does not tell."""
         self._scrapes.inc()
         yield from constants()
         try:
@@ -98,11 +98,11 @@ class _Handler(WSGIRequestHandler):
     disable_nagle_algorithm = True  # the body would wait 40 ms until the head is acknowledged
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing is logged: who reads comes every few seconds."""
+        """Log nothing: who reads comes every few seconds."""
 
 
 def listen(host: str, port: int, registry: CollectorRegistry) -> ThreadingWSGIServer:
-    """A server of the registry's metrics, bound to its port; it answers once it runs. OSError: port taken."""
+    """Bind a server of the registry's metrics to its port; it answers once it runs. OSError: port taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     server_class: type[ThreadingWSGIServer] = type(
         "Server", (ThreadingWSGIServer,), {"address_family": family}
@@ -111,7 +111,7 @@ def listen(host: str, port: int, registry: CollectorRegistry) -> ThreadingWSGISe
 
 
 def main() -> int:
-    """The exit code."""
+    """Serve the metrics until asked to stop; the exit code."""
     command_line.parser("worker.exporter", __doc__).parse_args()
     settings = get_settings()
     logging.configure(json_lines=settings.log_json, level=settings.log_level)

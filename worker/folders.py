@@ -11,7 +11,7 @@ from pathlib import Path
 
 @contextmanager
 def private_folder(path: Path) -> Iterator[Path]:
-    """An empty folder that only this user can enter; nothing of it remains afterwards."""
+    """Make an empty folder that only this user can enter, and delete it with its content afterwards."""
     os.mkdir(path, 0o700)
     try:
         yield path
@@ -20,7 +20,7 @@ def private_folder(path: Path) -> Iterator[Path]:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """A new file that only this user can read holds the content."""
+    """Write the content to a new file that only this user can read."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "wb") as file:
         file.write(content)

@@ -27,7 +27,7 @@ log = get_logger(__name__)
 
 
 def watch(services: Services, every_seconds: float) -> threading.Event | None:
-    """From now on the database knows the memory of this host's GPUs, until the event is set.
+    """Keep the database told of the memory of this host's GPUs, until the event is set.
 
     None, and nothing happens, where there are none.
     """
@@ -40,7 +40,7 @@ def watch(services: Services, every_seconds: float) -> threading.Event | None:
 
 
 def readings() -> tuple[GpuMemory, ...]:
-    """The GPUs that the driver shows this process. One that cannot be asked, as under MIG, is left out."""
+    """Read each GPU's memory that the driver shows. One that cannot be asked, as under MIG, is left out."""
     driver = _driver()
     if driver is None:
         return ()
@@ -49,7 +49,7 @@ def readings() -> tuple[GpuMemory, ...]:
 
 
 def tell(services: Services, gpus: Sequence[GpuMemory]) -> None:
-    """The database knows them, unless it does not answer."""
+    """Write them to the database, unless it does not answer."""
     try:
         with services.db.transaction() as session:
             repository.record(session, socket.gethostname()[:64], gpus)
@@ -86,7 +86,7 @@ def _asked(driver: ModuleType, question: Callable[..., Any], *arguments: object)
 
 @cache
 def _driver() -> ModuleType | None:
-    """NVIDIA's management library, opened; None where there is no driver."""
+    """Open NVIDIA's management library; None where there is no driver."""
     import pynvml  # not above: the relay imports this module without a worker's libraries
 
     try:

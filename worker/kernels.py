@@ -29,7 +29,7 @@ log = get_logger(__name__)
 
 
 def compile_all(work_folder: Path) -> bool:
-    """Every kernel is compiled, now or earlier; False where another process is at it, or it failed."""
+    """Compile every kernel, unless it was earlier; False where another process is at it, or it failed."""
     kernels = kernels_folder()
     if kernels is None:
         log.warning("no_place", message="NUMBA_CACHE_DIR names no folder: nothing compiled would be kept")
@@ -54,7 +54,7 @@ def compile_all(work_folder: Path) -> bool:
 
 
 def processor() -> str:
-    """A name for this kind of processor, as compiled code tells kinds apart."""
+    """Name this kind of processor, as compiled code tells kinds apart."""
     from llvmlite import binding  # not above: the relay imports its neighbours without a worker's libraries
 
     features = binding.get_host_cpu_features().flatten()
@@ -67,13 +67,13 @@ def _run(work_folder: Path) -> int:
     with Child("kernels", folder) as child:
         while (code := child.exit_code) is None:
             for _ in child.messages(TICK_SECONDS):
-                pass  # how far it has come: nobody waits for it
+                pass  # progress, which nobody waits for
     shutil.rmtree(folder, ignore_errors=True)
     return code
 
 
 def main() -> int:
-    """The exit code: 0 once every kernel is compiled."""
+    """Compile; the exit code is 0 once every kernel is compiled."""
     command_line.parser("worker.kernels", __doc__).parse_args()
     die_with(os.getppid())
     os.nice(LOWEST_PRIORITY)

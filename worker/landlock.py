@@ -57,7 +57,7 @@ class _Beneath(ctypes.Structure):
 
 
 def version() -> int:
-    """The version of the kernel's Landlock, from 1; 0 where there is none, or it is off."""
+    """Ask for the version of the kernel's Landlock, from 1; 0 where there is none, or it is off."""
     return max(0, _call(CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(VERSION)))
 
 
@@ -103,7 +103,7 @@ def confine_to(given: Surroundings) -> bool:
 
 
 def allowed(given: Surroundings) -> Iterator[tuple[Path, int]]:
-    """Each path that a child may use, and how. Modules are found by listing ``root``; only code is read."""
+    """List each path that a child may use, and how. Modules are found by listing ``root``; code is read."""
     root = given.root
     yield given.folder, WRITE
     yield root, READ_DIR

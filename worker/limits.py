@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def child_environment(folder: Path) -> dict[str, str]:
-    """The environment of a child: an allow-list, so that no address or secret of the service is in it."""
+    """Build a child's environment: an allow-list, so that no address or secret of the service is in it."""
     passed = _passed()
     if (kernels := kernels_folder()) is not None:
         kernels.mkdir(parents=True, exist_ok=True)  # a confined child could not
@@ -45,7 +45,7 @@ def child_environment(folder: Path) -> dict[str, str]:
 
 
 def kernels_folder() -> Path | None:
-    """Where children of this code find and leave compiled kernels; None where no place is set for them."""
+    """Find where children of this code keep compiled kernels; None where no place is set for them."""
     place = _passed().get("NUMBA_CACHE_DIR")
     return Path(place) / code_digest(ROOT / "core") if place else None
 
@@ -56,7 +56,7 @@ def _passed() -> dict[str, str]:
 
 @cache
 def code_digest(folder: Path) -> str:
-    """A name for the Python files below ``folder``: others, another name. 16 hex digits; O(bytes), once.
+    """Name the Python files below ``folder``: others, another name. 16 hex digits; O(bytes), once.
 
     A compiled kernel is kept with the stamp of its own file, not with those of the files whose kernels it
     calls. In a cache that outlives an upgrade, coins and noise would go on being drawn by the code before it.
@@ -91,7 +91,7 @@ def confine(parent: int, folder: Path) -> None:
 
 
 def die_with(parent: int) -> None:
-    """This process is killed when that parent ends. RuntimeError if it has ended already."""
+    """Have this process killed when that parent ends. RuntimeError if it has ended already."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl")
@@ -100,7 +100,7 @@ def die_with(parent: int) -> None:
 
 
 def group_memory_bytes(group: int) -> int:
-    """The resident memory of a process group, in bytes; 0 when nothing of it is left. O(processes)."""
+    """Add up the resident memory of a process group, in bytes; 0 when nothing of it is left. O(processes)."""
     total = 0
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():

@@ -17,7 +17,7 @@ log = get_logger(__name__)
 
 
 def may_work(settings: Settings) -> bool:
-    """Whether children can be kept from the network here, and the ledger is whole; the log says why not.
+    """Tell whether children can be kept from the network here, and the ledger is whole; the log says why not.
 
     Every child confines itself, and ends where it cannot: here that costs no job.
     """
@@ -32,7 +32,7 @@ def may_work(settings: Settings) -> bool:
 
 
 def main() -> int:
-    """The exit code."""
+    """Check; the exit code."""
     command_line.parser("worker.preflight", __doc__).parse_args()
     settings = get_settings()
     logging.configure(json_lines=settings.log_json, level=settings.log_level)

@@ -38,7 +38,7 @@ class WorkerProcess:
 
 @lru_cache(maxsize=1)
 def this_process() -> WorkerProcess:
-    """The process as it was opened at the first call; call it after any fork."""
+    """Open this process at the first call, and return it; call it after any fork."""
     settings = get_settings()
     spans.start(settings, "worker")
     process = open_process(settings)
@@ -47,7 +47,7 @@ def this_process() -> WorkerProcess:
 
 
 def open_process(settings: Settings) -> WorkerProcess:
-    """A process with services and a folder of its own; what dead processes of this host left is deleted."""
+    """Open services and a folder of its own for a process; delete what dead ones of this host left."""
     failpoints.arm(settings.failpoints)
     name = f"{socket.gethostname()[:64]}-{os.getpid()}-{os.urandom(4).hex()}"
     make_private_folder(settings.work_folder)
@@ -58,7 +58,7 @@ def open_process(settings: Settings) -> WorkerProcess:
 
 
 def sweep(parent: Path) -> int:
-    """No folder of a process that is gone remains; how many there were. A living process holds its lock."""
+    """Delete the folders of processes that are gone, and count them. A living process holds its lock."""
     removed = 0
     for folder in parent.glob(f"{PREFIX}*"):
         try:
@@ -82,7 +82,7 @@ def sweep(parent: Path) -> int:
 
 
 def own_folder(parent: Path, name: str) -> Path:
-    """The lock is held before the folder carries a name that a sweep looks for; it ends with the process."""
+    """Make a folder, locked before it has a name that sweeps look for; the lock ends with the process."""
     made = parent / f"new-{name}"
     os.mkdir(made, 0o700)
     handle = os.open(made / LOCK, os.O_RDWR | os.O_CREAT, 0o600)

@@ -22,7 +22,7 @@ log = get_logger(__name__)
 
 
 def reap_once(services: Services) -> dict[str, int]:
-    """Every duty was done once; how much each had to do. One duty's failure does not stop the others."""
+    """Do every duty once; how much each had to do. One duty's failure does not stop the others."""
     done: dict[str, int] = {}
     for name, duty in recover.DUTIES.items():
         done[name] = _tried(name, duty, services)
@@ -32,7 +32,7 @@ def reap_once(services: Services) -> dict[str, int]:
 
 
 def run(services: Services, stopping: Stopping) -> None:
-    """The duties are done again and again, while this process holds the lock, until it is asked to stop."""
+    """Do the duties again and again, while this process holds the lock, until it is asked to stop."""
     pause = services.settings.reaper_poll_seconds
     alone(services.db, LOCK, lambda: reap_once(services), pause, stopping)
 
@@ -46,7 +46,7 @@ def _tried(name: str, duty: Callable[[Services], int], services: Services) -> in
 
 
 def main() -> int:
-    """The exit code."""
+    """Reap until asked to stop; the exit code."""
     command_line.parser("worker.reaper", __doc__).parse_args()
     return serve("reaper", run)
 

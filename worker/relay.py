@@ -37,7 +37,7 @@ log = get_logger(__name__)
 
 
 def relay_once(db: Database, send: Callable[[str, str], None]) -> int:
-    """Every due message, up to a batch, is sent and marked; how many. Nothing is marked if sending fails.
+    """Send and mark every due message, up to a batch; how many. Nothing is marked if sending fails.
 
     Several relays may run: each takes rows that the others have not locked.
     """
@@ -54,7 +54,7 @@ def relay_once(db: Database, send: Callable[[str, str], None]) -> int:
 
 
 def _parents(session: Session, messages: Sequence[OutboxMessage]) -> dict[str, str]:
-    """The traceparents of the jobs that are to be run.
+    """Read the traceparents of the jobs that are to be run.
 
     When a comparison is announced tells to the moment when its job's run ended: it has no span.
     """
@@ -62,7 +62,7 @@ def _parents(session: Session, messages: Sequence[OutboxMessage]) -> dict[str, s
 
 
 def _told(message: OutboxMessage, parents: Mapping[str, str]) -> AbstractContextManager[None]:
-    """A span of the job's trace, where a job with a trace is to be run."""
+    """Open a span of the job's trace, where a job with a trace is to be run."""
     if message.topic != Topic.RUN or message.subject_id not in parents:
         return nullcontext()
     parent = parents[message.subject_id]
@@ -70,7 +70,7 @@ def _told(message: OutboxMessage, parents: Mapping[str, str]) -> AbstractContext
 
 
 def sender(app: Celery) -> Callable[[str, str], None]:
-    """Sends one id to one task; raises kombu's OperationalError when the broker does not answer."""
+    """Make a function that sends one id to one task; kombu's OperationalError where the broker is away."""
 
     def send(name: str, subject_id: str) -> None:
         app.send_task(name, args=[subject_id], retry=False)
@@ -79,7 +79,7 @@ def sender(app: Celery) -> Callable[[str, str], None]:
 
 
 def run(settings: Settings, app: Celery, stopping: Stopping) -> None:
-    """Messages are relayed until this process is asked to stop. Lost connections are opened again."""
+    """Relay messages until this process is asked to stop. Lost connections are opened again."""
     db, send = Database(settings.database_url, pool_size=1), sender(app)
     while not stopping():
         try:
@@ -113,7 +113,7 @@ def _plain(url: str) -> str:
 
 
 def main() -> int:
-    """The exit code."""
+    """Relay until asked to stop; the exit code."""
     command_line.parser("worker.relay", __doc__).parse_args()
     from worker.app import app
 

@@ -21,7 +21,7 @@ NOT_FREE = 3
 
 
 def main() -> int:
-    """The exit code."""
+    """Take the work; the exit code."""
     parser = command_line.parser("worker.run_one", __doc__)
     parser.add_argument("topic", choices=[topic.value for topic in Topic])
     parser.add_argument("subject_id")

@@ -37,15 +37,15 @@ class Channel:
         self._told: tuple[str, int] | None = None
 
     def opening(self) -> None:
-        """It is durable that the graph is about to be opened. LeaseLost otherwise: it must not be."""
+        """Make durable that the graph is about to be opened. LeaseLost otherwise: it must not be."""
         self._ask({"type": "open"}, {"opened": True})
 
     def record(self, entry: TranscriptEntry) -> None:
-        """The entry is durable. LeaseLost when the supervisor does not say so: nothing may be read."""
+        """Make the entry durable. LeaseLost when the supervisor does not say so: nothing may be read."""
         self._ask({"type": "meter", "entry": entry.to_json()}, {"recorded": entry.sequence})
 
     def progress(self, stage: str, done: int, total: int) -> None:
-        """Told when a stage begins, ends, or reaches another twentieth of its steps.
+        """Tell when a stage begins, ends, or reaches another twentieth of its steps.
 
         By the counts alone: what a clock picked would tell how long single steps took, and so of the data.
         """
@@ -68,7 +68,7 @@ class Channel:
 
 
 def release(folder: Path, channel: Channel) -> None:
-    """``folder/out`` holds the release bundle of ``folder/spec.json`` and ``folder/graph``."""
+    """Write the release bundle of ``folder/spec.json`` and ``folder/graph`` to ``folder/out``."""
     from core.publishing.release import run_release
     from core.publishing.spec import ReleaseTask
 
@@ -85,7 +85,7 @@ def release(folder: Path, channel: Channel) -> None:
 
 
 def sample(folder: Path, channel: Channel) -> None:
-    """``folder/out`` holds the release bundle of ``folder/spec.json``, drawn from ``folder/source``."""
+    """Write the release bundle of ``folder/spec.json``, drawn from ``folder/source``, to ``folder/out``."""
     from core.publishing.sample import run_sample
     from core.publishing.spec import ReleaseTask
 
@@ -94,7 +94,7 @@ def sample(folder: Path, channel: Channel) -> None:
 
 
 def evaluate(folder: Path, channel: Channel) -> None:
-    """``folder/out/curator.json`` compares ``folder/bundle`` with ``folder/graph``."""
+    """Compare ``folder/bundle`` with ``folder/graph`` in ``folder/out/curator.json``."""
     from core.publishing.evaluate import run_evaluation
     from core.publishing.spec import EvaluationSpec
 
@@ -108,7 +108,7 @@ def evaluate(folder: Path, channel: Channel) -> None:
 
 
 def audit(folder: Path, channel: Channel) -> None:
-    """``folder/out/audit.json`` holds the result of the audit that ``folder/spec.json`` describes."""
+    """Write the result of the audit that ``folder/spec.json`` describes to ``folder/out/audit.json``."""
     from core.privacy.audited import AuditSpec
     from core.publishing.audit import run_audit
 
@@ -121,15 +121,17 @@ def ingest(folder: Path, channel: Channel) -> None:
 
     ``folder/result.json`` says how it went: ``{"report": ...}``, or ``{"findings": [...], "message": ...}``.
     """
-    from core.graphs.ingest import IngestLimits, UploadedFile, canonicalise
+    from core.graphs.ingest import canonicalise
     from core.graphs.schema import GraphSchema
+    from core.graphs.uploads import IngestLimits, UploadedFile
 
     spec = json.loads((folder / "spec.json").read_bytes())
     files = {
         part: UploadedFile(Path(file["path"]), file["format"], file["options"])
         for part, file in spec["files"].items()
     }
-    try:
+
+    def validate() -> dict[str, Any]:
         report = canonicalise(
             files,
             None if spec["schema"] is None else GraphSchema.model_validate(spec["schema"]),
@@ -138,13 +140,9 @@ def ingest(folder: Path, channel: Channel) -> None:
             channel.progress,
             fingerprint_key=bytes.fromhex(spec["fingerprint_key"]),
         )
-    except IngestRejected as error:
-        result = {"findings": error.members.get("findings", []), "message": error.message}
-    except InvalidInput as error:
-        result = {"findings": [], "message": error.message}
-    else:
-        result = {"report": report.to_json()}
-    (folder / "result.json").write_text(json.dumps(result), encoding="utf-8")
+        return report.to_json()
+
+    _write_result(folder, validate)
 
 
 def snapshot(folder: Path, channel: Channel) -> None:
@@ -153,15 +151,15 @@ def snapshot(folder: Path, channel: Channel) -> None:
     ``folder/graph`` holds its universe. ``folder/result.json`` says how it went: ``{"report": {}}``, or
     ``{"findings": [...], "message": ...}``.
     """
-    from core.graphs.ingest import IngestLimits, UploadedFile
     from core.graphs.schema import GraphSchema
     from core.graphs.snapshot_ingest import canonical_snapshot
     from core.graphs.store import read_universe
+    from core.graphs.uploads import IngestLimits, UploadedFile
 
     spec = json.loads((folder / "snapshot.json").read_bytes())
     file = spec["file"]
-    result: dict[str, Any] = {"report": {}}
-    try:
+
+    def validate() -> dict[str, Any]:
         canonical_snapshot(
             None if file is None else UploadedFile(folder / "upload", file["format"], file["options"]),
             GraphSchema.model_validate(spec["schema"]),
@@ -170,11 +168,9 @@ def snapshot(folder: Path, channel: Channel) -> None:
             IngestLimits(**spec["limits"]),
             channel.progress,
         )
-    except IngestRejected as error:
-        result = {"findings": error.members.get("findings", []), "message": error.message}
-    except InvalidInput as error:
-        result = {"findings": [], "message": error.message}
-    (folder / "result.json").write_text(json.dumps(result), encoding="utf-8")
+        return {}
+
+    _write_result(folder, validate)
 
 
 def links(folder: Path, channel: Channel) -> None:
@@ -182,26 +178,29 @@ def links(folder: Path, channel: Channel) -> None:
 
     ``folder/result.json`` says how it went: ``{"report": {relation: links}}``, or findings and a message.
     """
-    from core.graphs.ingest import IngestLimits, UploadedFile
     from core.graphs.sensitive_ingest import write_checked
+    from core.graphs.uploads import IngestLimits, UploadedFile
 
     spec = json.loads((folder / "spec.json").read_bytes())
     file = UploadedFile(folder / "upload", spec["format"], spec["options"])
     limits = IngestLimits(**spec["limits"])
+    out, graph = folder / "out", folder / "graph"
+    _write_result(folder, lambda: write_checked(file, graph, out, limits, channel.progress, spec["list_id"]))
+
+
+def _write_result(folder: Path, validate: Callable[[], dict[str, Any]]) -> None:
+    """Write to ``result.json`` what ``validate`` reports, or the findings and message of its refusal."""
     try:
-        out, graph = folder / "out", folder / "graph"
-        counts = write_checked(file, graph, out, limits, channel.progress, spec["list_id"])
+        result: dict[str, Any] = {"report": validate()}
     except IngestRejected as error:
         result = {"findings": error.members.get("findings", []), "message": error.message}
     except InvalidInput as error:
         result = {"findings": [], "message": error.message}
-    else:
-        result = {"report": counts}
     (folder / "result.json").write_text(json.dumps(result), encoding="utf-8")
 
 
 def kernels(folder: Path, channel: Channel) -> None:
-    """Every kernel is compiled. Nothing is read, and nothing left in the folder."""
+    """Compile every kernel. Nothing is read, and nothing left in the folder."""
     from core.publishing.kernels import compile_kernels
 
     compile_kernels(channel.progress)
@@ -220,7 +219,7 @@ KINDS: dict[str, Callable[[Path, Channel], None]] = {
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The exit code: 0 when the work is done; the reason otherwise, and no word more to anyone outside."""
+    """Do the work; the exit code: 0 when it is done; the reason otherwise, and no word more outside."""
     parser = command_line.parser("worker.sandbox", __doc__)
     parser.add_argument("kind", choices=sorted(KINDS))
     parser.add_argument("folder", type=Path)

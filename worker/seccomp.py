@@ -62,7 +62,7 @@ class _Rule(ctypes.Structure):
 
 
 def refuse_network() -> None:
-    """No thread of this process, and nothing that it starts, can open a socket other than ``AF_UNIX``.
+    """Refuse this process's threads, and all that it starts, sockets other than ``AF_UNIX``.
 
     It gets EACCES. Rings of io_uring, which open sockets without the call, are unknown (ENOSYS), and no other
     process's descriptors can be taken. Cannot be undone. Raises OSError where the machine is not known or its
@@ -72,7 +72,7 @@ def refuse_network() -> None:
 
 
 def possible() -> bool:
-    """Whether :func:`refuse_network` would succeed here. Tried in a thread that ends with it."""
+    """Tell whether :func:`refuse_network` would succeed here. Tried in a thread that ends with it."""
     confined = []
 
     def attempt() -> None:
@@ -89,7 +89,7 @@ def possible() -> bool:
 
 
 def rules(machine: Machine) -> list[Rule]:
-    """The filter for one machine. A call in the numbers of another one ends the process: none here does."""
+    """Write the filter for one machine. A call by another's numbers ends the process: none here does."""
     return [
         (LOAD, 0, 0, AUDIT),
         (EQUAL, 1, 0, machine.audit),

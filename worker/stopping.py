@@ -19,7 +19,7 @@ class Stopping:
         return self._asked.is_set()
 
     def wait(self, seconds: float) -> bool:
-        """True as soon as this process is asked to stop; False when the time is over."""
+        """Wait; True as soon as this process is asked to stop, False when the time is over."""
         return self._asked.wait(seconds)
 
     def _ask(self, number: int, frame: FrameType | None) -> None:

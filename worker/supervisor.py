@@ -54,12 +54,12 @@ INFRASTRUCTURE = frozenset({Ending.DRAINED, Ending.LOST, Ending.OUTAGE})
 
 
 def no_reads(entry: dict[str, Any] | None = None) -> None:
-    """Refuses: this kind of child has no meter."""
+    """Refuse: this kind of child has no meter."""
     raise PrivacyViolation("this work reads nothing through a meter")
 
 
 def unseen(stage: str, done: int, total: int) -> None:
-    """Discards progress: it would reveal private data."""
+    """Discard progress: it would reveal private data."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Orders:
 def supervise(
     kind: str, folder: Path, settings: Settings, heartbeat: LeaseHeartbeat, orders: Orders
 ) -> Ending:
-    """The child has ended, by itself or not, and nothing of it runs any more."""
+    """Run a child until it has ended, by itself or not, and nothing of it runs any more; how it ended."""
     with spans.child(kind):
         steps = spans.Steps(most=MOST_STAGES if kind in STAGES_TOLD else 0)
         with Child(kind, folder) as child:
@@ -146,7 +146,7 @@ class _Watch:
                 raise PrivacyViolation("the child sent a message of no known kind")
 
     def _tell(self, stage: str, done: int, total: int) -> None:
-        """Somebody can see it; or nobody, when the database does not answer: hours of work are worth more."""
+        """Record progress; drop it when the database does not answer: hours of work are worth more."""
         try:
             self._orders.progress(stage, done, total)
         except (DBAPIError, NoConnection) as error:

@@ -11,12 +11,12 @@ PREFIX = "graphveil."
 
 
 def task_name(topic: str) -> str:
-    """The Celery task that a message of the topic is sent to; ValueError for an unknown topic."""
+    """Name the Celery task that a message of the topic is sent to; ValueError for an unknown topic."""
     return PREFIX + Topic(topic).value
 
 
 def _add_task(topic: Topic) -> None:
-    """Adds the Celery task that takes the work whose turn it is where work of the topic waits."""
+    """Add the Celery task that takes the work whose turn it is where work of the topic waits."""
 
     def told(subject_id: str) -> None:
         take_turn(this_process(), topic, draining)

@@ -27,7 +27,7 @@ log = get_logger(__name__)
 
 
 def verify_once(services: Services) -> bool:
-    """Every promise was checked, then the heads exported where they are due; whether all promises hold."""
+    """Check every promise, then export the heads where they are due; whether all promises hold."""
     outcomes = run_checks(services)
     broken = [outcome.name for outcome in outcomes if not outcome.kept]
     log.info("verified", checked=len(outcomes), broken=broken)
@@ -64,7 +64,7 @@ def _export(services: Services) -> int:
 
 
 def main() -> int:
-    """The exit code."""
+    """Verify until asked to stop, or as the options say; the exit code."""
     parser = command_line.parser("worker.verifier", __doc__)
     ways = parser.add_mutually_exclusive_group()
     ways.add_argument("--once", action="store_true", help="check once; exit 1 where anything is broken")

@@ -44,11 +44,11 @@ class Deliverer:
         self._purge_at = time.monotonic()
 
     def take(self, limit: int) -> list[Sending]:
-        """Up to ``limit`` deliveries, leased to this process."""
+        """Lease up to ``limit`` deliveries to this process."""
         return deliveries.take_due(self._services, self._worker, limit)
 
     def deliver(self, sending: Sending) -> None:
-        """The delivery was sent, and what came of it recorded; or it is sent again once its lease is over."""
+        """Send the delivery and record what came of it, or leave it to be sent once its lease is over."""
         settings = self._services.settings
         try:
             outcome = send(
@@ -65,14 +65,14 @@ class Deliverer:
             log.error("delivery_left", delivery_id=sending.delivery_id, error=type(error).__name__)
 
     def purge(self) -> None:
-        """Old deliveries are gone; looked at once an hour."""
+        """Delete old deliveries, once an hour."""
         if time.monotonic() >= self._purge_at:
             self._purge_at = time.monotonic() + PURGE_SECONDS
             deliveries.purge_deliveries(self._services)
 
 
 def run(services: Services, stopping: Stopping) -> None:
-    """Deliveries are sent until this process is asked to stop; those under way are finished."""
+    """Send deliveries until this process is asked to stop; those under way are finished."""
     settings = services.settings
     deliverer = Deliverer(services)
     running: set[Future[None]] = set()
@@ -94,7 +94,7 @@ def run(services: Services, stopping: Stopping) -> None:
 
 
 def main() -> int:
-    """The exit code."""
+    """Deliver until asked to stop; the exit code."""
     command_line.parser("worker.webhooks", __doc__).parse_args()
     failpoints.arm(get_settings().failpoints)
     return serve("webhooks", run)

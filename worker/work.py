@@ -38,7 +38,7 @@ KINDS: dict[Topic, WorkKind[Any]] = {
 
 
 def take(process: WorkerProcess, topic: Topic, subject_id: str, draining: Draining) -> bool:
-    """Does the work as far as this process can; False if it was not free, or this worker is stopping."""
+    """Do the work as far as this process can; False if it was not free, or this worker is stopping."""
     if topic not in KINDS:
         raise InvalidInput(f"there is no topic {topic!r}", field="topic")
     if draining():
@@ -52,7 +52,7 @@ def take(process: WorkerProcess, topic: Topic, subject_id: str, draining: Draini
 
 
 def take_turn(process: WorkerProcess, topic: Topic, draining: Draining) -> bool:
-    """The work whose turn it is was taken, as :func:`take` takes it; False if there is none that is free.
+    """Take the work whose turn it is, as :func:`take` does; False if there is none that is free.
 
     A message says that work of the topic waits, not which is next: it came in the order in which work was
     asked for, and that order is the fair one to nobody but the tenant that asked for most.
@@ -69,7 +69,7 @@ def take_turn(process: WorkerProcess, topic: Topic, draining: Draining) -> bool:
 
 
 def _run(process: WorkerProcess, topic: Topic, subject_id: str, draining: Draining) -> bool:
-    """Does one piece of work from claim to settlement; False if it was not free.
+    """Do one piece of work from claim to settlement; False if it was not free.
 
     What cannot be told the database is left to the lease: it runs out, and the reaper decides.
     """
@@ -110,13 +110,13 @@ def _run(process: WorkerProcess, topic: Topic, subject_id: str, draining: Draini
 
 
 def _stop(error: Exception) -> Stop:
-    """What stopped the attempt. The worker's own disk is no outage: what a job writes can fill it."""
+    """Tell what stopped the attempt. The worker's own disk is no outage: what a job writes can fill it."""
     outage = isinstance(error, StorageError) or unreachable(error)
     return Stop.OUTAGE if outage else Stop.WORKER_LOST
 
 
 def _quietly(step: Callable[[], None]) -> None:
-    """Takes the step, or leaves it to the reaper."""
+    """Take the step, or leave it to the reaper."""
     try:
         step()
     except (GraphveilError, SQLAlchemyError) as error:

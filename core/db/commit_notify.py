@@ -102,7 +102,7 @@ def _send(engine: Engine, channels: SimpleQueue[str | None]) -> None:
 
 
 def _notify(engine: Engine, channel: str | None) -> None:
-    """One notification; where the connection has died without a word, over another one."""
+    """Send one notification; where the connection has died without a word, over another one."""
     for last in (False, True):
         try:
             with engine.connect() as connection:

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def configuration(url: str) -> Config:
-    """Alembic's configuration for the database at ``url``; the address never enters a file."""
+    """Configure Alembic for the database at ``url``; the address never enters a file."""
     config = Config(ROOT / "alembic.ini")
     config.set_main_option("script_location", str(ROOT / "migrations"))
     config.attributes["url"] = url
@@ -19,5 +19,5 @@ def configuration(url: str) -> Config:
 
 
 def upgrade(url: str, revision: str = "head") -> None:
-    """The database at ``url`` has the schema of ``revision``. Safe to repeat."""
+    """Bring the database at ``url`` to the schema of ``revision``. Safe to repeat."""
     command.upgrade(configuration(url), revision)

@@ -47,7 +47,7 @@ class BriefCursor(psycopg.Cursor[Any]):
 
     @property
     def description(self) -> list[Any] | None:
-        """As PEP 249 has it: seven items for each column; None for a statement without rows."""
+        """Columns as PEP 249 has them: seven items for each; None for a statement without rows."""
         result = self.pgresult
         if result is None or not result.nfields:
             return None
@@ -58,7 +58,7 @@ class BriefCursor(psycopg.Cursor[Any]):
 
 
 def make_engine(url: str, *, pool_size: int = POOL_SIZE) -> Engine:
-    """A pool of at most ``pool_size`` connections, which stay open; they are checked before each use."""
+    """Make a pool of at most ``pool_size`` connections, which stay open; they are checked before each use."""
     given = make_url(url).query
     # Parameters stay out of errors: they would carry digests and sizes into logs.
     engine = create_engine(
@@ -84,7 +84,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[Session]:
-        """A session whose work is committed as a whole at the end, or rolled back on any error.
+        """Open a session whose work is committed as a whole at the end, or rolled back on any error.
 
         After the commit the channels of :func:`notify_at_commit` are notified.
         """
@@ -101,7 +101,7 @@ class Database:
 
 
 def notify_at_commit(session: Session, channel: str) -> None:
-    """Listeners on the channel hear of this transaction once it has committed, and never if it does not."""
+    """Notify listeners on the channel once this transaction has committed, and never if it does not."""
     session.info.setdefault(_NOTIFIED, set()).add(channel)
 
 
@@ -110,7 +110,7 @@ def _note_use(connection: Any, record: ConnectionPoolEntry) -> None:
 
 
 def _alive(dialect: Dialect) -> Callable[[Any, ConnectionPoolEntry, Any], None]:
-    """A look at each connection before its use; InvalidatePoolError makes the whole pool anew.
+    """Make a check of each connection before its use; InvalidatePoolError makes the whole pool anew.
 
     A server that ends says so on every socket, and a look at it costs microseconds where a question would be
     a tenth of a short transaction. Only what has rested may have died without a word.
@@ -132,7 +132,7 @@ def _alive(dialect: Dialect) -> Callable[[Any, ConnectionPoolEntry, Any], None]:
 
 
 def _heard(socket: int) -> bool:
-    """Whether the other side has said something, its goodbye included."""
+    """Tell whether the other side has said something, its goodbye included."""
     looking = select.poll()
     looking.register(socket, select.POLLIN)
     return bool(looking.poll(0))

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from core.evaluation.attacks.negatives import distinct
 from core.evaluation.compare import compared
 from core.evaluation.metric import Suite
 from core.evaluation.steps import mean_row, steps_of
@@ -39,8 +40,6 @@ REDRAWN = 0.05
 """The share of edges that are drawn anew in a resample."""
 FEW_EDGES, DRAWS = 10_000, 3
 """Draws of each kind up to so many edges, one draw above: there a single one hardly varies."""
-ROUNDS = 64
-"""Rounds of drawing: each settles at least half of what is left unless a cell is nearly full."""
 
 Progress = Callable[[str, int, int], None]
 Draw = Callable[[Cell, Generator], np.ndarray]
@@ -137,18 +136,13 @@ def resampled(cell: Cell, rng: Generator, share: float = REDRAWN) -> np.ndarray:
 
 def _filled(cell: Cell, kept: np.ndarray, ends: Callable[[int], tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
     """Add distinct further edges to ``kept`` up to the cell's number; fewer where a cell is all but full."""
-    for _ in range(ROUNDS):
-        missing = cell.count - len(kept)
-        if missing <= 0:
-            break
-        source, target = ends(2 * missing + 16)
-        fresh = _keys(cell, source, target)
-        if cell.edge_type.homogeneous:
-            fresh = fresh[source != target]
-        fresh = fresh[~np.isin(fresh, kept)]
-        first = np.sort(np.unique(fresh, return_index=True)[1])  # in the order of drawing
-        kept = np.concatenate([kept, fresh[first][:missing]])
-    return kept
+
+    def draw(count: int) -> np.ndarray:
+        source, target = ends(count)
+        keys = _keys(cell, source, target)
+        return keys[source != target] if cell.edge_type.homogeneous else keys
+
+    return distinct(kept, cell.count, draw)
 
 
 def _keys(cell: Cell, source: np.ndarray, target: np.ndarray) -> np.ndarray:

@@ -9,13 +9,13 @@ import torch
 
 
 def device() -> torch.device:
-    """An accelerator where torch sees one, else the CPU."""
+    """Choose an accelerator where torch sees one, else the CPU."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 @contextmanager
 def one_thread(place: torch.device | None = None) -> Iterator[torch.device]:
-    """Inside, torch computes with one CPU thread, afterwards with as many as before. Yields the device.
+    """Let torch compute with one CPU thread inside, afterwards with as many as before. Yields the device.
 
     That is ``place``, or without it :func:`device`.
 
@@ -31,7 +31,7 @@ def one_thread(place: torch.device | None = None) -> Iterator[torch.device]:
 
 @contextmanager
 def seeded(seed: int, place: torch.device | None = None) -> Iterator[torch.device]:
-    """As :func:`one_thread`, and torch draws from ``seed``; afterwards its generators are as they were.
+    """Compute as :func:`one_thread`, with draws from ``seed``; torch's generators are restored afterwards.
 
     On a CPU the same seed gives the same figures bit for bit, whatever the number of cores. On CUDA the sums
     of sparse products may differ in their last digits.
@@ -44,7 +44,7 @@ def seeded(seed: int, place: torch.device | None = None) -> Iterator[torch.devic
 
 
 def reseed(seed: int, place: torch.device) -> None:
-    """Torch draws from ``seed`` on the CPU and on ``place``.
+    """Let torch draw from ``seed`` on the CPU and on ``place``.
 
     As ``torch.manual_seed``, which also notes each seed, with a stack trace, for devices that no one uses:
     memory and time that grow with the number of batches.

@@ -25,7 +25,7 @@ class _Sentences:
 def skip_gram(
     rows: np.ndarray, count: int, *, dimensions: int, window: int, negatives: int, epochs: int, seed: int
 ) -> np.ndarray:
-    """(count, dimensions) float32 vectors of the numbers 0..count-1; those in no walk get zeros.
+    """Train (count, dimensions) float32 vectors of the numbers 0..count-1; those in no walk get zeros.
 
     ``rows`` (walks, length) integers, padded at their ends with -1. One thread: skip-gram's updates race
     otherwise. Same seed, same vectors. O(values of rows * window * negatives * dimensions).

@@ -40,7 +40,7 @@ class _Product(torch.autograd.Function):
 def bag(
     rows: torch.Tensor, columns: torch.Tensor, starts: torch.Tensor, weights: torch.Tensor
 ) -> torch.Tensor:
-    """The weighted sums of ``rows[columns[i]]`` for i in starts[r] .. starts[r + 1], one for every r."""
+    """Sum ``rows[columns[i]]``, weighted, for i in starts[r] .. starts[r + 1], once for every r."""
     return torch.embedding_bag(rows, columns, starts, False, 0, False, weights, True)[0]
 
 

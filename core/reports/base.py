@@ -26,13 +26,13 @@ class ReportModel(BaseModel):
 
 
 def decimal_string(amount: int, unit: int) -> str:
-    """``amount / unit`` as an exact plain decimal, e.g. ``decimal_string(1_500_000_000, NANO) == "1.5"``."""
+    """Write ``amount / unit`` as an exact plain decimal: ``decimal_string(1_500_000_000, NANO) == "1.5"``."""
     text = format(Decimal(amount) / Decimal(unit), "f")
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def evenly(items: Sequence[Item], most: int) -> tuple[Item, ...]:
-    """All of them, or ``most`` that lie evenly among them, the first and the last included."""
+    """Choose all of them, or ``most`` that lie evenly among them, the first and the last included."""
     if len(items) <= most:
         return tuple(items)
     return tuple(items[round(k * (len(items) - 1) / (most - 1))] for k in range(most))

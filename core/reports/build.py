@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import metadata
 from typing import Any
 
@@ -62,7 +62,7 @@ class Origin:
 
 
 def versions() -> dict[str, str]:
-    """Installed versions of the libraries that compute a release; those that are absent are left out."""
+    """List installed versions of the libraries that compute a release; those that are absent are left out."""
     found = {name: _version(name) for name in LIBRARIES}
     return {name: version for name, version in found.items() if version is not None}
 
@@ -90,7 +90,8 @@ def public_part(
     training: TrainingPart | None = None,
     notices: Sequence[Notice] = (),
 ) -> PublicPart:
-    """The part that is published. Reads the plan, its transcript, public facts and the synthetic graph only.
+    """Build the part that is published. Reads the plan, its transcript, public facts and the synthetic graph
+    only.
 
     ``schema`` is the dataset's (public) schema; ``artifacts`` are the manifest's entries of its files;
     ``derived`` names what of the schema and universe was read off the data; ``notices`` are the method's own
@@ -112,19 +113,10 @@ def public_part(
         statistics=described,
         training=training,
         provenance=Provenance(
-            job_id=origin.job_id,
-            dataset_id=origin.dataset_id,
-            dataset_version=origin.dataset_version,
-            method=origin.method,
-            method_title=origin.method_title,
-            chosen_because=origin.chosen_because,
-            stream_id=origin.stream_id,
-            step=origin.step,
-            sample_of=origin.sample_of,
+            **asdict(origin),
             graphveil_version=package_version(),
             plan_digest=plan.digest(),
             randomness="operating system" if origin.seed is None else "seeded",
-            seed=origin.seed,
             artifacts=tuple(
                 Artifact(**{k: entry[k] for k in ("name", "media_type", "size_bytes", "sha256")})
                 for entry in artifacts
@@ -148,7 +140,7 @@ def public_part(
 
 
 def guarantee_part(guarantee: Guarantee, assurance: str, claim: Claim | None = None) -> GuaranteePart:
-    """The printed guarantee: epsilon and delta as exact decimals of the ledger's integers."""
+    """Print the guarantee: epsilon and delta as exact decimals of the ledger's integers."""
     nano = guarantee.nano_epsilon
     return GuaranteePart(
         kind=guarantee.kind.value,
@@ -165,7 +157,7 @@ def guarantee_part(guarantee: Guarantee, assurance: str, claim: Claim | None = N
 
 
 def mechanism_name(event: Event) -> str:
-    """What an event is called in a report."""
+    """Name an event as a report does."""
     match event:
         case Pure(mechanism=mechanism):
             return mechanism
@@ -184,7 +176,7 @@ def mechanism_name(event: Event) -> str:
 
 
 def transcript_summary(plan: PrivacyPlan, transcript: Sequence[TranscriptEntry]) -> TranscriptSummary:
-    """The transcript by purpose, mechanism and relation, in order of first use; and the plan's spend."""
+    """Sum the transcript by purpose, mechanism and relation, in order of first use; and the plan's spend."""
     groups: dict[tuple[str, str, str, bool], list[int | None]] = {}
     # A paid-for release must not fail over its summary: too many purposes are told as one.
     purposes = {entry.purpose for entry in transcript}
@@ -220,7 +212,7 @@ def curator_part(
     *,
     reduced_from: str | None = None,
 ) -> CuratorPart:
-    """The curators' part, from the evaluation's dictionaries, with the scores and warnings they call for.
+    """Build the curators' part from the evaluation's dictionaries, with scores and warnings.
 
     ``reduced_from``: the suite that was asked for, where a cheaper one had to do.
     """

@@ -33,7 +33,7 @@ _SIZES = (
 
 
 def card(public: PublicPart, publication: Publication | None = None) -> str:
-    """The card, UTF-8, with a line feed at its end. Licence and publisher only where they were given."""
+    """Write the card, UTF-8, with a line feed at its end. Licence and publisher only where they are given."""
     said = publication or Publication()
     name = said.title or f"Synthetic graph {public.provenance.job_id}"
     lines = [*_front_matter(public, said, name), f"# {escape(name)}", ""]

@@ -12,7 +12,7 @@ from core.reports import precision
 from core.reports.base import EXPOSED
 from core.reports.html import wording
 from core.reports.html.numbers import at_most
-from core.reports.markdown_evidence import curator_sections
+from core.reports.markdown_evidence import curator_sections, metric_title
 from core.reports.model import GuaranteePart, Provenance, PublicPart, Report, TranscriptSummary
 from core.reports.reproduction import again, command
 from core.reports.scores import Score, Scores
@@ -36,7 +36,7 @@ _STATUS = {
 
 
 def markdown(report: Report, *, evaluation: str | None = None) -> str:
-    """The report as GitHub-flavoured Markdown, UTF-8, with a line feed at its end. Deterministic.
+    """Write the report as GitHub-flavoured Markdown, UTF-8, with a line feed at its end. Deterministic.
 
     ``evaluation``: where a curator's report has no curator part, why: pending, failed or erased.
     """
@@ -217,19 +217,14 @@ def _statistics(statistics: PublicStatistics) -> list[str]:
     return lines + definitions(statistics.metrics, names)
 
 
-def metric_title(metrics: dict[str, MetricInfo], name: str) -> str:
-    """The metric's title, or its name where the report does not explain it."""
-    return metrics[name].title if name in metrics else name
-
-
 def definitions(metrics: dict[str, MetricInfo], names: Iterable[str]) -> list[str]:
-    """What the named metrics mean, a line each."""
+    """Say what the named metrics mean, a line each."""
     rows = [(metrics[name].title, metrics[name].definition) for name in names if name in metrics]
     return table(("Metric", "Definition"), rows)
 
 
 def scores(heading: str, found: Scores) -> list[str]:
-    """Both scores with formula and parts."""
+    """Write both scores with formula and parts."""
     lines = [f"## {heading}", ""]
     for title, score in (("Protection", found.protection), ("Utility", found.utility)):
         if score is None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from core.reports.comparison import ComparedRow, Comparison, WholeComparison
-from core.reports.evidence import Attack, Attacks, AttackScore, CuratorPart, DegreeSignature, Interval, Task
-from core.reports.sensitive import section
+from core.reports.evidence import Attack, Attacks, AttackScore, CuratorPart, DegreeSignature, Task
+from core.reports.sensitive import interval, section
 from core.reports.statistics import MetricInfo
 from core.reports.text import escape, items, number, table
 
 
 def curator_sections(part: CuratorPart) -> list[str]:
-    """Lines of every section that depends on the original graph, warnings first."""
+    """Write every section that depends on the original graph, warnings first."""
     lines: list[str] = []
     if part.warnings:
         rows = [(n.code, n.edge_type or "all", n.metric or "all", n.text) for n in part.warnings]
@@ -41,7 +41,8 @@ def _comparison(found: Comparison) -> list[str]:
     ]
 
 
-def _title(metrics: dict[str, MetricInfo], name: str) -> str:
+def metric_title(metrics: dict[str, MetricInfo], name: str) -> str:
+    """Return the metric's title, or its name where the report does not explain it."""
     return metrics[name].title if name in metrics else name
 
 
@@ -50,7 +51,7 @@ def _row(row: ComparedRow, metrics: dict[str, MetricInfo]) -> list[str]:
         ("Metric", "Original", "Synthetic", "Absolute error", "Relative error"),
         (
             (
-                _title(metrics, name),
+                metric_title(metrics, name),
                 _measured(pair.original, pair.original_standard_error),
                 _measured(pair.synthetic, pair.synthetic_standard_error),
                 pair.absolute_error,
@@ -70,7 +71,7 @@ def _distances(found: dict[str, float | None], metrics: dict[str, MetricInfo]) -
     return table(
         ("Distance", "Value", "Closer is"),
         (
-            (_title(metrics, name), value, (metrics[name].better if name in metrics else None) or "–")
+            (metric_title(metrics, name), value, (metrics[name].better if name in metrics else None) or "–")
             for name, value in found.items()
         ),
     )
@@ -136,17 +137,13 @@ def _attack(attack: Attack) -> tuple[object, ...]:
         f"{attack.positives} / {attack.negatives}",
         _auc(release),
         _auc(attack.reference),
-        _interval(release.tpr_at_fpr_1e3 if release else None),
-        _interval(release.tpr_at_fpr_1e2 if release else None),
+        interval(release.tpr_at_fpr_1e3 if release else None),
+        interval(release.tpr_at_fpr_1e2 if release else None),
     )
 
 
 def _auc(score: AttackScore | None) -> str:
-    return _interval(score.auc if score else None)
-
-
-def _interval(found: Interval | None) -> str:
-    return "–" if found is None else f"{found.value:.3f} ({found.low:.3f} to {found.high:.3f})"
+    return interval(score.auc if score else None)
 
 
 def _tasks(found: tuple[Task, ...]) -> list[str]:

@@ -41,7 +41,7 @@ def _distance(metric: str, called: str) -> _Member:
 
 
 def _likeness(metric: str, called: str) -> _Member:
-    """1 - a figure of which higher is closer."""
+    """Measure 1 - a figure of which higher is closer."""
 
     def far(row: ComparedRow) -> float | None:
         found = row.distances.get(metric)
@@ -51,7 +51,7 @@ def _likeness(metric: str, called: str) -> _Member:
 
 
 def _of_original(compared: Compared) -> float | None:
-    """Mean error by mean value: one empty snapshot must not decide."""
+    """Divide mean error by mean value: one empty snapshot must not decide."""
     error, value = compared.absolute_error, abs(compared.original or 0.0)
     if error is None:
         return None
@@ -100,7 +100,7 @@ FAMILIES: tuple[tuple[str, str, tuple[_Member, ...]], ...] = (
 
 
 def measured_parts(comparison: Comparison) -> Iterator[ScorePart]:
-    """A part for every family that tells the original from a uniform graph; its worst member.
+    """Yield a part for every family that tells the original from a uniform graph; its worst member.
 
     Nothing at all for a comparison without anchors. Where both ends lie together, chance alone gives the
     original's value: nothing is earned there, and what is lost counts. A figure that the release lacks in
@@ -132,7 +132,7 @@ def measured_parts(comparison: Comparison) -> Iterator[ScorePart]:
 
 
 def _value(member: _Member, row: ComparedRow, anchors: Anchors, present: float) -> tuple[float, str] | None:
-    """The member's value from 0 to 1 and how it came about; None where it says nothing."""
+    """Compute the member's value from 0 to 1 and say how it came about; None where it says nothing."""
     far, near = member.distance(anchors.uniform), member.distance(anchors.resampled)
     if far is None or near is None:
         return None
@@ -152,7 +152,7 @@ def _value(member: _Member, row: ComparedRow, anchors: Anchors, present: float) 
 
 
 def _present(metric: str, comparison: Comparison) -> float:
-    """The share of relations and snapshots with a value in the original in which the release has one too.
+    """Compute the share of relations and snapshots with a value in the original in which the release has one.
 
     Of a distance those count in which the original has edges: it is undefined where the release has none.
     """

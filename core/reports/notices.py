@@ -36,7 +36,7 @@ def caveats(
     snapshot: bool = False,
     sample_of: str | None = None,
 ) -> tuple[Notice, ...]:
-    """The public caveats: they follow from the guarantee and what is declared public, never from data.
+    """List the public caveats: they follow from the guarantee and what is declared public, never from data.
 
     ``nodes`` is the size of the (public) universe; ``snapshot``: the release is one of a live stream's;
     ``sample_of``: the job whose model it was drawn from again.
@@ -170,7 +170,7 @@ def _unit_caveats(guarantee: GuaranteePart) -> Iterator[Notice]:
 def lasting_relations(
     schema: GraphSchema, unit: Unit, window: int | None, edge_types: Sequence[str] | None = None
 ) -> tuple[Notice, ...]:
-    """What a promise per snapshot or window leaves open for relations that are declared to last.
+    """Say what a promise per snapshot or window leaves open for relations that are declared to last.
 
     ``edge_types``: those of interest, all unless given. Follows from the schema alone. See docs/w_event.md.
     """
@@ -216,7 +216,7 @@ def _large_epsilon(guarantee: GuaranteePart) -> Notice:
 def warnings(
     guarantee: GuaranteePart, comparison: Comparison, attacks: Attacks, reduced_from: str | None = None
 ) -> tuple[Notice, ...]:
-    """What curators must know when they read the comparison. Depends on the original: never published."""
+    """List what curators must know when they read the comparison. Depends on the original: not public."""
     found = []
     if reduced_from is not None:
         found.append(_reduced(reduced_from, comparison.suite))
@@ -237,7 +237,7 @@ def _reduced(asked: str, suite: str) -> Notice:
 
 
 def _successes(attacks: Attacks) -> Iterator[Notice]:
-    """One warning a relation, naming every attack that found something."""
+    """Warn once a relation, naming every attack that found something."""
     by_relation: dict[str | None, list[str]] = {}
     given = {
         control.edge_type: abs(control.published.auc.value - 0.5)
@@ -258,7 +258,7 @@ def _successes(attacks: Attacks) -> Iterator[Notice]:
 
 
 def _found_links(attack: Attack, given: float) -> bool:
-    """Better than guessing beyond doubt, in either direction, by more than a little and more than ``given``.
+    """Tell whether it beats guessing beyond doubt, either way, by more than a little and than ``given``.
 
     ``given``: how far from 0.5 the control comes: the choice of targets gives that away, not the release.
     """

@@ -62,7 +62,7 @@ def _two(relation: EdgeType) -> int:
 
 
 def _ends(relation: EdgeType) -> int:
-    """Both ends may be counted inside one node type; which side was asked is not recorded."""
+    """Count both ends inside one node type; which side was asked is not recorded."""
     return 2 if relation.homogeneous else 1
 
 
@@ -88,7 +88,7 @@ data, or whose flips are not recorded, has no line here."""
 def precisions(
     unit: Unit, schema: GraphSchema, transcript: Sequence[TranscriptEntry], statistics: PublicStatistics
 ) -> tuple[Precision, ...]:
-    """One line for each relation and query, in order of first use; the bound holds for every such figure.
+    """Predict one line for each relation and query, in order of first use; it holds for every such figure.
 
     The branches of a parallel group measure parts of a figure, so that their bounds add up. Of several
     measurements and snapshots the least exact is printed.
@@ -122,7 +122,7 @@ def precisions(
 
 
 def within(scale: Fraction, confidence: float) -> int:
-    """The least t with P(|X| <= t) >= confidence for discrete Laplace noise X of that scale.
+    """Find the least t with P(|X| <= t) >= confidence for discrete Laplace noise X of that scale.
 
     P(X = k) is proportional to exp(-|k|/scale), so that with q = exp(-1/scale) P(|X| > t) is
     2 q^(t+1) / (1 + q).
@@ -136,7 +136,7 @@ def within(scale: Fraction, confidence: float) -> int:
 def _bounds(
     entries: Sequence[TranscriptEntry], sensitivity: int, quantity: _Quantity, nested: Set[int]
 ) -> Iterator[int]:
-    """What each whole measurement of one snapshot is within; of parts that do not add up to a whole, none.
+    """Bound each whole measurement of one snapshot; of parts that do not add up to a whole, none.
 
     ``nested``: operations inside a parallel group; a group among them holds a part of the edges only.
     """
@@ -164,7 +164,7 @@ NOTE = (
 
 
 def rows(found: Sequence[Precision]) -> list[tuple[object, ...]]:
-    """The cells of a table under :data:`COLUMNS`."""
+    """Write the cells of a table under :data:`COLUMNS`."""
     return [
         (each.edge_type, quantity_of(each), each.within, f"{each.confidence:.0%}", each.released)
         for each in found
@@ -172,5 +172,5 @@ def rows(found: Sequence[Precision]) -> list[tuple[object, ...]]:
 
 
 def quantity_of(precision: Precision) -> str:
-    """What is counted, and that it is a snapshot's."""
+    """Say what is counted, and that it is a snapshot's."""
     return precision.quantity if precision.snapshots is None else f"{precision.quantity}, in a snapshot"

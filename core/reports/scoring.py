@@ -36,7 +36,7 @@ WEAK_TASKS = frozenset({"node_classification_transfer"})
 def curator_scores(
     guarantee: GuaranteePart, comparison: Comparison, attacks: Attacks, tasks: Sequence[Task]
 ) -> Scores:
-    """Both scores of the curators' edition; functions of the private graph.
+    """Compute both scores of the curators' edition; functions of the private graph.
 
     Protection: the guarantee's bound (weight 1) and what the attacks found (weight 1 in all). Utility: the
     mean of what was measured (:mod:`core.reports.measured`) and of the worst task; null where nothing was
@@ -58,7 +58,7 @@ def _score(formula: str, parts: Sequence[ScorePart]) -> Score:
 
 
 def advantage(guarantee: GuaranteePart) -> float:
-    """Bound on TPR - FPR of any test whether one protected unit is present; 1 without a guarantee.
+    """Bound TPR - FPR of any test whether one protected unit is present; 1 without a guarantee.
 
     (e^eps - 1 + 2 delta) / (e^eps + 1): the widest gap between the trade-off curve of (eps, delta)-DP and
     guessing (Kairouz, Oh, Viswanath 2015). Written with tanh, so that no epsilon overflows.
@@ -71,7 +71,7 @@ def advantage(guarantee: GuaranteePart) -> float:
 
 
 def _bound(guarantee: GuaranteePart) -> ScorePart:
-    """1 - the bound on any attacker's advantage."""
+    """Score 1 - the bound on any attacker's advantage."""
     bound = advantage(guarantee)
     if guarantee.kind == "none":
         said = "No guarantee: nothing bounds what an attacker learns."
@@ -87,7 +87,7 @@ def _bound(guarantee: GuaranteePart) -> ScorePart:
 
 
 def _inference(attacks: Attacks) -> Iterator[ScorePart]:
-    """1 - the worst advantage among the attacks that were run: a point estimate, not an upper bound."""
+    """Score 1 - the worst advantage among the attacks that were run: a point estimate, not an upper bound."""
     controls = _controls(attacks)
     scored = [
         (_beyond(a.published, controls.get(a.edge_type, 0.0)), a)
@@ -112,7 +112,7 @@ def _inference(attacks: Attacks) -> Iterator[ScorePart]:
 
 
 def _controls(attacks: Attacks) -> dict[str | None, float]:
-    """What the choice of targets gives away, per relation: the control's |2 AUC - 1|."""
+    """Measure what the choice of targets gives away, per relation: the control's |2 AUC - 1|."""
     return {
         a.edge_type: abs(2 * a.published.auc.value - 1)
         for a in attacks.inference
@@ -121,13 +121,13 @@ def _controls(attacks: Attacks) -> dict[str | None, float]:
 
 
 def _beyond(score: AttackScore, control: float) -> float:
-    """|2 AUC - 1| beyond the control's, as a share of what is left, in [0, 1]; all of it at control 1."""
+    """Compute |2 AUC - 1| beyond the control's, as a share of what is left, in [0, 1]; all at control 1."""
     advantage = abs(2 * score.auc.value - 1)
     return min(1.0, max(0.0, (advantage - control) / (1 - control))) if control < 1 else advantage
 
 
 def _signature(attacks: Attacks, comparison: Comparison) -> ScorePart:
-    """1 - the share of victims that a degree (or degree sequence) finds beyond guessing among all nodes."""
+    """Score 1 - the share of victims that a degree (or degree sequence) finds beyond guessing among nodes."""
     found = attacks.degree_signature
     best, nodes = max(found.per_step, found.sequence), _nodes(comparison)
     guess = 1 / nodes if nodes > 1 else 0.0
@@ -143,7 +143,7 @@ def _signature(attacks: Attacks, comparison: Comparison) -> ScorePart:
 
 
 def _nodes(comparison: Comparison) -> int:
-    """Nodes that the comparison speaks of: those of its largest relation; 0 where it has no degrees."""
+    """Count the nodes of the comparison's largest relation; 0 where it has no degrees."""
     totals = [0.0]
     for relation in comparison.edge_types:
         sides = {side.side: math.fsum(b.original for b in side.bins) for side in relation.degrees}
@@ -153,7 +153,7 @@ def _nodes(comparison: Comparison) -> int:
 
 
 def _tasks(tasks: Sequence[Task]) -> Iterator[ScorePart]:
-    """The share of what the original teaches beyond guessing that the release teaches too: the worst task."""
+    """Score the share of what the original teaches beyond guessing that the release does too: the worst."""
     kept = []
     for task in tasks:
         if task.name in WEAK_TASKS:

@@ -21,7 +21,7 @@ _KINDS: Mapping[bool, str] = MappingProxyType(
 
 
 def said_of(found: SensitiveAttacks) -> str:
-    """What was attacked, in a sentence."""
+    """Say what was attacked, in a sentence."""
     hidden = ", ".join(f"{count:,} of {name}" for name, count in found.hidden.items()) or "none"
     worst = "no attack was run"
     if found.figure is not None:
@@ -30,7 +30,7 @@ def said_of(found: SensitiveAttacks) -> str:
 
 
 def found_out(found: SensitiveAttacks | None) -> Iterator[Notice]:
-    """Warnings where hidden links are found all the same, and where there was none to hide."""
+    """Warn where hidden links are found all the same, and where there was none to hide."""
     if found is None:
         return
     if not found.hidden:
@@ -53,7 +53,7 @@ def found_out(found: SensitiveAttacks | None) -> Iterator[Notice]:
 
 
 def section(found: SensitiveAttacks | None) -> list[str]:
-    """The Markdown of it; nothing for a method that hides no links."""
+    """Write the Markdown of it; nothing for a method that hides no links."""
     if found is None:
         return []
     run = [attack for attack in found.attacks if attack.not_run is None]
@@ -79,11 +79,12 @@ def _row(attack: SensitiveAttack) -> tuple[object, ...]:
         attack.edge_type,
         f"{attack.positives} / {attack.negatives}",
         number(attack.figure),
-        _interval(attack.auc),
+        interval(attack.auc),
         number(attack.advantage),
-        _interval(attack.before),
+        interval(attack.before),
     )
 
 
-def _interval(found: Interval | None) -> str:
+def interval(found: Interval | None) -> str:
+    """Write the value and its interval; a dash where the attack was not run."""
     return "–" if found is None else f"{found.value:.3f} ({found.low:.3f} to {found.high:.3f})"

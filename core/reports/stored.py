@@ -15,12 +15,12 @@ from core.reports.model import PublicPart
 
 
 def public_of(content: bytes) -> PublicPart:
-    """The public part of any version. Raises ValidationError for anything else."""
+    """Read the public part of any version. Raises ValidationError for anything else."""
     return PublicPart.model_validate(_without_scores(json.loads(content)))
 
 
 def curator_of(content: bytes) -> CuratorPart:
-    """The curators' part of any version; an older one has no utility score. Raises ValidationError."""
+    """Read the curators' part of any version; an older one has no utility score. Raises ValidationError."""
     found = json.loads(content)
     if isinstance(found, dict) and "anchors" not in found.get("comparison", {}):
         found["scores"] = {**found.get("scores", {}), "utility": None}
@@ -28,7 +28,7 @@ def curator_of(content: bytes) -> CuratorPart:
 
 
 def _without_scores(found: Any) -> Any:
-    """``scores`` and nothing else is dropped: an unknown field is refused as ever."""
+    """Drop ``scores`` and nothing else: an unknown field is refused as ever."""
     if isinstance(found, dict) and "precision" not in found:
         found.pop("scores", None)
     return found

@@ -14,7 +14,7 @@ _AUTOLINK = re.compile(r"://|www\.", re.IGNORECASE)
 
 
 def plain(text: object) -> str:
-    """The text on one line: control characters, line breaks and half surrogates are spaces."""
+    """Put the text on one line: control characters, line breaks and half surrogates are spaces."""
     return " ".join("".join(" " if _breaks(c) else c for c in str(text)).split())
 
 
@@ -23,7 +23,7 @@ def _breaks(character: str) -> bool:
 
 
 def escape(text: object) -> str:
-    """The text as Markdown that shows exactly this text, in a table cell, a list item or a paragraph."""
+    """Escape the text as Markdown that shows exactly it, in a table cell, a list item or a paragraph."""
     found = _SPECIAL.sub(r"\\\1", plain(text).replace("&", "&amp;"))
     found = found.replace("\\<", "&lt;").replace("\\>", "&gt;").replace("\\|", "&#124;")
     found = _AUTOLINK.sub(lambda match: match[0].replace(":", "&#58;").replace(".", "&#46;"), found)
@@ -31,7 +31,7 @@ def escape(text: object) -> str:
 
 
 def number(value: float | int | None) -> str:
-    """Four significant digits, more before the point; whole numbers whole; a dash for what is undefined."""
+    """Write four significant digits, more before the point; whole numbers whole; a dash if undefined."""
     if value is None:
         return "–"
     if isinstance(value, int) or (value.is_integer() and abs(value) < 1e15):
@@ -40,7 +40,7 @@ def number(value: float | int | None) -> str:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
-    """Lines of a Markdown table and an empty line; nothing at all when there are no rows.
+    """Write lines of a Markdown table and an empty line; nothing at all when there are no rows.
 
     Floats and None are shown by :func:`number`; texts are escaped.
     """
@@ -60,18 +60,18 @@ def _cell(value: object) -> str:
 
 
 def items(texts: Iterable[object]) -> list[str]:
-    """Lines of a list and an empty line; nothing when there are no items."""
+    """Write lines of a list and an empty line; nothing when there are no items."""
     found = [f"- {escape(text)}" for text in texts]
     return [*found, ""] if found else []
 
 
 def fenced(code: str, language: str = "") -> list[str]:
-    """Lines of a code block that no run of backticks inside can end."""
+    """Write lines of a code block that no run of backticks inside can end."""
     runs = [len(run) for run in re.findall(r"`+", code)]
     fence = "`" * max(3, max(runs, default=0) + 1)
     return [f"{fence}{language}", *code.splitlines(), fence, ""]
 
 
 def quoted(text: object) -> str:
-    """The text as a double-quoted YAML scalar, which is the JSON string of its one line."""
+    """Write the text as a double-quoted YAML scalar, which is the JSON string of its one line."""
     return json.dumps(plain(text), ensure_ascii=False)

@@ -36,7 +36,7 @@ class TrainingPart(ReportModel):
 def training_part(
     curves: Mapping[str, Sequence[float]], notes: Sequence[str], collapsed: bool | None
 ) -> TrainingPart:
-    """The part of a training's curves and notes. Longer curves are thinned evenly, ends kept.
+    """Report a training's curves and notes. Longer curves are thinned evenly, ends kept.
 
     A paid-for release must not fail over its curves: points that are not finite are left out and counted in a
     note, and curves past MAX_CURVES are named in one.

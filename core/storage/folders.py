@@ -13,7 +13,7 @@ _READ_BYTES = 2**20
 
 
 def pack(folder: Path) -> Iterator[bytes]:
-    """The folder's files, by name, as a tar stream: same files, same bytes (no times, owners or modes)."""
+    """Write the folder's files, by name, as a tar stream: same files, same bytes (no times or owners)."""
     for path in sorted(folder.iterdir()):
         if path.is_symlink() or not path.is_file():
             raise ValueError("only a flat folder of regular files can be packed")
@@ -28,7 +28,7 @@ def pack(folder: Path) -> Iterator[bytes]:
 
 
 def unpack(chunks: Iterable[bytes], folder: Path, *, only: Collection[str] | None = None) -> None:
-    """The folder holds the packed files, or those of the names in ``only``.
+    """Write the packed files, or those of the names in ``only``, to the folder.
 
     StorageError where the stream is not what :func:`pack` makes. The stream is read to its end, so that a
     sealed stream has shown that nothing is missing.

@@ -46,7 +46,7 @@ class Presigner:
         self._credentials = credentials
 
     def download(self, key: str, *, file_name: str, media_type: str, seconds: int) -> str:
-        """Where the object can be read under that name and type for so many seconds."""
+        """Sign an address where the object can be read under that name and type for so many seconds."""
         shown = {
             "ResponseContentDisposition": f'attachment; filename="{file_name}"',
             "ResponseContentType": media_type,
@@ -54,19 +54,19 @@ class Presigner:
         return self._signed("get_object", seconds, **self._object(key), **shown)
 
     def begin(self, key: str) -> str:
-        """A multipart upload of the object is under way; its id."""
+        """Begin a multipart upload of the object; its id."""
         with _failures():
             return str(self._own.create_multipart_upload(**self._object(key))["UploadId"])
 
     def parts(self, key: str, upload_id: str, count: int, *, seconds: int) -> list[str]:
-        """Where each part, from the first on, can be put for so many seconds."""
+        """Sign an address for each part, from the first on, where it can be put for so many seconds."""
         return [
             self._signed("upload_part", seconds, **self._object(key), UploadId=upload_id, PartNumber=number)
             for number in range(1, count + 1)
         ]
 
     def complete(self, key: str, upload_id: str, etags: Sequence[str]) -> None:
-        """The object holds the parts in order. InvalidInput (``etags``) when they are not what was put."""
+        """Join the parts in order to the object. InvalidInput (``etags``) when they are not what was put."""
         parts = [{"PartNumber": number, "ETag": etag} for number, etag in enumerate(etags, start=1)]
         with _failures(refused="the parts are not the ones that were put; put them again"):
             self._own.complete_multipart_upload(
@@ -74,7 +74,7 @@ class Presigner:
             )
 
     def abort(self, key: str, upload_id: str) -> None:
-        """Nothing of the upload remains, whether it was under way or not."""
+        """Remove all of the upload, whether it was under way or not."""
         from botocore.exceptions import ClientError
 
         with _failures():
@@ -101,8 +101,8 @@ class Presigner:
 
 
 def _client(endpoint: str | None, credentials: Credentials | None) -> BaseClient:
-    """Takes region, endpoint and, unless given, credentials from the variables that the object store takes
-    them from.
+    """Open a client with region, endpoint and, unless given, credentials from the variables that the object
+    store takes them from.
     """
     import botocore.session
     from botocore.config import Config
@@ -130,7 +130,7 @@ def _client(endpoint: str | None, credentials: Credentials | None) -> BaseClient
 
 @contextmanager
 def _failures(refused: str | None = None) -> Iterator[None]:
-    """Errors of the storage become StorageError; a refusal of the caller's parts InvalidInput."""
+    """Turn errors of the storage into StorageError; a refusal of the caller's parts into InvalidInput."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:

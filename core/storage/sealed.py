@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -29,7 +30,7 @@ KEY_BYTES = 32
 
 
 def seal(chunks: Iterable[bytes], key: bytes, *, context: str = "") -> Iterator[bytes]:
-    """The sealed form of the chunks; O(1) memory. :func:`unseal` needs the same key and context."""
+    """Seal the chunks; O(1) memory. :func:`unseal` needs the same key and context."""
     salt = os.urandom(SALT_BYTES)
     cipher = _cipher(key, salt, context)
     yield MAGIC + salt
@@ -38,7 +39,7 @@ def seal(chunks: Iterable[bytes], key: bytes, *, context: str = "") -> Iterator[
 
 
 def unseal(chunks: Iterable[bytes], key: bytes, *, context: str = "") -> Iterator[bytes]:
-    """What was sealed, frame by frame; each frame is authentic when it is yielded. O(1) memory.
+    """Open what was sealed, frame by frame; each frame is authentic when it is yielded. O(1) memory.
 
     StorageError where the bytes are damaged, incomplete, reordered, or sealed under another key or context.
     Only the end of the iteration says that nothing is missing: until then nothing may be concluded from it.
@@ -48,7 +49,7 @@ def unseal(chunks: Iterable[bytes], key: bytes, *, context: str = "") -> Iterato
     if not header.startswith(MAGIC) or len(header) < len(MAGIC) + SALT_BYTES:
         raise StorageError("the stored object is not a sealed stream")
     cipher = _cipher(key, header[len(MAGIC) :], context)
-    for number, (frame, last) in enumerate(_frames(_chain(rest, source), FRAME_BYTES + TAG_BYTES)):
+    for number, (frame, last) in enumerate(_frames(chain((rest,), source), FRAME_BYTES + TAG_BYTES)):
         try:
             yield cipher.decrypt(_nonce(number, last), frame, None)
         except InvalidTag as error:
@@ -67,7 +68,7 @@ def _nonce(number: int, last: bool) -> bytes:
 
 
 def _frames(chunks: Iterable[bytes], size: int) -> Iterator[tuple[bytes, bool]]:
-    """Frames of ``size`` bytes, each with whether it is the last; the last is shorter, or empty for no bytes.
+    """Cut frames of ``size`` bytes, each with whether it is the last: that is shorter, or empty for no bytes.
 
     A full frame is held back until a further byte shows that it is not the last.
     """
@@ -83,15 +84,10 @@ def _frames(chunks: Iterable[bytes], size: int) -> Iterator[tuple[bytes, bool]]:
 
 
 def _take(source: Iterator[bytes], count: int) -> tuple[bytes, bytes]:
-    """The first ``count`` bytes (fewer where the source ends), and what was read beyond them."""
+    """Read the first ``count`` bytes (fewer where the source ends), and what comes with them beyond."""
     held = b""
     for chunk in source:
         held += chunk
         if len(held) >= count:
             break
     return held[:count], held[count:]
-
-
-def _chain(first: bytes, others: Iterator[bytes]) -> Iterator[bytes]:
-    yield first
-    yield from others

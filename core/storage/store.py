@@ -54,7 +54,7 @@ class ObjectStore:
         """Signs addresses of the bucket; None for a folder, whose bytes the service carries itself."""
 
     def put(self, key: str, chunks: Iterable[bytes]) -> None:
-        """The object holds the chunks, in constant memory. An error of the iterator passes through."""
+        """Store the chunks under the key, in constant memory. An error of the iterator passes through."""
         self._make_parents(checked_key(key))
         feed = _Feed()
         # The backend's event loop would drive the iterator in this thread, where no chunk could be read from
@@ -72,7 +72,7 @@ class ObjectStore:
             storing.result()
 
     def put_new(self, key: str, content: bytes) -> bool:
-        """The object holds the content, unless there was one under the key already: then False, unchanged."""
+        """Store the content, unless there was an object under the key already: then False, unchanged."""
         self._make_parents(checked_key(key))
         try:
             with _failures():
@@ -84,18 +84,18 @@ class ObjectStore:
         return True
 
     def put_file(self, key: str, path: Path) -> None:
-        """The object holds the bytes of the file."""
+        """Store the bytes of the file."""
         with path.open("rb") as file:
             self.put(key, iter(lambda: file.read(CHUNK_BYTES), b""))
 
     def get(self, key: str) -> Iterator[bytes]:
-        """The object's bytes in chunks of at least a few MiB; StorageError at once where there is none."""
+        """Read the object's bytes in chunks of some MiB at least; StorageError at once if there is none."""
         with _failures():
             stream = obstore.get(self._backend, checked_key(key)).stream(min_chunk_size=CHUNK_BYTES)
         return _chunks_of(stream)
 
     def copy(self, source: str, target: str) -> None:
-        """``target`` holds what ``source`` holds."""
+        """Copy ``source`` to ``target``."""
         if self._folder is None and self.size(source) > SERVER_COPY_BYTES:
             self.put(target, self.get(source))
             return
@@ -104,7 +104,7 @@ class ObjectStore:
             obstore.copy(self._backend, checked_key(source), target)
 
     def exists(self, key: str) -> bool:
-        """Whether there is an object under the key."""
+        """Tell whether there is an object under the key."""
         try:
             with _failures(missing_too=False):
                 obstore.head(self._backend, checked_key(key))
@@ -113,12 +113,12 @@ class ObjectStore:
         return True
 
     def size(self, key: str) -> int:
-        """The object's size in bytes; StorageError where there is none."""
+        """Return the object's size in bytes; StorageError where there is none."""
         with _failures():
             return obstore.head(self._backend, checked_key(key))["size"]
 
     def delete(self, key: str) -> None:
-        """There is no object under the key, whether there was one before or not."""
+        """Delete the object under the key, whether there is one or not."""
         try:
             with _failures(missing_too=False):
                 obstore.delete(self._backend, checked_key(key))
@@ -126,12 +126,12 @@ class ObjectStore:
             return
 
     def delete_prefix(self, prefix: str) -> None:
-        """There is no object below the prefix, which ends where a name of the path ends."""
+        """Delete every object below the prefix, which ends where a name of the path ends."""
         for stored in self.list(prefix):
             self.delete(stored.key)
 
     def list(self, prefix: str) -> Iterator[StoredObject]:
-        """Every object below the prefix, in no particular order."""
+        """List every object below the prefix, in no particular order."""
         with _failures():
             for page in obstore.list(self._backend, prefix=checked_key(prefix)):
                 for meta in page:
@@ -165,7 +165,7 @@ class _Feed:
         self._queue: queue.Queue[bytes | BaseException | None] = queue.Queue(maxsize=4)
 
     def give(self, item: bytes | BaseException | None, taker: Future[None]) -> bool:
-        """Whether the item was taken over; False once the taker has ended. None is the end of the chunks."""
+        """Hand the item over; False once the taker has ended. None is the end of the chunks."""
         while not taker.done():
             try:
                 self._queue.put(item, timeout=0.1)
@@ -184,7 +184,7 @@ class _Feed:
 def open_store(
     url: str, public_endpoint: str | None = None, credentials: Credentials | None = None
 ) -> ObjectStore:
-    """The store at ``file:///folder`` (made when missing, for its owner only) or ``s3://bucket/prefix``.
+    """Open the store at ``file:///folder`` (made when missing, for its owner only) or ``s3://bucket/prefix``.
 
     An S3 store takes its region, endpoint and, unless given, credentials from the ``AWS_*`` environment
     variables; addresses that it signs for callers begin with ``public_endpoint`` where there is one.
@@ -215,14 +215,14 @@ def open_store(
 
 
 def checked_key(key: str) -> str:
-    """The key itself; InvalidInput unless it is a path of plain names, so that no key leaves its prefix."""
+    """Return the key; InvalidInput unless it is a path of plain names, so that no key leaves its prefix."""
     if len(key) > MAX_KEY_LENGTH or _KEY.fullmatch(key) is None:
         raise InvalidInput("an object key is a path of letters, digits, '.', '_' and '-'", field="key")
     return key
 
 
 def make_private_folder(folder: Path) -> None:
-    """The folder exists; every folder that had to be made is its owner's alone (0700)."""
+    """Make the folder; every folder that has to be made is its owner's alone (0700)."""
     missing = [folder]
     while not missing[-1].exists():
         missing.append(missing[-1].parent)
@@ -241,7 +241,7 @@ def _chunks_of(stream: Iterable[bytes]) -> Iterator[bytes]:
 
 @contextmanager
 def _failures(*, missing_too: bool = True) -> Iterator[None]:
-    """Errors of the backend become StorageError; a missing object only where ``missing_too``."""
+    """Turn errors of the backend into StorageError; a missing object only where ``missing_too``."""
     try:
         yield
     except FileNotFoundError as error:

@@ -91,7 +91,7 @@ class Recorder:
         at_ns: int | None,
         attributes: Mapping[str, str | int],
     ) -> trace.Span:
-        """A span under way below the parent, or the first of a trace of its own. Times since 1970, in ns."""
+        """Begin a span below the parent, or the first of a trace of its own. Times since 1970, in ns."""
         around = Context()  # empty: never what another library left in the process's own
         if parent is not None:
             around = trace.set_span_in_context(trace.NonRecordingSpan(_context(parent)), around)
@@ -108,18 +108,18 @@ class Recorder:
 
     @staticmethod
     def fail(span: trace.Span) -> None:
-        """The span's status is an error, without a word of what happened."""
+        """Set the span's status to an error, without a word of what happened."""
         span.set_status(trace.StatusCode.ERROR)
 
     def close(self) -> None:
-        """What ended was sent, as far as that takes no longer than ``CLOSE_SECONDS``."""
+        """Send what ended, as far as that takes no longer than ``CLOSE_SECONDS``."""
         sending = threading.Thread(target=self._provider.shutdown, name="last-spans", daemon=True)
         sending.start()
         sending.join(CLOSE_SECONDS)
 
 
 def to_collector(endpoint: str) -> SpanExporter:
-    """Spans go to an OTLP collector by HTTP."""
+    """Make an exporter to an OTLP collector by HTTP."""
     # It logs every failure of every batch, with addresses; what is to be said, Outspoken says.
     logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
     return Outspoken(OTLPSpanExporter(endpoint=endpoint, timeout=SEND_SECONDS))
@@ -133,7 +133,7 @@ class Outspoken(SpanExporter):
         self._away = False
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """FAILURE where the spans are lost. Nothing is raised."""
+        """Send spans; FAILURE where they are lost. Nothing is raised."""
         try:
             result = self._inner.export(spans)
         except Exception as error:
@@ -146,11 +146,11 @@ class Outspoken(SpanExporter):
         return result
 
     def shutdown(self) -> None:
-        """No more is sent; what is being tried is given up."""
+        """Send no more; what is being tried is given up."""
         self._inner.shutdown()
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        """Nothing is held back here."""
+        """Pass on: nothing is held back here."""
         return self._inner.force_flush(timeout_millis)
 
 

@@ -73,7 +73,7 @@ _current: ContextVar[_Open | None] = ContextVar("current_span", default=None)
 
 
 def start(settings: Settings, process: str) -> None:
-    """Spans of this process go where the settings say, if anywhere. Call it after any fork, once."""
+    """Send spans of this process where the settings say, if anywhere. Call it after any fork, once."""
     global _recorder
     if settings.trace_endpoint and _recorder is None:
         # Not above: whoever does not trace need not load the library.
@@ -84,7 +84,7 @@ def start(settings: Settings, process: str) -> None:
 
 
 def stop() -> None:
-    """What was recorded is sent, or the collector did not take it within seconds. No more is recorded."""
+    """Send what was recorded, unless the collector does not take it within seconds. No more is recorded."""
     global _recorder
     recorder, _recorder = _recorder, None
     if recorder is not None:
@@ -92,7 +92,7 @@ def stop() -> None:
 
 
 def on() -> bool:
-    """Whether this process records spans."""
+    """Tell whether this process records spans."""
     return _recorder is not None
 
 
@@ -106,7 +106,7 @@ def span(
     coarsely: bool = False,
     **attributes: str | int,
 ) -> Iterator[None]:
-    """The block is one span, below ``parent`` (a traceparent of ours) or the span around it; logs name it.
+    """Make the block one span, below ``parent`` (a traceparent of ours) or the span around it; logs name it.
 
     ``link``: a traceparent that somebody else wrote. The span refers to it, and does nothing that it says.
     What the block raises goes on; the span's status is then an error.
@@ -135,17 +135,17 @@ def span(
 
 
 def attempt(name: str, parent: str | None, job_id: str, number: int) -> AbstractContextManager[None]:
-    """The block is one attempt at a job, in the trace of the job's traceparent. Coarse, as all below it."""
+    """Make the block one attempt at a job, in the trace of the job's traceparent. Coarse, as all below it."""
     return span(name, "consumer", parent=parent, coarsely=True, job_id=job_id, attempt=number)
 
 
 def child(kind: str) -> AbstractContextManager[None]:
-    """The block is the span of a child process, where a span is around; nothing otherwise."""
+    """Make the block the span of a child process, where a span is around; nothing otherwise."""
     return nullcontext() if _current.get() is None else span("child", child=kind)
 
 
 def tell(*, name: str | None = None, failed: bool = False, **attributes: str | int) -> None:
-    """The span around the caller, if any, has the attributes, the name, and the status of an error."""
+    """Give the span around the caller, if any, the attributes, the name, and the status of an error."""
     recorder, opened = _recorder, _current.get()
     if recorder is None or opened is None:
         return
@@ -157,7 +157,7 @@ def tell(*, name: str | None = None, failed: bool = False, **attributes: str | i
 
 
 def carried(job_id: str) -> str | None:
-    """The traceparent that is kept with the new job, which the span names; None outside of any span."""
+    """Return the traceparent to keep with the new job, which the span names; None outside of any span."""
     opened = _current.get()
     if _recorder is None or opened is None:
         return None
@@ -180,7 +180,7 @@ class Steps:
         self._step: _Open | None = None
 
     def reached(self, name: str) -> None:
-        """The step of that name is under way."""
+        """Begin the step of that name, and end the one before it."""
         recorder, around = _recorder, self._around
         if recorder is None or around is None or name == self._name or not self._left:
             return
@@ -190,7 +190,7 @@ class Steps:
         self._step = _begin(recorder, name, "internal", around.place, None, around.origin, {})
 
     def ended(self) -> None:
-        """No step is under way."""
+        """End the step under way, if any."""
         if self._step is not None:
             self._step.end()
         self._name, self._step = "", None

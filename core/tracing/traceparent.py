@@ -21,7 +21,7 @@ class TraceParent:
 
 
 def parse(text: str | None) -> TraceParent | None:
-    """What the text names; None for anything but version 00, to the letter: a caller may have written it."""
+    """Read what the text names; None for anything but version 00, to the letter: a caller may write it."""
     found = _FORM.fullmatch(text or "")
     if found is None:
         return None

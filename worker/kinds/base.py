@@ -62,51 +62,51 @@ class WorkKind(ABC, Generic[Work]):
 
     @abstractmethod
     def begin(self, services: Services, subject_id: str, worker: str) -> Work | None:
-        """Leases the work to ``worker``; None if it is not free."""
+        """Lease the work to ``worker``; None if it is not free."""
 
     def stopped(self, session: Session, work: Work) -> bool:
-        """Whether the work is to stop before its end; asked with every heartbeat."""
+        """Tell whether the work is to stop before its end; asked with every heartbeat."""
         return False
 
     def spec(self, held: Held[Work]) -> Mapping[str, Any]:
-        """Lays out what the child reads in the folder, and returns what is written to its ``spec.json``."""
+        """Lay out what the child reads in the folder, and return what is written to its ``spec.json``."""
         raise NotImplementedError
 
     def progress(self, services: Services, work: Work, stage: str, done: int, total: int) -> None:
-        """Records progress. Discarded here: how far it is would tell of private data."""
+        """Discard progress: it would reveal private data. Kinds whose callers may see it record it."""
 
     def limits(self, settings: Settings) -> Settings:
-        """The settings under which the child runs."""
+        """Return the settings under which the child runs."""
         return settings
 
     @abstractmethod
     def finish(self, held: Held[Work]) -> None:
-        """Takes what the child left, and ends the work."""
+        """Take what the child left, and end the work."""
 
     @abstractmethod
     def fail(self, services: Services, work: Work, ending: Ending) -> None:
-        """Ends the work, which failed by its own doing. LeaseLost."""
+        """End the work, which failed by its own doing. LeaseLost."""
 
     @abstractmethod
     def hand_back(self, services: Services, work: Work, stop: Stop) -> None:
-        """Lets the work wait for another worker; infrastructure stopped it. LeaseLost."""
+        """Let the work wait for another worker; infrastructure stopped it. LeaseLost."""
 
     def span(self, work: Work) -> AbstractContextManager[None]:
-        """The span of one attempt; none unless its request was traced."""
+        """Open the span of one attempt; none unless its request was traced."""
         return nullcontext()
 
     @contextmanager
     def folder(self, parent: Path, subject_id: str, work: Work) -> Iterator[Path]:
-        """A private folder for one attempt, deleted afterwards."""
+        """Make a private folder for one attempt, deleted afterwards."""
         with private_folder(parent / f"{self.name}-{subject_id}-{work.attempt}") as folder:
             yield folder
 
     def run(self, held: Held[Work]) -> None:
-        """Lays the work out, supervises its child and settles how that ended."""
+        """Lay the work out, supervise its child and settle how that ended."""
         self.settle(held, self.supervised(held, self.spec(held)))
 
     def supervised(self, held: Held[Work], spec: Mapping[str, Any]) -> Ending:
-        """How the child ended that was given ``spec``."""
+        """Supervise the child that is given ``spec``; how it ended."""
         write_private(held.folder / "spec.json", json.dumps(spec).encode())
         orders = Orders(
             record=no_reads,
@@ -117,7 +117,7 @@ class WorkKind(ABC, Generic[Work]):
         return supervise(self.child, held.folder, limits, held.heartbeat, orders)
 
     def settle(self, held: Held[Work], ending: Ending) -> None:
-        """Finishes, hands back or fails the work by how its child ended."""
+        """Finish, hand back or fail the work by how its child ended."""
         if ending is Ending.FINISHED:
             self.finish(held)
         elif ending in INFRASTRUCTURE:
@@ -127,7 +127,7 @@ class WorkKind(ABC, Generic[Work]):
 
 
 def read_result(folder: Path) -> dict[str, Any]:
-    """What a child that validates left: a report, or findings and a message. InvalidInput otherwise."""
+    """Read what a child that validates left: a report, or findings and a message. InvalidInput otherwise."""
     path = folder / "result.json"
     if path.is_symlink() or path.stat().st_size > MAX_RESULT_BYTES:
         raise InvalidInput("the child left no result that could be read")

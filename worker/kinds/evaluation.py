@@ -41,7 +41,7 @@ class EvaluationKind(WorkKind[EvaluationWork]):
         return held.work.spec.model_dump(mode="json")
 
     def supervised(self, held: Held[EvaluationWork], spec: Mapping[str, Any]) -> Ending:
-        """How the comparison ended. Where its suite was too much, that of the quick one: better than none."""
+        """Compare; where the suite was too much, once more by the quick one: better than none."""
         ending = super().supervised(held, spec)
         less = EvaluationSpec.model_validate(spec).reduced()
         if ending not in TOO_MUCH or less is None:

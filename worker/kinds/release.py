@@ -86,14 +86,14 @@ class ReleaseKind(WorkKind[JobWork]):
         self.settle(held, ending)
 
     def settle(self, held: Held[JobWork], ending: Ending) -> None:
-        """As for every kind; a job that was asked to stop is cancelled."""
+        """Settle as every kind does; cancel a job that was asked to stop."""
         if ending is Ending.CANCELLED:
             publish.cancel_held(held.services, held.work)
         else:
             super().settle(held, ending)
 
     def finish(self, held: Held[JobWork]) -> None:
-        """Publishes what the child left, if it is what was asked for and paid for."""
+        """Publish what the child left, if it is what was asked for and paid for."""
         services, work = held.services, held.work
         try:
             files = _checked(held)
@@ -147,7 +147,7 @@ def _lay_out(held: Held[JobWork]) -> Ending | None:
 
 
 def _orders(held: Held[JobWork]) -> Orders:
-    """What to do with a child's messages: a sample's has no graph and no meter."""
+    """Choose what to do with a child's messages: a sample's has no graph and no meter."""
 
     def progress(stage: str, done: int, total: int) -> None:
         publish.record_event(held.services, held.work, stage=stage, done=done, total=total)
@@ -166,7 +166,7 @@ def _orders(held: Held[JobWork]) -> Orders:
 
 
 def _links_there(services: Services, work: JobWork, graph: Path) -> bool:
-    """The sensitive links that a method is to hide lie beside the graph; False where they are gone."""
+    """Lay the sensitive links that a method is to hide beside the graph; False where they are gone."""
     try:
         method = registry.get(work.spec.release.method)
     except UnknownMethod:
@@ -196,7 +196,7 @@ def _checked(held: Held[JobWork]) -> list[ReleaseFile]:
 
 
 def _supported(services: Services, work: JobWork) -> tuple[Guarantee, tuple[TranscriptEntry, ...]]:
-    """The guarantee that the transcript supports, and it; PrivacyViolation for a faulty one."""
+    """Check the transcript; the guarantee that it supports, and it. PrivacyViolation for a faulty one."""
     release = work.spec.release
     try:
         transcript = publish.transcript(services, work)
@@ -217,7 +217,7 @@ def _supported(services: Services, work: JobWork) -> tuple[Guarantee, tuple[Tran
 
 
 def _copy(held: Held[JobWork]) -> None:
-    """Copies what is charged: only success helps, and after a few failures the reaper goes on trying."""
+    """Copy what is charged: only success helps, and after a few failures the reaper goes on trying."""
     for _ in range(COPY_TRIES):
         try:
             publish.copy_release(held.services, held.work.job_id)

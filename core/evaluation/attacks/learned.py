@@ -8,7 +8,7 @@ of one seed train one model a graph.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -34,35 +34,17 @@ _GAE = "trains a graph auto-encoder on the release (two convolutions, 64 dimensi
 
 
 @dataclass(frozen=True)
-class Node2VecAttack:
-    """node2vec embeddings of the release; ``classified`` says whether an SVM or the cosine ranks pairs."""
+class EmbeddingAttack:
+    """Embeddings of the release: of an auto-encoder with node features where they are known, or of node2vec.
+
+    ``classified`` says whether an SVM or the cosine ranks pairs.
+    """
 
     name: str
     title: str
     knowledge: str
     classified: bool
-    suite: Suite = Suite.FULL
-    max_targets: int = MAX_TARGETS
-
-    def applies(self, view: UndirectedView) -> str | None:
-        return unlearnable(view)
-
-    def score(
-        self, published: UndirectedView, source: np.ndarray, target: np.ndarray, seed: int
-    ) -> np.ndarray:
-        from core.evaluation.learning.node2vec import Node2Vec
-
-        return _ranked(published, published.once(Node2Vec(seed)), source, target, self.classified, seed)
-
-
-@dataclass(frozen=True)
-class AutoencoderAttack:
-    """Embeddings of a graph auto-encoder trained on the release, with node features where they are known."""
-
-    name: str
-    title: str
-    knowledge: str
-    classified: bool
+    model: Literal["node2vec", "autoencoder"]
     features: Features | None = None
     suite: Suite = Suite.FULL
     max_targets: int = MAX_TARGETS
@@ -74,9 +56,14 @@ class AutoencoderAttack:
         self, published: UndirectedView, source: np.ndarray, target: np.ndarray, seed: int
     ) -> np.ndarray:
         from core.evaluation.learning.gcn import Autoencoder
+        from core.evaluation.learning.node2vec import Node2Vec
+        from core.evaluation.learning.pairs import classified, cosine
 
-        embedding = published.once(Autoencoder(seed, self.features))
-        return _ranked(published, embedding, source, target, self.classified, seed)
+        trained = Node2Vec(seed) if self.model == "node2vec" else Autoencoder(seed, self.features)
+        embedding = published.once(trained)
+        if self.classified:
+            return classified(published, embedding, source, target, seed)
+        return cosine(embedding, source, target)
 
 
 @dataclass(frozen=True)
@@ -104,29 +91,15 @@ class SealAttack:
         return Seal(seed).score(published, source, target)
 
 
-def _ranked(
-    view: UndirectedView,
-    embedding: np.ndarray,
-    source: np.ndarray,
-    target: np.ndarray,
-    by_machine: bool,
-    seed: int,
-) -> np.ndarray:
-    from core.evaluation.learning.pairs import classified, cosine
-
-    if by_machine:
-        return classified(view, embedding, source, target, seed)
-    return cosine(embedding, source, target)
-
-
-def scorers(features: Features | None = None) -> tuple[Node2VecAttack | AutoencoderAttack | SealAttack, ...]:
+def scorers(features: Features | None = None) -> tuple[EmbeddingAttack | SealAttack, ...]:
     """Make the five learned attackers; auto-encoders read ``features``, one row a node, where given."""
     gae = _KNOWS + _GAE if features is None else _KNOWS + "knows node features; " + _GAE
+    walks, title = _KNOWS + _NODE2VEC, "Graph auto-encoder"
     return (
-        Node2VecAttack("node2vec_cosine", "node2vec, cosine", _KNOWS + _NODE2VEC + _COSINE, False),
-        Node2VecAttack("node2vec_svm", "node2vec, support vectors", _KNOWS + _NODE2VEC + _SVM, True),
-        AutoencoderAttack("gae_cosine", "Graph auto-encoder, cosine", gae + _COSINE, False, features),
-        AutoencoderAttack("gae_svm", "Graph auto-encoder, support vectors", gae + _SVM, True, features),
+        EmbeddingAttack("node2vec_cosine", "node2vec, cosine", walks + _COSINE, False, "node2vec"),
+        EmbeddingAttack("node2vec_svm", "node2vec, support vectors", walks + _SVM, True, "node2vec"),
+        EmbeddingAttack("gae_cosine", f"{title}, cosine", gae + _COSINE, False, "autoencoder", features),
+        EmbeddingAttack("gae_svm", f"{title}, support vectors", gae + _SVM, True, "autoencoder", features),
         SealAttack(),
     )
 

@@ -24,6 +24,7 @@ from core.evaluation.attacks.heuristics import MAX_TARGETS, affordable, proximit
 from core.evaluation.attacks.pairs import are_linked
 from core.evaluation.attacks.targets import draw_targets
 from core.evaluation.metric import Suite
+from core.evaluation.utility import components
 from core.evaluation.view import UndirectedView
 
 # Pairs drawn from each shadow, half of them links; fewer where degrees are very great.
@@ -35,17 +36,10 @@ RIDGE = 0.05
 CLIP = 4.0
 
 
-def components(view: UndirectedView) -> np.ndarray:
-    """The label of every node's connected component; O(n + m)."""
-    import scipy.sparse.csgraph as graphs
-
-    return graphs.connected_components(view.adjacency, directed=False)[1]
-
-
 def features(view: UndirectedView, source: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Describe what a release shows of each pair, float64 (pairs, 7): 1 for a link, then SCALED."""
     degrees = np.log1p(np.stack([view.degrees[source], view.degrees[target]]))
-    parts = view.once(components)
+    parts = view.once(components.labels)
     return np.stack(
         [
             are_linked(view, source, target).astype(np.float64),

@@ -14,29 +14,39 @@ from core.privacy.entropy import Generator
 ROUNDS = 64
 
 
+def distinct(kept: np.ndarray, count: int, draw: Callable[[int], np.ndarray]) -> np.ndarray:
+    """Add distinct keys to ``kept`` up to ``count``, in the order of drawing, so that no key is favoured.
+
+    ``draw(number)`` gives that many keys or fewer, int64. Fewer than ``count`` come of a nearly full graph.
+    """
+    for _ in range(ROUNDS):
+        missing = count - len(kept)
+        if missing <= 0:
+            break
+        keys = draw(2 * missing + 16)
+        keys = keys[~contains(np.sort(kept), keys)]
+        first = np.sort(np.unique(keys, return_index=True)[1])
+        kept = np.concatenate([kept, keys[first][:missing]])
+    return kept
+
+
 def uniform(view: UndirectedView, count: int, rng: Generator) -> Pairs:
     """Draw ``count`` distinct pairs without a link, uniform among all such; fewer in a nearly complete graph.
 
     Of a bipartite view one end on each side. Expected O(count log m) while most pairs have no link.
     """
     n = view.node_count
-    taken = np.empty(0, dtype=np.int64)
-    for _ in range(ROUNDS):
-        missing = count - len(taken)
-        if missing <= 0:
-            break
-        draws = 2 * missing + 16
+
+    def draw(draws: int) -> np.ndarray:
         if view.bipartite:
             source = rng.integers(0, view.source_count, draws)
             target = rng.integers(view.source_count, n, draws)
         else:
             source, target = rng.integers(0, n, (2, draws))
-        keep = (source != target) & ~are_linked(view, source, target)
-        keys = pair_keys(n, source[keep], target[keep])
-        keys = keys[~contains(np.sort(taken), keys)]
-        first = np.sort(np.unique(keys, return_index=True)[1])  # in the order of drawing: no key is favoured
-        taken = np.concatenate([taken, keys[first][:missing]])
-    return taken // max(n, 1), taken % max(n, 1)
+        free = (source != target) & ~are_linked(view, source, target)
+        return pair_keys(n, source[free], target[free])
+
+    return np.divmod(distinct(np.empty(0, dtype=np.int64), count, draw), max(n, 1))
 
 
 def degree_matched(view: UndirectedView, source: np.ndarray, target: np.ndarray, rng: Generator) -> Pairs:

@@ -74,6 +74,15 @@ def kl_divergence(p: np.ndarray, q: np.ndarray) -> float:
     return float(np.sum(p * np.log((p + KL_FLOOR) / (q + KL_FLOOR))))
 
 
+def divergences(p: np.ndarray, q: np.ndarray, name: str) -> dict[str, float]:
+    """Compute all three of two distributions, original first, under metric names that begin with ``name``."""
+    return {
+        f"{name}_total_variation": total_variation(p, q),
+        f"{name}_kolmogorov_smirnov": kolmogorov_smirnov(p, q),
+        f"{name}_kl_divergence": kl_divergence(p, q),
+    }
+
+
 def cosine(a: np.ndarray, b: np.ndarray) -> float | None:
     """Compare both degree vectors' histograms in 50 bins, in [0, 1]; None where either has no node."""
     x, y = (np.bincount(np.minimum(d, BINS - 1), minlength=BINS).astype(float) for d in (a, b))
@@ -83,15 +92,12 @@ def cosine(a: np.ndarray, b: np.ndarray) -> float | None:
 
 def distances(original: UndirectedView, synthetic: UndirectedView, suite: Suite) -> dict[str, Value]:
     """Compute TV, KS and KL of the degree distributions and their histograms' cosine; means over sides."""
-    pairs = [shares(ours, synthetic.sides[name]) for name, ours in original.sides.items()]
-    return {
-        "degree_total_variation": mean([total_variation(p, q) for p, q in pairs]),
-        "degree_kolmogorov_smirnov": mean([kolmogorov_smirnov(p, q) for p, q in pairs]),
-        "degree_kl_divergence": mean([kl_divergence(p, q) for p, q in pairs]),
-        "degree_cosine_50": mean(
-            [cosine(ours, synthetic.sides[name]) for name, ours in original.sides.items()]
-        ),
-    }
+    pairs = [(ours, synthetic.sides[name]) for name, ours in original.sides.items()]
+    rows: list[dict[str, float | None]] = [
+        {**divergences(*shares(ours, theirs), "degree"), "degree_cosine_50": cosine(ours, theirs)}
+        for ours, theirs in pairs
+    ]
+    return {name: mean([row[name] for row in rows]) for name in rows[0]}
 
 
 def summary(degrees: np.ndarray) -> dict[str, float | int]:

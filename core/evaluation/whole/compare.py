@@ -102,14 +102,7 @@ class _Degrees:
         self._rows: list[dict[str, float]] = []
 
     def add(self, original: np.ndarray, synthetic: np.ndarray) -> None:
-        p, q = degrees.shares(original, synthetic)
-        self._rows.append(
-            {
-                "degree_total_variation": degrees.total_variation(p, q),
-                "degree_kolmogorov_smirnov": degrees.kolmogorov_smirnov(p, q),
-                "degree_kl_divergence": degrees.kl_divergence(p, q),
-            }
-        )
+        self._rows.append(degrees.divergences(*degrees.shares(original, synthetic), "degree"))
 
     def means(self) -> dict[str, float | None]:
         return {name: relative.mean([row[name] for row in self._rows]) for name in self._rows[0]}

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from core.evaluation.metric import Suite
-from core.evaluation.utility import clustering, components, relative
-from core.evaluation.view import UndirectedView
+from core.evaluation.utility import relative
 from core.evaluation.whole import meta_paths, paper_paths
 from core.evaluation.whole.definitions import SERIES, STANDARD
 from core.evaluation.whole.layers import Layer
@@ -24,12 +23,6 @@ PAPER_SERIES = {
 }
 
 Scalars = Mapping[str, float | None]
-
-
-def followed(view: UndirectedView) -> Scalars:
-    """The scalars of one step that the sequences follow, where no row has them yet."""
-    found = clustering.scalars(view, Suite.QUICK) | components.scalars(view, Suite.QUICK)
-    return {name: relative.plain(value) for name, value in found.items()}
 
 
 def sequence_error(x: Sequence[float | None], y: Sequence[float | None]) -> float | None:

@@ -55,25 +55,25 @@ class Context:
     publication: Publication = field(default_factory=Publication)
 
     def job_url(self, public: PublicPart) -> str:
-        """Address of the release's job."""
+        """Make the address of the release's job."""
         return f"{self.base_url.rstrip('/')}/v1/jobs/{public.provenance.job_id}"
 
     def file_url(self, public: PublicPart, name: str) -> str:
-        """Address of one released file."""
+        """Make the address of one released file."""
         return f"{self.job_url(public)}/artifacts/{name}"
 
     def dataset_url(self, public: PublicPart) -> str:
-        """Address of the sensitive dataset's entry; its content is never served."""
+        """Make the address of the sensitive dataset's entry; its content is never served."""
         return f"{self.base_url.rstrip('/')}/v1/datasets/{public.provenance.dataset_id}"
 
 
 def title(public: PublicPart, context: Context) -> str:
-    """The publisher's title, or one made of method and job."""
+    """Return the publisher's title, or one made of method and job."""
     return plain(context.publication.title or f"Synthetic graph {public.provenance.job_id}")
 
 
 def shape(public: PublicPart) -> str:
-    """The released graph in one sentence: nodes, relations, snapshots."""
+    """Describe the released graph in one sentence: nodes, relations, snapshots."""
     statistics = public.statistics
     nodes = ", ".join(f"{count} {name}" for name, count in statistics.nodes.items())
     relations = ", ".join(
@@ -84,13 +84,13 @@ def shape(public: PublicPart) -> str:
 
 
 def description(public: PublicPart) -> str:
-    """What was released and under which guarantee, in plain words."""
+    """Say what was released and under which guarantee, in plain words."""
     made = f"A synthetic graph made by {public.provenance.method_title}. {shape(public)}"
     return plain(f"{made} {public.guarantee.statement}")
 
 
 def limits(public: PublicPart) -> list[str]:
-    """What the guarantee does not cover, a sentence or two each."""
+    """Say what the guarantee does not cover, a sentence or two each."""
     return [
         plain(f"{notice.edge_type}: {notice.text}" if notice.edge_type else notice.text)
         for notice in public.caveats
@@ -98,7 +98,7 @@ def limits(public: PublicPart) -> list[str]:
 
 
 def keywords(public: PublicPart) -> list[str]:
-    """Fixed words and what the graph is."""
+    """List fixed words and what the graph is."""
     found = ["synthetic data", "graph"]
     if public.guarantee.kind != "none":
         found.append("differential privacy")
@@ -110,5 +110,5 @@ def keywords(public: PublicPart) -> list[str]:
 
 
 def edges_of(public: PublicPart) -> int:
-    """Rows of the released edge table."""
+    """Count the rows of the released edge table."""
     return sum(kind.edges for kind in public.statistics.edge_types)

@@ -70,7 +70,7 @@ WEIGHT_COLUMN = {
 
 
 def croissant(public: PublicPart, context: Context) -> dict[str, Any]:
-    """The release as a Croissant dataset. Further columns of public attributes are named in schema.json."""
+    """Write the release as a Croissant dataset. Further columns of public attributes are in schema.json."""
     said = context.publication
     files = {file.name for file in public.provenance.artifacts}
     found: dict[str, Any] = {
@@ -142,6 +142,6 @@ def _records(
 
 
 def _encoding(media_type: str) -> str:
-    """Croissant's readers know Parquet by the name it had before it was registered."""
+    """Name a media type as Croissant's readers do: they know Parquet by its name before registration."""
     bare = media_type.partition(";")[0].strip()
     return "application/x-parquet" if bare == "application/vnd.apache.parquet" else bare

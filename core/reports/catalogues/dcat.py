@@ -26,7 +26,7 @@ MEDIA_TYPES = "https://www.iana.org/assignments/media-types/"
 
 
 def dcat(public: PublicPart, context: Context) -> dict[str, Any]:
-    """The release as a DCAT dataset. Publisher and licence are there only where the publisher gave them."""
+    """Write the release as a DCAT dataset. Publisher and licence are there only where they were given."""
     said = context.publication
     here = context.job_url(public)
     found: dict[str, Any] = {

@@ -36,7 +36,7 @@ VARIANTS = {"pure": "Pure DP", "approximate": "Approximate DP"}
 
 
 def deployment(public: PublicPart, context: Context) -> dict[str, Any]:
-    """The entry. A release without guarantee has neither variant nor privacy loss, and says why."""
+    """Write the entry. A release without guarantee has neither variant nor privacy loss, and says why."""
     said = context.publication
     bounded = public.guarantee.kind in VARIANTS
     entry: dict[str, Any] = {"basic": _basic(public, context)}

@@ -39,5 +39,5 @@ MEDIA_TYPES = {
 
 
 def metadata(form: Form, public: PublicPart, context: Context) -> dict[str, Any]:
-    """The release in that form: JSON values, without NaN."""
+    """Write the release in that form: JSON values, without NaN."""
     return _RENDER[form](public, context)

@@ -28,7 +28,7 @@ FACETS = "https://openlineage.io/spec/facets/"
 
 
 def openlineage(public: PublicPart, context: Context) -> dict[str, Any]:
-    """The event. Its time is the beginning of the day of the release: exact times can depend on the data."""
+    """Write the event. Its time is the start of the day of the release: exact times can depend on data."""
     provenance = public.provenance
     namespace = f"graphveil://{urlsplit(context.base_url).netloc}"
     job_facet = {"processingType": "BATCH", "integration": "GRAPHVEIL", "jobType": "JOB"}

@@ -56,7 +56,7 @@ class Compared:
 
 
 def comparison_page(compared: Compared) -> str:
-    """One HTML document with a chart and a table for each metric that any run defines. Deterministic."""
+    """Render one HTML document, a chart and a table for each metric that any run defines. Deterministic."""
     keys = {f"{colour} {mark}": name for name, (colour, mark) in _styles(compared.methods).items()}
     figures = [
         against(f"panel-{index}", panel, compared.epsilons, compared.methods)
@@ -67,7 +67,7 @@ def comparison_page(compared: Compared) -> str:
 
 
 def against(uid: str, panel: Panel, epsilons: Sequence[str], methods: Sequence[str]) -> Figure:
-    """Means over the runs against epsilon (logarithmic), a line a method, with whiskers of one deviation."""
+    """Draw means over runs against epsilon (logarithmic), a line a method, whiskers of one deviation."""
     styles = _styles(methods)
     shown = [s for spreads in panel.spreads.values() for s in spreads if s is not None]
     ends = [s.mean + sign * (s.deviation or 0.0) for s in shown for sign in (-1, 1)]
@@ -112,7 +112,7 @@ def _draw(
     style: tuple[str, str],
     dash: int,
 ) -> None:
-    """One method's whiskers, line and markers."""
+    """Draw one method's whiskers, line and markers."""
     colour, mark = style
 
     def level(value: float) -> float:
@@ -142,12 +142,12 @@ def _rows(panel: Panel, epsilons: Sequence[str], methods: Sequence[str]) -> tupl
 
 
 def _places(epsilons: Sequence[float]) -> list[float]:
-    """Where each epsilon stands on the axis, as a share of its width; a margin at both ends."""
+    """Place each epsilon on the axis, as a share of its width; a margin at both ends."""
     logs = [math.log(epsilon) for epsilon in epsilons]
     first, width = min(logs), max(logs) - min(logs)
     return [0.5 if width == 0 else 0.06 + 0.88 * (value - first) / width for value in logs]
 
 
 def _styles(methods: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Colour and marker of each method, by its place."""
+    """Give each method a colour and marker, by its place."""
     return {method: type_style(index) for index, method in enumerate(methods)}

@@ -46,9 +46,7 @@ def curves(
     series: Mapping[str, Values],
     over: str = "snapshot",
 ) -> Figure | None:
-    """Lines over snapshots, or ``over`` other steps, from zero on; None where nothing is defined, or there is
-    one step only.
-    """
+    """Draw lines over snapshots, or ``over`` other steps, from zero on; None without values or two steps."""
     defined = [v for values in series.values() for v in values if v is not None]
     if not defined or len(steps) < 2:
         return None
@@ -80,7 +78,7 @@ def curves(
 
 
 def alone(figure: Figure, header: tuple[str, str], note: str = "") -> Figure:
-    """The figure of a single series, which needs no legend."""
+    """Make the figure one of a single series, which needs no legend."""
     return replace(figure, keys=(), header=header, note=note)
 
 
@@ -91,7 +89,7 @@ def degrees(
     bins: Sequence[tuple[int, int]],
     series: Mapping[str, Sequence[float]],
 ) -> Figure | None:
-    """Nodes per doubling bin of degrees, both axes logarithmic; empty bins stand on a line of their own."""
+    """Draw nodes per doubling bin of degrees, both axes logarithmic; empty bins have a line of their own."""
     positive = [v for values in series.values() for v in values if v > 0]
     if not positive:
         return None
@@ -130,7 +128,7 @@ def _range(low: int, high: int) -> str:
 def bars(
     uid: str, title: str, description: str, labels: Sequence[str], series: Mapping[str, Values]
 ) -> Figure | None:
-    """Horizontal bars of shares, grouped by label, each with its value; None where nothing is defined."""
+    """Draw horizontal bars of shares, grouped by label, with their values; None where nothing is defined."""
     defined = [v for values in series.values() for v in values if v is not None]
     if not defined:
         return None
@@ -174,7 +172,7 @@ def dots(
     lines: Sequence[tuple[str, Sequence[Dot]]],
     guess: float | None = None,
 ) -> Figure:
-    """One line of dots a label, with intervals; a dashed line where guessing would be."""
+    """Draw one line of dots a label, with intervals; a dashed line where guessing would be."""
     plot = Plot(left=10, right=14, top=4, bottom=34)
     heights = [22 + 12 * max(len(found), 1) for _, found in lines]
     plot.height = sum(heights) + plot.top + plot.bottom
@@ -198,7 +196,7 @@ def dots(
 
 
 def drawing(uid: str, title: str, description: str, drawn: Drawing, types: Sequence[str]) -> Figure:
-    """The graph's nodes and edges as they were laid out; a node type has a colour and a shape."""
+    """Draw the graph's nodes and edges as they were laid out; a node type has a colour and a shape."""
     plot = Plot(height=WIDTH, left=12, right=12, top=12, bottom=12)
     places = [(plot.x(node.x), plot.y(node.y)) for node in drawn.nodes]
     edges = "".join(
@@ -226,13 +224,13 @@ def drawing(uid: str, title: str, description: str, drawn: Drawing, types: Seque
 
 
 def type_style(index: int) -> tuple[str, str]:
-    """Colour and shape of the node type at ``index``: sixteen pairs, then again from the first."""
+    """Choose colour and shape of the node type at ``index``: sixteen pairs, then again from the first."""
     count = len(_DRAWN_SHAPES)
     return f"type-{index % count}", _DRAWN_SHAPES[(index + index // count) % count]
 
 
 def dial(uid: str, name: str, value: float, level: str) -> Markup:
-    """A score from 0 to 10 as a ring that is filled clockwise from its top, in the colour of its level."""
+    """Draw a score from 0 to 10 as a ring, filled clockwise from its top in the colour of its level."""
     plot = Plot(height=120, width=120)
     plot.parts.append('<circle class="ring" cx="60" cy="60" r="50"/>')
     turn = 2 * math.pi * min(max(value / 10, 0.0), 0.9999)
@@ -245,7 +243,7 @@ def dial(uid: str, name: str, value: float, level: str) -> Markup:
 
 
 def gauge(uid: str, title: str, bound: float, level: str) -> Markup:
-    """How sure an attacker can become: from a coin flip at the left to certainty at the right."""
+    """Draw how sure an attacker can become: from a coin flip at the left to certainty at the right."""
     plot = Plot(height=58, left=4, right=4, top=4, bottom=26)
     share = min(max((bound - 0.5) * 2, 0.0), 1.0)
     plot.path(f"M{plot.x(0):.1f} 10h{plot.x(1) - plot.x(0):.1f}v12h{plot.x(0) - plot.x(1):.1f}z", "track")

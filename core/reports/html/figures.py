@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from core.reports.comparison import Comparison, EdgeTypeComparison, MetaPathShares, WholeComparison
+from core.reports.comparison import (
+    ComparedRow,
+    Comparison,
+    EdgeTypeComparison,
+    MetaPathShares,
+    WholeComparison,
+)
 from core.reports.evidence import Attack, CuratorPart, Task
 from core.reports.html import charts
 from core.reports.html.charts import Dot, Figure
@@ -31,7 +37,7 @@ def relation_figures(
     compared: EdgeTypeComparison | None,
     metrics: Mapping[str, MetricInfo],
 ) -> list[Figure]:
-    """Degree distributions and curves over time of one relation, with the original where it is compared."""
+    """Draw degree distributions and curves over time of one relation, beside the original if compared."""
     found = [*_degrees(uid, relation, compared), *_curves(uid, relation, compared, metrics)]
     return [figure for figure in found if figure is not None]
 
@@ -64,12 +70,7 @@ def _curves(
 ) -> Iterator[Figure | None]:
     for metric in OVER_TIME:
         if compared is not None:
-            timed = [(row.step, row.scalars[metric]) for row in compared.rows if metric in row.scalars]
-            series = {
-                "original": [v.original for step, v in timed if step is not None],
-                "synthetic": [v.synthetic for step, v in timed if step is not None],
-            }
-            steps = [step for step, _ in timed if step is not None]
+            steps, series = _timed(compared.rows, metric)
         else:
             shown = [(row.step, row.scalars.get(metric)) for row in relation.rows if row.step is not None]
             steps = [step for step, _ in shown if step is not None]
@@ -77,8 +78,15 @@ def _curves(
         yield _curve(f"{uid}-{metric}", metric, metrics, steps, series, relation.name)
 
 
+def _timed(rows: Sequence[ComparedRow], metric: str) -> tuple[list[int], dict[str, charts.Values]]:
+    """Collect the steps that have the metric, and its values in both graphs."""
+    found = {row.step: row.scalars[metric] for row in rows if row.step is not None and metric in row.scalars}
+    values = found.values()
+    return list(found), {"original": [v.original for v in values], "synthetic": [v.synthetic for v in values]}
+
+
 def _shown(relation: EdgeTypeStatistics) -> str:
-    """How a relation without comparison is drawn: a public one is no synthetic one."""
+    """Choose how a relation without comparison is drawn: a public one is no synthetic one."""
     return "copied" if relation.copied else "synthetic"
 
 
@@ -100,17 +108,12 @@ def _names(series: Mapping[str, object]) -> str:
 
 
 def whole_figures(uid: str, whole: WholeComparison | None, metrics: Mapping[str, MetricInfo]) -> list[Figure]:
-    """All relations as one graph: curves over time, and how often each meta-path occurs."""
+    """Draw all relations as one graph: curves over time, and how often each meta-path occurs."""
     if whole is None:
         return []
     found: list[Figure | None] = []
     for metric in OVER_TIME:
-        timed = [(row.step, row.scalars[metric]) for row in whole.rows if metric in row.scalars]
-        steps = [step for step, _ in timed if step is not None]
-        series = {
-            "original": [v.original for step, v in timed if step is not None],
-            "synthetic": [v.synthetic for step, v in timed if step is not None],
-        }
+        steps, series = _timed(whole.rows, metric)
         found.append(_curve(f"{uid}-{metric}", metric, metrics, steps, series, "all relations together"))
     for length in sorted({path.length for path in whole.meta_paths}):
         paths = [path for path in whole.meta_paths if path.length == length]
@@ -132,7 +135,7 @@ def _meta_paths(uid: str, length: int, paths: list[MetaPathShares]) -> Figure | 
 
 
 def training_figures(training: TrainingPart | None) -> list[Figure]:
-    """Every curve of the training, by its own axis."""
+    """Draw every curve of the training, by its own axis."""
     found = []
     for index, curve in enumerate(() if training is None else training.curves):
         text = f"{curve.name} over {len(curve.steps)} points of the training."
@@ -145,7 +148,7 @@ def training_figures(training: TrainingPart | None) -> list[Figure]:
 
 
 def drawing_figures(statistics: PublicStatistics, comparison: Comparison | None) -> list[Figure]:
-    """The synthetic graph and, for curators, the original, where they are small enough to be drawn."""
+    """Draw the synthetic graph and, for curators, the original, where they are small enough."""
     found = []
     original = None if comparison is None else comparison.drawing
     types = list(statistics.nodes)
@@ -164,7 +167,7 @@ def drawing_figures(statistics: PublicStatistics, comparison: Comparison | None)
 
 
 def attack_figure(inference: Sequence[Attack]) -> Figure | None:
-    """AUC of every attack on the release, with its interval, beside the same attack on the original."""
+    """Draw the AUC of every attack on the release, with its interval, beside the same on the original."""
     run = [attack for attack in inference if attack.published is not None]
     if not run:
         return None
@@ -193,7 +196,7 @@ def _scores(attack: Attack) -> list[Dot]:
 
 
 def task_figure(tasks: Sequence[Task]) -> Figure | None:
-    """What a model learns from either graph, beside guessing; all tested on the original."""
+    """Draw what a model learns from either graph, beside guessing; all tested on the original."""
     lines = []
     for task in tasks[:MAX_LINES]:
         pairs = (
@@ -214,7 +217,7 @@ def task_figure(tasks: Sequence[Task]) -> Figure | None:
 
 
 def all_metrics(statistics: PublicStatistics, curator: CuratorPart | None) -> dict[str, MetricInfo]:
-    """What every metric named in this edition means, the curators' after the public ones."""
+    """Describe every metric named in this edition, the curators' after the public ones."""
     described = dict(statistics.metrics)
     if curator is not None:
         described |= curator.comparison.metrics

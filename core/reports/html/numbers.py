@@ -12,7 +12,7 @@ _UNITS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def plain(value: float) -> str:
-    """Whole numbers in full, others to three significant digits: 1,234,567; 0.0312; 2.1×10⁻⁷; −0.4."""
+    """Write whole numbers in full, others to three significant digits: 1,234,567; 0.0312; 2.1×10⁻⁷; −0.4."""
     if isinstance(value, int) or (value.is_integer() and abs(value) < 1e15):
         text = f"{int(value):,}"
     elif abs(value) >= 1e15 or abs(value) < 1e-4:
@@ -28,19 +28,19 @@ def plain(value: float) -> str:
 
 
 def exact(value: float) -> str:
-    """Every digit, for machines and for those who hover."""
+    """Write every digit, for machines and for those who hover."""
     return str(value) if isinstance(value, int) else repr(float(value))
 
 
 def number(value: float | None) -> Markup:
-    """The number for a table; a dash where it is undefined."""
+    """Write the number for a table; a dash where it is undefined."""
     if value is None:
         return UNDEFINED
     return Markup('<data value="{0}" title="{0}">{1}</data>').format(exact(value), plain(value))
 
 
 def percent_text(value: float) -> str:
-    """A share as percent: three digits, and never rounded to certainty or to nothing."""
+    """Write a share as percent: three digits, and never rounded to certainty or to nothing."""
     if value in (0, 1):
         return f"{value:.0%}".replace("%", "\N{NO-BREAK SPACE}%")
     if 0.999 < value < 1:
@@ -51,19 +51,19 @@ def percent_text(value: float) -> str:
 
 
 def percent(value: float | None) -> Markup:
-    """A share for a table; a dash where it is undefined."""
+    """Write a share for a table; a dash where it is undefined."""
     if value is None:
         return UNDEFINED
     return Markup('<data value="{0}" title="{0}">{1}</data>').format(exact(value), percent_text(value))
 
 
 def at_most(share: float) -> str:
-    """A bound on a probability as percent, to a tenth, never below it."""
+    """Write a bound on a probability as percent, to a tenth, never below it."""
     return f"{math.ceil(share * 1000) / 10:g}\N{NO-BREAK SPACE}%"
 
 
 def relative(value: float | None) -> Markup:
-    """A relative error for a table: percent up to tenfold, then a factor."""
+    """Write a relative error for a table: percent up to tenfold, then a factor."""
     if value is None or value <= 10:
         return percent(value)
     shown = "> 10⁶" if value > 1e6 else f"{plain(round(value, 1))}×"
@@ -71,7 +71,7 @@ def relative(value: float | None) -> Markup:
 
 
 def tick(value: float) -> str:
-    """A number on an axis: 20k, 1.5M, 0.25."""
+    """Write a number on an axis: 20k, 1.5M, 0.25."""
     for size, unit in _UNITS:
         if abs(value) >= size:
             return f"{value / size:.3g}{unit}".replace("-", "\N{MINUS SIGN}")
@@ -79,7 +79,7 @@ def tick(value: float) -> str:
 
 
 def size(size_bytes: int) -> str:
-    """Bytes as people read them, decimal units."""
+    """Write bytes as people read them, decimal units."""
     for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
         if size_bytes >= unit:
             return f"{size_bytes / unit:.3g} {name}"
@@ -87,7 +87,7 @@ def size(size_bytes: int) -> str:
 
 
 def nano(nano_epsilon: int | None) -> str:
-    """Nano-epsilon as epsilon, exactly; a dash where it is not pure."""
+    """Write nano-epsilon as epsilon, exactly; a dash where it is not pure."""
     if nano_epsilon is None:
         return "–"
     text = f"{nano_epsilon // 10**9}.{nano_epsilon % 10**9:09d}"

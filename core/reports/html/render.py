@@ -64,7 +64,7 @@ class Warnings:
 
 
 def render(report: Report, *, evaluation: Evaluation | None = None) -> str:
-    """One self-contained HTML document: inline style and pictures, no script, nothing fetched from anywhere.
+    """Render one self-contained HTML document: inline style and pictures, no script, nothing fetched.
 
     The curators' edition where ``report.curator`` is given, else the public one, which touches nothing of the
     original. ``evaluation`` tells a curator why the comparison is missing. Deterministic; linear in the
@@ -74,7 +74,7 @@ def render(report: Report, *, evaluation: Evaluation | None = None) -> str:
 
 
 def page(template: str, content: Mapping[str, Any]) -> str:
-    """The named template, filled in; every text is escaped."""
+    """Fill in the named template; every text is escaped."""
     return _environment().get_template(template).render(content)
 
 
@@ -112,17 +112,17 @@ def _environment() -> Environment:
 
 
 def _compact(value: Any) -> str:
-    """A parameter's value, as JSON."""
+    """Write a parameter's value as JSON."""
     return json.dumps(value, ensure_ascii=False)
 
 
 def _self_scores(distances: Mapping[str, float | None]) -> dict[str, str]:
-    """Distances that come with the original's distance to itself, ``<name>_self``, as their scale."""
+    """Find distances that come with the original's distance to itself, ``<name>_self``, as their scale."""
     return {name: f"{name}_self" for name in distances if f"{name}_self" in distances}
 
 
 def _page(public: PublicPart, curator: CuratorPart | None, evaluation: Evaluation | None) -> dict[str, Any]:
-    """Everything the templates read."""
+    """Collect everything the templates read."""
     comparison = None if curator is None else curator.comparison
     metrics = figures.all_metrics(public.statistics, curator)
     relations = _relations(public, curator, metrics)
@@ -185,7 +185,7 @@ def _gauge(public: PublicPart) -> Markup | None:
 def _relations(
     public: PublicPart, curator: CuratorPart | None, metrics: dict[str, MetricInfo]
 ) -> list[Relation]:
-    """The relations by number of edges, protected ones first; the first ones with figures."""
+    """Order the relations by number of edges, protected ones first; the first ones get figures."""
     compared = {} if curator is None else {found.name: found for found in curator.comparison.edge_types}
     ordered = sorted(public.statistics.edge_types, key=lambda relation: (relation.copied, -relation.edges))
     found = []
@@ -201,7 +201,7 @@ def _relations(
 
 
 def _scores(public: PublicPart, curator: CuratorPart) -> list[Scored]:
-    """Utility and protection, as measured. Without a guarantee no protection is coloured as any."""
+    """Draw utility and protection, as measured. Without a guarantee no protection is coloured as any."""
     unbounded = public.guarantee.kind == "none"
     scores = (
         ("utility", "Utility", "0 is a random graph, 10 the original", curator.scores.utility, False),
@@ -224,7 +224,7 @@ def _scores(public: PublicPart, curator: CuratorPart) -> list[Scored]:
 
 
 def _grouped(notices: Iterable[Notice]) -> list[Warnings]:
-    """The warnings by code, in order of first appearance."""
+    """Group the warnings by code, in order of first appearance."""
     found: dict[str, list[Notice]] = {}
     for notice in notices:
         found.setdefault(notice.code, []).append(notice)
@@ -232,7 +232,7 @@ def _grouped(notices: Iterable[Notice]) -> list[Warnings]:
 
 
 def _families(metrics: dict[str, MetricInfo]) -> dict[str, dict[str, MetricInfo]]:
-    """The metrics by family, in order of first appearance: the glossary."""
+    """Group the metrics by family, in order of first appearance: the glossary."""
     found: dict[str, dict[str, MetricInfo]] = {}
     for name, metric in metrics.items():
         found.setdefault(metric.family, {})[name] = metric

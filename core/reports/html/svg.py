@@ -18,12 +18,12 @@ Point = tuple[float, float]
 
 
 def n(value: float) -> str:
-    """A coordinate, to a tenth of a unit."""
+    """Write a coordinate, to a tenth of a unit."""
     return f"{value:.1f}".removesuffix(".0")
 
 
 def shape(kind: str, x: float, y: float, r: float) -> str:
-    """Path data of a circle, square, diamond or triangle around (x, y)."""
+    """Write path data of a circle, square, diamond or triangle around (x, y)."""
     r = round(r, 1)  # as it is written: both halves of a circle then meet
     if kind == "circle":
         return f"M{n(x - r)} {n(y)}a{n(r)} {n(r)} 0 1 0 {n(2 * r)} 0a{n(r)} {n(r)} 0 1 0 {n(-2 * r)} 0z"
@@ -36,7 +36,7 @@ def shape(kind: str, x: float, y: float, r: float) -> str:
 
 
 def nice_ticks(low: float, high: float, most: int = 5) -> list[float]:
-    """At most ``most`` + 2 round numbers that enclose [low, high]; one unit of room where both are equal."""
+    """Choose at most ``most`` + 2 round numbers that enclose [low, high]; where equal, a unit more."""
     if high - low <= 1e-9 * max(abs(low), abs(high)) or high - low < 1e-100:
         high = low + max(abs(low), 1.0)
     power = 10.0 ** math.floor(math.log10((high - low) / most))
@@ -58,39 +58,39 @@ class Plot:
     parts: list[str] = field(default_factory=list)
 
     def x(self, share: float) -> float:
-        """The horizontal place of a share of the drawing area."""
+        """Place a share of the drawing area horizontally."""
         return self.left + share * (self.width - self.left - self.right)
 
     def y(self, share: float) -> float:
-        """The vertical place of a share of the drawing area, from its bottom."""
+        """Place a share of the drawing area vertically, from its bottom."""
         return self.height - self.bottom - share * (self.height - self.top - self.bottom)
 
     def text(self, x: float, y: float, text: str, anchor: str = "middle", style: str = "tick") -> None:
-        """``text`` stands at (x, y)."""
+        """Add ``text`` at (x, y)."""
         self.parts.append(f'<text class="{style}" x="{n(x)}" y="{n(y)}" text-anchor="{anchor}">')
         self.parts.append(f"{escape(text)}</text>")
 
     def path(self, data: str, style: str) -> None:
-        """A path in the named style."""
+        """Add a path in the named style."""
         if data:
             self.parts.append(f'<path class="{style}" d="{data}"/>')
 
     def left_axis(self, ticks: Sequence[tuple[float, str]]) -> None:
-        """Grid lines and labels at shares of the height."""
+        """Add grid lines and labels at shares of the height."""
         for share, label in ticks:
             y = self.y(share)
             self.path(f"M{n(self.x(0))} {n(y)}H{n(self.x(1))}", "grid")
             self.text(self.left - 6, y + 4, label, "end")
 
     def bottom_axis(self, ticks: Sequence[tuple[float, str]], title: str) -> None:
-        """The base line with labels at shares of the width, and what they mean."""
+        """Add the base line with labels at shares of the width, and what they mean."""
         self.path(f"M{n(self.x(0))} {n(self.y(0))}H{n(self.x(1))}", "axis")
         for share, label in ticks:
             self.text(self.x(share), self.height - self.bottom + 15, label)
         self.text(self.x(0.5), self.height - 5, title)
 
     def line(self, points: Sequence[Point | None], style: str, marked: bool = True) -> None:
-        """A line through the points, broken where one is missing, with the series' markers.
+        """Add a line through the points, broken where one is missing, with the series' markers.
 
         A point without neighbours is marked in any case: it would be invisible.
         """
@@ -108,7 +108,7 @@ class Plot:
         self.path(marks, f"mark {style}")
 
     def svg(self, uid: str, title: str, description: str) -> Markup:
-        """The whole picture, named and described for those who do not see it."""
+        """Write the whole picture, named and described for those who do not see it."""
         return Markup(
             f'<svg viewBox="0 0 {self.width} {self.height}" role="img" aria-labelledby="{uid}-t {uid}-d">'
             f'<title id="{uid}-t">{escape(title)}</title><desc id="{uid}-d">{escape(description)}</desc>'

@@ -51,7 +51,7 @@ class Together:
 
 
 def right_at_most(epsilon: float, delta: float) -> float:
-    """The probability with which the best guess between two neighbours is right, each as likely before.
+    """Bound how probably the best guess between two neighbours, each as likely before, is right.
 
     (1 + advantage) / 2 = (e^eps + delta) / (1 + e^eps), at most 1 (Kairouz, Oh, Viswanath 2015).
     """
@@ -60,7 +60,7 @@ def right_at_most(epsilon: float, delta: float) -> float:
 
 
 def together(guarantee: GuaranteePart) -> list[Together]:
-    """The bound for several units at once, for each of GROUPS; empty for kind none."""
+    """Bound what is promised of several units at once, for each of GROUPS; empty for kind none."""
     if guarantee.kind == "none" or guarantee.epsilon is None:
         return []
     promised = Decimal(guarantee.epsilon), Decimal(guarantee.delta or "0")
@@ -74,34 +74,34 @@ def together(guarantee: GuaranteePart) -> list[Together]:
 
 
 def level(share: float) -> Level:
-    """What a share of the way from worst to best is called, and coloured."""
+    """Name, and colour, a share of the way from worst to best."""
     return "good" if share >= GOOD else "fair" if share >= FAIR else "poor"
 
 
 def promise_level(guarantee: GuaranteePart) -> Level:
-    """How the promise is coloured, by the best guess that it leaves; without one never but poor."""
+    """Colour the promise by the best guess that it leaves; without one never but poor."""
     bounds = together(guarantee)
     return guess_level(bounds[0].right) if bounds else "poor"
 
 
 def guess_level(right: float) -> Level:
-    """How the best guess about one unit is coloured."""
+    """Colour the best guess about one unit."""
     return "good" if right <= GOOD_GUESS else "fair" if right <= FAIR_GUESS else "poor"
 
 
 def dataset_of(public: PublicPart) -> str:
-    """The dataset's name; its identifier in a report that was not served."""
+    """Name the dataset; by its identifier in a report that was not served."""
     return public.provenance.dataset_name or public.provenance.dataset_id
 
 
 def unit_words(guarantee: GuaranteePart) -> tuple[str, str]:
-    """What one unit is called, and what it is."""
+    """Say what one unit is called, and what it is."""
     name, meaning = UNITS[guarantee.unit]
     return name, meaning.format(window=guarantee.window)
 
 
 def short_guarantee(guarantee: GuaranteePart) -> str:
-    """The guarantee in a few signs: ``ε = 1 per event`` or ``none``."""
+    """Write the guarantee in a few signs: ``ε = 1 per event`` or ``none``."""
     if guarantee.kind == "none":
         return "none"
     delta = f", δ = {guarantee.delta}" if guarantee.delta not in (None, "0") else ""
@@ -109,7 +109,7 @@ def short_guarantee(guarantee: GuaranteePart) -> str:
 
 
 def command_lines(public: PublicPart) -> str:
-    """:func:`core.reports.reproduction.command`, one option a line, still safe to paste."""
+    """Split :func:`core.reports.reproduction.command` into one option a line, still safe to paste."""
     words = shlex.split(command(public))
     lines: list[list[str]] = [[]]
     for word in words:

@@ -143,8 +143,4 @@ def distances(original: UndirectedView, synthetic: UndirectedView, suite: Suite)
         return {metric.name: None for metric in DISTANCES}
     length = max(len(ours), len(theirs))
     p, q = (np.pad(counts / counts.sum(), (0, length - len(counts))) for counts in (ours, theirs))
-    return {
-        "distance_total_variation": degrees.total_variation(p, q),
-        "distance_kolmogorov_smirnov": degrees.kolmogorov_smirnov(p, q),
-        "distance_kl_divergence": degrees.kl_divergence(p, q),
-    }
+    return dict(degrees.divergences(p, q, "distance"))
