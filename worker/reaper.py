@@ -6,7 +6,6 @@ Several may run; an advisory lock lets one at a time work.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 
 from core import command_line
 from core.logging import get_logger
@@ -25,7 +24,11 @@ def reap_once(services: Services) -> dict[str, int]:
     """Do every duty once; how much each had to do. One duty's failure does not stop the others."""
     done: dict[str, int] = {}
     for name, duty in recover.DUTIES.items():
-        done[name] = _tried(name, duty, services)
+        try:
+            done[name] = duty(services)
+        except Exception as error:  # whatever it is: the other duties must not stop with this one
+            log.warning("duty_failed", duty=name, error=type(error).__name__)
+            done[name] = 0
     if any(done.values()):
         log.info("reaped", **{name: count for name, count in done.items() if count})
     return done
@@ -35,14 +38,6 @@ def run(services: Services, stopping: Stopping) -> None:
     """Do the duties again and again, while this process holds the lock, until it is asked to stop."""
     pause = services.settings.reaper_poll_seconds
     alone(services.db, LOCK, lambda: reap_once(services), pause, stopping)
-
-
-def _tried(name: str, duty: Callable[[Services], int], services: Services) -> int:
-    try:
-        return duty(services)
-    except Exception as error:  # whatever it is: the other duties must not stop with this one
-        log.warning("duty_failed", duty=name, error=type(error).__name__)
-        return 0
 
 
 def main() -> int:

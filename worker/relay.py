@@ -81,9 +81,12 @@ def sender(app: Celery) -> Callable[[str, str], None]:
 def run(settings: Settings, app: Celery, stopping: Stopping) -> None:
     """Relay messages until this process is asked to stop. Lost connections are opened again."""
     db, send = Database(settings.database_url, pool_size=1), sender(app)
+    address = (
+        make_url(settings.database_url).set(drivername="postgresql").render_as_string(hide_password=False)
+    )
     while not stopping():
         try:
-            with psycopg.connect(_plain(settings.database_url), autocommit=True) as listener:
+            with psycopg.connect(address, autocommit=True) as listener:
                 listener.execute(f"LISTEN {outbox.CHANNEL}")
                 _relay_while_connected(db, send, listener, settings.relay_poll_seconds, stopping)
         except (psycopg.Error, SQLAlchemyError, OperationalError, OSError) as error:
@@ -106,10 +109,6 @@ def _relay_while_connected(
         if sent < BATCH:
             for _ in listener.notifies(timeout=poll_seconds, stop_after=1):
                 continue
-
-
-def _plain(url: str) -> str:
-    return make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
 
 
 def main() -> int:

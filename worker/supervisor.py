@@ -52,6 +52,9 @@ class Ending(StrEnum):
 INFRASTRUCTURE = frozenset({Ending.DRAINED, Ending.LOST, Ending.OUTAGE})
 """Somebody else may try the same again."""
 
+BY_EXIT_CODE = {0: Ending.FINISHED, EXIT_MEMORY: Ending.MEMORY, EXIT_VIOLATION: Ending.VIOLATION}
+"""How a child ended by itself; FAILED by any other code."""
+
 
 def no_reads(entry: dict[str, Any] | None = None) -> None:
     """Refuse: this kind of child has no meter."""
@@ -106,7 +109,7 @@ class _Watch:
             code = self._child.exit_code  # before the last messages are read, so that none is missed
             ending = self._messages()
             if ending is None:
-                ending = self._overstepped() if code is None else _by_exit_code(code)
+                ending = self._overstepped() if code is None else BY_EXIT_CODE.get(code, Ending.FAILED)
             if ending is not None:
                 return ending
 
@@ -171,8 +174,3 @@ class _Watch:
             if now >= self._grace_ends:
                 return Ending.DRAINED
         return None
-
-
-def _by_exit_code(code: int) -> Ending:
-    endings = {0: Ending.FINISHED, EXIT_MEMORY: Ending.MEMORY, EXIT_VIOLATION: Ending.VIOLATION}
-    return endings.get(code, Ending.FAILED)

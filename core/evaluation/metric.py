@@ -43,7 +43,6 @@ class Metric:
     better: Literal["lower", "higher"] | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Describe the metric as a report does."""
         return {
             "title": self.title,
             "definition": self.definition,

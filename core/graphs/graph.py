@@ -89,9 +89,7 @@ class Graph:
     def equals(self, other: Graph) -> bool:
         """Tell whether schema, nodes (ids, attributes, their order) and edges are the same; O(n + m)."""
         return (
-            self.schema == other.schema
-            and all(_same_nodes(self.nodes[name], other.nodes[name]) for name in self.nodes)
-            and all(_same_edges(self.edges[name], other.edges[name]) for name in self.edges)
+            self.schema == other.schema and _same(self.nodes, other.nodes) and _same(self.edges, other.edges)
         )
 
     def cell(self, edge_type: str, step: int | None) -> Cell:
@@ -123,26 +121,14 @@ class Graph:
         return [self.cell(t.name, s) for t in self.schema.edge_types for s in self.schema.steps_of(t.name)]
 
 
-def _same_nodes(one: NodeTable, other: NodeTable) -> bool:
-    if one.count != other.count or (one.ids is None) != (other.ids is None):
-        return False
-    if one.ids is not None and not one.ids.equals(other.ids):
-        return False
-    if set(one.attributes) != set(other.attributes):
-        return False
-    return all(_same_column(column, other.attributes[name]) for name, column in one.attributes.items())
-
-
-def _same_column(one: np.ndarray | pa.Array, other: np.ndarray | pa.Array) -> bool:
+def _same(one: object, other: object) -> bool:
+    """Tell whether two columns, tables, or tables by name hold the same; a missing number equals itself."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(_same(one[name], other[name]) for name in one)
+    if isinstance(one, NodeTable | EdgeTable):
+        return _same(vars(one), vars(other))
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        floating = one.dtype.kind == "f"
-        return one.dtype == other.dtype and np.array_equal(one, other, equal_nan=floating)
-    return isinstance(one, pa.Array) and isinstance(other, pa.Array) and one.equals(other)
-
-
-def _same_edges(one: EdgeTable, other: EdgeTable) -> bool:
-    if (one.step is None) != (other.step is None):
-        return False
-    if one.step is not None and not np.array_equal(one.step, other.step):  # type: ignore[arg-type]
-        return False
-    return np.array_equal(one.source, other.source) and np.array_equal(one.target, other.target)
+        return one.dtype == other.dtype and np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
+    if isinstance(one, pa.Array) and isinstance(other, pa.Array):
+        return one.equals(other)
+    return type(one) is type(other) and one == other

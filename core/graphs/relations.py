@@ -122,7 +122,8 @@ class EdgeCollector:
     ) -> tuple[np.ndarray, np.ndarray]:
         source, target = found["source", edge_type.source][rows], found["target", edge_type.target][rows]
         if "source_type" in table.column_names:
-            source_types, target_types = (self._end_types(table, end)[rows] for end in END_TYPES)
+            names = pa.array(list(self.universe), type=pa.string())
+            source_types, target_types = (codes_of(table[end], names)[rows] for end in END_TYPES)
             wanted_source, wanted_target = (list(self.universe).index(t) for t in edge_type_ends(edge_type))
             if not edge_type.directed and not edge_type.homogeneous:
                 flipped = (source_types == wanted_target) & (target_types == wanted_source)
@@ -148,9 +149,6 @@ class EdgeCollector:
             missing = rows[positions < 0]
             if len(missing):
                 faults.append(Fault(missing, end, partial(self.universe[name].explain, end)))
-
-    def _end_types(self, table: pa.Table, column: str) -> np.ndarray:
-        return codes_of(table[column], pa.array(list(self.universe), type=pa.string()))
 
     def _times(
         self,

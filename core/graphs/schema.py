@@ -153,11 +153,6 @@ class TimeGrid(_Frozen):
     width: Annotated[int, Field(ge=1, le=MAX_TIME)] = 1
     count: Annotated[int, Field(ge=1, le=MAX_STEPS)]
 
-    def step_of(self, time: int) -> int | None:
-        """Find the step that covers ``time``, or None outside the grid."""
-        step = (time - self.start) // self.width
-        return step if 0 <= step < self.count else None
-
 
 class CollectionGraph(_Frozen):
     """One graph of a collection, by its id in the column ``graph_id``.

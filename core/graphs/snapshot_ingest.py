@@ -13,7 +13,7 @@ import pyarrow as pa
 from core.graphs import formats
 from core.graphs.assemble import Sources, assemble_edges
 from core.graphs.findings import reject
-from core.graphs.formats._base import Batch, Careful, RawGraph, ReadRequest
+from core.graphs.formats._base import Batch, RawGraph, ReadRequest
 from core.graphs.graph import Graph, NodeTable
 from core.graphs.schema import GraphSchema
 from core.graphs.store import write_edges
@@ -89,7 +89,7 @@ def _timed(batch: Batch, start: int) -> Batch:
     parts = batch.parts
     return Batch(
         table=None if batch.table is None else _with_time(batch.table, start),
-        carefully=_each(batch.carefully, lambda part: _carefully_timed(part, start)),
+        carefully=_each(batch.carefully, lambda part: replace(part, table=_with_time(part.table, start))),
         bytes_done=batch.bytes_done,
         parts=None if parts is None else _each(parts, lambda part: _timed(part, start)),
     )
@@ -99,10 +99,6 @@ def _each(
     items: Callable[[], Iterator[Item]], change: Callable[[Item], Item]
 ) -> Callable[[], Iterator[Item]]:
     return lambda: (change(item) for item in items())
-
-
-def _carefully_timed(part: Careful, start: int) -> Careful:
-    return replace(part, table=_with_time(part.table, start))
 
 
 def _with_time(table: pa.Table, start: int) -> pa.Table:

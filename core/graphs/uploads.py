@@ -74,5 +74,4 @@ class IngestReport:
     columns_ignored: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Write the report as plain JSON values."""
         return {**asdict(self), "schema": self.schema.model_dump(mode="json")}

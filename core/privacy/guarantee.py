@@ -74,7 +74,6 @@ class Guarantee:
         return self.delta_atto / ATTO
 
     def to_json(self) -> dict[str, Any]:
-        """Write the guarantee as JSON-able values."""
         return {
             "kind": str(self.kind),
             "epsilon": self.epsilon,
@@ -106,7 +105,8 @@ def guarantee_of(
     """
     require_metered(transcript)
     replay(plan, transcript)
-    reasons = _reasons([*(a.event for a in plan.allotments), *(e.event for e in transcript)])
+    events = [*(a.event for a in plan.allotments), *(e.event for e in transcript)]
+    reasons = tuple(dict.fromkeys(reason for event in events for reason in unprotected_reasons(event)))
     if reasons:
         statement = "No privacy guarantee: the method read the raw graph. " + " ".join(reasons)
         return Guarantee(GuaranteeKind.NONE, None, 0, plan.unit, plan.window, statement, (), reasons)
@@ -124,10 +124,6 @@ def guarantee_of(
     statement = _statement(plan, nano_epsilon, cost.delta_atto, own)
     assurance = _assurance(e.event for e in transcript)
     return Guarantee(cost.kind, nano_epsilon, cost.delta_atto, plan.unit, plan.window, statement, assurance)
-
-
-def _reasons(events: Iterable[Event]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(reason for event in events for reason in unprotected_reasons(event)))
 
 
 def _assurance(events: Iterable[Event]) -> tuple[str, ...]:

@@ -47,16 +47,7 @@ class TranscriptEntry:
     branch: int | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Write the entry as JSON-able values."""
-        return {
-            "sequence": self.sequence,
-            "edge_type": self.edge_type,
-            "step": self.step,
-            "event": to_json(self.event),
-            "purpose": self.purpose,
-            "group": self.group,
-            "branch": self.branch,
-        }
+        return {**vars(self), "event": to_json(self.event)}
 
     @classmethod
     def from_json(cls, value: Any) -> TranscriptEntry:

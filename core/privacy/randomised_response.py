@@ -251,9 +251,7 @@ class _Binomial:
         return values.astype(np.int64)
 
 
-@lru_cache(maxsize=64)
-def _binomial(size: int, threshold: int) -> _Binomial:
-    return _Binomial(size, threshold)
+_binomial = lru_cache(maxsize=64)(_Binomial)
 
 
 def _power(base: int, exponent: int, scale: int) -> int:

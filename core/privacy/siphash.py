@@ -32,14 +32,6 @@ def absorbed(state: np.ndarray, beginning: bytes) -> np.ndarray:
     return _absorbed(state, np.frombuffer(beginning, dtype="<u8").astype(np.uint64))
 
 
-def siphash(key: bytes, message: bytes) -> int:
-    """Hash any message by SipHash-2-4, as the integer of its 8 bytes in little-endian order."""
-    whole = len(message) // 8 * 8
-    state = absorbed(keyed(key), message[:whole])
-    last = int.from_bytes(message[whole:], "little") | (len(message) % 256) << 56
-    return int(_one(state, np.uint64(last)))
-
-
 @njit(cache=True, nogil=True)
 def _rotated(x, bits):
     return (x << bits) | (x >> (_SIXTY_FOUR - bits))
@@ -94,8 +86,3 @@ def _absorbed(state, words):
     for word in words:
         a, b, c, d = _word(a, b, c, d, word)
     return np.array([a, b, c, d], np.uint64)
-
-
-@njit(cache=True, nogil=True)
-def _one(state, last):
-    return finished(state[0], state[1], state[2], state[3], last)

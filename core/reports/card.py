@@ -37,10 +37,11 @@ def card(public: PublicPart, publication: Publication | None = None) -> str:
     said = publication or Publication()
     name = said.title or f"Synthetic graph {public.provenance.job_id}"
     lines = [*_front_matter(public, said, name), f"# {escape(name)}", ""]
+    copied = any(kind.copied for kind in public.statistics.edge_types)
     lines += [
         f"A synthetic graph made by {escape(public.provenance.method_title)} with Graphveil "
         f"{escape(public.provenance.graphveil_version)}."
-        + (" Relations that are marked as copied are those of the original." if _copied(public) else ""),
+        + (" Relations that are marked as copied are those of the original." if copied else ""),
         "",
     ]
     if said.publisher is not None:
@@ -48,10 +49,6 @@ def card(public: PublicPart, publication: Publication | None = None) -> str:
     if said.intended_use is not None:
         lines += ["## Intended use", "", escape(said.intended_use), ""]
     return "\n".join([*lines, *_privacy(public), *_contents(public), *_making(public)]).rstrip("\n") + "\n"
-
-
-def _copied(public: PublicPart) -> bool:
-    return any(kind.copied for kind in public.statistics.edge_types)
 
 
 def _front_matter(public: PublicPart, said: Publication, name: str) -> list[str]:

@@ -60,7 +60,7 @@ def markdown(report: Report, *, evaluation: str | None = None) -> str:
         lines += curator_sections(report.curator)
         lines += scores("Scores, from what was measured (curators only)", report.curator.scores)
     lines += _provenance(public.provenance)
-    lines += _reproduction(public)
+    lines += ["## Ask for it again", "", *fenced(command(public), "sh"), again(public), ""]
     lines += [f"Report schema {report.schema_version}."]
     return "\n".join(lines) + "\n"
 
@@ -69,11 +69,12 @@ def _glance(report: Report) -> list[str]:
     public = report.public
     given = public.guarantee
     promise = "none" if given.epsilon is None else f"epsilon {given.epsilon}, delta {given.delta}"
+    bounds = wording.together(given)
     window = f" of {given.window} snapshots" if given.window is not None else ""
     rows: list[tuple[str, object]] = [
         ("Guarantee", f"{promise} ({given.kind})"),
         ("Protected unit", f"{given.unit.value}{window}"),
-        ("Best guess about one unit, right at most", _guess(given)),
+        ("Best guess about one unit, right at most", at_most(bounds[0].right) if bounds else "no bound"),
     ]
     rows += [
         (f"{each.edge_type}: {precision.quantity_of(each)}", f"within {each.within} ({each.confidence:.0%})")
@@ -83,11 +84,6 @@ def _glance(report: Report) -> list[str]:
         rows.append(("Utility, as measured (curators)", _ten(report.curator.scores.utility)))
         rows.append(("Protection, as attacked (curators)", _ten(report.curator.scores.protection)))
     return ["## At a glance", "", *table(("", ""), rows)]
-
-
-def _guess(given: GuaranteePart) -> str:
-    bounds = wording.together(given)
-    return at_most(bounds[0].right) if bounds else "no bound"
 
 
 def _precision(public: PublicPart) -> list[str]:
@@ -262,7 +258,3 @@ def _provenance(provenance: Provenance) -> list[str]:
         ((file.name, file.media_type, file.size_bytes, file.sha256) for file in provenance.artifacts),
     )
     return lines + table(("Library", "Version"), provenance.libraries.items())
-
-
-def _reproduction(public: PublicPart) -> list[str]:
-    return ["## Ask for it again", "", *fenced(command(public), "sh"), again(public), ""]

@@ -8,7 +8,6 @@ versions measured stays, and nothing takes the scores' place, because it was not
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from core.reports.evidence import CuratorPart
 from core.reports.model import PublicPart
@@ -16,7 +15,10 @@ from core.reports.model import PublicPart
 
 def public_of(content: bytes) -> PublicPart:
     """Read the public part of any version. Raises ValidationError for anything else."""
-    return PublicPart.model_validate(_without_scores(json.loads(content)))
+    found = json.loads(content)
+    if isinstance(found, dict) and "precision" not in found:
+        found.pop("scores", None)  # and nothing else: an unknown field is refused as ever
+    return PublicPart.model_validate(found)
 
 
 def curator_of(content: bytes) -> CuratorPart:
@@ -25,10 +27,3 @@ def curator_of(content: bytes) -> CuratorPart:
     if isinstance(found, dict) and "anchors" not in found.get("comparison", {}):
         found["scores"] = {**found.get("scores", {}), "utility": None}
     return CuratorPart.model_validate(found)
-
-
-def _without_scores(found: Any) -> Any:
-    """Drop ``scores`` and nothing else: an unknown field is refused as ever."""
-    if isinstance(found, dict) and "precision" not in found:
-        found.pop("scores", None)
-    return found

@@ -106,7 +106,6 @@ def _entropy(shares: np.ndarray) -> float:
 
 
 def distances(original: UndirectedView, synthetic: UndirectedView, suite: Suite) -> dict[str, Value]:
-    """Compute ``partition_nmi``."""
     if not original.edge_count or not synthetic.edge_count:
         return {"partition_nmi": None}
     labels = (view.once(partition).labels for view in (original, synthetic))

@@ -147,7 +147,6 @@ class Histograms:
         self._counts: dict[str, list[list[np.ndarray]]] = {}
 
     def add(self, original: UndirectedView, synthetic: UndirectedView) -> None:
-        """Add one more step."""
         for side in original.sides:
             for counts, view in zip(
                 self._counts.setdefault(side, [[], []]), (original, synthetic), strict=True

@@ -17,7 +17,7 @@ from core.evaluation.whole.layers import Layer, Layout
 from core.evaluation.whole.overlap import edge_overlap
 from core.evaluation.whole.sequences import MetaPaths, Sequences
 from core.graphs.graph import Graph
-from core.graphs.schema import EdgeType, GraphSchema
+from core.graphs.schema import EdgeType
 
 __all__ = ["STAGE", "WHOLE", "compare_whole"]
 
@@ -45,7 +45,8 @@ def compare_whole(
     single = len(relations) == 1 and not original.schema.temporal
     if not relations or single or original.schema.collection is not None:
         return None
-    steps = _steps(original.schema, relations, suite)
+    timed = any(edge_type.temporal for edge_type in relations)
+    steps: tuple[int | None, ...] = evaluated_steps(original.schema, suite) if timed else (None,)
     layout = Layout.of(original)
     known = _known_rows(layout, relations, steps, rows or {})
     standard = suite.includes(STANDARD)
@@ -77,11 +78,6 @@ def compare_whole(
         "node_types": [{"name": name, "distances": gathered.means()} for name, gathered in typed.items()],
         "meta_paths": paths.listed() if standard else [],
     }
-
-
-def _steps(schema: GraphSchema, relations: list[EdgeType], suite: Suite) -> tuple[int | None, ...]:
-    timed = any(edge_type.temporal for edge_type in relations)
-    return evaluated_steps(schema, suite) if timed else (None,)
 
 
 def _known_rows(

@@ -24,7 +24,6 @@ class Layout:
 
     @classmethod
     def of(cls, graph: Graph) -> Layout:
-        """Lay out a graph's universe."""
         return cls(tuple(graph.nodes), tuple(table.count for table in graph.nodes.values()))
 
     @property

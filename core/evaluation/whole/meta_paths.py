@@ -142,12 +142,8 @@ def listed(
             }
             for path in paths
         ]
-        rows += sorted(found, key=_commonest)
+        rows += sorted(found, key=lambda row: (-(row["original"] or 0.0), -(row["synthetic"] or 0.0)))
     return rows[:MAX_LISTED]
-
-
-def _commonest(row: dict[str, Any]) -> tuple[float, float]:
-    return -(row["original"] or 0.0), -(row["synthetic"] or 0.0)
 
 
 def _mean_share(tables: list[Counts | None], path: Path) -> float | None:

@@ -111,7 +111,6 @@ class MetaPaths:
         self._tables: dict[int, tuple[list, list]] = {length: ([], []) for length in self._lengths}
 
     def add(self, original: Layer, synthetic: Layer) -> None:
-        """Add one more step."""
         for length, tables in self._tables.items():
             for table, layer in zip(tables, (original, synthetic), strict=True):
                 table.append(meta_paths.shares(meta_paths.counts(layer, length)))

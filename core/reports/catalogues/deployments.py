@@ -41,10 +41,11 @@ def deployment(public: PublicPart, context: Context) -> dict[str, Any]:
     bounded = public.guarantee.kind in VARIANTS
     entry: dict[str, Any] = {"basic": _basic(public, context)}
     if bounded:
+        fixed = "The node set, node and edge types, directedness and the time grid are public."
         entry["dp_variant"] = {
             "variant_name": VARIANTS[public.guarantee.kind],
             "data_domain": _data_domain(public),
-            "unprotected_quantities": _unprotected(public),
+            "unprotected_quantities": escape(" ".join([fixed, *limits(public)])),
         }
         entry["privacy_loss"] = _privacy_loss(public)
     entry["deployment_model"] = _model()
@@ -98,11 +99,6 @@ def _data_domain(public: PublicPart) -> str:
     steps = f" over a grid of {statistics.steps} snapshots" if statistics.steps is not None else ""
     nodes = ", ".join(f"{count} {name}" for name, count in statistics.nodes.items())
     return escape(f"Graphs on the public node set ({nodes}) with the relations {relations}{steps}.")
-
-
-def _unprotected(public: PublicPart) -> str:
-    fixed = "The node set, node and edge types, directedness and the time grid are public."
-    return escape(" ".join([fixed, *limits(public)]))
 
 
 def _privacy_loss(public: PublicPart) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from core.reports.comparison import (
     MetaPathShares,
     WholeComparison,
 )
-from core.reports.evidence import Attack, CuratorPart, Task
+from core.reports.evidence import Attack, Task
 from core.reports.html import charts
 from core.reports.html.charts import Dot, Figure
 from core.reports.statistics import Drawing, EdgeTypeStatistics, MetricInfo, PublicStatistics
@@ -214,11 +214,3 @@ def task_figure(tasks: Sequence[Task]) -> Figure | None:
         "tested on the original."
     )
     return charts.dots("tasks", "Learning from the release", text, lines)
-
-
-def all_metrics(statistics: PublicStatistics, curator: CuratorPart | None) -> dict[str, MetricInfo]:
-    """Describe every metric named in this edition, the curators' after the public ones."""
-    described = dict(statistics.metrics)
-    if curator is not None:
-        described |= curator.comparison.metrics
-    return described

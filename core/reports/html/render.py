@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -99,7 +99,7 @@ def _environment() -> Environment:
         "plain": numbers.plain,
         "size": numbers.size,
         "nano": numbers.nano,
-        "compact": _compact,
+        "compact": partial(json.dumps, ensure_ascii=False),
     }
     environment.globals |= {
         "self_scores": _self_scores,
@@ -111,11 +111,6 @@ def _environment() -> Environment:
     return environment
 
 
-def _compact(value: Any) -> str:
-    """Write a parameter's value as JSON."""
-    return json.dumps(value, ensure_ascii=False)
-
-
 def _self_scores(distances: Mapping[str, float | None]) -> dict[str, str]:
     """Find distances that come with the original's distance to itself, ``<name>_self``, as their scale."""
     return {name: f"{name}_self" for name in distances if f"{name}_self" in distances}
@@ -124,7 +119,7 @@ def _self_scores(distances: Mapping[str, float | None]) -> dict[str, str]:
 def _page(public: PublicPart, curator: CuratorPart | None, evaluation: Evaluation | None) -> dict[str, Any]:
     """Collect everything the templates read."""
     comparison = None if curator is None else curator.comparison
-    metrics = figures.all_metrics(public.statistics, curator)
+    metrics = public.statistics.metrics | (comparison.metrics if comparison else {})
     relations = _relations(public, curator, metrics)
     severe = [notice for notice in public.caveats if notice.code in wording.SEVERE]
     return {

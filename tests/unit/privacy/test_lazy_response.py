@@ -6,7 +6,7 @@ from scipy.stats import binom, chisquare
 
 from core.errors import InvalidInput, MeterClosed, NotAccepted, PlanExceeded
 from core.graphs.schema import EdgeType
-from core.privacy import lazy_response, siphash
+from core.privacy import lazy_response
 from core.privacy.events import LAZY_RESPONSE, NANO, Pure
 from core.privacy.guarantee import COMPUTATIONAL, guarantee_of
 from core.privacy.lazy_response import beginning, bits, respond
@@ -17,6 +17,7 @@ from core.privacy.queries import Shape, slot_count
 from core.privacy.randomised_response import WORD, Flips, _slots
 from core.privacy.units import Unit
 from tests.support.generating import graph_of, random_pairs
+from tests.support.whole_siphash import hashed
 
 SHAPES = [
     Shape(EdgeType(), 60, 60),
@@ -78,7 +79,7 @@ def test_a_slot_s_coin_is_the_function_of_its_message(monkeypatch):
     for u, v, answer in zip(source.tolist(), target.tolist(), found, strict=True):
         message = b"likes".ljust(64, b"\0") + (7).to_bytes(8, "little")
         message += v.to_bytes(4, "little") + u.to_bytes(4, "little")
-        assert answer == (siphash.siphash(key, message) < FLIPS.add)
+        assert answer == (hashed(key, message) < FLIPS.add)
 
 
 def test_no_two_cells_share_a_message():
