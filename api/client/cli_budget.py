@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 
 from api.client import render, render_governance, render_ledger
+from api.client.cli_datasets import DatasetId
 from api.client.console import ENDED_BADLY, answer, answered_in_json, ask, out, service
 from api.client.sdk import Graphveil
 
-DatasetId = Annotated[str, typer.Argument(help="The dataset's id, ds_...", show_default=False)]
 Scope = Annotated[str, typer.Argument(help="team or project", show_default=False)]
 Name = Annotated[str, typer.Argument(help="The team's or project's name.", show_default=False)]
 Reason = Annotated[str, typer.Option(help="Why; it enters the ledger.")]

@@ -94,7 +94,7 @@ def compare(
         for path in saved:
             notes.print(f"{path}", highlight=False, markup=False)
     if results.failed:
-        _lament(results)
+        _show_lost(results)
         raise typer.Exit(ENDED_BADLY)
 
 
@@ -160,7 +160,7 @@ def _run(
         )
 
 
-def _lament(results: Results) -> None:
+def _show_lost(results: Results) -> None:
     """Print which runs have no result, and why; the first ten."""
     lost = [one for one in results.finished if one.report is None]
     notes.print(f"[red]{len(lost)} of {len(results.finished)} runs have no result.[/red]")

@@ -10,13 +10,12 @@ import typer
 from rich.markup import escape
 
 from api.client import render
+from api.client.cli_jobs import JobId, Timeout
 from api.client.console import ENDED_BADLY, answer, ask, notes, out, service, table
 from api.client.events import Change
 from core.webhooks.views import Delivery, Webhook
 
-JobId = Annotated[str, typer.Argument(help="The job's id, job_...", show_default=False)]
 WebhookId = Annotated[str, typer.Argument(help="The webhook's id, wh_...", show_default=False)]
-Timeout = Annotated[float | None, typer.Option(help="Seconds to wait at most.", min=0)]
 
 app = typer.Typer(name="webhook", help="Be told what happens, at an address of yours.", no_args_is_help=True)
 

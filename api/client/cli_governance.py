@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from api.client import render, render_governance
+from api.client.cli_datasets import DatasetId
 from api.client.console import answer, ask, out, read_json, service
 from core.datasets.views import DatasetPolicy
 from core.jobs.views import Job
 from core.proposals.views import Proposal
 
-DatasetId = Annotated[str, typer.Argument(help="The dataset's id, ds_...", show_default=False)]
 Subject = Annotated[str, typer.Argument(help="A job's or a proposal's id.", show_default=False)]
 ProposalId = Annotated[str, typer.Argument(help="The proposal's id, prop_...", show_default=False)]
 Reason = Annotated[str, typer.Option(help="Why; it is kept.")]

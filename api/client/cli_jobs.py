@@ -9,11 +9,13 @@ from typing import Annotated, Any
 import typer
 
 from api.client import render
+from api.client.cli_datasets import DatasetId
 from api.client.console import (
     ENDED_BADLY,
     answer,
     answered_in_json,
     ask,
+    deliver,
     notes,
     out,
     pairs,
@@ -27,7 +29,6 @@ from core.jobs.views import Event, Job
 
 CURATOR = "curator"  # the role of a file that is for curators only
 JobId = Annotated[str, typer.Argument(help="The job's id, job_...", show_default=False)]
-DatasetId = Annotated[str, typer.Argument(help="The dataset's id, ds_...", show_default=False)]
 Epsilon = Annotated[str, typer.Option(help="What this release may cost, such as 0.5.")]
 Delta = Annotated[str, typer.Option(help="0 asks for pure epsilon.")]
 Method = Annotated[str | None, typer.Option(help="See `graphveil methods`.")]
@@ -139,12 +140,7 @@ def report(
         raise typer.BadParameter("say in which form", param_hint="--format")
     if format is not None:
         with service(context) as graphveil:
-            text = graphveil.report_as(job_id, format, **_said(say))
-            if file is None:
-                typer.echo(text, nl=not text.endswith("\n"))
-            else:
-                file.write_text(text, encoding="utf-8", newline="")
-                notes.print(f"{format} is in {file}", highlight=False, markup=False)
+            deliver(graphveil.report_as(job_id, format, **_said(say)), file, format)
         return
     ask(context, lambda graphveil: graphveil.report(job_id), render.report)
 

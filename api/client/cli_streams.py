@@ -16,6 +16,7 @@ from api.client.console import (
     answer,
     answered_in_json,
     ask,
+    deliver,
     notes,
     options_of,
     out,
@@ -177,12 +178,7 @@ def report(
         if markdown or html:
             streams = graphveil.streams
             read = streams.report_html if html else streams.report_markdown
-            text = read(stream_id, after=after)
-            if file is None:
-                typer.echo(text, nl=False)
-            else:
-                file.write_text(text, encoding="utf-8", newline="")
-                notes.print(f"The report is in {file}", highlight=False, markup=False)
+            deliver(read(stream_id, after=after), file, "The report")
             return
         found = graphveil.streams.report(stream_id)
     answer(context, found, render_streams.report)

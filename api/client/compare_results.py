@@ -167,7 +167,7 @@ class Results:
         return [numbers, table, picture]
 
     def write_csv(self, file: TextIO) -> None:
-        """One row a figure."""
+        """Write one row a figure."""
         writer = csv.DictWriter(file, COLUMNS)
         writer.writeheader()
         writer.writerows(self.rows())

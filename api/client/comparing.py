@@ -234,7 +234,9 @@ def compare(
     while waiting or under_way:
         while waiting and len(under_way) < parallel:
             run, attempt = waiting.popleft()
-            under_way[_submitted(client, run, attempt).id] = (run, attempt)
+            request = comparison.request(run.variant, run.epsilon) | {"label": run.label}
+            job = client.submit(comparison.dataset_id, idempotency_key=run.key(attempt), **request)
+            under_way[job.id] = (run, attempt)
         changed = False
         for job_id, (run, attempt) in list(under_way.items()):
             finished = _finished(client, run, client.job(job_id))
@@ -253,13 +255,6 @@ def compare(
                 raise WaitTimeout(f"{len(ended)} of {len(runs)} runs have ended; the same comparison goes on")
             sleep(poll_seconds)
     return [ended[run.digest] for run in runs]
-
-
-def _submitted(client: Graphveil, run: Run, attempt: int) -> Job:
-    request = run.comparison.request(run.variant, run.epsilon)
-    return client.submit(
-        run.comparison.dataset_id, idempotency_key=run.key(attempt), label=run.label, **request
-    )
 
 
 def _finished(client: Graphveil, run: Run, job: Job) -> Finished | None:

@@ -128,6 +128,15 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if isinstance(value, list) else value
 
 
+def deliver(text: str, file: Path | None, what: str) -> None:
+    """Print the text, or write it to the file and say so."""
+    if file is None:
+        typer.echo(text, nl=not text.endswith("\n"))
+    else:
+        file.write_text(text, encoding="utf-8", newline="")
+        notes.print(f"{what} is in {file}", highlight=False, markup=False)
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """Read the JSON object in the file; a file without one ends the command."""
     try:

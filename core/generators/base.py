@@ -103,7 +103,7 @@ class Progress(Protocol):
 
 
 def no_progress(stage: str, done: int, total: int) -> None:
-    """Discards progress."""
+    """Discard progress."""
 
 
 @runtime_checkable
@@ -129,7 +129,7 @@ class VectorModel(FittedModel, Protocol):
     """A fitted model that has vectors of nodes to release beside its graph."""
 
     def vectors(self) -> Mapping[str, Mapping[str, np.ndarray]]:
-        """Paid-for output by name and node type: (n, d) numbers, rows in the universe's order."""
+        """Return paid-for output by name and node type: (n, d) numbers, rows in the universe's order."""
         ...
 
 
@@ -186,7 +186,7 @@ class ClaimingGenerator(Generator, Protocol):
     """A method that may run without a guarantee, and whose paper claims one all the same."""
 
     def claim(self, params: Any, public: PublicFacts) -> Claimed | None:
-        """What is claimed for these parameters; None where the guarantee is computed. Sees no data."""
+        """Return what is claimed for these parameters; None where the guarantee is computed. Sees no data."""
         ...
 
 
@@ -197,7 +197,7 @@ class EvidenceGenerator(Generator, Protocol):
     def true_shares(
         self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
     ) -> Mapping[str, tuple[float, float]]:
-        """By relation, the least and most expected share of true edges among those released.
+        """Return, by relation, the least and most expected share of true edges among those released.
 
         Of public facts alone; ``nodes``: the sizes of the universes. Relations without such bits are left
         out.
@@ -217,8 +217,8 @@ class WeightedModel(FittedModel, Protocol):
     """A fitted model that may publish its pairs with weights, all of them in every sample."""
 
     def edge_weights(self) -> Mapping[str, tuple[np.ndarray, np.ndarray]]:
-        """By relation, sorted int64 keys ``low * nodes + high`` of the universe's indices, and a float32 in
-        (0, 1] each; empty where samples are plain graphs."""
+        """Return, by relation, sorted int64 keys ``low * nodes + high`` of the universe's indices, and a
+        float32 in (0, 1] each; empty where samples are plain graphs."""
         ...
 
 
@@ -236,7 +236,7 @@ class StreamGenerator(Generator, Protocol):
     def step(
         self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, state: Path | None, progress: Progress
     ) -> tuple[FittedModel, StreamState | None]:
-        """The model of one snapshot, and what the next one may know; None where that is nothing.
+        """Fit one snapshot; return its model and what the next one may know, None where that is nothing.
 
         ``graph`` and ``plan`` have one step, of stream step ``plan.first_step``. ``state`` is the folder that
         the last published snapshot's state was saved to; None for the first. Snapshots may be missing.
@@ -245,7 +245,7 @@ class StreamGenerator(Generator, Protocol):
 
 
 def require_accepted(generator: Generator, public: PublicFacts) -> None:
-    """Every protected relation, the unit and the budget are of a sort that ``generator`` declares to take.
+    """Check that protected relations, unit and budget are of a sort that ``generator`` declares to take.
 
     Raises ``errors.NotAccepted`` with the field to mend. Reads public facts only.
     """

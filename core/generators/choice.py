@@ -72,7 +72,7 @@ class Choice:
 def choose(
     public: PublicFacts, nodes: Mapping[str, int], *, allowed: Collection[str] | None = None
 ) -> Choice:
-    """The first method of a fixed order of preference that takes the request.
+    """Choose the first method of a fixed order of preference that takes the request.
 
     ``nodes``: the size of every node universe by type. ``allowed``: the methods that may be chosen; None:
     every one. A function of its arguments alone, and of which
@@ -92,15 +92,15 @@ def choose(
     for name in order:
         if name not in known:
             continue
-        found: PrivacyPlan | errors.NotAccepted
+        planned: PrivacyPlan | errors.NotAccepted
         if allowed is not None and name not in allowed:
-            found = errors.NotAccepted("the dataset's policy does not allow it", field="method")
+            planned = errors.NotAccepted("the dataset's policy does not allow it", field="method")
         else:
-            found = _planned(known[name], {}, public)
-        if isinstance(found, PrivacyPlan):
+            planned = _planned(known[name], {}, public)
+        if isinstance(planned, PrivacyPlan):
             passed = "" if first is None else f" {first[0]} comes first, but it says: {first[1].message}."
-            return Choice(name, reason + passed, {}, found)
-        first = first or (name, found)
+            return Choice(name, reason + passed, {}, planned)
+        first = first or (name, planned)
     if first is None:
         raise errors.NotAccepted("no method is installed that could be chosen", field="method")
     name, refusal = first
@@ -113,7 +113,7 @@ def choose(
 def _planned(
     generator: Generator, params: Mapping[str, Any], public: PublicFacts
 ) -> PrivacyPlan | errors.NotAccepted:
-    """The method's plan of the request, or why it does not take it."""
+    """Plan the request by the method, or return why it does not take it."""
     try:
         return generator.plan(generator.Params.model_validate(dict(params)), public)
     except errors.NotAccepted as error:
@@ -121,7 +121,7 @@ def _planned(
 
 
 def _preferred(public: PublicFacts, nodes: Mapping[str, int]) -> tuple[tuple[str, ...], str]:
-    """Methods in order of preference, and what speaks for that order."""
+    """Order the methods by preference, and say what speaks for that order."""
     relations = [public.schema.edge_type(name) for name in public.edge_types]
     if any(relation.directed or not relation.homogeneous for relation in relations):
         if public.unit is Unit.EDGE and _mean_strength(public, relations, nodes) < WORTH:
@@ -158,7 +158,7 @@ def _preferred(public: PublicFacts, nodes: Mapping[str, int]) -> tuple[tuple[str
 
 
 def _mean_strength(public: PublicFacts, relations: list[EdgeType], nodes: Mapping[str, int]) -> float:
-    """Mean over relations of epsilon over the log odds against an edge, by declared bounds or a guess."""
+    """Average over relations epsilon over the log odds against an edge, by declared bounds or a guess."""
     try:
         nano = cell_nano_epsilon(public)
     except errors.NotAccepted:
@@ -171,7 +171,7 @@ def _mean_strength(public: PublicFacts, relations: list[EdgeType], nodes: Mappin
 
 
 def _sparse(relations: list[EdgeType], nodes: Mapping[str, int]) -> bool:
-    """False only where a declared bound allows more than a sparse graph's edges."""
+    """Return False only where a declared bound allows more than a sparse graph's edges."""
     return all(
         relation.edge_bound is None or 2 * relation.edge_bound <= SPARSE_DEGREE * nodes[relation.source]
         for relation in relations
@@ -179,7 +179,7 @@ def _sparse(relations: list[EdgeType], nodes: Mapping[str, int]) -> bool:
 
 
 def _flips(public: PublicFacts, nodes: Mapping[str, int]) -> tuple[str, Mapping[str, Any]] | None:
-    """Why randomised response, and its form: where it keeps nine edges of ten and hardly adds any."""
+    """Say why randomised response, and its form, where it keeps nine edges of ten and adds hardly any."""
     try:
         epsilon = cell_nano_epsilon(public) / NANO
     except errors.NotAccepted:
@@ -215,7 +215,7 @@ def _flips(public: PublicFacts, nodes: Mapping[str, int]) -> tuple[str, Mapping[
 
 
 def _pairs(relation: EdgeType, nodes: Mapping[str, int]) -> int:
-    """The number of pairs that could be linked in one snapshot."""
+    """Count the pairs that could be linked in one snapshot."""
     sources, targets = nodes[relation.source], nodes[relation.target]
     if not relation.homogeneous:
         return sources * targets
@@ -223,12 +223,12 @@ def _pairs(relation: EdgeType, nodes: Mapping[str, int]) -> int:
 
 
 def _kept_symmetric(epsilon: float) -> float:
-    """The probability e^eps / (1 + e^eps) that a pair is reported as it is."""
+    """Compute the probability e^eps / (1 + e^eps) that a pair is reported as it is."""
     return 1 / (1 + math.exp(-epsilon))
 
 
 def _kept_balanced(epsilon: float, edges: int, slots: int) -> float:
-    """e^eps / (e^eps + (slots - edges) / edges), as edgerand balances its flips; 0 without edges."""
+    """Compute e^eps / (e^eps + (slots - edges) / edges), as edgerand balances its flips; 0 without edges."""
     if min(edges, slots) < 1:
         return 0.0
     ratio = max(1.0, (slots - edges) / edges)
@@ -236,5 +236,5 @@ def _kept_balanced(epsilon: float, edges: int, slots: int) -> float:
 
 
 def _shown(probability: float) -> str:
-    """To three digits, never rounded up to certainty."""
+    """Write to three digits, never rounded up to certainty."""
     return f"{min(probability, 0.999):.3g}"

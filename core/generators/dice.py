@@ -49,7 +49,7 @@ class Dice(Defence):
     Params = DiceParams
 
     def altered(self, visible: Visible, params: DiceParams, rng: Rng, progress: Progress) -> Altered:
-        """The links that stay and those that came. O(m log m)."""
+        """Keep the links that stay, and add those that come. O(m log m)."""
         import numpy as np
 
         from core.generators._shared.defences.absent import absent_pairs

@@ -83,7 +83,7 @@ class EdgeRand(PerCell):
     accepts = GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True)
 
     def plan(self, params: EdgeRandParams, public: PublicFacts) -> PrivacyPlan:
-        """Every cell is granted its whole share of epsilon, as :class:`PerCell` has it.
+        """Grant every cell its whole share of epsilon, as :class:`PerCell` has it.
 
         The symmetric form is refused where it would add more than 50 million edges; how many it adds is
         public.
@@ -97,7 +97,7 @@ class EdgeRand(PerCell):
     def fit(
         self, graph: PrivateGraph, plan: PrivacyPlan, params: EdgeRandParams, progress: Progress
     ) -> CellsModel:
-        """The perturbed graph, at the plan's cost at most. O(edges in and out)."""
+        """Perturb the graph, at the plan's cost at most. O(edges in and out)."""
         if params.form == "symmetric":
             # A universe whose size the schema leaves open is public all the same; nothing has been read yet.
             counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
@@ -107,7 +107,7 @@ class EdgeRand(PerCell):
     def true_shares(
         self, params: EdgeRandParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
     ) -> Mapping[str, tuple[float, float]]:
-        """The expected share of true edges: those kept, among them and those that appear."""
+        """Compute the expected share of true edges: those kept, among them and those that appear."""
         from core.generators._shared.flips.true_edges import kept_shares
         from core.privacy.randomised_response import Flips
 
@@ -119,17 +119,17 @@ class EdgeRand(PerCell):
         return kept_shares(plan, schema, nodes, flips_for)
 
     def idle(self, params: EdgeRandParams) -> Iterable[Idle]:
-        """The parameters that the others leave without effect."""
+        """Name the parameters that the others leave without effect."""
         if params.form == "symmetric":
             yield Idle(("count_share",), "the symmetric form asks for no number of edges; form=balanced does")
 
     def parts(self) -> Parts:
-        """Flipping at fit; nothing is left to draw."""
+        """Flip at fit; nothing is left to draw."""
         return Parts(_flipped, same_edges)
 
 
 def _flipped(cell: PrivateCell, nodes: int, nano_epsilon: int, params: EdgeRandParams, rng: Rng) -> Columns:
-    """``key`` int64, the flipped cell's sorted edges. Costs ``nano_epsilon`` at most."""
+    """Flip the cell: ``key`` int64, its sorted edges. Costs ``nano_epsilon`` at most."""
     if params.form == "symmetric":
         ends = cell.randomised_response(nano_epsilon=nano_epsilon, purpose="symmetric flips")
         return drawn_edges(cell, ends)
@@ -139,7 +139,7 @@ def _flipped(cell: PrivateCell, nodes: int, nano_epsilon: int, params: EdgeRandP
 
 
 def _require_affordable(plan: PrivacyPlan, schema: GraphSchema, counts: Mapping[str, int | None]) -> None:
-    """NotAccepted when symmetric flips would add more than MOST_EDGES. Public facts only.
+    """Raise NotAccepted when symmetric flips would add more than MOST_EDGES. Public facts only.
 
     ``counts``: sizes of the node universes; relations over one of unknown size are not counted.
     """

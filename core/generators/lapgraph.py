@@ -70,7 +70,7 @@ class LapGraph(PerCell):
     def true_shares(
         self, params: LapGraphParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
     ) -> Mapping[str, tuple[float, float]]:
-        """The expected share of true edges: those of m edges whose noisy value is among the m largest.
+        """Compute the expected share of true edges: those of m whose noisy value is among the m largest.
 
         That is P(1 + Z > t), Z Laplace noise, at the t above which m of N cells are expected to lie: TmF's
         threshold. m is the declared bound on edges or a guess.
@@ -83,12 +83,12 @@ class LapGraph(PerCell):
         return kept_shares(plan, schema, nodes, flips_for)
 
     def parts(self) -> Parts:
-        """Choosing at fit; nothing is left to draw."""
+        """Choose at fit; nothing is left to draw."""
         return Parts(_largest, same_edges)
 
 
 def _largest(cell: PrivateCell, nodes: int, nano_epsilon: int, params: LapGraphParams, rng: Rng) -> Columns:
-    """``key`` int64, the sorted cells of largest noisy value. Costs ``nano_epsilon``."""
+    """Choose the cells of largest noisy value: ``key`` int64, sorted. Costs ``nano_epsilon``."""
     from core.generators._shared.degrees.counts import noisy_count
 
     count, rest = divide(nano_epsilon, params.count_share)

@@ -62,7 +62,7 @@ class Ppne(Defence):
     Params = PpneParams
 
     def altered(self, visible: Visible, params: PpneParams, rng: Rng, progress: Progress) -> Altered:
-        """The graph after the flips. O(rounds * (sums of squared degrees + m log m))."""
+        """Make the flips. O(rounds * (sums of squared degrees + m log m))."""
         import numpy as np
 
         from core.generators._shared.defences.absent import absent_pairs
@@ -85,7 +85,7 @@ class Ppne(Defence):
 def flips(
     links: np.ndarray, sensitive: np.ndarray, nodes: int, present: np.ndarray, absent: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Of each candidate, links to delete and then pairs to add: by how much it lowers P, and its change.
+    """Compute by how much each candidate, links to delete and then pairs to add, lowers P, and its change.
 
     To first order, float64; the change is positive. All are sorted or unsorted int64 keys.
     """
@@ -109,7 +109,7 @@ def flips(
 
 
 def smoothed(links: np.ndarray, nodes: int):
-    """Y, as a sparse (nodes, nodes) matrix."""
+    """Compute Y, as a sparse (nodes, nodes) matrix."""
     import numpy as np
     import scipy.sparse as sp
 
@@ -119,7 +119,7 @@ def smoothed(links: np.ndarray, nodes: int):
 
 
 def symmetric(keys: np.ndarray, nodes: int):
-    """The sparse adjacency of the pairs, with a one in both directions of each."""
+    """Build the sparse adjacency of the pairs, with a one in both directions of each."""
     import numpy as np
     import scipy.sparse as sp
 

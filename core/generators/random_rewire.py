@@ -40,7 +40,7 @@ class RandomRewire(Defence):
     Params = RewireParams
 
     def altered(self, visible: Visible, params: RewireParams, rng: Rng, progress: Progress) -> Altered:
-        """The links that stay and those that came. O(m log m)."""
+        """Keep the links that stay, and add those that come. O(m log m)."""
         import numpy as np
 
         from core.generators._shared.defences.absent import absent_pairs

@@ -24,7 +24,7 @@ _ASSURANCES = frozenset({"proven", "reviewed", "experimental"})
 
 
 def refusals(candidate: Any) -> list[str]:
-    """What keeps ``candidate`` from being a generator; empty when it is complete."""
+    """List what keeps ``candidate`` from being a generator; empty when it is complete."""
     found = [
         f"{name} must be a non-empty text"
         for name in ("name", "title", "summary")
@@ -61,7 +61,7 @@ def refusals(candidate: Any) -> list[str]:
 
 
 def collect(modules: Iterable[ModuleType]) -> dict[str, Generator]:
-    """The generators of ``modules`` by name, in name order.
+    """Collect the generators of ``modules`` by name, in name order.
 
     Raises TypeError for an incomplete generator, a module without one, or a name used twice.
     """
@@ -89,12 +89,12 @@ def _discovered() -> MappingProxyType[str, Generator]:
 
 
 def generators() -> dict[str, Generator]:
-    """Every registered generator by name."""
+    """Return every registered generator by name."""
     return dict(_discovered())
 
 
 def get(name: str) -> Generator:
-    """The generator of that name; raises ``errors.UnknownMethod`` otherwise."""
+    """Return the generator of that name; raises ``errors.UnknownMethod`` otherwise."""
     try:
         return _discovered()[name]
     except KeyError:

@@ -47,7 +47,7 @@ class Rwlp(Defence):
     Params = WalkParams
 
     def altered(self, visible: Visible, params: WalkParams, rng: Rng, progress: Progress) -> Altered:
-        """The links that stayed and those that moved. O(TRIES * length * m + m log m)."""
+        """Keep the links that stay, and move the others. O(TRIES * length * m + m log m)."""
         import numpy as np
 
         from core.generators._shared.matching.pairs import pack
@@ -75,7 +75,7 @@ class Rwlp(Defence):
 
 
 def _adjacency(visible: Visible) -> tuple[np.ndarray, np.ndarray]:
-    """The visible graph's rows: where each node's neighbours begin, and the neighbours."""
+    """Build the visible graph's rows: where each node's neighbours begin, and the neighbours."""
     import numpy as np
 
     low, high = np.divmod(visible.links, visible.nodes)

@@ -78,7 +78,7 @@ class TmF(PerCell):
     def true_shares(
         self, params: TmFParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
     ) -> Mapping[str, tuple[float, float]]:
-        """The expected share of true edges: the true cells that pass, among all that do.
+        """Compute the expected share of true edges: the true cells that pass, among all that do.
 
         m p / (m p + (N - m) q) with the p and q of the module, at the declared bound on edges or a guess.
         """
@@ -90,12 +90,12 @@ class TmF(PerCell):
         return kept_shares(plan, schema, nodes, flips_for)
 
     def parts(self) -> Parts:
-        """Filtering at fit; nothing is left to draw."""
+        """Filter at fit; nothing is left to draw."""
         return Parts(_filtered, same_edges)
 
 
 def _filtered(cell: PrivateCell, nodes: int, nano_epsilon: int, params: TmFParams, rng: Rng) -> Columns:
-    """``key`` int64, the sorted cells that pass the filter. Costs ``nano_epsilon`` at most."""
+    """Filter the cells: ``key`` int64, those that pass, sorted. Costs ``nano_epsilon`` at most."""
     from core.generators._shared.degrees.counts import noisy_count
     from core.privacy.queries import slot_count
 

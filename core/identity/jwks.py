@@ -85,7 +85,7 @@ class SigningKeys:
         else:
             taken = self._wait()
         if not taken:
-            return  # another thread is at it: what there is will do
+            return  # another thread is fetching: the keys at hand will do
         try:
             if self._due(key_id):
                 self._fetch()
@@ -175,7 +175,7 @@ def public_keys(document: Mapping[str, Any], algorithms: Iterable[str]) -> Table
 
 
 def is_secure(address: str) -> bool:
-    """Whether the address is https, or http on this machine, and names a host and nobody's password."""
+    """Tell whether the address is https, or http on this machine, and names a host and no password."""
     try:
         parts = urlsplit(address)
         host, user = parts.hostname, parts.username
@@ -187,7 +187,7 @@ def is_secure(address: str) -> bool:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether the address is of this machine."""
+    """Tell whether the address is of this machine."""
     host = urlsplit(address).hostname or ""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback

@@ -166,7 +166,7 @@ def require_own(principal: Principal, *, person: str, team: str | None) -> None:
 
 
 def is_key(token: str) -> bool:
-    """Whether the token has the form of an API key."""
+    """Tell whether the token has the form of an API key."""
     return _TOKEN.fullmatch(token) is not None
 
 

@@ -44,15 +44,8 @@ def open_account(
     terms = checked_terms(
         Terms(account_id, unit, window, filter, nano_epsilon, delta_atto, tuple(orders or ()))
     )
-    opened = _open(session, _account(terms, tenant, domain), terms, actor, reason)
-    if opened is not None:
-        return opened
-    standing = repository.account_of(session, tenant, domain)
-    if terms_of(standing) != replace(terms, account_id=standing.id):
-        raise Conflict(
-            f"the protection domain {domain!r} has a budget account under other terms", account_id=standing.id
-        )
-    return standing
+    refusal = f"the protection domain {domain!r} has a budget account under other terms"
+    return _opened(session, _account(terms, tenant, domain), terms, actor, reason, refusal)
 
 
 def open_quota(
@@ -87,15 +80,8 @@ def open_quota(
         )
     )
     quota = _account(terms, parent.tenant, parent.domain, parent.id, scope, name)
-    opened = _open(session, quota, terms, actor, reason)
-    if opened is not None:
-        return opened
-    standing = repository.account_of(session, parent.tenant, parent.domain, scope, name)
-    if terms_of(standing) != replace(terms, account_id=standing.id):
-        raise Conflict(
-            f"the {scope} {name!r} has a quota of another capacity; a grant raises it", account_id=standing.id
-        )
-    return standing
+    refusal = f"the {scope} {name!r} has a quota of another capacity; a grant raises it"
+    return _opened(session, quota, terms, actor, reason, refusal)
 
 
 def _account(
@@ -123,12 +109,19 @@ def _account(
     )
 
 
-def _open(
-    session: Session, account: BudgetAccount, terms: Terms, actor: str, reason: str
-) -> BudgetAccount | None:
-    """Write the account with its balances and its first grant; None where one stands in its place."""
+def _opened(
+    session: Session, account: BudgetAccount, terms: Terms, actor: str, reason: str, refusal: str
+) -> BudgetAccount:
+    """Write the account with its balances and its first grant, or return the one that stands in its place.
+
+    Raises Conflict, which says ``refusal``, where that one has other terms.
+    """
     if not repository.create_account(session, account):
-        return None
+        place = account.tenant, account.domain, account.scope, account.scope_name
+        standing = repository.account_of(session, *place)
+        if terms_of(standing) != replace(terms, account_id=standing.id):
+            raise Conflict(refusal, account_id=standing.id)
+        return standing
     capacities = dimensions(terms)
     repository.create_balances(session, account.id, capacities, binding=terms.filter == Filter.BASIC)
     written, now = repository.lock_account(session, account.id)

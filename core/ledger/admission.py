@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -41,15 +40,9 @@ def check_unexposed(account: BudgetAccount) -> None:
         raise AccountExposed(
             "a job opened the graph without a guarantee, which voids every later one",
             account_id=account.id,
-            exposed_at=_day(account.exposed_at).isoformat(),
+            # Its day alone: when a job opened its graph depends on how long the graph took to fetch.
+            exposed_at=account.exposed_at.replace(hour=0, minute=0, second=0, microsecond=0).isoformat(),
         )
-
-
-def _day(at: datetime) -> datetime:
-    """Round the moment down to its day: when a job opened its graph depends on how long the graph took to
-    fetch.
-    """
-    return at.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def check_room(

@@ -51,7 +51,7 @@ class CapacityHolds:
     name = "capacity_holds"
 
     def check(self, session: Session, account_id: str | None = None) -> list[Violation]:
-        """O(balances); a stream's windows are summed by the database, not taken from what its rows keep."""
+        """Check in O(balances); the database sums a stream's windows anew, beside what its rows keep."""
         found = []
         for each in invariant_queries.account_ids(session, account_id):
             account, balances = holdings.snapshot(session, each)
@@ -75,7 +75,7 @@ class BalancesKeepShape:
     name = "balances_keep_shape"
 
     def check(self, session: Session, account_id: str | None = None) -> list[Violation]:
-        """One statement over the balances."""
+        """Run one statement over the balances."""
         return [
             _broken(self.name, each, f"{dimension} has another capacity, guard or number")
             for each, dimension in invariant_queries.misshapen(session, account_id)
@@ -88,7 +88,7 @@ class CapacityGranted:
     name = "capacity_granted"
 
     def check(self, session: Session, account_id: str | None = None) -> list[Violation]:
-        """One statement over the grants."""
+        """Run one statement over the grants."""
         return [
             _broken(self.name, row.account_id, f"{row.grants} grants do not explain the capacity")
             for row in invariant_queries.granted(session, account_id)
@@ -102,7 +102,7 @@ class QuotasBelong:
     name = "quotas_belong"
 
     def check(self, session: Session, account_id: str | None = None) -> list[Violation]:
-        """One statement over the accounts."""
+        """Run one statement over the accounts."""
         return [
             _broken(self.name, each, "the account above this quota has other terms, or is none")
             for each in invariant_queries.stray(session, account_id)
@@ -115,7 +115,7 @@ class ReservationsEndOnce:
     name = "reservations_end_once"
 
     def check(self, session: Session, account_id: str | None = None) -> list[Violation]:
-        """One statement over the entries."""
+        """Run one statement over the entries."""
         return [
             _broken(
                 self.name,
@@ -132,7 +132,7 @@ class ReservationsEndAlike:
     name = "reservations_end_alike"
 
     def check(self, session: Session, account_id: str | None = None) -> list[Violation]:
-        """One statement over the entries."""
+        """Run one statement over the entries."""
         return [
             _broken(self.name, each, f"{reservation_id} does not stand alike in all its accounts")
             for reservation_id, each in invariant_queries.uneven(session, account_id)
@@ -145,7 +145,7 @@ class BalancesFold:
     name = "balances_fold"
 
     def check(self, session: Session, account_id: str | None = None) -> list[Violation]:
-        """One statement over the entries."""
+        """Run one statement over the entries."""
         return [
             _broken(
                 self.name,
@@ -162,7 +162,7 @@ class WindowsFold:
     name = "windows_fold"
 
     def check(self, session: Session, account_id: str | None = None) -> list[Violation]:
-        """O(steps) for each stream."""
+        """Sum every stream's windows, in O(steps) each."""
         return [
             _broken(self.name, account.id, f"the window to step {step} holds {found}, its row keeps {kept}")
             for account in invariant_queries.streams(session, account_id)
@@ -178,7 +178,7 @@ class ChainIntact:
     name = "chain_intact"
 
     def check(self, session: Session, account_id: str | None = None) -> list[Violation]:
-        """O(entries), streamed."""
+        """Follow every chain, in O(entries), streamed."""
         found = []
         for each in invariant_queries.account_ids(session, account_id):
             standing = invariant_queries.head(session, each)

@@ -126,7 +126,7 @@ def charge(
     nothing was reserved and nothing was read (a further sample), so that the row of give-backs goes on; an
     InvalidTransition where something was.
     """
-    changes = _unchanged if free else _forget_give_backs
+    changes = None if free else _forget_give_backs
     return _end(session, reservation_id, EntryKind.CHARGE, actor, digests=digests, changes=changes, free=free)
 
 
@@ -183,10 +183,6 @@ def _forget_give_backs(account: BudgetAccount, now: datetime) -> Mapping[str, ob
     return {"consecutive_give_backs": 0}
 
 
-def _unchanged(account: BudgetAccount, now: datetime) -> Mapping[str, object]:
-    return {}
-
-
 def _end(
     session: Session,
     reservation_id: str,
@@ -195,7 +191,7 @@ def _end(
     *,
     reason: str = "",
     digests: Mapping[str, str] | None = None,
-    changes: Changes,
+    changes: Changes | None,
     free: bool = False,
 ) -> LedgerEntry:
     """End the reservation, alike in every account that it spans: the one way it ends. Returns the domain's
@@ -218,7 +214,7 @@ def _end(
             )
         check_unexposed(account)
     # Give-backs and blocks are the domain's alone.
-    changed = [changes(account, now), *({} for _ in spanned[1:])]
+    changed = [changes(account, now) if changes else {}, *({} for _ in spanned[1:])]
     ends = [
         append(
             session,

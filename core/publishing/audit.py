@@ -65,11 +65,11 @@ def judged(spec: AuditSpec, target: AuditTarget, progress: Progress) -> dict[str
 def _measured(
     target: AuditTarget, plan: PrivacyPlan, runs: int, delta: float, stage: str, progress: Progress
 ) -> AuditResult:
-    run = _told(lambda graph: target.once(graph, plan), stage, 2 * runs, progress)
+    run = _counting(lambda graph: target.once(graph, plan), stage, 2 * runs, progress)
     return audit_epsilon(run, target.graph, target.neighbour, runs=runs, delta=delta)
 
 
-def _told(
+def _counting(
     once: Callable[[Graph], np.ndarray], stage: str, total: int, progress: Progress
 ) -> Callable[[Graph, int], np.ndarray]:
     """Wrap ``once`` as the harness takes it, one row for each run; progress counts over both worlds."""

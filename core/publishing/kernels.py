@@ -106,5 +106,5 @@ def _compare() -> None:
 
 
 def _learns(generator: Generator) -> bool:
-    """Whether the method trains, or only protects against attacks: slower here, and asked for less."""
+    """Tell whether the method trains, or only protects against attacks: slower here, and asked for less."""
     return GuaranteeKind.NONE in generator.kinds

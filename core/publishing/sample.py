@@ -73,6 +73,7 @@ def public_side(release: Path, alignment: Path, schema: GraphSchema) -> Graph:
 
     ``schema`` is the release's own.
     """
+    import numpy as np
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
@@ -80,7 +81,7 @@ def public_side(release: Path, alignment: Path, schema: GraphSchema) -> Graph:
     table, order = pq.read_table(release / "nodes.parquet"), bundle.read_alignment(alignment)
     nodes = {}
     for kind in schema.node_types:
-        rows = table.filter(pc.equal(table["type"], kind.name)).take(_inverse(order[kind.name]))
+        rows = table.filter(pc.equal(table["type"], kind.name)).take(np.argsort(order[kind.name]))
         names = _columns(kind.name, [attribute.name for attribute in kind.attributes], table.column_names)
         attributes = {name: _plain(rows[column].combine_chunks()) for name, column in names.items()}
         ids = rows["id"].combine_chunks() if schema.node_ids is NodeIds.PUBLIC else None
@@ -92,12 +93,6 @@ def _columns(kind: str, attributes: Sequence[str], present: Sequence[str]) -> di
     """Find the column of each attribute: its name, or type.name where node types hold it differently."""
     shown = {name: f"{kind}.{name}" if f"{kind}.{name}" in present else name for name in attributes}
     return {name: column for name, column in shown.items() if column in present}
-
-
-def _inverse(order: np.ndarray) -> np.ndarray:
-    import numpy as np
-
-    return np.argsort(order)
 
 
 def _plain(column: pa.Array) -> np.ndarray | pa.Array:

@@ -88,10 +88,10 @@ class _Hundredths:
     def of(self, number: int, fits: int) -> Progress:
         """Return the progress of one of ``fits``."""
 
-        def told(stage: str, done: int, total: int) -> None:
+        def passed_on(stage: str, done: int, total: int) -> None:
             self._reached(PARTS * (number * max(total, 1) + done) // (fits * max(total, 1)))
 
-        return told
+        return passed_on
 
     def finish(self) -> None:
         """Report that every fit is done."""

@@ -28,7 +28,7 @@ def true_edge_notices(
     if not shares:
         return ()
     largest = sorted(shares, key=lambda name: (-shares[name][1], name))[:MOST_RELATIONS]
-    told = "; ".join(f"{name} {_told(*shares[name])}" for name in largest)
+    told = "; ".join(f"{name} {_percent(*shares[name])}" for name in largest)
     more = len(shares) - len(largest)
     rest = f"; {more} more relations at most as many" if more else ""
     return (
@@ -41,6 +41,6 @@ def true_edge_notices(
     )
 
 
-def _told(low: float, high: float) -> str:
+def _percent(low: float, high: float) -> str:
     least, most = f"{low:.0%}", f"{high:.0%}"
     return least if least == most else f"{least} to {most}"

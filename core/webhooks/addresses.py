@@ -122,7 +122,7 @@ def checked_url(url: str, rules: Rules) -> Target:
 
 
 def may_connect(address: Address, target: Target, rules: Rules) -> bool:
-    """Whether this address of the target may be connected to."""
+    """Tell whether this address of the target may be connected to."""
     if target.scheme == "https" and is_public(address):
         return True
     if not rules.private:
@@ -133,7 +133,7 @@ def may_connect(address: Address, target: Target, rules: Rules) -> bool:
 
 
 def is_public(address: Address) -> bool:
-    """Whether the address is one of the public internet, and hides no other address inside."""
+    """Tell whether the address is one of the public internet, and hides no other address inside."""
     if isinstance(address, IPv4Address):
         return address.is_global and not any(address in network for network in NOT_PUBLIC_4)
     if address.scope_id is not None or address not in GLOBAL_6 or not address.is_global:

@@ -130,7 +130,7 @@ def _posted(
         connection,
         connection.stream("POST", target.url, headers=list(sent.items()), content=body) as answer,
     ):
-        # The status has been said. How the rest of the answer arrives, or whether, changes nothing.
+        # The status is known by now: whether the rest of the answer arrives changes nothing.
         with contextlib.suppress(httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError):
             _read(answer.iter_stream(), limits.answer_bytes)
         return _outcome(answer)

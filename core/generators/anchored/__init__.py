@@ -97,7 +97,7 @@ class Anchored:
     kinds = frozenset({GuaranteeKind.PURE, GuaranteeKind.APPROXIMATE})
 
     def plan(self, params: AnchoredParams, public: PublicFacts) -> PrivacyPlan:
-        """Every cell (relation and step) is granted the same epsilon, and divides it by a public rule.
+        """Grant every cell (relation and step) the same epsilon, which it divides by a public rule.
 
         EDGE and EVENT: cells hold disjoint edges, each may spend everything. W_EVENT: epsilon/w per step.
         PAIR: epsilon divided by the number of cells. Rounded down to nano-epsilon. Directions take a fixed
@@ -118,7 +118,7 @@ class Anchored:
     def fit(
         self, graph: PrivateGraph, plan: PrivacyPlan, params: AnchoredParams, progress: Progress
     ) -> AnchoredModel:
-        """The fitted model, at the plan's cost at most. O(edges in and out + nodes * steps)."""
+        """Fit the model, at the plan's cost at most. O(edges in and out + nodes * steps)."""
         from core.generators._shared.frame.model import same_columns
         from core.generators._shared.relations.fit import fit_relation
         from core.generators.anchored import directions
@@ -150,7 +150,7 @@ class Anchored:
     def true_shares(
         self, params: AnchoredParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
     ) -> Mapping[str, tuple[float, float]]:
-        """Expected shares of true edges among those drawn, by relation; see the protocol."""
+        """Compute expected shares of true edges among those drawn, by relation; see the protocol."""
         from core.generators._shared.flips.true_edges import true_share
         from core.generators.anchored.budget import evidence_asked
         from core.privacy.queries import Shape
@@ -164,7 +164,7 @@ class Anchored:
         return found
 
     def load(self, folder: Path) -> AnchoredModel:
-        """The model that its ``save`` wrote."""
+        """Read the model that its ``save`` wrote."""
         from core.generators.anchored.model import load
 
         return load(folder, self.name)
@@ -173,7 +173,7 @@ class Anchored:
 def _require_kept(
     plan: PrivacyPlan, schema: GraphSchema, counts: Mapping[str, int], params: AnchoredParams
 ) -> None:
-    """NotAccepted where a parameter could not be kept to, or would change nothing."""
+    """Raise NotAccepted where a parameter could not be kept to, or would change nothing."""
     from core.generators.anchored.budget import lazy_relations, require_heeded
 
     require_heeded(plan, schema, counts, params)

@@ -31,7 +31,7 @@ class Granted:
 
 
 def granted(plan: PrivacyPlan) -> dict[str, Granted]:
-    """What a plan of this method grants, by relation."""
+    """Return what a plan of this method grants, by relation."""
     found: dict[str, Granted] = {}
     for each in plan.allotments:
         now = found.setdefault(each.edge_type, Granted((), MAX_NANO_EPSILON, None))
@@ -46,13 +46,13 @@ def granted(plan: PrivacyPlan) -> dict[str, Granted]:
 
 
 def has_directions(relation: EdgeType) -> bool:
-    """True for a relation with time and two sides, whose sources may have several targets."""
+    """Tell whether the relation has time and two sides, and its sources may have several targets."""
     sided = relation.directed or not relation.homogeneous
     return relation.temporal and sided and not relation.functional
 
 
 def require_room(grants: Mapping[str, Granted], schema: GraphSchema, counts: Mapping[str, int]) -> None:
-    """NotAccepted where directions would need too many sums. ``counts``: universes whose size is known."""
+    """Raise NotAccepted where directions need too many sums. ``counts``: universes whose size is known."""
     for name, grant in grants.items():
         relation = schema.edge_type(name)
         most = max(counts.get(relation.source, 0), counts.get(relation.target, 0))
@@ -64,7 +64,7 @@ def require_room(grants: Mapping[str, Granted], schema: GraphSchema, counts: Map
 
 
 def with_directions(plan: PrivacyPlan, public: PublicFacts) -> PrivacyPlan:
-    """``plan``, where each relation that has directions pays for them out of what its cells may spend.
+    """Make each relation that has directions pay for them out of what its cells may spend.
 
     An edge lies in one cell, and each cell of the relation pays for every pass. Pure and Gaussian events of a
     cell are composed and converted once. Raises ``errors.NotAccepted`` with the field to

@@ -17,7 +17,7 @@ from core.privacy.units import edges_of_unit
 def lazy_relations(
     plan: PrivacyPlan, schema: GraphSchema, counts: Mapping[str, int], params: AnchoredParams
 ) -> frozenset[str]:
-    """The relations whose evidence is evaluated lazily. Public facts only; O(cells).
+    """Choose the relations whose evidence is evaluated lazily. Public facts only; O(cells).
 
     Those with the fewest expected additions are materialised, as long as all of them together stay within
     ``evidence.MAX_MATERIALISED``. ``counts``: the sizes of the node universes.
@@ -45,7 +45,7 @@ def lazy_relations(
 def evidence_asked(
     plan: PrivacyPlan, schema: GraphSchema, counts: Mapping[str, int], params: AnchoredParams
 ) -> dict[str, int]:
-    """What one slot's bit has, in nano-epsilon, by relation; those that ask for none are left out.
+    """Compute what one slot's bit has, in nano-epsilon, by relation; those that ask for none are left out.
     ``counts``: the sizes of the node universes. O(relations)."""
     found = {}
     for name, grant in granted(plan).items():
@@ -59,7 +59,7 @@ def evidence_asked(
 def require_heeded(
     plan: PrivacyPlan, schema: GraphSchema, counts: Mapping[str, int], params: AnchoredParams
 ) -> None:
-    """NotAccepted, with the field to mend, where a parameter was set that could change nothing in any
+    """Raise NotAccepted, with the field to mend, where a parameter was set that could change nothing in any
     relation. Public facts only; ``counts``: the sizes of the node universes. O(relations)."""
     grants = granted(plan)
     free = {name for name in grants if not targets_once(schema.edge_type(name))}

@@ -36,7 +36,7 @@ def fitted(
     params: AnchoredParams,
     rng: Rng,
 ) -> Columns:
-    """``score_source`` and ``score_target`` of a relation; each of its cells pays ``passes.event``.
+    """Measure and fit a relation's ``score_source`` and ``score_target``; each cell pays ``passes.event``.
 
     ``cells``: the columns of all relations, paid for. O(rounds * edges + edges * columns of the start).
     """
@@ -57,7 +57,7 @@ def fitted(
 def _layers(
     graph: PrivateGraph, target: str, cells: Mapping[CellKey, Columns], params: AnchoredParams, rng: Rng
 ) -> list[np.ndarray]:
-    """What the released relations without time say of the nodes of one type: matrices (nodes, columns)."""
+    """Collect what the released relations without time say of one type's nodes: matrices (nodes, columns)."""
     layers = []
     for (name, step), columns in cells.items():
         shape = _shape(graph, name)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.generators._shared.frame.declared import drawn_graph
-from core.generators._shared.frame.model import StoredCells, edge_table, load_stored
+from core.generators._shared.frame.model import StoredCells, drawn_by_cell, load_stored
 from core.generators._shared.relations.draw import Relation
 from core.generators._shared.relations.params import AnchoredParams
 from core.generators.base import Progress
 from core.graphs.graph import Graph
 from core.privacy.entropy import Generator as Rng
-from core.privacy.queries import Shape
+
+if TYPE_CHECKING:
+    from core.generators._shared.frame.columns import Columns
 
 
 @dataclass(frozen=True)
@@ -24,29 +26,16 @@ class AnchoredModel(StoredCells):
     params: AnchoredParams
 
     def sample(self, rng: Rng, progress: Progress) -> Graph:
-        """One synthetic graph over the same universe, nodes aligned by index and without ids.
+        """Draw one synthetic graph, the steps of a relation one after another; see :func:`drawn_by_cell`."""
+        names = {name for name, _ in self.cells}
+        relations = {name: Relation(self.shape(name), self.params) for name in names}
 
-        The same ``rng`` state gives the same graph. The steps of a relation are drawn one after another.
-        """
-        drawn: dict[str, list[tuple[int | None, np.ndarray]]] = {}
-        relations: dict[str, Relation] = {}
-        for done, ((name, step), columns) in enumerate(self.cells.items()):
-            progress("sample", done, len(self.cells))
-            if name not in relations:
-                relations[name] = Relation(self.shape(name), self.params)
-            drawn.setdefault(name, []).append((step, relations[name].draw(columns, rng)))
-        progress("sample", len(self.cells), len(self.cells))
-        edges = {name: edge_table(cells, self.shape(name).target_count) for name, cells in drawn.items()}
-        return drawn_graph(self.schema, self.nodes, edges, rng)
+        def draw(name: str, columns: Columns) -> np.ndarray:
+            return relations[name].draw(columns, rng)
 
-    def shape(self, edge_type: str) -> Shape:
-        """The public shape of a relation's cells."""
-        relation = self.schema.edge_type(edge_type)
-        return Shape(relation, self.nodes[relation.source], self.nodes[relation.target])
+        return drawn_by_cell(self.schema, self.nodes, self.cells, draw, rng, progress)
 
 
 def load(folder: Path, method: str) -> AnchoredModel:
-    """The model that its ``save`` wrote; ValueError where its files contradict one another."""
-    stored = load_stored(folder, method, AnchoredParams)
-    assert isinstance(stored.params, AnchoredParams)
-    return AnchoredModel(method, stored.schema, stored.nodes, stored.params, stored.cells)
+    """Read the model that its ``save`` wrote; ValueError where its files contradict one another."""
+    return AnchoredModel(**vars(load_stored(folder, method, AnchoredParams)))

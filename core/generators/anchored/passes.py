@@ -16,10 +16,10 @@ PASSES = 4
 def noise_multiplier(
     nano_epsilon: int, delta_atto: int, accountant: Accountant, besides: tuple[Event, ...] = ()
 ) -> Fraction:
-    """The least noise of a pass at which all of them, and ``besides``, cost a cell at most this."""
+    """Solve for the least noise of a pass at which all of them, and ``besides``, cost a cell at most this."""
     return dp_sgd.noise_multiplier(nano_epsilon, delta_atto, Fraction(1), PASSES, besides, accountant)
 
 
 def event(multiplier: Fraction) -> Event:
-    """What :func:`core.generators.anchored.spectral.measure` costs every cell that it reads."""
+    """Return what :func:`core.generators.anchored.spectral.measure` costs every cell that it reads."""
     return Repeated(GaussianEvent(multiplier), PASSES)

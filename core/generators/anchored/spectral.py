@@ -45,7 +45,7 @@ class Directions:
 
 
 def start(popularity: np.ndarray, layers: Sequence[np.ndarray], rng: Rng) -> np.ndarray:
-    """Rows of length 1 at most for the targets, all of it public or paid for; float64 (targets, d).
+    """Make rows of length 1 at most for the targets, all of it public or paid for; float64 (targets, d).
 
     ``popularity`` (targets,): paid degrees. ``layers``: matrices (targets, columns) of released relations
     without time, such as a film's genres; without any, random directions stand in.
@@ -65,7 +65,7 @@ def measure(
     degrees: tuple[np.ndarray, np.ndarray],
     multiplier: Fraction,
 ) -> Directions:
-    """Coordinates of both sides of one sided relation over ``cells``; each pays PASSES Gaussian events.
+    """Measure coordinates of a sided relation's two sides over ``cells``; each pays PASSES Gaussian events.
 
     ``features``: those of :func:`start`. ``degrees``: paid degrees of sources and targets, summed over the
     cells. Sensitivity 1 in L2 each: one edge adds one row of length at most 1 to one row of sums. Passes are
@@ -89,7 +89,7 @@ def fitted_score(
     shape: Shape,
     rng: Rng,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Score for :func:`core.generators._shared.slots.markov_chain.rewired` that gives the measured products.
+    """Fit a score for :func:`core.generators._shared.slots.markov_chain.rewired` to the measured products.
 
     ``steps``: for each step, the keys of a graph with its paid degrees, and its evidence (or none). Steps of
     a relation whose pairs occur once keep out of each other's way. The number of rounds is constant.
@@ -113,7 +113,7 @@ def fitted_score(
 def _coordinates(
     sums: np.ndarray, features: np.ndarray, degrees: np.ndarray, others: np.ndarray, noise: float
 ) -> np.ndarray:
-    """Rows of length at most 1 in at most RANK directions: what the sums have beyond their expectation."""
+    """Reduce what sums have beyond their expectation to RANK directions; rows of length at most 1."""
     degrees = np.maximum(np.asarray(degrees, dtype=np.float64), 0)
     mean = others @ features / max(float(np.sum(others)), 1.0)
     beyond = (sums - degrees[:, None] * mean) / np.sqrt(degrees + noise)[:, None]
@@ -125,19 +125,19 @@ def _coordinates(
 
 
 def _products(found: Directions, keys: Sequence[np.ndarray], shape: Shape) -> np.ndarray:
-    """The sum of outer products over the edges of all steps."""
+    """Sum the outer products over the edges of all steps."""
     source, target = np.divmod(np.concatenate(keys), shape.target_count)
     return found.source[source].T @ found.target[target]
 
 
 def _spread(found: Directions, keys: Sequence[np.ndarray], shape: Shape) -> np.ndarray:
-    """How far a sum of products moves with its weight, about: the sum of squared products."""
+    """Estimate how far a sum of products moves with its weight: the sum of squared products."""
     source, target = np.divmod(np.concatenate(keys), shape.target_count)
     squares = np.square(found.source[source]).T @ np.square(found.target[target])
     return np.maximum(squares, _TINY + 1e-3 * len(source))
 
 
 def _centred(columns: np.ndarray) -> np.ndarray:
-    """Columns of mean 0 and standard deviation 1."""
+    """Standardise columns to mean 0 and standard deviation 1."""
     spread = columns.std(axis=0)
     return (columns - columns.mean(axis=0)) / np.where(spread > 0, spread, 1.0)

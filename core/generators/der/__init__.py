@@ -48,12 +48,12 @@ class DER(PerCell):
     Params = DERParams
 
     def idle(self, params: DERParams) -> Iterable[Idle]:
-        """The parameters that the others leave without effect."""
+        """Name the parameters that the others leave without effect."""
         if params.order == "given":
             yield Idle(("order_share",), "order=given pays for no order; order=noisy_degree does")
 
     def parts(self) -> Parts:
-        """Paying for order and tree, and placing edges in its regions."""
+        """Pay for order and tree, and place edges in its regions."""
         from core.generators.der.draw import draw
         from core.generators.der.tree import fit
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def draw(columns: Columns, nodes: int, params: DERParams, rng: Rng) -> np.ndarray:
-    """Sorted int64 keys ``low * nodes + high``: as many as the noisy number of edges. O(m log m)."""
+    """Draw sorted int64 keys ``low * nodes + high``: as many as the noisy number of edges. O(m log m)."""
     level, row, column = (columns[name].astype(np.int64) for name in ("level", "row", "column"))
     room = rooms(level, row, column, nodes)
     mass = fill(columns["mass"].astype(np.float64), room, int(columns["edges"][0]))
@@ -36,7 +36,7 @@ def pair_at(
     column: np.ndarray,
     nodes: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The two positions of the pair of that rank in its region.
+    """Return the two positions of the pair of that rank in its region.
 
     Off the diagonal row by row. On it, rank r is the pair (i, i + d mod s) with i = r mod s, d = r div s + 1:
     each pair of s positions once, in integers.

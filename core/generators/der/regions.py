@@ -6,25 +6,25 @@ import numpy as np
 
 
 def starts(part: np.ndarray, level: np.ndarray | int, nodes: int) -> np.ndarray:
-    """The first position of every part: positions p with floor(p 2^level / nodes) = part; int64."""
+    """Return the first position of every part: positions p with floor(p 2^level / nodes) = part; int64."""
     cuts = np.left_shift(np.int64(1), np.asarray(level, dtype=np.int64))
     return -(-part.astype(np.int64) * nodes // cuts)
 
 
 def rooms(level: np.ndarray | int, row: np.ndarray, column: np.ndarray, nodes: int) -> np.ndarray:
-    """The number of node pairs in every region ``row <= column``; int64."""
+    """Count the node pairs in every region ``row <= column``; int64."""
     height = starts(row + 1, level, nodes) - starts(row, level, nodes)
     width = starts(column + 1, level, nodes) - starts(column, level, nodes)
     return np.where(row == column, height * (height - 1) // 2, height * width)
 
 
 def place(row: np.ndarray, column: np.ndarray, level: int) -> np.ndarray:
-    """Where a region stands in the upper triangle of its level, row by row, as ``group_matrix`` has it."""
+    """Return where a region stands in its level's upper triangle, row by row, as ``group_matrix`` has it."""
     return row * 2**level - row * (row - 1) // 2 + (column - row)
 
 
 def children(row: np.ndarray, column: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(parent, row, column) of the quarters of every region: four, or three on the diagonal."""
+    """Return (parent, row, column) of the quarters of every region: four, or three on the diagonal."""
     parent = np.repeat(np.arange(len(row)), 4)
     down, right = np.tile([0, 0, 1, 1], len(row)), np.tile([0, 1, 0, 1], len(row))
     r, c = 2 * row[parent] + down, 2 * column[parent] + right

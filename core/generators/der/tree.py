@@ -39,15 +39,15 @@ class Level:
 
 
 def depth_of(nodes: int, params: DERParams) -> int:
-    """Levels below the whole matrix: public."""
+    """Count the levels below the whole matrix: public."""
     return min(params.max_depth, max(0, int(math.log2(max(1.0, nodes / params.smallest_side)))))
 
 
 def fit(
     cell: PrivateCell, nodes: int, nano_epsilon: int, params: DERParams, rng: Rng
 ) -> dict[str, np.ndarray]:
-    """``order`` (n,) the node at each position; ``level``, ``row``, ``column`` and ``mass`` of every region
-    that was left whole; ``edges`` (1,) the noisy number of edges.
+    """Pay for ``order`` (n,) the node at each position; ``level``, ``row``, ``column`` and ``mass`` of every
+    region that was left whole; ``edges`` (1,) the noisy number of edges.
 
     Costs ``nano_epsilon`` at most; every call pays for the same reads, whatever they find. O(n log n + m *
     depth + 4^depth).
@@ -81,7 +81,7 @@ def fit(
 
 
 def _level_budgets(total: int, depth: int) -> list[int]:
-    """``total`` divided over the levels, growing by 2^(1/3) downwards; integers that sum to ``total``."""
+    """Divide ``total`` over the levels, growing by 2^(1/3) downwards; integers that sum to ``total``."""
     if not depth:
         return []
     weights = _GROWTH ** np.arange(depth)
@@ -89,7 +89,7 @@ def _level_budgets(total: int, depth: int) -> list[int]:
 
 
 def _measure(cell: PrivateCell, order: np.ndarray, level: int, nano_epsilon: int) -> np.ndarray:
-    """Noisy numbers of edges in all regions of one level, the upper triangle row by row."""
+    """Measure noisy numbers of edges in all regions of one level, the upper triangle row by row."""
     nodes = len(order)
     labels = np.empty(nodes, dtype=np.int64)
     labels[order] = np.arange(nodes) * 2**level // nodes
@@ -105,7 +105,7 @@ def _measure(cell: PrivateCell, order: np.ndarray, level: int, nano_epsilon: int
 def _explore(
     total: float, matrices: list[np.ndarray], noise: list[float], nodes: int, split_factor: float
 ) -> list[Level]:
-    """The levels, from the whole matrix down. Reads noisy numbers and public sizes only."""
+    """Explore the levels, from the whole matrix down. Reads noisy numbers and public sizes only."""
     root = np.zeros(1, dtype=np.int64)
     levels = [Level(root, root, root, np.array([total]), np.array([noise[0]]), np.zeros(1, dtype=bool))]
     for number, matrix in enumerate(matrices, start=1):
@@ -132,7 +132,7 @@ def _explore(
 
 
 def _agree(levels: list[Level]) -> None:
-    """Values become non-negative, and quarters sum to what they were cut from.
+    """Make values non-negative, and quarters sum to what they were cut from.
 
     Upwards, a region's own number and the sum of its quarters are weighed by their precision; downwards, what
     still differs is shared out by variance (Hay et al., PVLDB 2010), and NormSub makes quarters non-negative.

@@ -42,7 +42,7 @@ class DGG(PerCell):
     Params = DGGParams
 
     def parts(self) -> Parts:
-        """Paying for degrees, and drawing by blocks and matching."""
+        """Pay for degrees, and draw by blocks and matching."""
         from core.generators.dgg.draw import draw, fit
 
         return Parts(fit, draw)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def fit(
     cell: PrivateCell, nodes: int, nano_epsilon: int, params: DGGParams, rng: Rng
 ) -> Mapping[str, np.ndarray]:
-    """``degree``: float64 (n,), in 0..n-1, summing to twice the noisy number of edges. O(n log n + m).
+    """Pay for ``degree``: float64 (n,), in 0..n-1, summing to twice the noisy edge count. O(n log n + m).
 
     Cost: ``nano_epsilon``. Sensitivities: edge_count 1, degrees 2 in L1.
     """
@@ -32,7 +32,7 @@ def fit(
 
 
 def draw(columns: Mapping[str, np.ndarray], nodes: int, params: DGGParams, rng: Rng) -> np.ndarray:
-    """Sorted keys of one graph: block edges first, then the matching of what the degrees leave.
+    """Draw sorted keys of one graph: block edges first, then the matching of what the degrees leave.
 
     The blocks hold about as many pairs as the graph has edges, so listing them is linear. O(m log m).
     """
@@ -46,7 +46,7 @@ def draw(columns: Mapping[str, np.ndarray], nodes: int, params: DGGParams, rng: 
 
 
 def affinity_blocks(degrees: np.ndarray, rng: Rng) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes of degree 2 and more in ascending order of degree, ties at random, and where each block starts.
+    """Order nodes of degree 2 and more by degree, ties at random, and return where each block starts.
 
     A block whose smallest degree is d holds d + 1 nodes; the last one may hold fewer. O(n log n).
     """
@@ -60,7 +60,7 @@ def affinity_blocks(degrees: np.ndarray, rng: Rng) -> tuple[np.ndarray, np.ndarr
 
 
 def _block_edges(degrees: np.ndarray, density: float, rng: Rng) -> np.ndarray:
-    """Sorted keys inside the affinity blocks, each pair with probability ``density``."""
+    """Draw sorted keys inside the affinity blocks, each pair with probability ``density``."""
     nodes = len(degrees)
     order, starts = affinity_blocks(degrees, rng)
     if density <= 0 or not len(starts):

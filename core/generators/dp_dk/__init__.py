@@ -50,13 +50,13 @@ class DK(PerCell):
     Params = DKParams
 
     def idle(self, params: DKParams) -> Iterable[Idle]:
-        """The parameters that the others leave without effect."""
+        """Name the parameters that the others leave without effect."""
         if params.order == 1:
             why = "order=1 reads no pairs of degrees; order=2 does"
             yield Idle(("matrix_share", "class_ratio"), why)
 
     def parts(self) -> Parts:
-        """Paying for degrees and their pairs, and matching ends by them."""
+        """Pay for degrees and their pairs, and match ends by them."""
         from core.generators.dp_dk.draw import draw, fit
 
         return Parts(fit, draw)

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 def fit(
     cell: PrivateCell, nodes: int, nano_epsilon: int, params: DKParams, rng: Rng
 ) -> Mapping[str, np.ndarray]:
-    """Order 1: ``degree``, ascending, summing to twice the noisy number of edges. Order 2: ``degree``, noisy,
-    in node order, and ``between``, the edges between classes i <= j, summing to the noisy number of edges.
+    """Pay for the columns. Order 1: ``degree``, ascending, summing to twice the noisy number of edges. Order
+    2: ``degree``, noisy, in node order, and ``between``, the edges between classes i <= j, summing to the
+    noisy number of edges.
 
     Cost: ``nano_epsilon``. O(n log n + m + k^2) for k classes.
     """
@@ -51,7 +52,7 @@ def fit(
 
 
 def draw(columns: Mapping[str, np.ndarray], nodes: int, params: DKParams, rng: Rng) -> np.ndarray:
-    """Sorted keys of one simple graph that meets the degrees, and the class totals in order 2. O(m log m)."""
+    """Draw sorted keys of a simple graph that meets the degrees, and in order 2 class totals. O(m log m)."""
     if params.order == 1:
         degrees = rng.permutation(integers(columns["degree"], rng))
         return matched(degrees, np.zeros(nodes, dtype=np.int64), one_block(int(degrees.sum())), rng)
@@ -71,7 +72,7 @@ def draw(columns: Mapping[str, np.ndarray], nodes: int, params: DKParams, rng: R
 
 
 def thresholds(nodes: int, ratio: float) -> np.ndarray:
-    """The smallest degree of every class but the first (degree 0): 1, and on by ``ratio``, at least by 1.
+    """List the least degree of every class but the first (degree 0): 1, and on by ``ratio``, at least by 1.
 
     Public: a function of the universe's size and a parameter. int64, ascending, below ``nodes``.
     """
@@ -83,12 +84,12 @@ def thresholds(nodes: int, ratio: float) -> np.ndarray:
 
 
 def degree_class(noisy: np.ndarray, bounds: np.ndarray) -> np.ndarray:
-    """The class 0..len(bounds) of every noisy degree; int64."""
+    """Return the class 0..len(bounds) of every noisy degree; int64."""
     return np.searchsorted(bounds, noisy, side="right").astype(np.int64)
 
 
 def _ascending(noisy: np.ndarray) -> np.ndarray:
-    """The nearest ascending sequence, in squares (isotonic regression), without its steps; float64. O(n).
+    """Fit the nearest ascending sequence, in squares (isotonic regression), without its steps; float64. O(n).
 
     The fit is constant between places where it rises; degrees are not, so values between the middles of two
     such steps are interpolated.

@@ -34,7 +34,7 @@ class Published:
 def published(
     union: Union, steps: int, adversarial: float, place: torch.device, tick: Callable[[int], None]
 ) -> Published:
-    """The networks after ``steps`` iterations over the raw graph in ``union``, which is one graph.
+    """Train the networks for ``steps`` iterations over the raw graph in ``union``, which is one graph.
 
     ``adversarial``: lambda_2; 0 leaves the discriminator out. O(steps * (q n)^2).
     """
@@ -47,7 +47,7 @@ def published(
     size = min(nodes, max(2, round(paper.RATE * nodes)))
     subgraphs = _Subgraphs(union, size, place)
     curve = []
-    for done in range(steps if nodes else 0):  # means over no nodes would be no numbers
+    for done in range(steps if nodes else 0):  # a mean over no nodes is NaN
         clip = paper.CLIP * paper.DECAY ** (done * size // max(nodes, 1))
         at, graph, present = subgraphs.draw()
         mean, spread = encoder(graph, at)
@@ -83,7 +83,7 @@ class _Subgraphs:
         _, self.u, self.v = union.links(place)
 
     def draw(self) -> tuple[torch.Tensor, Smoothed, torch.Tensor]:
-        """(nodes, their smoothed graph, their adjacency matrix of 0 and 1)."""
+        """Draw (nodes, their smoothed graph, their adjacency matrix of 0 and 1)."""
         at = torch.randperm(self.nodes, device=self.place)[: self.size]
         where = torch.full((self.nodes,), -1, dtype=torch.int64, device=self.place)
         where[at] = torch.arange(self.size, device=self.place)
@@ -106,7 +106,7 @@ def _losses(
     rival: Discriminator,
     adversarial: float,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """L_rec, what the generator minimises of L_gan, and what the discriminator does."""
+    """Compute L_rec, what the generator minimises of L_gan, and what the discriminator does."""
     logits = rows @ rows.T
     u, v = torch.triu_indices(len(rows), len(rows), 1, device=rows.device)
     if not adversarial:
@@ -131,7 +131,7 @@ def _noisy_step(
     size: int,
     optimiser: torch.optim.Optimizer,
 ) -> None:
-    """Eq. 5: the gradient of each node's row, clipped to ``clip``; their sum, noised, over ``size``."""
+    """Take a step of Eq. 5: each node's gradient clipped to ``clip``; their sum, noised, over ``size``."""
     values = {name: each.detach() for name, each in decoder.named_parameters()}
 
     def one(given, z, along):

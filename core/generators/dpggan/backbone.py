@@ -56,7 +56,7 @@ def trained(
     tick: Callable[[int], None],
     features: torch.Tensor | None = None,
 ) -> Backbone:
-    """The networks after ``steps`` steps on what ``union`` may read; torch draws from its own state.
+    """Train the networks for ``steps`` steps on what ``union`` may read; torch draws from its own state.
 
     ``features``: the encoder's node inputs (nodes, d); one-hot without them.
 
@@ -70,7 +70,7 @@ def trained(
     rival = Rival(union, weights, smoothed, (graph, u, v), place) if weights.discriminates else None
     curves: dict[str, list[float]] = {"reconstruction": []}
     edges = max(len(u), 1)
-    for done in range(steps if union.nodes else 0):  # means over no nodes would be no numbers
+    for done in range(steps if union.nodes else 0):  # a mean over no nodes is NaN
         mean, spread = encoder(smoothed)
         latent = mean + torch.randn_like(mean) * spread.exp()
         rows, offsets = decoder.rows(latent), priors + decoder.offset
@@ -93,7 +93,7 @@ def trained(
 
 
 def untrained(mean: torch.Tensor, place: torch.device) -> Backbone:
-    """The latent vectors ``mean`` (nodes, LATENT) as they are, and a decoder that has learned nothing."""
+    """Take the latent vectors ``mean`` (nodes, LATENT) as they are, with an untrained decoder."""
     mean = mean.to(place)
     return Backbone(mean, torch.full_like(mean, -torch.inf), Decoder().to(place))
 
@@ -118,7 +118,7 @@ class Rival:
         self.curve: list[float] = []
 
     def loss(self, rows: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
-        """What the generator pays for being told apart; the discriminator has learned one step before."""
+        """Let the discriminator learn one step; return what the generator then pays for being told apart."""
         if self.dense:
             weight, seen = self._all(rows, offsets), self.network.dense
         else:
@@ -138,7 +138,7 @@ class Rival:
         return self.weights.structure * distance + self.weights.adversarial * told
 
     def _all(self, rows: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
-        """A' on all pairs: fewer operations than on some of them, in small graphs."""
+        """Compute A' on all pairs: fewer operations than on some of them, in small graphs."""
         weight = torch.sigmoid(rows @ rows.T + offsets[self.graph].unsqueeze(1))
         apart = self.graph.unsqueeze(1) != self.graph.unsqueeze(0)
         return weight.masked_fill(apart.fill_diagonal_(True), 0.0)
@@ -146,7 +146,7 @@ class Rival:
     def _generated(
         self, rows: torch.Tensor, offsets: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """A' on a set of pairs: the graph's own edges, and uniform pairs that stand for all others."""
+        """Compute A' on a set of pairs: the graph's own edges, and uniform pairs that stand for the rest."""
         graph, u, v = self.union.sampled(self.count, self.place)
         graph, u, v = (torch.cat([a, b]) for a, b in zip(self.links, (graph, u, v), strict=True))
         weight = torch.sigmoid((rows[u] * rows[v]).sum(-1) + offsets[graph])

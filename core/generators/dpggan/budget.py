@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from core import errors
 from core.generators._shared.flips.worth import guessed_edges, log_odds
-from core.generators._shared.frame.plan import SMALLEST_STEP_NANO_EPSILON
+from core.generators._shared.frame.plan import SMALLEST_STEP_NANO_EPSILON, plan_of
 from core.generators.base import PublicFacts
 from core.privacy.dp_sgd import DpSgd
 from core.privacy.events import NANO, Event, GaussianEvent, PoissonSampled, Pure, Repeated, pure_nano_epsilon
@@ -55,7 +55,7 @@ class Granted:
 
 
 def composition(params: LinkParams, public: PublicFacts) -> Composition:
-    """What the parameters ask for; under ``auto`` what was closest at this epsilon and number of nodes."""
+    """Return what the parameters ask for; under ``auto`` what was closest at this epsilon and size."""
     learn: str = params.learn
     if learn == "auto":
         learn = _closest(public)
@@ -68,7 +68,7 @@ def composition(params: LinkParams, public: PublicFacts) -> Composition:
 
 
 def make_plan(method: str, params: LinkParams, public: PublicFacts) -> PrivacyPlan:
-    """The plan of variant sound: a pure function of public facts.
+    """Plan variant sound: a pure function of public facts.
 
     Raises ``errors.NotAccepted`` where DP-SGD is asked for without delta, or too little is left to divide.
     """
@@ -91,21 +91,14 @@ def make_plan(method: str, params: LinkParams, public: PublicFacts) -> PrivacyPl
         events.append(
             (DpSgd.within(public.nano_epsilon, delta, rate, steps, besides, public.accountant).event, LINKS)
         )
-    return PrivacyPlan(
-        method=method,
-        unit=public.unit,
-        window=None,
-        steps=public.schema.steps,
-        allotments=tuple(
-            Allotment(name, None, event, purpose) for name in public.edge_types for event, purpose in events
-        ),
-        delta_atto=delta,
-        accountant=public.accountant,
-    )
+    allotments = [
+        Allotment(name, None, event, purpose) for name in public.edge_types for event, purpose in events
+    ]
+    return plan_of(method, public, allotments, delta)
 
 
 def granted(plan: PrivacyPlan) -> Granted:
-    """What :func:`make_plan` put into a plan."""
+    """Read back what :func:`make_plan` put into a plan."""
     frame: dict[CellKey, int] = {}
     hat: dict[CellKey, int] = {}
     training = None
@@ -122,7 +115,7 @@ def granted(plan: PrivacyPlan) -> Granted:
 def shares_of_hat(
     params: LinkParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
 ) -> dict[str, tuple[float, float]]:
-    """The expected share of true edges in each relation that follows a noisy graph: least and most.
+    """Compute the expected share of true edges in each relation that follows a noisy graph: least and most.
 
     With a frame, edges exchange ends towards the posterior under the noisy graph's flips, while nodes keep
     their paid degrees: at most the share of ``true_edges.posterior_share`` for very unequal degrees. Degrees
@@ -153,7 +146,7 @@ def shares_of_hat(
 
 
 def _closest(public: PublicFacts) -> str:
-    """The choice of ``auto``: learning where every relation is large and dense enough, and epsilon is.
+    """Choose for ``auto``: learning where every relation is large and dense enough, and epsilon is.
 
     Read are delta, epsilon, the declared numbers of nodes, and the declared bounds on the edges.
     """
@@ -170,12 +163,12 @@ def _closest(public: PublicFacts) -> str:
 
 
 def source_nodes(public: PublicFacts, relation: EdgeType) -> int | None:
-    """The declared number of nodes on which the relation lies; None where none is declared."""
+    """Return the declared number of nodes on which the relation lies; None where none is declared."""
     return next(kind.count for kind in public.schema.node_types if kind.name == relation.source)
 
 
 def _rate(params: LinkParams, public: PublicFacts) -> Fraction:
-    """The probability with which a step reads an edge. The bilinear decoder's one step reads them all."""
+    """Choose the probability with which a step reads an edge. The bilinear decoder's one step reads all."""
     if params.decoder == "bilinear":
         return Fraction(1)
     relations = [public.schema.edge_type(name) for name in public.edge_types]

@@ -38,7 +38,7 @@ FULL_EDGES = 2**15
 
 
 def draw(columns: Columns, shape: Shape, params: LinkParams, scores: Scores | None, rng: Rng) -> np.ndarray:
-    """Sorted keys ``low * n + high`` of one graph.
+    """Draw sorted keys ``low * n + high`` of one graph.
 
     O(m log m + exchanges + rewirings * degree) with a frame, else O(candidates); O(n + m) memory but for
     universes of up to EXACT_NODES.
@@ -62,7 +62,7 @@ def _evidence(columns: Columns) -> Columns:
 
 
 def by_score(columns: Columns, shape: Shape, scores: Scores | None, rng: Rng) -> np.ndarray:
-    """As many distinct pairs as were paid for, by their scores and by what the noisy graph says of them."""
+    """Draw as many distinct pairs as were paid for, by their scores and what the noisy graph says."""
     nodes, wanted = shape.source_count, int(columns["count"][0])
     slots = nodes * (nodes - 1) // 2
     evidence = _evidence(columns)
@@ -94,7 +94,7 @@ def _keys(rank: np.ndarray, nodes: int) -> np.ndarray:
 
 
 def largest(scores: Scores, nodes: int, wanted: int) -> np.ndarray:
-    """Sorted keys of the ``wanted`` pairs of largest score, as published. O(n^2 width), n * BLOCK memory."""
+    """Return sorted keys of the ``wanted`` largest scores, as published. O(n^2 width), n * BLOCK memory."""
     kept, best = np.empty(0, dtype=np.int64), np.empty(0)
     for first in range(0, nodes, BLOCK):
         value = scores[0][first : first + BLOCK] @ scores[1].T

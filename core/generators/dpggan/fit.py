@@ -35,7 +35,7 @@ def fit_sound(
     progress: Progress,
     checkpoint: Path | None = None,
 ) -> LinkModel:
-    """The model of variant sound, at the plan's cost at most.
+    """Fit variant sound, at the plan's cost at most.
 
     Read are: what ``degree_triangle`` reads, or the number of edges; every slot by a coin; and edges by
     DP-SGD. All else follows from these answers and from public facts.
@@ -59,8 +59,8 @@ def fit_sound(
 def _frames(
     graph: PrivateGraph, grants: Granted, params: LinkParams, rng: Rng
 ) -> dict[CellKey, Mapping[str, np.ndarray]]:
-    """Degrees and triangles of every relation. In a collection each graph learns from all of them: their
-    relations hold disjoint edges, and what is shared are answers that each has paid for."""
+    """Pay for degrees and triangles of every relation. In a collection each graph learns from all of them:
+    their relations hold disjoint edges, and what is shared are answers that each has paid for."""
     paid, own = {}, {}
     for (name, step), nano_epsilon in grants.frame.items():
         cell = graph.cell(name, step)
@@ -83,7 +83,7 @@ def _read(
     frame: Mapping[str, np.ndarray] | None,
     rng: Rng,
 ) -> dict[str, np.ndarray]:
-    """The columns of one relation: the frame or the number of edges, and the noisy graph."""
+    """Pay for the columns of one relation: the frame or the number of edges, and the noisy graph."""
     name, step = key
     cell = graph.cell(name, step)
     columns: dict[str, np.ndarray] = {}

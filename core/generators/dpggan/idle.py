@@ -17,7 +17,7 @@ FRAME = (*DegreeTriangleParams.model_fields, "product_nodes", "pooled")
 
 
 def idle(params: LinkParams, public: PublicFacts) -> Iterator[Idle]:
-    """What could change nothing, and why."""
+    """Name what could change nothing, and why."""
     published = tuple(PaperParams.model_fields)
     if params.variant == "paper":
         names = tuple(name for name in type(params).model_fields if name not in (*published, "variant"))

@@ -38,7 +38,7 @@ Open = Callable[..., DpSgdSession]
 
 
 def unit_rows(rows: torch.Tensor) -> torch.Tensor:
-    """Each row over its length; rows of length 0 stay. A little short of 1, so that rounding cannot clip."""
+    """Divide rows by their lengths, a little short of 1 so that rounding cannot clip; zero rows stay."""
     return rows / rows.norm(dim=1, keepdim=True).clamp(min=1e-6) * (1 - 1e-6)
 
 
@@ -60,14 +60,14 @@ class Bilinear(nn.Module):
     weight: torch.Tensor
 
     def matrix(self) -> torch.Tensor:
-        """W; (width, width)."""
+        """Build W; (width, width)."""
         values = self.triangle * self.weight
         flat = values.new_zeros(self.width**2).index_add(0, self.place, values)
         off = torch.where(self.place == self.back, 0.0, values)
         return flat.index_add(0, self.back, off).view(self.width, self.width)
 
     def forward(self, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-        """The logit of one pair of rows (width,)."""
+        """Compute the logit of one pair of rows (width,)."""
         outer = torch.outer(left, right)
         half = (outer + outer.T).flatten()[self.place] / 2
         # <W, sym(h_u h_v)>, of which each entry off the diagonal stands twice
@@ -75,7 +75,7 @@ class Bilinear(nn.Module):
 
 
 def told(open_session: Open, union: Union, rows: torch.Tensor) -> torch.Tensor:
-    """The noisy sum of the edges' sym(h_u h_v), as the triangle of a matrix, from one paid step over all.
+    """Pay for the noisy sum of the edges' sym(h_u h_v), as the triangle of a matrix, by one step over all.
 
     Sensitivity: 1 in L2, as rows are no longer than 1. O(edges * width^2).
     """
@@ -87,7 +87,7 @@ def told(open_session: Open, union: Union, rows: torch.Tensor) -> torch.Tensor:
 
 
 def _ends(union: Union) -> Callable[[Sampled], Sequence[torch.Tensor]]:
-    """Every edge as the numbers of its two nodes."""
+    """Make every edge the numbers of its two nodes."""
     start = torch.from_numpy(union.offsets)
 
     def examples(edges: Sampled) -> Sequence[torch.Tensor]:
@@ -105,7 +105,7 @@ def fitted(
     steps: int,
     tick: Callable[[int], None],
 ) -> tuple[torch.Tensor, list[float]]:
-    """W (width, width) whose expected sum is the one that was told, and the curve of the loss.
+    """Fit W (width, width) to the expected sum that was told, and return it with the curve of the loss.
 
     ``deviation``: of the noise in each entry. Free: reads the noisy sum and public rows. W is drawn
     towards 0 by a normal prior of unit variance and, where a sum over so few edges is mostly noise, by as
@@ -138,7 +138,7 @@ class _WithFree(torch.optim.Adam):
     free: Sequence[torch.Tensor] = ()
 
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
-        """A step on the parameters' gradients plus ``free``."""
+        """Take a step on the parameters' gradients plus ``free``."""
         for parameter, gradient in zip(self.param_groups[0]["params"], self.free, strict=True):
             parameter.grad.add_(gradient)
         super().step(closure)
@@ -154,7 +154,7 @@ def trained(
     decay: float,
     tick: Callable[[int], None],
 ) -> list[float]:
-    """``backbone.decoder`` has learned from the edges by ``training``; the curve of the pairs' part.
+    """Train ``backbone.decoder`` on the edges by ``training``; return the curve of the pairs' part.
 
     The loss of an edge is minus its logit, that of a pair softplus. The latter's gradient is shortened as
     clipping shortens an edge's, by what uniform pairs say: else the pairs would win and all logits fall.
@@ -189,7 +189,7 @@ def trained(
 
 
 def _shortened(decoder: Decoder, latent: torch.Tensor, union: Union, clip: float) -> float:
-    """The mean of min(1, clip / length) over the gradients of uniform pairs' logits. Public."""
+    """Compute the mean of min(1, clip / length) over the gradients of uniform pairs' logits. Public."""
     if not union.pairs.any():
         return 1.0
     _, u, v = union.sampled(COMPARED, latent.device)
@@ -201,5 +201,5 @@ def _shortened(decoder: Decoder, latent: torch.Tensor, union: Union, clip: float
 
 
 def symmetric_scores(matrix: torch.Tensor, rows: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
-    """(left, right) float64 whose products are the logits less the offset."""
+    """Return (left, right) float64 whose products are the logits less the offset."""
     return (rows @ matrix).double().cpu().numpy(), rows.double().cpu().numpy()

@@ -36,7 +36,7 @@ class LinkMethod:
     kinds = frozenset({GuaranteeKind.PURE, GuaranteeKind.APPROXIMATE, GuaranteeKind.NONE})
 
     def plan(self, params: Any, public: PublicFacts) -> PrivacyPlan:
-        """As :mod:`core.generators.dpggan.budget` divides it; variant paper is one unprotected access.
+        """Divide epsilon by :mod:`core.generators.dpggan.budget`; variant paper is one unprotected access.
 
         A parameter that could change nothing beside the others, or at this size and epsilon, is refused.
         """
@@ -47,13 +47,13 @@ class LinkMethod:
         return make_plan(self.name, params, public)
 
     def claim(self, params: Any, public: PublicFacts) -> Claimed | None:
-        """What the paper claims for its own form; None for ours, whose guarantee is computed."""
+        """Return what the paper claims for its own form; None for ours, whose guarantee is computed."""
         return paper.claim_of(params.claimed_epsilon) if params.variant == "paper" else None
 
     def true_shares(
         self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
     ) -> Mapping[str, tuple[float, float]]:
-        """Expected shares of true edges where a noisy graph is followed; see ``budget.shares_of_hat``."""
+        """Compute shares of true edges where a noisy graph is followed; see ``budget.shares_of_hat``."""
         return {} if params.variant == "paper" else shares_of_hat(params, plan, schema, nodes)
 
     def fit(
@@ -64,7 +64,7 @@ class LinkMethod:
         progress: Progress,
         checkpoint: Path | None = None,
     ) -> LinkModel:
-        """The fitted model, at the plan's cost.
+        """Fit the model, at the plan's cost.
 
         With ``checkpoint``, an empty folder, :meth:`resume` can go on with a sound fit that was cut short
         after its last read.
@@ -80,7 +80,7 @@ class LinkMethod:
         return fit_sound(self.name, graph, plan, params, progress, checkpoint)
 
     def resume(self, checkpoint: Path, progress: Progress) -> LinkModel:
-        """The model of a fit that kept its state in ``checkpoint``, where all that it reads had been read.
+        """Go on with a fit that kept its state in ``checkpoint``, where all that it reads had been read.
 
         It takes no graph. Raises InvalidInput where there is no such state. On a CPU the weights are those
         of a fit that was not cut short, bit for bit.
@@ -97,7 +97,7 @@ class LinkMethod:
         return finished(begun, facts["seed"], facts["deviation"], progress)
 
     def load(self, folder: Path) -> LinkModel:
-        """The model that its ``save`` wrote."""
+        """Read the model that its ``save`` wrote."""
         from core.generators.dpggan.model import load
 
         return load(folder, self.name, self.Params)
@@ -116,18 +116,18 @@ class BackboneMethod:
     kinds = frozenset({GuaranteeKind.NONE})
 
     def plan(self, params: Any, public: PublicFacts) -> PrivacyPlan:
-        """One unprotected access to the whole graph."""
+        """Plan one unprotected access to the whole graph."""
         require_accepted(self, public)
         return unprotected_plan(self.name, public, paper.BACKBONE_REASON)
 
     def fit(self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> LinkModel:
-        """The fitted model; the raw graph's edges go into it."""
+        """Fit the model; the raw graph's edges go into it."""
         from core.generators.dpggan.raw import fit_backbone
 
         return fit_backbone(self.name, graph, params, progress)
 
     def load(self, folder: Path) -> LinkModel:
-        """The model that its ``save`` wrote."""
+        """Read the model that its ``save`` wrote."""
         from core.generators.dpggan.model import load
 
         return load(folder, self.name, self.Params)

@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from core.generators._shared.frame.declared import drawn_graph
-from core.generators._shared.frame.model import StoredCells, edge_table, load_stored
+from core.generators._shared.frame.model import StoredCells, drawn_by_cell, load_stored
 from core.generators.base import Parameters, Progress, Training
 from core.generators.dpggan.draw import Scores, draw, largest
 from core.graphs.graph import Graph
 from core.privacy.entropy import Generator as Rng
 from core.privacy.plan import CellKey
-from core.privacy.queries import Shape
 
 if TYPE_CHECKING:
     import torch
 
+    from core.generators._shared.frame.columns import Columns
     from core.generators.dpggan.params import LinkParams
 
 WEIGHTS = "weights.safetensors"
@@ -41,35 +40,23 @@ class LinkModel(StoredCells):
     notes: tuple[str, ...] = ()
 
     def training(self) -> Training:
-        """The curves of what was learned, and what a reader should know."""
+        """Return the curves of what was learned, and what a reader should know."""
         return Training(self.curves, self.notes)
 
-    def shape(self, edge_type: str) -> Shape:
-        """The public shape of a relation's cell."""
-        relation = self.schema.edge_type(edge_type)
-        return Shape(relation, self.nodes[relation.source], self.nodes[relation.target])
-
     def sample(self, rng: Rng, progress: Progress) -> Graph:
-        """One synthetic graph over the same universe, nodes aligned by index and without ids.
-
-        The same ``rng`` state gives the same graph.
-        """
+        """Draw one synthetic graph; see :func:`drawn_by_cell`."""
         scores = self._scores(rng)
-        edges = {}
-        for done, ((name, step), columns) in enumerate(self.cells.items()):
-            progress("sample", done, len(self.cells))
-            shape = self.shape(name)
-            own = scores.get((name, step))
+
+        def drawn(name: str, columns: Columns) -> np.ndarray:
+            shape, own = self.shape(name), scores.get((name, None))
             if own is not None and getattr(self.params, "variant", None) == "paper":
-                keys = largest(own, shape.source_count, int(columns["count"][0]))
-            else:
-                keys = draw(columns, shape, self.params, own, rng)
-            edges[name] = edge_table([(step, keys)], shape.target_count)
-        progress("sample", len(self.cells), len(self.cells))
-        return drawn_graph(self.schema, self.nodes, edges, rng)
+                return largest(own, shape.source_count, int(columns["count"][0]))
+            return draw(columns, shape, self.params, own, rng)
+
+        return drawn_by_cell(self.schema, self.nodes, self.cells, drawn, rng, progress)
 
     def _scores(self, rng: Rng) -> dict[CellKey, Scores]:
-        """Every relation's rows, drawn anew where they are random."""
+        """Compute every relation's rows, drawn anew where they are random."""
         if not self.groups:
             return {}
         from core.generators.dpggan.scores import scores_of
@@ -85,7 +72,7 @@ class LinkModel(StoredCells):
         return found
 
     def save(self, folder: Path, facts: Mapping[str, Any] | None = None) -> None:
-        """``folder`` holds the model, and JSON-able ``facts``; :func:`load` gives back an equal one."""
+        """Write the model and JSON-able ``facts`` to ``folder``; :func:`load` gives back an equal one."""
         from core.generators._shared.frame import tensor_files
 
         super().save(folder)
@@ -99,26 +86,22 @@ class LinkModel(StoredCells):
 
 
 def facts_of(folder: Path) -> dict[str, Any]:
-    """The facts that a model was saved with."""
+    """Read the facts that a model was saved with."""
     from core.generators._shared.frame import tensor_files
 
     return tensor_files.load(folder / WEIGHTS)[1]
 
 
 def load(folder: Path, method: str, params: type[Parameters]) -> LinkModel:
-    """The model that its ``save`` wrote; ValueError where its files contradict one another."""
+    """Read the model that its ``save`` wrote; ValueError where its files contradict one another."""
     from core.generators._shared.frame import tensor_files
 
     stored = load_stored(folder, method, params)
     tensors, facts = tensor_files.load(folder / WEIGHTS)
     return LinkModel(
-        method,
-        stored.schema,
-        stored.nodes,
-        stored.params,  # type: ignore[arg-type]
-        stored.cells,
-        tuple(tuple(names) for names in facts["groups"]),
-        tensors,
-        {name: tuple(values) for name, values in facts["curves"].items()},
-        tuple(facts["notes"]),
+        **vars(stored),
+        groups=tuple(tuple(names) for names in facts["groups"]),
+        weights=tensors,
+        curves={name: tuple(values) for name, values in facts["curves"].items()},
+        notes=tuple(facts["notes"]),
     )

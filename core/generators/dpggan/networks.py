@@ -70,7 +70,7 @@ class Encoder(nn.Module):
         self.spread = nn.Linear(HIDDEN, LATENT, bias=False)
 
     def forward(self, graph: Smoothed, at: torch.Tensor | None = None) -> tuple[torch.Tensor, torch.Tensor]:
-        """(nodes, LATENT) means and log standard deviations; ``at``: the nodes that ``graph`` has, or all."""
+        """Compute means and log deviations, (nodes, LATENT) each, of ``graph``'s nodes ``at``, or all."""
         table = self.table if self.features is None else self.features @ self.table
         hidden = torch.relu(graph @ (table if at is None else table[at]))
         both = graph @ torch.cat([self.mean(hidden), self.spread(hidden)], 1)
@@ -88,12 +88,12 @@ class Decoder(nn.Module):
         self.offset = nn.Parameter(torch.zeros(()))
 
     def rows(self, latent: torch.Tensor) -> torch.Tensor:
-        """(..., HIDDEN): rows whose product with one another is a logit less the offset."""
+        """Compute (..., HIDDEN): rows whose product with one another is a logit less the offset."""
         scaled: torch.Tensor = self.second(torch.relu(self.first(latent))) / HIDDEN**0.25
         return scaled
 
     def forward(self, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-        """(...) logits of pairs."""
+        """Compute (...) logits of pairs."""
         one, other = self.rows(torch.stack([left, right]))
         return (one * other).sum(-1) + self.offset
 
@@ -101,7 +101,7 @@ class Decoder(nn.Module):
     def gradient(
         values: Mapping[str, torch.Tensor], left: torch.Tensor, right: torch.Tensor
     ) -> dict[str, torch.Tensor]:
-        """The gradient of one pair's logit at the parameters ``values``: autograd's, at less cost."""
+        """Compute the gradient of one pair's logit at the parameters ``values``, cheaper than autograd."""
         latent = torch.stack([left, right])
         first = latent @ values["first.weight"].T + values["first.bias"]
         hidden = torch.relu(first)
@@ -127,14 +127,14 @@ class Discriminator(nn.Module):
         self.judge = nn.Sequential(nn.Linear(LATENT, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, 1))
 
     def known(self, graph: Smoothed, at: torch.Tensor | None = None) -> torch.Tensor:
-        """g' of a graph, of the nodes ``at`` or of all; (LATENT,)."""
+        """Compute g' of a graph, of the nodes ``at`` or of all; (LATENT,)."""
         table = self.table if at is None else self.table[at]
         return (graph @ self.second(torch.relu(graph @ table))).mean(0)
 
     def soft(
         self, u: torch.Tensor, v: torch.Tensor, weight: torch.Tensor, at: torch.Tensor | None = None
     ) -> torch.Tensor:
-        """g' of a graph whose edges have weights, with gradient through them; (LATENT,)."""
+        """Compute g' of a graph whose edges have weights, with gradient through them; (LATENT,)."""
         table = self.table if at is None else self.table[at]
         nodes = len(table)
         degree = torch.ones(nodes, device=weight.device).index_add(0, u, weight).index_add(0, v, weight)
@@ -143,7 +143,7 @@ class Discriminator(nn.Module):
         return (_spread(self.second(hidden) * scale, u, v, weight) * scale).mean(0)
 
     def dense(self, weight: torch.Tensor) -> torch.Tensor:
-        """As :meth:`soft`, of a symmetric matrix of weights with zeros on its diagonal."""
+        """Compute :meth:`soft` of a symmetric matrix of weights with zeros on its diagonal."""
         scale = (1 + weight.sum(1)).rsqrt()
         rows = self.table * scale.unsqueeze(1)
         hidden = torch.relu((weight @ rows + rows) * scale.unsqueeze(1))
@@ -152,6 +152,6 @@ class Discriminator(nn.Module):
 
 
 def _spread(values: torch.Tensor, u: torch.Tensor, v: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-    """(A + I) values of a weighted edge list."""
+    """Multiply (A + I) of a weighted edge list by ``values``."""
     each = weight.unsqueeze(1)
     return values.index_add(0, u, each * values[v]).index_add(0, v, each * values[u])

@@ -26,10 +26,10 @@ REMARK = (
 
 
 def claim_of(epsilon: float) -> Claimed:
-    """What the paper claims for the number of steps of ``epsilon``, and why it is no epsilon of an edge."""
+    """Return what the paper claims for the steps of ``epsilon``, and why it is no epsilon of an edge."""
     return Claimed(f"{epsilon:g}", f"{DELTA:.5f}", SOURCE, REMARK)
 
 
 def calibrated_steps(epsilon: float) -> int:
-    """T of sigma = 2 q sqrt(T log(1/delta)) / epsilon: how many steps the paper's calibration gives."""
+    """Compute T of sigma = 2 q sqrt(T log(1/delta)) / epsilon: the steps of the paper's calibration."""
     return max(1, round((epsilon * NOISE / (2 * RATE)) ** 2 / math.log(1 / DELTA)))

@@ -29,7 +29,7 @@ Train = Callable[[Union, torch.device, Callable[[int], None]], tuple[dict[str, t
 
 
 def fit_paper(method: str, graph: PrivateGraph, params: LinkParams, progress: Progress) -> LinkModel:
-    """Algorithm 1 on every relation that is not public, and what its calibration comes to in the notes."""
+    """Run Algorithm 1 on every relation that is not public, and note what its calibration comes to."""
     raw = graph.unprotected(paper.REASON)
     wanted = paper.calibrated_steps(params.claimed_epsilon)
     steps = min(wanted, params.most_steps)
@@ -48,7 +48,7 @@ def fit_paper(method: str, graph: PrivateGraph, params: LinkParams, progress: Pr
 
 
 def fit_backbone(method: str, graph: PrivateGraph, params: Parameters, progress: Progress) -> LinkModel:
-    """GVAE or GGAN on every relation that is not public; its graphs are drawn from the encoder's output."""
+    """Train GVAE or GGAN on every relation that is not public; graphs come from the encoder's output."""
     raw = graph.unprotected(paper.BACKBONE_REASON)
     weights, epochs = networks.Weights(), params.epochs  # type: ignore[attr-defined]
     if isinstance(params, GanBackboneParams):
@@ -70,7 +70,7 @@ def _model(
     notes: tuple[str, ...],
     progress: Progress,
 ) -> LinkModel:
-    """Every relation of the sort that the methods take, if it is not public, trained by itself."""
+    """Train every relation of the sort that the methods take, if it is not public, by itself."""
     taken = [each for each in raw.schema.edge_types if each.homogeneous and not each.directed]
     names = [each.name for each in taken if not each.public]
     seed = int(noise_generator().integers(2**62))
@@ -79,10 +79,7 @@ def _model(
     weights: dict[str, torch.Tensor] = {}
     curves: dict[str, tuple[float, ...]] = {}
     for number, name in enumerate(names):
-
-        def tick(done: int, before: int = number * steps) -> None:
-            ticks("networks", before + done, len(names) * steps)
-
+        tick = ticks.part(number, len(names), steps)
         cell = raw.cell(name, None)
         size = raw.nodes[raw.schema.edge_type(name).source].count
         keys = np.sort(cell.source.astype(np.int64) * size + cell.target)

@@ -16,14 +16,14 @@ BILINEAR, LATENT = "bilinear", "latent"
 
 
 def bilinear_weights(matrix: torch.Tensor, rows: torch.Tensor) -> dict[str, torch.Tensor]:
-    """The weights of scores rows W rows."""
+    """Store the weights of scores rows W rows."""
     return {BILINEAR: matrix, "rows": rows}
 
 
 def latent_weights(
     mean: torch.Tensor, spread: torch.Tensor, decoder: Decoder, *, prior: bool = False
 ) -> dict[str, torch.Tensor]:
-    """The weights of a decoder's scores on latent vectors that each graph draws anew.
+    """Store the weights of a decoder's scores on latent vectors that each graph draws anew.
 
     ``prior``: from the normal law, whatever ``mean`` and ``spread`` are.
     """
@@ -34,7 +34,7 @@ def latent_weights(
 
 
 def scores_of(weights: Mapping[str, torch.Tensor], rng: Rng) -> Scores:
-    """(left, right) float64 (nodes, width); on the CPU, whatever the model was trained on."""
+    """Compute (left, right) float64 (nodes, width); on the CPU, whatever the model was trained on."""
     if BILINEAR in weights:
         return symmetric_scores(weights[BILINEAR], weights["rows"])
     decoder = Decoder()

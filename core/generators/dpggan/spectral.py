@@ -16,7 +16,7 @@ SPARE = 8
 
 
 def directions(keys: np.ndarray, nodes: int, width: int, rng: Rng) -> np.ndarray:
-    """(nodes, width) float32: eigenvectors times the root of their eigenvalues, largest first.
+    """Compute eigenvectors times the root of their eigenvalues, largest first; (nodes, width) float32.
 
     ``keys``: sorted ``low * nodes + high``. Columns past the number of nodes are 0. O(passes * edges *
     width), or the cube of the number of nodes up to EXACT_NODES.

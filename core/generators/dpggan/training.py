@@ -39,7 +39,7 @@ def learned(
     progress: Progress,
     checkpoint: Path | None,
 ) -> LinkModel:
-    """``model`` with learned scores. ``open_training`` is ``PrivateGraph.dp_sgd`` of ``training``.
+    """Learn scores for ``model``. ``open_training`` is ``PrivateGraph.dp_sgd`` of ``training``.
 
     The networks see the model's noisy graphs; the decoder sees the original's edges through ``training``.
     """
@@ -51,13 +51,8 @@ def learned(
     curves: dict[str, tuple[float, ...]] = {}
     for number, members in enumerate(groups):
         union = union_of(model, members)
-
-        def tick(done: int, before: int = number * params.epochs) -> None:
-            network("networks", before + done, len(groups) * params.epochs)
-
-        def step(done: int, before: int = number * training.steps) -> None:
-            paid("decoder", before + done, len(groups) * training.steps)
-
+        tick = network.part(number, len(groups), params.epochs)
+        step = paid.part(number, len(groups), training.steps)
         with seeded(seed + number) as place:
             found = _networks(union, params, place, seed + number, tick)
             opened = _opened(open_training, members)
@@ -84,7 +79,7 @@ def learned(
 
 
 def finished(begun: LinkModel, seed: int, deviation: float, progress: Progress) -> LinkModel:
-    """The model of a fit that has paid for all that it reads; bilinear decoders are fitted here."""
+    """Finish a fit that has paid for all that it reads; bilinear decoders are fitted here."""
     params, groups = begun.params, begun.groups
     if params.decoder != "bilinear":
         return begun
@@ -92,10 +87,7 @@ def finished(begun: LinkModel, seed: int, deviation: float, progress: Progress) 
     weights: dict[str, torch.Tensor] = {}
     curves = dict(begun.curves)
     for number, members in enumerate(groups):
-
-        def tick(done: int, before: int = number * params.fit_steps) -> None:
-            ticks("fit", before + done, len(groups) * params.fit_steps)
-
+        tick = ticks.part(number, len(groups), params.fit_steps)
         union = union_of(begun, members)
         with seeded(seed + len(groups) + number) as place:
             rows, total = (begun.weights[f"{number}.{name}"].to(place) for name in ("rows", "total"))
@@ -110,7 +102,7 @@ def finished(begun: LinkModel, seed: int, deviation: float, progress: Progress) 
 
 
 def union_of(model: LinkModel, members: tuple[str, ...]) -> Union:
-    """The noisy graphs of ``members`` side by side; graphs without any edges where none was paid for."""
+    """Put the noisy graphs of ``members`` side by side; graphs without any edges where none was paid for."""
     cells = [model.cells[name, None] for name in members]
     empty = np.empty(0, dtype=np.int64)
     return Union(
@@ -123,7 +115,7 @@ def union_of(model: LinkModel, members: tuple[str, ...]) -> Union:
 def _networks(
     union: Union, params: LinkParams, place: torch.device, seed: int, tick: Callable[[int], None]
 ) -> networks.Backbone:
-    """Latent vectors of every node, from the noisy graphs or from chance."""
+    """Compute latent vectors of every node, from the noisy graphs or from chance."""
     if params.inputs == "random":
         return networks.untrained(torch.randn(union.nodes, LATENT, device=place), place)
     rng = public_generator(seed)
@@ -149,5 +141,5 @@ def _opened(open_training: Open, members: tuple[str, ...]) -> Open:
 
 
 def _named(name: str, number: int, groups: tuple[tuple[str, ...], ...]) -> str:
-    """A curve's name: with its relation's where each relation is trained by itself."""
+    """Name a curve: with its relation where each relation is trained by itself."""
     return name if len(groups) == 1 else f"{groups[number][0]}: {name}"

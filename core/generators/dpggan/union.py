@@ -46,19 +46,19 @@ class Union:
         return bool(self.pairs.sum() <= EXACT_PAIRS)
 
     def priors(self) -> np.ndarray:
-        """The log odds of an edge in each graph, by its number of edges; (graphs,)."""
+        """Compute the log odds of an edge in each graph, by its number of edges; (graphs,)."""
         share = np.clip(np.array(self.edges) / np.maximum(self.pairs, 1), 1e-9, 1 - 1e-6)
         return np.asarray(np.log(share) - np.log1p(-share))
 
     def links(self, place: torch.device) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """(graph, u, v) of every edge that may be read, int64, nodes numbered across the graphs."""
+        """Return (graph, u, v) of every edge that may be read, int64, nodes numbered across the graphs."""
         parts = [np.stack(np.divmod(keys, size)) for keys, size in zip(self.keys, self.sizes, strict=True)]
         graph = np.repeat(np.arange(len(parts)), [part.shape[1] for part in parts])
         ends = np.concatenate(parts, axis=1) + self.offsets[graph]
         return tuple(torch.from_numpy(each).to(place) for each in (graph, *ends))  # type: ignore[return-value]
 
     def sampled(self, count: int, place: torch.device) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """(graph, u, v) of ``count`` uniform pairs inside the graphs, drawn by torch."""
+        """Draw (graph, u, v) of ``count`` uniform pairs inside the graphs, by torch."""
         if not self.pairs.any():
             nothing = torch.empty(0, dtype=torch.int64, device=place)
             return nothing, nothing, nothing
@@ -73,7 +73,7 @@ class Union:
 
 
 def partition(union: Union, left: torch.Tensor, right: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
-    """The sum of softplus(left_u . right_v + offset) over pairs u < v of each graph, with gradient.
+    """Sum softplus(left_u . right_v + offset) over pairs u < v of each graph, with gradient.
 
     All pairs where there are few of them, which makes it exact; ``left`` and ``right`` must then be such that
     the logits are symmetric. O(pairs * columns), memory of the largest graph's square.

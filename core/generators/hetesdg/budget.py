@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from core import errors
-from core.generators._shared.frame.plan import SMALLEST_STEP_NANO_EPSILON, divide
+from core.generators._shared.frame.plan import SMALLEST_STEP_NANO_EPSILON, divide, plan_of
 from core.generators.base import PublicFacts
 from core.generators.hetesdg.params import HeteParams
 from core.generators.hetesdg.sides import SMALL, Sides, has_protected_rows, paths_of
@@ -52,7 +52,7 @@ class Shares:
 
 
 def make_plan(method: str, params: HeteParams, public: PublicFacts) -> PrivacyPlan:
-    """The plan of variant sound. Raises ``errors.NotAccepted`` where what is asked for does not fit."""
+    """Plan variant sound. Raises ``errors.NotAccepted`` where what is asked for does not fit."""
     if public.nano_epsilon < SMALLEST_STEP_NANO_EPSILON:
         raise errors.NotAccepted("epsilon is too small to be divided", field="epsilon")
     paths = paths_of(public.schema, public.edge_types, params.meta_paths, params.rows)
@@ -72,25 +72,14 @@ def make_plan(method: str, params: HeteParams, public: PublicFacts) -> PrivacyPl
         grants += [Allotment(rows_of(name), None, GaussianEvent(multiplier), NOISY_ROWS) for name in kinds]
     elif "features" in params.release:
         raise errors.NotAccepted("no node type of the job has protected numbers", field="release")
-    return PrivacyPlan(
-        method=method,
-        unit=public.unit,
-        window=None,
-        steps=public.schema.steps,
-        allotments=tuple(grants),
-        delta_atto=public.delta_atto if kinds or _approximate(params) else 0,
-        accountant=public.accountant,
-    )
-
-
-def _approximate(params: HeteParams) -> bool:
-    """Whether a relation's own reads need a delta."""
-    return params.learn == "link-sgd" or params.mechanism == "gaussian-sums"
+    # Link training and Gaussian sums need a delta for a relation's own reads.
+    approximate = kinds or params.learn == "link-sgd" or params.mechanism == "gaussian-sums"
+    return plan_of(method, public, grants, public.delta_atto if approximate else 0)
 
 
 def _sums(params: HeteParams, public: PublicFacts, paths: tuple[tuple[str, str], ...]) -> list[Allotment]:
-    """A relation's sums, one and one more for each meta-path that ends with it, of one noise; together they
-    cost epsilon and delta at most."""
+    """Allot a relation's sums, one and one more for each meta-path that ends with it, of one noise; together
+    they cost epsilon and delta at most."""
     if not public.delta_atto:
         raise errors.NotAccepted("mechanism=gaussian-sums needs a delta", field="delta")
     grants = []
@@ -104,7 +93,7 @@ def _sums(params: HeteParams, public: PublicFacts, paths: tuple[tuple[str, str],
 
 
 def _with_training(params: HeteParams, public: PublicFacts) -> list[tuple[Event, str]]:
-    """A relation's tables and its training, which together cost epsilon and delta at most."""
+    """Allot a relation's tables and its training, which together cost epsilon and delta at most."""
     if not public.delta_atto:
         raise errors.NotAccepted("learn=link-sgd needs a delta", field="delta")
     tables = int(public.nano_epsilon * (1 - params.sgd_share))
@@ -118,7 +107,7 @@ def _with_training(params: HeteParams, public: PublicFacts) -> list[tuple[Event,
 
 
 def protected_types(params: HeteParams, public: PublicFacts) -> list[str]:
-    """The node types at an end of a relation of the job whose protected rows are read, in declared order."""
+    """List the node types at an end of a relation of the job whose protected rows are read, as declared."""
     if not params.rows:
         return []
     relations = [public.schema.edge_type(name) for name in public.edge_types]
@@ -131,7 +120,7 @@ def protected_types(params: HeteParams, public: PublicFacts) -> list[str]:
 
 
 def granted(plan: PrivacyPlan) -> Granted:
-    """What :func:`make_plan` put into a plan."""
+    """Read back what :func:`make_plan` put into a plan."""
     relations: dict[str, int] = {}
     rows: dict[str, Fraction] = {}
     sums: dict[str, Fraction] = {}
@@ -151,14 +140,14 @@ def granted(plan: PrivacyPlan) -> Granted:
 
 
 def follows_back(params: HeteParams, nano_epsilon: int) -> bool:
-    """Whether meta-paths are followed to their end."""
+    """Tell whether meta-paths are followed to their end."""
     if "embedding" not in params.release or params.second_hop == "off":
         return False
     return params.second_hop == "on" or nano_epsilon >= SECOND_HOP_NANO_EPSILON
 
 
 def sequences_of(params: HeteParams, sides: Sides, counted: int) -> int:
-    """How many degree sequences are read of a relation: none without a graph."""
+    """Count the degree sequences that are read of a relation: none without a graph."""
     if "graph" not in params.release:
         return 0
     return 1 if sides.undirected or counted < SMALL else 2
@@ -167,7 +156,7 @@ def sequences_of(params: HeteParams, sides: Sides, counted: int) -> int:
 def shares(
     params: HeteParams, nano_epsilon: int, sides: Sides, counted: int, paths: int, table: float | None = None
 ) -> Shares:
-    """The reads of one relation, of a sum of ``nano_epsilon`` at most.
+    """Divide one relation's reads, of a sum of ``nano_epsilon`` at most.
 
     ``counted``: the number of counted nodes; ``paths``: how many meta-paths end with this relation, 0 where
     none is followed; ``table``: the histogram's share, where a noisy number of edges has settled it.

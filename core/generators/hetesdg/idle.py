@@ -18,7 +18,7 @@ TABLES = ("clusters", "split", "count_share", "heads")
 
 
 def idle(params: HeteParams, public: PublicFacts) -> Iterator[Idle]:
-    """What could change nothing, and why."""
+    """Name what could change nothing, and why."""
     if params.variant == "paper":
         names = tuple(name for name in type(params).model_fields if name not in PUBLISHED)
         yield Idle(names, "variant=paper goes by the published algorithm; variant=sound looks at it")

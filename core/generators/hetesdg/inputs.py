@@ -30,7 +30,7 @@ class Inputs:
 
 
 def grouped(matrix: np.ndarray | None, nodes: int, clusters: int) -> Inputs:
-    """Coordinates and clusters of ``nodes`` nodes with the numbers ``matrix`` (n, d).
+    """Compute coordinates and clusters of ``nodes`` nodes with the numbers ``matrix`` (n, d).
 
     k-means from a fixed start, so that equal columns give equal clusters. O(n d) times small constants.
     """
@@ -48,7 +48,7 @@ def grouped(matrix: np.ndarray | None, nodes: int, clusters: int) -> Inputs:
 
 
 def leading(matrix: np.ndarray) -> np.ndarray:
-    """The rows' leading coordinates: rows to length 1, centred, WIDTH directions at most, to length 1."""
+    """Compute leading coordinates: rows to length 1, centred, at most WIDTH directions, to length 1."""
     from scipy.sparse.linalg import svds
 
     rows = matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
@@ -61,8 +61,8 @@ def leading(matrix: np.ndarray) -> np.ndarray:
 
 
 def matrix_of(columns: Mapping[str, np.ndarray | pa.Array]) -> np.ndarray | None:
-    """All columns side by side, float64 (n, d): vectors as they are, numbers standardised, categories as 0
-    and 1; None without any. What is missing or not finite is 0."""
+    """Put all columns side by side, float64 (n, d): vectors as they are, numbers standardised, categories as
+    0 and 1; None without any. What is missing or not finite is 0."""
     parts = [_numbers(columns[name]) for name in sorted(columns)]
     return np.concatenate(parts, axis=1) if parts else None
 

@@ -33,7 +33,7 @@ class HeteMethod:
     kinds = frozenset({GuaranteeKind.PURE, GuaranteeKind.APPROXIMATE, GuaranteeKind.NONE})
 
     def plan(self, params: Any, public: PublicFacts) -> PrivacyPlan:
-        """As :mod:`core.generators.hetesdg.budget` divides it; variant paper is one unprotected access.
+        """Divide epsilon by :mod:`core.generators.hetesdg.budget`; variant paper is one unprotected access.
 
         A parameter that could change nothing beside the others, or at this epsilon, is refused.
         """
@@ -44,11 +44,11 @@ class HeteMethod:
         return make_plan(self.name, params, public)
 
     def claim(self, params: Any, public: PublicFacts) -> Claimed | None:
-        """What the paper claims for its own form; None for ours, whose guarantee is computed."""
+        """Return what the paper claims for its own form; None for ours, whose guarantee is computed."""
         return paper.claim_of(self.name, params.claimed_epsilon) if params.variant == "paper" else None
 
     def fit(self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> HeteModel:
-        """The fitted model, at the plan's cost at most."""
+        """Fit the model, at the plan's cost at most."""
         if params.variant == "paper":
             from core.generators.hetesdg.published.fit import fit_paper
 
@@ -58,7 +58,7 @@ class HeteMethod:
         return fit_sound(self.name, graph, plan, params, progress)
 
     def load(self, folder: Path) -> HeteModel:
-        """The model that its ``save`` wrote."""
+        """Read the model that its ``save`` wrote."""
         from core.generators.hetesdg.model import load
 
         return load(folder, self.name, self.Params)

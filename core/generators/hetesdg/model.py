@@ -21,7 +21,6 @@ from core.generators.hetesdg.sound.sums import pair_products
 from core.generators.hetesdg.sound.tables import Table, expected, mix, pair_scores
 from core.graphs.graph import EdgeTable, Graph
 from core.privacy.entropy import Generator as Rng
-from core.privacy.queries import Shape
 
 if TYPE_CHECKING:
     from core.generators._shared.frame.columns import Columns
@@ -52,16 +51,16 @@ class HeteModel(StoredCells):
     notes: tuple[str, ...] = ()
 
     def training(self) -> Training:
-        """How link predictors were trained, where they were."""
+        """Return how link predictors were trained, where they were."""
         return Training(self.curves, self.notes)
 
     def vectors(self) -> Mapping[str, Mapping[str, np.ndarray]]:
-        """What is released beside the graph: "features" and "embedding", as asked, by node type."""
+        """Return what is released beside the graph: "features" and "embedding", as asked, by node type."""
         return self.found
 
     def scores(self, edge_type: str, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """How likely each pair is linked: larger is likelier, comparable within a relation. By the predictor
-        where one was trained, else by the tables, or by the sums.
+        """Score how likely each pair is linked: larger is likelier, comparable within a relation. By the
+        predictor where one was trained, else by the tables, or by the sums.
 
         float64, of the pairs' length. O(n + pairs). Post-processing.
         """
@@ -81,11 +80,11 @@ class HeteModel(StoredCells):
         return np.asarray(rows[ends[0], label[ends[1]]])
 
     def sides(self, edge_type: str) -> Sides:
-        """The relation's two ends."""
+        """Return the relation's two ends."""
         return sides_of(self.schema, self.schema.edge_type(edge_type), self.params.rows)
 
     def sample(self, rng: Rng, progress: Progress) -> Graph:
-        """One synthetic graph over the same universe, nodes aligned by index and without ids.
+        """Draw one synthetic graph over the same universe, nodes aligned by index and without ids.
 
         The same ``rng`` state gives the same graph. Without "graph" in the release it has no edges.
         """
@@ -121,14 +120,13 @@ class HeteModel(StoredCells):
         return EdgeTable(a, b) if sides.grouped_side == "source" else EdgeTable(b, a)
 
     def _exchanged(self, name: str, table: EdgeTable, rng: Rng) -> EdgeTable:
-        """As many links at the same degrees, whose ends a Metropolis chain exchanged by the predictor's odds.
+        """Exchange links' ends by the predictor's odds in a Metropolis chain, at the same degrees.
 
         O(EXCHANGES * links).
         """
         from core.generators._shared.slots.markov_chain import rewired
 
-        declared = self.schema.edge_type(name)
-        shape = Shape(declared, self.nodes[declared.source], self.nodes[declared.target])
+        shape = self.shape(name)
         left, right = self.latents[name]
         if shape.undirected:  # both ways to name a pair count
             left, right = np.concatenate([left, right], axis=1), np.concatenate([right, left], axis=1)
@@ -140,7 +138,7 @@ class HeteModel(StoredCells):
         return EdgeTable(*np.divmod(keys, max(shape.target_count, 1)))
 
     def _likeliest(self, name: str, rng: Rng) -> EdgeTable:
-        """As many links as the original has: uniform pairs, each kept with its predicted probability."""
+        """Draw as many links as the original has: uniform pairs, each kept with its predicted probability."""
         from scipy.special import expit
 
         declared = self.schema.edge_type(name)
@@ -163,7 +161,7 @@ class HeteModel(StoredCells):
         return EdgeTable(*np.divmod(keys, max(sizes[1], 1)))
 
     def save(self, folder: Path) -> None:
-        """``folder`` holds the model; :func:`load` gives back an equal one."""
+        """Write the model to ``folder``; :func:`load` gives back an equal one."""
         from safetensors.numpy import save_file
 
         super().save(folder)
@@ -176,7 +174,7 @@ class HeteModel(StoredCells):
 
 
 def load(folder: Path, method: str, params: type[Parameters]) -> HeteModel:
-    """The model that its ``save`` wrote; ValueError where its files contradict one another."""
+    """Read the model that its ``save`` wrote; ValueError where its files contradict one another."""
     from safetensors.numpy import load_file
 
     stored = load_stored(folder, method, params)
@@ -188,22 +186,20 @@ def load(folder: Path, method: str, params: type[Parameters]) -> HeteModel:
     latents = {name: (first[name], second[name]) for name in first}
     told = json.loads((folder / TOLD).read_text(encoding="utf-8"))
     curves = {name: tuple(values) for name, values in told["curves"].items()}
-    kept: HeteParams = stored.params  # type: ignore[assignment]
-    known = stored.schema, stored.nodes, kept, stored.cells
-    return HeteModel(method, *known, found, latents, curves, tuple(told["notes"]))
+    return HeteModel(**vars(stored), found=found, latents=latents, curves=curves, notes=tuple(told["notes"]))
 
 
 def _products(
     latents: tuple[np.ndarray, np.ndarray], source: np.ndarray, target: np.ndarray, undirected: bool
 ) -> np.ndarray:
-    """The logits of the pairs; of an undirected relation the sum over both ways to name a pair."""
+    """Compute the logits of the pairs; of an undirected relation the sum over both ways to name a pair."""
     left, right = (each.astype(np.float64) for each in latents)
     found = (left[source] * right[target]).sum(axis=1)
     return np.asarray(found + (left[target] * right[source]).sum(axis=1) if undirected else found)
 
 
 def table_of(columns: Columns) -> Table:
-    """The relation's histogram, as its columns hold it."""
+    """Read the relation's histogram, as its columns hold it."""
     groups = int(columns["groups"][0])
     label = columns["label"]
     share = np.bincount(label, minlength=groups) / max(len(label), 1)

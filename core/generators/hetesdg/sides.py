@@ -30,7 +30,7 @@ class Sides:
 
 
 def has_features(schema: GraphSchema, node_type: str, rows: bool) -> bool:
-    """Whether nodes of that type can be told apart without edges: by public columns, or by paid-for rows."""
+    """Tell whether nodes of that type differ without edges: by public columns, or by paid-for rows."""
     attributes = [each for each in schema.node_type(node_type).attributes if not each.label]
     if any(each.protection is Protection.PUBLIC for each in attributes):
         return True
@@ -38,7 +38,7 @@ def has_features(schema: GraphSchema, node_type: str, rows: bool) -> bool:
 
 
 def has_protected_rows(schema: GraphSchema, node_type: str) -> bool:
-    """Whether that type declares protected numbers or vectors."""
+    """Tell whether that type declares protected numbers or vectors."""
     return any(
         each.protection is Protection.PROTECTED and each.kind in NUMERIC and not each.label
         for each in schema.node_type(node_type).attributes
@@ -46,7 +46,7 @@ def has_protected_rows(schema: GraphSchema, node_type: str) -> bool:
 
 
 def sides_of(schema: GraphSchema, relation: EdgeType, rows: bool) -> Sides:
-    """The type with features is grouped; the source where both or neither have them."""
+    """Group the type with features; the source where both or neither have them."""
     if relation.homogeneous and not relation.directed:
         return Sides(relation.source, relation.source, "both", "both")
     source, target = (has_features(schema, name, rows) for name in (relation.source, relation.target))
@@ -58,7 +58,7 @@ def sides_of(schema: GraphSchema, relation: EdgeType, rows: bool) -> Sides:
 def paths_of(
     schema: GraphSchema, edge_types: tuple[str, ...], asked: tuple[tuple[str, str], ...], rows: bool
 ) -> tuple[tuple[str, str], ...]:
-    """The meta-paths, each as two relations that meet in the type that the first one counts.
+    """List the meta-paths, each as two relations that meet in the type that the first one counts.
 
     Those of ``asked``; without any, there and back over every relation. Raises NotAccepted where two
     relations do not meet, or one is not asked for.
@@ -78,7 +78,7 @@ def paths_of(
 
 
 def returning_side(schema: GraphSchema, path: tuple[str, str], rows: bool) -> str:
-    """The end of the path's last relation at which it ends, as queries name it."""
+    """Return the end of the path's last relation at which it ends, as queries name it."""
     relation = schema.edge_type(path[1])
     if relation.homogeneous and not relation.directed:
         return "both"
@@ -89,6 +89,6 @@ def returning_side(schema: GraphSchema, path: tuple[str, str], rows: bool) -> st
 
 
 def end_type(schema: GraphSchema, path: tuple[str, str], rows: bool) -> str:
-    """The node type at which a path ends."""
+    """Return the node type at which a path ends."""
     relation = schema.edge_type(path[1])
     return relation.target if returning_side(schema, path, rows) == "target" else relation.source

@@ -85,14 +85,14 @@ class Keyframe:
     kinds = frozenset({GuaranteeKind.PURE})
 
     def plan(self, params: KeyframeParams, public: PublicFacts) -> PrivacyPlan:
-        """Counters at every step and a key frame where the clock says so; see ``budget.make_plan``."""
+        """Allot counters at every step and a key frame where the clock says so; see ``budget.make_plan``."""
         require_accepted(self, public)
         return make_plan(self.name, params, public)
 
     def fit(
         self, graph: PrivateGraph, plan: PrivacyPlan, params: KeyframeParams, progress: Progress
     ) -> CellsModel:
-        """The fitted model of a whole grid, at the plan's cost. O(steps * n log n + m)."""
+        """Fit a whole grid, at the plan's cost. O(steps * n log n + m)."""
         return self._run(graph, plan, params, {}, progress)[0]
 
     def step(
@@ -103,7 +103,7 @@ class Keyframe:
         state: Path | None,
         progress: Progress,
     ) -> tuple[CellsModel, KeyframeState]:
-        """The model of one snapshot of a live stream, and the filters for the next. O(n log n + m)."""
+        """Fit one snapshot of a live stream, and return the filters for the next. O(n log n + m)."""
         from core.generators.keyframe.state import KeyframeState, load_state
 
         memory = load_state(state) if state is not None else {}
@@ -142,7 +142,7 @@ class Keyframe:
         return CellsModel(self.name, graph.schema, counts, params, cells, draw), memory
 
     def load(self, folder: Path) -> CellsModel:
-        """The model that its ``save`` wrote."""
+        """Read the model that its ``save`` wrote."""
         from core.generators._shared.frame.model import load_cells
         from core.generators.keyframe.draw import draw
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pydantic import Field, model_validator
 
 from core import errors
-from core.generators._shared.frame.plan import SMALLEST_STEP_NANO_EPSILON
+from core.generators._shared.frame.plan import SMALLEST_STEP_NANO_EPSILON, plan_of
 from core.generators.base import Parameters, PublicFacts
 from core.privacy.events import Pure
 from core.privacy.plan import Allotment, PrivacyPlan
@@ -68,7 +68,7 @@ class StepBudget:
 
 
 def make_plan(method: str, params: KeyframeParams, public: PublicFacts) -> PrivacyPlan:
-    """Counters at every step, and a key frame at every step that the clock names.
+    """Allot counters at every step, and a key frame at every step that the clock names.
 
     Any ``reach`` consecutive steps hold at most one key frame, as those stand ``reach`` steps apart, and at
     most ``reach`` steps: counters of (epsilon - frame) / reach each and one frame sum to epsilon at most,
@@ -92,18 +92,11 @@ def make_plan(method: str, params: KeyframeParams, public: PublicFacts) -> Priva
             allotments.append(Allotment(name, step, counted, COUNTERS))
             if (first + step - params.first_frame) % reach == 0:
                 allotments.append(Allotment(name, step, framed, FRAME))
-    return PrivacyPlan(
-        method=method,
-        unit=public.unit,
-        window=public.window if public.unit is Unit.W_EVENT else None,
-        steps=public.schema.steps,
-        allotments=tuple(allotments),
-        first_step=first,
-    )
+    return plan_of(method, public, allotments)
 
 
 def _scope(public: PublicFacts) -> tuple[int, int]:
-    """The epsilon that consecutive steps of one relation share, and how many steps share it.
+    """Return the epsilon that consecutive steps of one relation share, and how many steps share it.
 
     W_EVENT: the window's, over its steps; a grid that is shorter than a window is one. EVENT: cells hold
     disjoint edges, so every step has all of it. PAIR: a pair may be in every step of every relation.
@@ -117,7 +110,7 @@ def _scope(public: PublicFacts) -> tuple[int, int]:
 
 
 def divide(params: KeyframeParams, counters: int, frame: int) -> StepBudget:
-    """The shares of one step that may spend ``counters``, and ``frame`` more at a key frame (else 0)."""
+    """Divide one step, which may spend ``counters``, and ``frame`` more at a key frame (else 0)."""
     count = int(counters * params.count_share / (params.count_share + params.tail_share))
     rest = 1 - params.count_share - params.tail_share
     cells = max(1, int(frame * params.cells_share / rest)) if frame else 0

@@ -19,7 +19,7 @@ SCALINGS = 30
 
 
 def draw(columns: Columns, nodes: int, params: KeyframeParams, rng: Rng) -> np.ndarray:
-    """Sorted int64 keys ``low * n + high`` of one synthetic graph. Expected O(n + m log m).
+    """Draw one synthetic graph as sorted int64 keys ``low * n + high``. Expected O(n + m log m).
 
     Edge ends that find no partner in their cell are matched over all nodes; edges that still
     find no place join nodes at random.
@@ -36,8 +36,8 @@ def draw(columns: Columns, nodes: int, params: KeyframeParams, rng: Rng) -> np.n
 
 
 def cells(degrees: np.ndarray, label: np.ndarray, ratio: np.ndarray) -> Blocks:
-    """Edges wanted inside class 0, between the classes and inside class 1: in the given ratios to a Chung-Lu
-    graph as far as the classes' degrees and sizes allow."""
+    """Compute the edges wanted inside class 0, between the classes and inside class 1: in the given ratios to
+    a Chung-Lu graph as far as the classes' degrees and sizes allow."""
     ends = np.bincount(label, weights=degrees, minlength=2).astype(np.int64)
     size = np.bincount(label, minlength=2)
     mass = np.outer(ends, ends) * np.array([[ratio[0], ratio[1]], [ratio[1], ratio[2]]])

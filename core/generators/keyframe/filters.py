@@ -28,13 +28,13 @@ class Bank:
 
     @classmethod
     def start(cls, measured: np.ndarray, noise: float) -> Bank:
-        """The filters after one measurement (J,) of noise variance ``noise``, nothing being known before."""
+        """Start the filters from one measurement (J,) of noise variance ``noise``, knowing no more."""
         level = np.tile(np.asarray(measured, dtype=np.float64), (len(DRIFTS), 1))
         return cls(level, np.full_like(level, noise), np.zeros_like(level))
 
     def step(self, measured: np.ndarray, noise: float, steps: int, growth: float = 1.0) -> Bank:
-        """The filters after a measurement ``steps`` steps later, in which the levels are known to have grown
-        by the factor ``growth``."""
+        """Update the filters by a measurement ``steps`` steps later, in which the levels are known to have
+        grown by the factor ``growth``."""
         level = self.level * growth
         drift = DRIFTS * np.maximum(level, SMALLEST_LEVEL)
         before = self.variance * growth**2 + steps * drift**2
@@ -44,7 +44,7 @@ class Bank:
         return Bank(level + gain * surprise, before * (1 - gain), evidence)
 
     def estimate(self) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of every number, filters weighted by their evidence; float64 (J,)."""
+        """Estimate mean and variance of every number, filters weighted by their evidence; float64 (J,)."""
         weight = np.exp(self.evidence - self.evidence.max(axis=0))
         weight /= weight.sum(axis=0)
         mean = (weight * self.level).sum(axis=0)

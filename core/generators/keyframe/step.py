@@ -48,7 +48,7 @@ class Nodes:
 
     @classmethod
     def unknown(cls, count: int, rng: Rng) -> Nodes:
-        """Before any key frame: nodes in a random order."""
+        """Start before any key frame: nodes in a random order."""
         ratio = np.ones(3)
         return cls(rng.random(count), 0.0, np.zeros(count, np.int8), ratio, CLASS_PRIOR * ratio, None, 0.0)
 
@@ -70,7 +70,7 @@ class Memory:
 def fit_step(
     cell: PrivateCell, nodes: int, budget: StepBudget, memory: Memory | None, step: int, rng: Rng
 ) -> tuple[Columns, Memory]:
-    """The step's columns and what the next step may know, at the budget's cost.
+    """Pay for the step's columns and what the next step may know, at the budget's cost.
 
     ``step`` counts from the start of the stream; steps between it and the memory's are missing. ``rng`` makes
     choices that are independent of the graph. O(n log n + m).
@@ -90,7 +90,7 @@ def fit_step(
 def _followed(
     cell: PrivateCell, nodes: int, budget: StepBudget, memory: Memory | None, step: int
 ) -> tuple[Counters, Bank, Bank]:
-    """The step's number of edges and tail counters, and their filters.
+    """Pay for the step's number of edges and tail counters, and update their filters.
 
     The counters are taken to grow with the number of edges, as far as that is plausible.
     """
@@ -114,14 +114,14 @@ def _followed(
 
 
 def _variance(sensitivity: int, nano_epsilon: int) -> float:
-    """Of discrete Laplace noise, a little above."""
+    """Bound the variance of discrete Laplace noise, a little above."""
     return 2 * (sensitivity * NANO / nano_epsilon) ** 2
 
 
 def _framed(
     cell: PrivateCell, nodes: int, budget: StepBudget, before: Nodes, edges: float, step: int, rng: Rng
 ) -> Nodes:
-    """The scores after a key frame's noisy degrees, by one Kalman filter per node of common variance.
+    """Update the scores by a key frame's noisy degrees: one Kalman filter per node, of common variance.
 
     What earlier frames left shrinks with the number of edges: a node of 200 edges is none of 150 in a step
     that has a tenth of them, and many such make a dense core. It does not grow: of a frame with few edges
@@ -129,7 +129,7 @@ def _framed(
     """
     noisy = cell.laplace("degrees", nano_epsilon=budget.degrees, purpose="degrees at a key frame")
     noise = _variance(2, budget.degrees)
-    # Whole numbers tie; a tie in node order would be order by the upload.
+    # Whole numbers tie; ties that are broken by node order would reveal the order of the upload.
     measured = noisy + rng.random(nodes) - 0.5
     mean = 2 * edges / nodes
     spread = max(float(measured.var()) - noise, 4 * mean**2, 1e-9)
@@ -151,7 +151,7 @@ def _framed(
 
 
 def _attached(counters: Counters, known: Nodes, order: np.ndarray, nodes: int, step: int) -> np.ndarray:
-    """Degrees float64 (n,) in node order: by rank of the score, evident hubs with a degree of their own."""
+    """Give nodes degrees, float64 (n,) in node order: by rank of the score, evident hubs one of their own."""
     scale = counters.edges / max(known.edges, SMALLEST_EDGES)
     largest = 0.0 if known.step is None else float(known.score[order[0]]) * scale
     cap = longest(counters, largest, nodes)
@@ -172,7 +172,7 @@ def _attached(counters: Counters, known: Nodes, order: np.ndarray, nodes: int, s
 def _classified(
     cell: PrivateCell, budget: StepBudget, known: Nodes, order: np.ndarray, degrees: np.ndarray, edges: float
 ) -> Nodes:
-    """Two classes of equal degree volume, and their noisy edge counts as ratios to a Chung-Lu graph."""
+    """Split nodes into two classes of equal volume; pay for their edge counts, over a Chung-Lu graph's."""
     volume = np.cumsum(degrees[order])
     label = np.ones(len(degrees), dtype=np.int8)
     label[order[: int(np.searchsorted(volume, volume[-1] / 2)) + 1]] = 0

@@ -28,7 +28,7 @@ LARGEST_LOG = 20.0
 
 
 def thresholds(nodes: int) -> np.ndarray:
-    """1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, then 2^k and 3 * 2^k, below ``nodes``; public."""
+    """List 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, then 2^k and 3 * 2^k, below ``nodes``; public."""
     powers = 2 ** np.arange(5, 28)
     far = np.sort(np.concatenate([powers, powers + powers // 2]))
     every = np.concatenate([[1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24], far])
@@ -47,14 +47,14 @@ class Counters:
 
 
 def longest(counters: Counters, largest_known: float, nodes: int) -> int:
-    """The cap of the degrees: a little above the largest known one, and above the last evident counter."""
+    """Choose the cap of the degrees: a little above the largest known one and the last evident counter."""
     evident = counters.at[counters.count > EVIDENT * np.sqrt(counters.variance)]
     reach = max(SHORTEST_CAP, 1.1 * largest_known + 1, 1.5 * float(evident.max(initial=0)) + 2)
     return int(max(1, min(reach, nodes - 1)))
 
 
 def curve(counters: Counters, cap: int, nodes: int) -> np.ndarray:
-    """Number of nodes of degree at least j = 1..cap; float64, non-increasing, within 0..nodes."""
+    """Compute the number of nodes of degree at least j = 1..cap; float64, non-increasing, within 0..nodes."""
     shape = _fitted(counters, cap, nodes)
     j = np.arange(1, cap + 1)
     smooth = np.maximum(_tail(shape, j), TINIEST)
@@ -74,7 +74,7 @@ def _tail(shape: np.ndarray, j: np.ndarray) -> np.ndarray:
 
 
 def _slopes(shape: np.ndarray, j: np.ndarray) -> np.ndarray:
-    """Derivatives of the curve at ``j`` in its three logarithms; float64 (len(j), 3)."""
+    """Compute derivatives of the curve at ``j`` in its three logarithms; float64 (len(j), 3)."""
     _, scale, power = np.exp(shape)
     far = (j - 1) / scale
     return _tail(shape, j)[:, None] * np.stack(
@@ -83,7 +83,7 @@ def _slopes(shape: np.ndarray, j: np.ndarray) -> np.ndarray:
 
 
 def _fitted(counters: Counters, cap: int, nodes: int) -> np.ndarray:
-    """(log of n a, log s, log alpha) by weighted least squares, from the better of two starts."""
+    """Fit (log of n a, log s, log alpha) by weighted least squares, from the better of two starts."""
     from scipy.optimize import least_squares
 
     seen = counters.at <= cap
@@ -113,7 +113,7 @@ def _fitted(counters: Counters, cap: int, nodes: int) -> np.ndarray:
 
 
 def _nodes_of_sum(cap: int) -> tuple[np.ndarray, np.ndarray]:
-    """Places j and weights whose weighted sum of a smooth function is its sum over 1..cap, near enough.
+    """Choose places j and weights whose weighted sum of a smooth function is nearly its sum over 1..cap.
 
     All of 1..64, then runs that grow with j, each standing for its middle.
     """
@@ -126,14 +126,14 @@ def _nodes_of_sum(cap: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def sequence(tail: np.ndarray, nodes: int) -> np.ndarray:
-    """Degrees in descending order, float64 (nodes,): rank r has #{j: N(j) > r + 1/2} edges. O(nodes)."""
+    """List degrees in descending order, float64 (nodes,): rank r has #{j: N(j) > r + 1/2} edges. O(nodes)."""
     reached = np.clip(np.ceil(tail - 0.5), 0, nodes).astype(np.int64)  # nodes of degree >= j
     last = np.bincount(reached, minlength=nodes + 1)
     return np.cumsum(last[::-1])[::-1][1:].astype(np.float64)
 
 
 def to_total(degrees: np.ndarray, total: float, cap: float) -> np.ndarray:
-    """``degrees`` whose excess over one is scaled so that they sum to ``total``; none above ``cap``.
+    """Scale what ``degrees`` exceed one by, so that they sum to ``total``; none above ``cap``.
 
     Where even the first edges are too many, those are scaled. What the cap leaves over goes to the other
     nodes that have an edge, then to all.

@@ -50,7 +50,7 @@ class LDPGen(PerCell):
     Params = LDPGenParams
 
     def parts(self) -> Parts:
-        """Collecting reports, and drawing from the last of them."""
+        """Collect reports, and draw from the last of them."""
         from core.generators.ldpgen.reports import draw, fit
 
         return Parts(fit, draw)

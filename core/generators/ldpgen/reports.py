@@ -25,7 +25,7 @@ STARTS = 3
 
 
 def fit(cell: PrivateCell, nodes: int, nano_epsilon: int, params: LDPGenParams, rng: Rng) -> Columns:
-    """Groups and the reports towards them, at ``nano_epsilon`` in all.
+    """Pay for groups and the reports towards them, at ``nano_epsilon`` in all.
 
     Columns: ``labels`` int32 (n,) groups 0..k-1; ``weights`` float32 (n * k,), the node's non-negative number
     of edges to every group; ``edges`` float64 (k(k+1)/2,), those of every pair of groups. ``rng`` makes
@@ -47,7 +47,7 @@ def fit(cell: PrivateCell, nodes: int, nano_epsilon: int, params: LDPGenParams, 
 
 
 def report(cell: PrivateCell, labels: np.ndarray, nano_epsilon: int, purpose: str) -> np.ndarray:
-    """Every node's noisy numbers of edges to the groups; int64 (n, k). Costs ``nano_epsilon``."""
+    """Pay for every node's noisy numbers of edges to the groups; int64 (n, k). Costs ``nano_epsilon``."""
     count = int(labels.max()) + 1
     noisy = cell.laplace(
         "group_degrees", nano_epsilon=nano_epsilon, purpose=purpose, labels=labels, groups=count
@@ -56,7 +56,7 @@ def report(cell: PrivateCell, labels: np.ndarray, nano_epsilon: int, purpose: st
 
 
 def group(vectors: np.ndarray, most: int, rng: Rng) -> np.ndarray:
-    """Groups 0..k-1 of like noisy vectors, ``most`` at most, by k-means; int64 (n,). O(n k^2)."""
+    """Group like noisy vectors, ``most`` groups 0..k-1 at most, by k-means; int64 (n,). O(n k^2)."""
     from sklearn.cluster import KMeans
 
     points = vectors.astype(np.float64)
@@ -68,7 +68,7 @@ def group(vectors: np.ndarray, most: int, rng: Rng) -> np.ndarray:
 
 
 def totals(vectors: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Non-negative numbers of edges between groups i <= j, row by row; float64 (k(k+1)/2,).
+    """Estimate non-negative numbers of edges between groups i <= j, row by row; float64 (k(k+1)/2,).
 
     Both groups report each of them, with a noise that grows with the group: the sums are weighed by the other
     group's size, which is the ratio of their precisions. Inside a group every edge is reported twice.
@@ -82,7 +82,7 @@ def totals(vectors: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def draw(columns: Columns, nodes: int, params: LDPGenParams, rng: Rng) -> np.ndarray:
-    """Sorted keys ``low * nodes + high``: every pair of groups receives its number of distinct pairs.
+    """Draw each pair of groups its number of distinct pairs; sorted keys ``low * nodes + high``.
 
     The end in group i of an edge to group j is drawn by the nodes' reported edges to j. The layout holds an
     entry for every node and group; entries of group i towards j are one community, i * k + j.

@@ -72,7 +72,7 @@ class Ppgsl(Defence):
     Params = PpgslParams
 
     def plan(self, params: PpgslParams, public: PublicFacts) -> PrivacyPlan:
-        """One unprotected access to the whole graph; the sensitive links are a part of it.
+        """Plan one unprotected access to the whole graph; the sensitive links are a part of it.
 
         ``full`` is refused for node types that are declared larger than it is meant for; weights, for
         relations with declared facts: pairs with weights are more than the edges that those speak of. A
@@ -94,7 +94,7 @@ class Ppgsl(Defence):
         return plan
 
     def altered(self, visible: Visible, params: PpgslParams, rng: Rng, progress: Progress) -> Altered:
-        """The learned weights of one relation. O(steps * (pairs + nodes))."""
+        """Learn the weights of one relation. O(steps * (pairs + nodes))."""
         from core.generators.ppgsl.fit import learned_weights
 
         return learned_weights(visible, params, rng, progress)

@@ -24,7 +24,7 @@ HELD_OUT = 0.1
 
 
 def learned_weights(visible: Visible, params: PpgslParams, rng: Rng, progress: Progress) -> Altered:
-    """The weights of the visible links and of the pairs that may be added, those of 0 left out."""
+    """Learn weights of the visible links and of the pairs that may be added, those of 0 left out."""
     with seeded(int(rng.integers(2**62))) as place:
         if params.target is None:
             keys = candidates(visible, params, rng)
@@ -38,7 +38,7 @@ def learned_weights(visible: Visible, params: PpgslParams, rng: Rng, progress: P
 def searched(
     visible: Visible, params: PpgslParams, target: Target, place: torch.device, rng: Rng, progress: Progress
 ) -> Altered:
-    """As :func:`learned_weights`, at the alpha that reaches ``target``.
+    """Learn as :func:`learned_weights` does, at the alpha that reaches ``target``.
 
     ``attack_auc`` is measured on the sensitive links, and the weights that were measured are published. For
     ``link_auc`` a tenth of the visible links is held out of the search, to be predicted; what is published
@@ -76,7 +76,7 @@ def altered(
     curves: dict[str, tuple[float, ...]],
     notes: tuple[str, ...] = (),
 ) -> Altered:
-    """The weights as they are published, those of 0 left out."""
+    """Round the weights as they are published, those of 0 left out."""
     weights = found.weights.cpu().numpy()
     if params.rounding == "threshold" and params.release == "graph":
         weights = (weights >= 0.5).astype(np.float32)
@@ -89,12 +89,12 @@ def _tick(progress: Progress, total: int, before: int, done: int) -> None:
 
 
 def curves_of(found: Learned) -> dict[str, tuple[float, ...]]:
-    """The losses of every step."""
+    """Return the losses of every step."""
     return {"privacy loss": tuple(found.privacy), "change of the graph": tuple(found.utility)}
 
 
 def candidates(visible: Visible, params: PpgslParams, rng: Rng) -> np.ndarray:
-    """Sorted keys of the pairs that have a weight: the visible links, and some that are no links."""
+    """List sorted keys of the pairs that have a weight: the visible links, and some that are no links."""
     taken = np.union1d(visible.links, visible.sensitive)
     wanted = int(params.additions * len(visible.links))
     if params.full:
@@ -104,7 +104,7 @@ def candidates(visible: Visible, params: PpgslParams, rng: Rng) -> np.ndarray:
 
 
 def problem_of(visible: Visible, keys: np.ndarray, place: torch.device) -> Problem:
-    """The relation on ``place``. O(pairs log pairs)."""
+    """Put the relation on ``place``. O(pairs log pairs)."""
     u, v = (torch.from_numpy(each).to(place) for each in np.divmod(keys, visible.nodes))
     original = torch.from_numpy(np.isin(keys, visible.links, assume_unique=True).astype(np.float32))
     sensitive = torch.from_numpy(np.stack(np.divmod(visible.sensitive, visible.nodes)))

@@ -20,7 +20,7 @@ SPARSE_BELOW = 0.1
 
 
 def features_of(kind: NodeType, table: NodeTable, place: torch.device) -> tuple[Features, int]:
-    """The public features on ``place``, and how many inputs they are; a row a node where there are too few.
+    """Put the public features on ``place``, and count the inputs; a row a node where there are too few.
 
     Class labels are left out. Numbers are standardised, what is missing is their mean; a vector is scaled to
     length 1.

@@ -51,7 +51,7 @@ def learn(
     steps: int,
     tick: Callable[[int], None],
 ) -> Learned:
-    """The weights after ``steps`` steps from ``start``; ``tick(done)`` after each.
+    """Learn weights by ``steps`` steps from ``start``; ``tick(done)`` after each.
 
     Loss: the surrogate's mean cross-entropy of calling sensitive links non-links (Eq. 7), and ``alpha`` times
     the length of the change over that of the visible graph: the norm of Eq. 8, not squared. What is cut to
@@ -59,7 +59,7 @@ def learn(
     good. One weight a pair keeps the matrix symmetric (Eq. 6): both halves would move alike. The surrogate
     starts from fresh weights every ``interval`` steps. O(steps * (pairs + non-zeros of the features)).
     """
-    if not len(start):  # no pair to weigh; an empty list takes every step, or its time would tell of it
+    if not len(start):  # no pair to weigh; an empty list of sensitive links still takes every step
         tick(steps)
         return Learned(start, [0.0] * steps, [0.0] * steps)
     raw = start.clone().requires_grad_(True)
@@ -84,7 +84,7 @@ def learn(
         privacy = functional.softplus(scores).sum() / max(len(scores), 1)
         change = torch.sum((weights - problem.original) ** 2) / links
         utility = torch.sqrt(change + 1e-12)  # its gradient is 0 where nothing has changed
-        # Adam knows no scale but its own smallest number, which gradients of large graphs must stay above.
+        # Adam adds a fixed epsilon to its denominator: gradients of large graphs are scaled to stay above it.
         ((privacy + alpha * utility) * len(raw)).backward()
         optimiser.step()
         losses[0, step], losses[1, step] = privacy.detach(), utility.detach()

@@ -18,7 +18,7 @@ FULL_NODES = 3_000
 
 
 def require_few(nodes: int) -> None:
-    """NotAccepted where ``full`` would make too many parameters."""
+    """Raise NotAccepted where ``full`` would make too many parameters."""
     if nodes > FULL_NODES:
         raise NotAccepted(f"full is for graphs of at most {FULL_NODES} nodes", field="full")
 
@@ -115,7 +115,7 @@ class PpgslParams(DefenceParams):
 
 
 def idle(params: PpgslParams) -> Iterator[Idle]:
-    """The parameters that the others leave without effect."""
+    """Name the parameters that the others leave without effect."""
     if params.target is None:
         yield Idle(("rounds",), "one alpha is tried; a target is searched for in rounds")
         if params.release == "weighted":

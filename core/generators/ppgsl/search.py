@@ -31,7 +31,7 @@ class Asked:
     nodes: int
 
     def enough(self, auc: float) -> bool:
-        """Whether there is privacy to spare: then alpha may grow."""
+        """Tell whether there is privacy to spare: then alpha may grow."""
         if self.target.attack_auc is not None:
             return auc <= self.target.attack_auc
         return auc < float(self.target.link_auc or 0)
@@ -49,17 +49,17 @@ class Found:
 
 
 def asked(target: Target, pairs: np.ndarray, taken: np.ndarray, nodes: int, rng: Rng) -> Asked:
-    """``pairs`` to be told from as many that are none, drawn once for all rounds. ``taken``: all links."""
+    """Draw as many pairs that are none as there are ``pairs``, once for all rounds. ``taken``: all links."""
     return Asked(target, pairs, absent_pairs(taken, nodes, len(pairs), rng), nodes)
 
 
 def steps_of(params: PpgslParams) -> list[int]:
-    """How many steps each round takes."""
+    """List how many steps each round takes."""
     return [params.steps] + [max(1, int(RESTART_SHARE * params.steps))] * (params.rounds - 1)
 
 
 def search(problem: Problem, params: PpgslParams, want: Asked, tick: Callable[[int], None]) -> Found:
-    """The round that comes closest to the target among those that reach it; ``tick(done)`` over all rounds.
+    """Find the round that comes closest to the target of those that reach it; ``tick(done)`` over all rounds.
 
     For ``attack_auc`` the largest alpha at which the AUC was low enough, else the smallest alpha. For
     ``link_auc`` the smallest at which it was high enough, else the largest. The weights of a round begin as
@@ -91,7 +91,7 @@ def _later(tick: Callable[[int], None], before: int, done: int) -> None:
 
 
 def measured(problem: Problem, params: PpgslParams, weights: torch.Tensor, want: Asked) -> float:
-    """AUC of an attacker trained from fresh weights on one rounding; 1/2 where nothing is asked."""
+    """Measure the AUC of an attacker trained from fresh weights on one rounding; 1/2 if nothing is asked."""
     rounded = (weights >= 0.5).float() if params.rounding == "threshold" else torch.bernoulli(weights)
     model = Surrogate(problem.inputs, params).to(weights.device)
     train(model, problem.pattern, rounded, problem.features, params.surrogate_steps)
@@ -111,7 +111,7 @@ def measured(problem: Problem, params: PpgslParams, weights: torch.Tensor, want:
 
 
 def area(positive: np.ndarray, negative: np.ndarray) -> float:
-    """P(positive > negative) + P(equal) / 2."""
+    """Compute P(positive > negative) + P(equal) / 2."""
     ordered = np.sort(negative)
     below = np.searchsorted(ordered, positive, "left") + np.searchsorted(ordered, positive, "right")
     return float(below.mean() / (2 * len(ordered)))

@@ -42,22 +42,22 @@ class Pattern:
             )
 
     def row_sums(self, weights: torch.Tensor) -> torch.Tensor:
-        """For every node the sum of its pairs' weights."""
+        """Sum the weights of every node's pairs."""
         none = torch.zeros(self.nodes, dtype=weights.dtype, device=weights.device)
         return none.index_add(0, self.u, weights).index_add(0, self.v, weights)
 
     def times(self, values: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-        """The matrix times (nodes, d) rows; differentiable by both."""
+        """Multiply the matrix by (nodes, d) rows; differentiable by both."""
         found: torch.Tensor = _Symmetric.apply(self, values, rows)
         return found
 
     def dots(self, rows: torch.Tensor) -> torch.Tensor:
-        """The inner product of each pair's (nodes, d) rows; differentiable."""
+        """Compute the inner product of each pair's (nodes, d) rows; differentiable."""
         found: torch.Tensor = _Dots.apply(self, rows)
         return found
 
     def sampled(self, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-        """left[u].right[v] of the pairs, left[v].right[u] of the pairs, and left[u].right[u] of the nodes."""
+        """Compute left[u].right[v] and left[v].right[u] of the pairs, and left[u].right[u] of the nodes."""
         return torch.sparse.sampled_addmm(self._empty, left, right.t(), beta=0.0).values()[self.places]
 
 

@@ -52,16 +52,16 @@ class Surrogate(nn.Module):
         nn.init.zeros_(self.second.bias)
 
     def smoothed(self, pattern: Pattern, weights: torch.Tensor) -> Smoothed:
-        """What the layers multiply with."""
+        """Make what the layers multiply with."""
         return Smoothed(pattern, weights, self.sage)
 
     def embed(self, graph: Smoothed, projected: torch.Tensor) -> torch.Tensor:
-        """(nodes, EMBEDDING) from the smoothed graph and the inputs times ``first``."""
+        """Embed the nodes, (nodes, EMBEDDING), from the smoothed graph and the inputs times ``first``."""
         hidden = (graph @ projected).add_(self.shift).relu_()
         return graph @ self.second(hidden)
 
     def score(self, rows: torch.Tensor, u: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-        """The logit of each pair: its cosine, inner product, or a network's mean over both orders."""
+        """Score each pair by a logit: its cosine, inner product, or a network's mean over both orders."""
         # Not rows[u]: its gradient adds up in whatever order the threads arrive.
         left, right = rows.index_select(0, u), rows.index_select(0, v)
         if self.scorer is not None:
@@ -75,7 +75,7 @@ class Surrogate(nn.Module):
         return rows * torch.rsqrt((rows * rows).sum(1, keepdim=True) + 1e-12)
 
     def against(self, rows: torch.Tensor, pattern: Pattern, shuffled: torch.Tensor) -> Scores:
-        """The logits of the pattern's pairs, and of every node with the one that ``shuffled`` puts beside it.
+        """Score the pattern's pairs, and every node with the one that ``shuffled`` puts beside it.
 
         As :meth:`score` of these pairs, without a copy of both ends' rows for each where the head allows.
         """
@@ -112,7 +112,7 @@ class Smoothed:
 
 
 def train(model: Surrogate, pattern: Pattern, weights: torch.Tensor, features: Features, steps: int) -> None:
-    """``model`` has learned, in ``steps`` steps, which pairs of the weighted graph are links (Eq. 5).
+    """Train ``model``, in ``steps`` steps, to tell which pairs of the weighted graph are links (Eq. 5).
 
     Positives are all pairs with a weight, which is their label too, counted by their weight: the mean that
     drawing them by weight would estimate. Negatives are every node with another by a random order, fresh in

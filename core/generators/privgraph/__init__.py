@@ -55,7 +55,7 @@ class PrivGraph(PerCell):
     units = frozenset({Unit.EDGE, Unit.EVENT, Unit.W_EVENT})
 
     def parts(self) -> Parts:
-        """Paying for partition and counts, and drawing from them."""
+        """Pay for partition and counts, and draw from them."""
         from core.generators.privgraph.snapshot import draw, fit
 
         return Parts(fit, draw)

@@ -44,7 +44,7 @@ class PrivHRG(PerCell):
     Params = PrivHRGParams
 
     def parts(self) -> Parts:
-        """Paying for evidence and counts, and drawing uniformly at each dendrogram node."""
+        """Pay for evidence and counts, and draw uniformly at each dendrogram node."""
         from core.generators.privhrg.draw import draw, fit
 
         return Parts(fit, draw)

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 def fit(
     cell: PrivateCell, nodes: int, nano_epsilon: int, params: PrivHRGParams, rng: Rng
 ) -> Mapping[str, np.ndarray]:
-    """``order`` (n,): nodes by leaf, leaves as the dendrogram has them. Per dendrogram node, ``start``,
-    ``middle`` and ``stop``: the places in ``order`` of its two sides (``middle`` = ``start`` for a leaf), and
-    ``edges``, its noisy count made consistent.
+    """Pay for the dendrogram. ``order`` (n,): nodes by leaf, leaves as the dendrogram has them. Per
+    dendrogram node, ``start``, ``middle`` and ``stop``: the places in ``order`` of its two sides (``middle``
+    = ``start`` for a leaf), and ``edges``, its noisy count made consistent.
 
     Cost: ``nano_epsilon``. Sensitivities: group_matrix 1, pair_classes 1; the pass pays for both picks that
     see an edge. O(n + m + k^2) and the chain, for k leaves.
@@ -68,7 +68,7 @@ def fit(
 
 
 def draw(columns: Mapping[str, np.ndarray], nodes: int, params: PrivHRGParams, rng: Rng) -> np.ndarray:
-    """Sorted keys of one graph: each dendrogram node's edges, uniform over its pairs. O(m log m)."""
+    """Draw each dendrogram node's edges, uniform over its pairs; sorted keys of one graph. O(m log m)."""
     start, middle, stop = columns["start"], columns["middle"], columns["stop"]
     room = _pairs(start, middle, stop)
     block, rank = distinct(np.minimum(integers(columns["edges"], rng), room), room, rng)
@@ -81,7 +81,7 @@ def draw(columns: Mapping[str, np.ndarray], nodes: int, params: PrivHRGParams, r
 
 
 def layout(children: np.ndarray, leaves: int) -> tuple[np.ndarray, np.ndarray]:
-    """Every leaf's place in the dendrogram's order, int64 (k,), and (start, middle, stop) of every node.
+    """Return each leaf's place in the dendrogram's order, int64 (k,), and every node's (start, middle, stop).
 
     In such places, int64 (2k-1, 3): its left side is start..middle, its right one middle..stop; a leaf has no
     left side.
@@ -103,7 +103,7 @@ def layout(children: np.ndarray, leaves: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def ancestors(spans: np.ndarray, leaves: int) -> np.ndarray:
-    """The lowest common ancestor of every two leaf places; symmetric int64 (k, k)."""
+    """Find the lowest common ancestor of every two leaf places; symmetric int64 (k, k)."""
     table = np.empty((leaves, leaves), dtype=np.int64)
     for node, (start, middle, stop) in enumerate(spans.tolist()):
         if middle == start:
@@ -115,7 +115,7 @@ def ancestors(spans: np.ndarray, leaves: int) -> np.ndarray:
 
 
 def _weights(noisy: np.ndarray, leaves: int) -> np.ndarray:
-    """Symmetric non-negative weights between leaves, with the noisy total kept; float64 (k, k)."""
+    """Make symmetric non-negative weights between leaves, with the noisy total kept; float64 (k, k)."""
     row, column = upper_triangle(leaves)
     off = row < column
     weights = np.zeros((leaves, leaves))

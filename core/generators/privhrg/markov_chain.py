@@ -17,7 +17,7 @@ HOTTEST = 1e-5  # inverse temperature of the first step; the last one's is 1
 
 
 def balanced(leaves: int) -> np.ndarray:
-    """The start: neighbours in leaf order joined, level by level; the last node is the root."""
+    """Make the start: neighbours in leaf order joined, level by level; the last node is the root."""
     children = np.full((2 * leaves - 1, 2), -1, dtype=np.int64)
     level, fresh = list(range(leaves)), leaves
     while len(level) > 1:
@@ -31,7 +31,7 @@ def balanced(leaves: int) -> np.ndarray:
 
 
 def fitted(weights: np.ndarray, sizes: np.ndarray, steps: int, rng: Rng) -> np.ndarray:
-    """``children`` after ``steps`` Metropolis steps that end at the likelihood of ``weights``.
+    """Run ``steps`` Metropolis steps that end at the likelihood of ``weights``, and return ``children``.
 
     The chain cools by a geometric rule, as at full likelihood it would stay near its start for good.
     ``weights``: symmetric float64 (k, k), edges between leaves; ``sizes``: nodes of each leaf. Reads noisy
@@ -110,7 +110,7 @@ def _between(weights, first, a, second, b):
 
 @nb.njit(cache=True)
 def _likelihood(edges, pairs):
-    """ln of p^edges (1 - p)^(pairs - edges) at its best p."""
+    """Compute ln of p^edges (1 - p)^(pairs - edges) at its best p."""
     if edges <= 0 or edges >= pairs:
         return 0.0
     p = edges / pairs

@@ -81,7 +81,7 @@ class PSGraph:
     kinds = frozenset({GuaranteeKind.PURE})
 
     def plan(self, params: PSGraphParams, public: PublicFacts) -> PrivacyPlan:
-        """Every cell is granted its step's epsilon; how a step divides it depends on noisy counts only.
+        """Grant every cell its step's epsilon; how a step divides it depends on noisy counts only.
 
         EDGE and EVENT: the cells hold disjoint edges, each may spend everything. W_EVENT: epsilon/w per step,
         rounded down to nano-epsilon. Relations run apart: one edge is in one of them. A
@@ -95,7 +95,7 @@ class PSGraph:
     def fit(
         self, graph: PrivateGraph, plan: PrivacyPlan, params: PSGraphParams, progress: Progress
     ) -> PSGraphModel:
-        """The fitted model, at the plan's cost at most. O(m + steps * (n + S^2 + k^2))."""
+        """Fit the model, at the plan's cost at most. O(m + steps * (n + S^2 + k^2))."""
         return _run(graph, plan, params, {}, progress)[0]
 
     def step(
@@ -106,7 +106,7 @@ class PSGraph:
         state: Path | None,
         progress: Progress,
     ) -> tuple[PSGraphModel, PSGraphState]:
-        """The model of one snapshot of a live stream, and what the next one may know; the loop is fit's.
+        """Fit one snapshot of a live stream, and return what the next one may know; the loop is fit's.
 
         What is carried on is the last partition and, for it, the noisy counts and degrees. After a missing
         snapshot the one before it counts as the previous one. ValueError when ``state`` is not of an earlier
@@ -121,7 +121,7 @@ class PSGraph:
         return model, PSGraphState(plan.first_step, memory)
 
     def load(self, folder: Path) -> PSGraphModel:
-        """The model that its ``save`` wrote."""
+        """Read the model that its ``save`` wrote."""
         from core.generators.psgraph.model import load_model
 
         return load_model(folder)
@@ -134,7 +134,7 @@ def _run(
     before: Mapping[str, Memory],
     progress: Progress,
 ) -> tuple[PSGraphModel, dict[str, Memory]]:
-    """Every cell of the plan in the order of time; each relation starts from its memory ``before``."""
+    """Fit every cell of the plan in the order of time; each relation starts from its memory ``before``."""
     from core.generators.psgraph.model import PSGraphModel
     from core.generators.psgraph.step import fit_step
     from core.privacy.entropy import noise_generator

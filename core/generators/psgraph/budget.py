@@ -194,7 +194,7 @@ class PSGraphParams(PresetParameters):
 
 
 def idle(params: PSGraphParams, public: PublicFacts) -> Iterator[Idle]:
-    """The parameters that the others, or a graph without a past, leave without effect."""
+    """Name the parameters that the others, or a graph without a past, leave without effect."""
     if not params.triangle_share:
         yield Idle(("proposals",), "nothing is rewired; a triangle_share above 0 asks for it")
     if params.reconstruction == "matched":
@@ -236,13 +236,13 @@ class StepBudget:
     adjust: int
 
     def perturb(self, repartition: bool) -> int:
-        """What the perturbation gets in the branch that buys a partition, and in the one that does not."""
+        """Compute what the perturbation gets in the branch that buys a partition, and in the other."""
         rest = self.total - self.count - self.triangles
         return rest - (self.initialise + self.adjust if repartition else 0)
 
 
 def divide(params: PSGraphParams, total: int) -> StepBudget:
-    """The shares of one step of ``total`` nano-epsilon; rounded down, at least 1 where any is asked for."""
+    """Divide one step of ``total`` nano-epsilon; rounded down, at least 1 where any is asked for."""
     count = max(1, min(int(params.count_cap * NANO), int(total * params.count_share)))
     triangles = max(1, int((total - count) * params.triangle_share)) if params.triangle_share else 0
     rest = total - count - triangles

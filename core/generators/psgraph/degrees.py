@@ -28,14 +28,14 @@ FLOOR = 1e-300
 
 
 def deconvolved(noisy: np.ndarray, variance: float, rng: Rng) -> np.ndarray:
-    """A degree for every node by the shared deconvolution; float64 (n,). For noise below the mean degree."""
+    """Fit every node's degree by the shared deconvolution; float64 (n,). For noise below the mean degree."""
     scale = math.sqrt(variance / 2)
     nano_epsilon = max(1, min(int(2e9 / max(scale, 1e-9)), 2**62))
     return fitted_degrees(np.rint(noisy).astype(np.int64), nano_epsilon, rng)
 
 
 def heavy_tailed(noisy: np.ndarray, variance: float, edges: int, rng: Rng) -> np.ndarray:
-    """A degree for every node, float64 (n,), by the rank of ``noisy``; ties fall at random.
+    """Fit a degree to every node, float64 (n,), by the rank of ``noisy``; ties fall at random.
 
     ``variance``: of the noise in each value. ``edges``: the paid-for number. O(n log n + bins * grid).
     """
@@ -65,7 +65,7 @@ def _law(noisy: np.ndarray, variance: float, mean: float) -> DegreeLaw:
 
 
 def _curves(start: np.ndarray, grid: np.ndarray, mean: float) -> tuple[np.ndarray, np.ndarray]:
-    """Masses on the grid of every admissible curve with this mean, (g, c), and their penalties (c,).
+    """Compute masses on the grid of every admissible curve with this mean, (g, c), and their penalties (c,).
 
     A curve is admissible while no more than all nodes have an edge. Of too dense a graph, the nearest one is.
     """
@@ -83,14 +83,14 @@ def _curves(start: np.ndarray, grid: np.ndarray, mean: float) -> tuple[np.ndarra
 
 
 def _grid(last: int) -> np.ndarray:
-    """Smallest degree of each group, up to ``last``: 0, 1, 2, ... and then by ratio; int64."""
+    """List the smallest degree of each group, up to ``last``: 0, 1, 2, ... and then by ratio; int64."""
     spaced = np.geomspace(SINGLES, max(last, SINGLES), SPACED)
     points = np.concatenate([np.arange(SINGLES), np.rint(spaced).astype(np.int64)])
     return np.unique(np.append(points[points < last], last))
 
 
 def _histogram(noisy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rounded values and how many nodes have each; in bins of equal width where they are many."""
+    """Count the nodes of each rounded value; in bins of equal width where values are many."""
     low, high = np.rint(noisy.min()), np.rint(noisy.max())
     width = max(1.0, math.ceil((high - low + 1) / MAX_BINS))
     bins, counts = np.unique((np.rint(noisy) - low) // width, return_counts=True)

@@ -12,7 +12,7 @@ from core.privacy.entropy import Generator as Rng
 
 
 def draw(model: StepModel, params: PSGraphParams, rng: Rng) -> np.ndarray:
-    """Sorted int64 keys ``low * n + high`` of one synthetic graph."""
+    """Draw sorted int64 keys ``low * n + high`` of one synthetic graph."""
     labels = model.labels.astype(np.int64)
     communities = int(labels.max(initial=0)) + 1
     blocks, d_in, d_out = _targets(model, labels, communities, params, rng)
@@ -35,8 +35,8 @@ def draw(model: StepModel, params: PSGraphParams, rng: Rng) -> np.ndarray:
 
 
 def _matched(labels: np.ndarray, d_in: np.ndarray, d_out: np.ndarray, blocks: Blocks, rng: Rng) -> np.ndarray:
-    """Edge ends matched block by block, inside and between communities apart; what no block has room for,
-    over all nodes."""
+    """Match edge ends block by block, inside and between communities apart; what no block has room for, over
+    all nodes."""
     from core.generators._shared.matching.exact import completed, matched
 
     most = max(len(labels) - 1, 0)
@@ -56,7 +56,7 @@ def _matched(labels: np.ndarray, d_in: np.ndarray, d_out: np.ndarray, blocks: Bl
 def _targets(
     model: StepModel, labels: np.ndarray, communities: int, params: PSGraphParams, rng: Rng
 ) -> tuple[Blocks, np.ndarray, np.ndarray]:
-    """Integer totals of all non-empty blocks, and the degrees that belong to them."""
+    """Compute integer totals of all non-empty blocks, and the degrees that belong to them."""
     d_in, d_out = model.d_in.astype(np.float64), model.d_out.astype(np.float64)
     inner = np.bincount(labels, weights=d_in, minlength=communities) / 2
     diagonal = np.arange(communities)

@@ -17,8 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.generators._shared.blocks.reconstruct import Blocks
-from core.generators._shared.frame.declared import drawn_graph
-from core.generators._shared.frame.model import edge_table
+from core.generators._shared.frame.model import drawn_by_cell
 from core.generators.base import Progress
 from core.generators.psgraph.budget import PSGraphParams
 from core.generators.psgraph.draw import draw
@@ -43,22 +42,15 @@ class PSGraphModel:
     cells: dict[tuple[str, int | None], StepModel]
 
     def sample(self, rng: Rng, progress: Progress) -> Graph:
-        """One synthetic graph over the same universe, nodes aligned by index and without ids.
+        """Draw one synthetic graph; see :func:`drawn_by_cell`. O(steps * (n log n + k^2) + m log m)."""
 
-        Neither the original graph nor a meter is needed.
-        The same ``rng`` state gives the same graph. O(steps * (n log n + k^2) + m log m).
-        """
-        parts: dict[str, list[tuple[int | None, np.ndarray]]] = {}
-        for done, ((edge_type, step), model) in enumerate(self.cells.items()):
-            progress("sample", done, len(self.cells))
-            parts.setdefault(edge_type, []).append((step, draw(model, self.params, rng)))
-        sizes = {name: self.nodes[self.schema.edge_type(name).target] for name in parts}
-        edges = {name: edge_table(drawn, sizes[name]) for name, drawn in parts.items()}
-        progress("sample", len(self.cells), len(self.cells))
-        return drawn_graph(self.schema, self.nodes, edges, rng)
+        def drawn(name: str, model: StepModel) -> np.ndarray:
+            return draw(model, self.params, rng)
+
+        return drawn_by_cell(self.schema, self.nodes, self.cells, drawn, rng, progress)
 
     def save(self, folder: Path) -> None:
-        """``folder`` holds the model; :func:`load_model` gives back an equal one."""
+        """Write the model to ``folder``; :func:`load_model` gives back an equal one."""
         folder.mkdir(parents=True, exist_ok=True)
         models = list(self.cells.values())
         partitions = {id(model.labels): model.labels for model in models}
@@ -92,7 +84,7 @@ class PSGraphModel:
 
 
 def load_model(folder: Path) -> PSGraphModel:
-    """The model that :meth:`PSGraphModel.save` wrote; ValueError where its files contradict one another."""
+    """Read what :meth:`PSGraphModel.save` wrote; ValueError where its files contradict one another."""
     text = json.loads((folder / "model.json").read_text(encoding="utf-8"))
     if text.get("format") != FORMAT:
         raise ValueError(f"a PSGraph model of format {text.get('format')!r} cannot be read")

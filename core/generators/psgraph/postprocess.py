@@ -9,6 +9,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
+from core.generators._shared.matching.keyset import add, table_for
 from core.privacy.entropy import Generator as Rng
 
 TRIALS = 8  # tries per missing edge before an entry is left: a full neighbourhood must not stall the walk
@@ -22,7 +23,7 @@ def post_process(
     edges: int,
     rng: Rng,
 ) -> np.ndarray:
-    """Sorted keys with ``edges`` entries where the gaps allow it.
+    """Add or remove edges up to ``edges``, where the gaps allow it; sorted keys.
 
     ``keys``: sorted int64 ``low * n + high`` of a simple graph; ``d_in``, ``d_out``: wanted degrees (n,).
     O((n + m) log m). Reads noisy values only.
@@ -55,7 +56,7 @@ def _degrees(low: np.ndarray, high: np.ndarray, mask: np.ndarray, nodes: int) ->
 def _incidence(
     low: np.ndarray, high: np.ndarray, same: np.ndarray, nodes: int, rng: Rng
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Edge numbers by entry (node inside, then node outside), in random order within each; and the starts."""
+    """Sort edges by entry (node inside, then node outside), at random within each; return starts too."""
     edge = rng.permutation(len(low))
     edge = np.concatenate([edge, edge])
     half = len(low)
@@ -77,19 +78,6 @@ def _next(state: np.ndarray) -> np.uint64:
 
 
 @nb.njit(cache=True)
-def _insert(table: np.ndarray, key: np.int64) -> bool:
-    """True when the key was new to the open-addressing table (a power of two long, empty cells -1)."""
-    mask = len(table) - 1
-    slot = np.int64(np.uint64(key) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(20)) & mask
-    while table[slot] != -1:
-        if table[slot] == key:
-            return False
-        slot = (slot + 1) & mask
-    table[slot] = key
-    return True
-
-
-@nb.njit(cache=True)
 def _add(
     keys: np.ndarray,
     labels: np.ndarray,
@@ -101,10 +89,7 @@ def _add(
     seed: np.uint64,
 ) -> np.ndarray:
     nodes = len(labels)
-    size = 4
-    while size < 2 * missing + 2:
-        size *= 2
-    table = np.full(size, -1, dtype=np.int64)
+    table = table_for(missing + 1)
     added = np.empty(missing, dtype=np.int64)
     count = 0
     state = np.empty(1, dtype=np.uint64)
@@ -131,7 +116,7 @@ def _add(
             if u == v:
                 continue
             found = np.searchsorted(keys, key)
-            if (found < len(keys) and keys[found] == key) or not _insert(table, key):
+            if (found < len(keys) and keys[found] == key) or not add(table, key):
                 continue
             added[count] = key
             count += 1

@@ -31,7 +31,7 @@ class PSGraphState:
     relations: Mapping[str, Memory]
 
     def save(self, folder: Path) -> None:
-        """``folder`` holds the state; :func:`load_state` gives back an equal one. O(n) bytes a relation."""
+        """Write the state to ``folder``; :func:`load_state` reads an equal one. O(n) bytes a relation."""
         folder.mkdir(parents=True, exist_ok=True)
         with pq.ParquetWriter(folder / "memory.parquet", _COLUMNS, compression="zstd") as writer:
             for memory in self.relations.values():
@@ -54,7 +54,7 @@ class PSGraphState:
 
 
 def load_state(folder: Path) -> PSGraphState:
-    """The state that :meth:`PSGraphState.save` wrote; ValueError where its files contradict one another."""
+    """Read what :meth:`PSGraphState.save` wrote; ValueError where its files contradict one another."""
     text = json.loads((folder / "state.json").read_text(encoding="utf-8"))
     if text.get("format") != FORMAT:
         raise ValueError(f"a PSGraph state of format {text.get('format')!r} cannot be read")

@@ -71,7 +71,7 @@ def fit_step(
     memory: Memory | None,
     rng: Rng,
 ) -> tuple[StepModel, Memory]:
-    """The step's model and what the next step may know, at ``budget.total`` nano-epsilon at most.
+    """Pay for the step's model and what the next step may know, at ``budget.total`` nano-epsilon at most.
 
     All branches cost the same total at most; which one is taken is a function of noisy counts and of public
     facts only (PSGraph, Algorithm 4). ``rng`` makes choices that are independent of the graph.
@@ -102,7 +102,7 @@ def fit_step(
 
 
 def _partition_method(params: PSGraphParams, budget: StepBudget, nodes: int, edges: int) -> str:
-    """How this step would partition; ``auto`` goes by the noisy count and public facts."""
+    """Choose how this step would partition; ``auto`` goes by the noisy count and public facts."""
     if params.partition != "auto":
         return params.partition
     noise = degree_noise(budget.perturb(True), params)
@@ -110,7 +110,7 @@ def _partition_method(params: PSGraphParams, budget: StepBudget, nodes: int, edg
 
 
 def degree_noise(nano_epsilon: int, params: PSGraphParams) -> float:
-    """Standard deviation of the noise in a node's whole degree, inside and outside, after a partition."""
+    """Compute the standard deviation of a whole degree's noise, inside and outside, after a partition."""
     inside, outside = _variance(nano_epsilon), _variance(_split(nano_epsilon, params)[0])
     return float(np.sqrt(inside + outside))
 
@@ -127,7 +127,7 @@ def _changed(params: PSGraphParams, memory: Memory, nodes: int, edges: int, meth
 def _partition(
     cell: PrivateCell, nodes: int, budget: StepBudget, params: PSGraphParams, method: str, rng: Rng
 ) -> np.ndarray:
-    """Labels 0..k-1, int32 (n,), at ``initialise + adjust`` nano-epsilon, or none for one community."""
+    """Label nodes 0..k-1, int32 (n,), at ``initialise + adjust`` nano-epsilon, or none for one community."""
     if method == "single":
         return np.zeros(nodes, dtype=np.int32)
     shares = {"initial_nano_epsilon": budget.initialise, "adjust_nano_epsilon": budget.adjust}
@@ -138,7 +138,7 @@ def _partition(
 
 
 def _split(nano_epsilon: int, params: PSGraphParams) -> tuple[int, int]:
-    """What degrees outside the communities get, and counts between them; at least 1 each."""
+    """Divide between degrees outside the communities, and counts between them; at least 1 each."""
     between = max(1, int(nano_epsilon * params.between_share))
     return nano_epsilon - between, between
 
@@ -154,7 +154,7 @@ def _estimate(values: np.ndarray, nano_epsilon: int, params: PSGraphParams) -> E
 
 
 def _perturb(cell: PrivateCell, labels: np.ndarray, nano_epsilon: int, params: PSGraphParams) -> Reading:
-    """Noisy degrees inside and outside the communities, and noisy counts between communities.
+    """Pay for noisy degrees inside and outside the communities, and noisy counts between communities.
 
     An edge lies inside a community or between two, never both, and the partition is an earlier output: the
     two branches compose in parallel, each at ``nano_epsilon``. One community has an inside only.
@@ -189,7 +189,7 @@ def _perturb(cell: PrivateCell, labels: np.ndarray, nano_epsilon: int, params: P
 
 
 def _cleans_first(params: PSGraphParams) -> bool:
-    """The paper makes degrees consistent before it combines them; means of many steps are better kept raw."""
+    """Tell whether degrees are cleaned before they are combined: the paper; means of steps stay raw."""
     return params.degrees == "norm_sub" and params.combination == "two_steps"
 
 
@@ -202,7 +202,7 @@ def _cleaned(reading: Reading, labels: np.ndarray, count: int) -> Reading:
 
 
 def _combined(reading: Reading, before: Memory, params: PSGraphParams, edges: int) -> Reading:
-    """The reading with what past steps said of the same partition."""
+    """Combine the reading with what past steps said of the same partition."""
     if params.combination == "two_steps":
         inside = two_steps(reading.inside, before.inside)
         return Reading(inside, two_steps(reading.outside, before.outside), reading.between)
@@ -215,7 +215,7 @@ def _combined(reading: Reading, before: Memory, params: PSGraphParams, edges: in
 def _degrees(
     reading: Reading, labels: np.ndarray, nodes: int, edges: int, params: PSGraphParams, rng: Rng
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Non-negative degrees inside and outside, float64 (n,) each."""
+    """Fit non-negative degrees inside and outside, float64 (n,) each."""
     count = int(labels.max(initial=0)) + 1
     clean = _cleaned(reading, labels, count)
     if params.degrees == "norm_sub":
@@ -234,7 +234,7 @@ def _degrees(
 def _inside_part(
     whole: np.ndarray, reading: Reading, clean: Reading, labels: np.ndarray, count: int
 ) -> np.ndarray:
-    """How much of every node's degree lies inside its community; float64 (n,), within 0..``whole``.
+    """Estimate how much of every node's degree lies inside its community; float64 (n,), within 0..``whole``.
 
     The mean of three witnesses by precision: the noisy inside degree, what the noisy outside degree leaves,
     and the share that the community has as a whole.

@@ -76,7 +76,7 @@ class Thepuff:
     kinds = frozenset({GuaranteeKind.PURE, GuaranteeKind.APPROXIMATE, GuaranteeKind.NONE})
 
     def plan(self, params: ThepuffParams, public: PublicFacts) -> PrivacyPlan:
-        """As :mod:`core.generators.thepuff.budget` divides it; variant paper is one unprotected access.
+        """Divide epsilon by :mod:`core.generators.thepuff.budget`; variant paper is one unprotected access.
 
         A parameter that could change nothing beside the others is refused.
         """
@@ -87,13 +87,13 @@ class Thepuff:
         return make_plan(self.name, params, public)
 
     def claim(self, params: ThepuffParams, public: PublicFacts) -> Claimed | None:
-        """What the paper claims for its own form; None for ours, whose guarantee is computed."""
+        """Return what the paper claims for its own form; None for ours, whose guarantee is computed."""
         return paper.claim_of(params.epsilon_minus) if params.variant == "paper" else None
 
     def true_shares(
         self, params: ThepuffParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
     ) -> Mapping[str, tuple[float, float]]:
-        """Expected shares of true edges, from what is left to chance to what is perturbed; variant sound."""
+        """Compute shares of true edges, from what is left to chance to what is perturbed; variant sound."""
         return {} if params.variant == "paper" else true_shares_of(plan, schema, nodes)
 
     def fit(
@@ -104,7 +104,7 @@ class Thepuff:
         progress: Progress,
         checkpoint: Path | None = None,
     ) -> ThepuffModel:
-        """The trained model, at the plan's cost.
+        """Train the model, at the plan's cost.
 
         With ``checkpoint``, an empty folder, :meth:`resume` can go on with a fit that was cut short.
         """
@@ -117,7 +117,7 @@ class Thepuff:
         return fit_sound(self.name, graph, plan, params, progress, checkpoint)
 
     def resume(self, checkpoint: Path, progress: Progress) -> ThepuffModel:
-        """The model of a fit that kept its state in ``checkpoint``, from the last state that was kept.
+        """Go on with a fit that kept its state in ``checkpoint``, from the last state that was kept.
 
         It takes no graph: all reads are over by the first state, and a transcript of them is the caller's.
         Raises InvalidInput where there is none yet. On a CPU the weights are those of a fit that was not cut
@@ -128,7 +128,7 @@ class Thepuff:
         return resumed(self.name, checkpoint, progress)
 
     def load(self, folder: Path) -> ThepuffModel:
-        """The model that its ``save`` wrote."""
+        """Read the model that its ``save`` wrote."""
         from core.generators.thepuff.model import load
 
         return load(folder, self.name)

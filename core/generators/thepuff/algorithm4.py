@@ -21,7 +21,7 @@ INSTANCES_AN_EDGE = 20
 def assembled_as_published(
     layout: Layout, steps: np.ndarray, nodes: np.ndarray, wanted: int, rng: Rng
 ) -> dict[CellKey, np.ndarray]:
-    """Sorted keys of every cell: ``wanted`` edges in all, fewer where the walks have too few pairs.
+    """Draw sorted keys of every cell: ``wanted`` edges in all, fewer where the walks have too few pairs.
 
     ``steps`` (w,) and ``nodes`` (w, length): the generated walks, -1 for nobody. How many edges a cell gets
     is up to the walks, as published. O(walks * length log + instances * length * log degree).
@@ -66,7 +66,7 @@ class _Rows:
     def instances(
         self, paths: np.ndarray, wanted: int, rng: Rng
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(steps, left, right) of the edges of meta-path instances: ``wanted`` distinct ones at most.
+        """Draw (steps, left, right) of the edges of meta-path instances: ``wanted`` distinct ones at most.
 
         ``paths`` (w, length): the types of the walks, each as often as it was generated.
         """
@@ -82,7 +82,7 @@ class _Rows:
 
 @njit(cache=True, nogil=True)
 def _instances(start, column, mass, edge, kinds, paths, first, wanted, tries, rng):
-    """Lines 1 to 9: True for one entry of S of each edge that is added."""
+    """Run lines 1 to 9: True for one entry of S of each edge that is added."""
     taken = np.zeros(len(column), np.bool_)
     known = np.zeros(len(column), np.bool_)
     count = 0
@@ -114,14 +114,14 @@ def _instances(start, column, mass, edge, kinds, paths, first, wanted, tries, rn
 
 @njit(cache=True, nogil=True)
 def _drawn(mass, low, high, rng):
-    """An entry of low..high - 1 with probability in proportion to its count."""
+    """Draw an entry of low..high - 1 with probability in proportion to its count."""
     at = mass[low] + int(rng.random() * (mass[high] - mass[low]))
     return min(low + np.searchsorted(mass[low : high + 1], at, side="right") - 1, high - 1)
 
 
 @njit(cache=True, nogil=True)
 def _bound(kinds, column, low, high, kind):
-    """The first entry of low..high whose node is of type ``kind`` or a later one."""
+    """Find the first entry of low..high whose node is of type ``kind`` or a later one."""
     while low < high:
         middle = (low + high) // 2
         if kinds[column[middle]] < kind:

@@ -46,7 +46,7 @@ class Scores:
     def add(
         self, steps: np.ndarray, left: np.ndarray, right: np.ndarray, *, learned: bool | None = None
     ) -> None:
-        """The pairs (left, right) of global nodes at ``steps`` are counted, -1 is nobody. O(pairs log pairs).
+        """Count the pairs (left, right) of global nodes at ``steps``, -1 is nobody. O(pairs log pairs).
 
         A pair counts in every relation that joins its types, in the learned ones or the others only where
         ``learned`` says so; the order of its ends is the edge's where the
@@ -96,7 +96,7 @@ class Scores:
             self._keys[cell], self._counts[cell] = [keys], [times]
 
     def of(self, cell: CellKey) -> tuple[np.ndarray, np.ndarray]:
-        """The cell's pairs as sorted keys, and how often each was seen; int64."""
+        """Return the cell's pairs as sorted keys, and how often each was seen; int64."""
         if len(self._keys.get(cell, ())) != 1:
             self._merge()
         none = [np.empty(0, dtype=np.int64)]
@@ -106,7 +106,7 @@ class Scores:
 def assembled(
     scores: Scores, cells: Mapping[CellKey, Columns], rng: Rng, *, keep_degrees: bool = False
 ) -> dict[CellKey, np.ndarray]:
-    """Sorted keys of every cell of the scored relations, as many as its paid count.
+    """Draw sorted keys of every cell of the scored relations, as many as its paid count.
 
     ``cells`` hold the columns ``count``, ``source_degrees`` and ``target_degrees``, of which pairs are made
     where the walks have too few. With ``keep_degrees`` counts of pairs are weighed so that these degrees are
@@ -163,7 +163,7 @@ def _relation(
 
 
 def _apart(keys: list[np.ndarray], values: list[np.ndarray]) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Every key stays where its value is largest; sorted as before."""
+    """Keep every key where its value is largest; sorted as before."""
     place = np.repeat(np.arange(len(keys)), [len(each) for each in keys])
     key, value = np.concatenate(keys), np.concatenate(values)
     order = np.lexsort((value, key))
@@ -174,7 +174,7 @@ def _apart(keys: list[np.ndarray], values: list[np.ndarray]) -> tuple[list[np.nd
 
 
 def _largest(keys: np.ndarray, values: np.ndarray, most: int) -> np.ndarray:
-    """The keys of the ``most`` largest values, sorted."""
+    """Pick the keys of the ``most`` largest values, sorted."""
     if len(keys) <= most:
         return keys
     return np.sort(keys[np.argpartition(-values, most)[:most]]) if most else keys[:0]

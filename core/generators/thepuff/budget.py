@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from core import errors
+from core.generators._shared.frame.plan import plan_of
 from core.generators.base import PublicFacts
 from core.generators.thepuff.params import ThepuffParams
 from core.graphs.schema import GraphSchema
@@ -76,7 +77,7 @@ class Granted:
 
 
 def make_plan(method: str, params: ThepuffParams, public: PublicFacts) -> PrivacyPlan:
-    """The plan of variant sound: a pure function of public facts.
+    """Plan variant sound: a pure function of public facts.
 
     Raises ``errors.NotAccepted`` where DP-SGD is asked for without delta, or nothing is left for it.
     """
@@ -106,19 +107,11 @@ def make_plan(method: str, params: ThepuffParams, public: PublicFacts) -> Privac
         for step in public.schema.steps_of(name):
             for event, purpose in events if learned else others:
                 allotments.append(Allotment(name, step, event, purpose))
-    return PrivacyPlan(
-        method=method,
-        unit=public.unit,
-        window=None,
-        steps=public.schema.steps,
-        allotments=tuple(allotments),
-        delta_atto=delta,
-        accountant=public.accountant,
-    )
+    return plan_of(method, public, allotments, delta)
 
 
 def shares_of(params: ThepuffParams, nano_epsilon: int) -> Shares:
-    """The shares of a learned cell: public constants, by the parameters and epsilon."""
+    """Return the shares of a learned cell: public constants, by the parameters and epsilon."""
     kind = params.bias, params.utility
     if nano_epsilon >= LARGE_NANO_EPSILON and kind in AT_LARGE_EPSILON:
         return AT_LARGE_EPSILON[kind]
@@ -126,7 +119,7 @@ def shares_of(params: ThepuffParams, nano_epsilon: int) -> Shares:
 
 
 def rate(schema: GraphSchema) -> Fraction:
-    """The probability with which a DP-SGD step takes an edge: 1 / (4 sqrt(nodes)), rounded down.
+    """Compute the probability with which a DP-SGD step takes an edge: 1 / (4 sqrt(nodes)), rounded down.
 
     A public rule that stands for "some hundred walks a step" from thousands to millions of nodes.
     """
@@ -135,19 +128,19 @@ def rate(schema: GraphSchema) -> Fraction:
 
 
 def utility_steps(schema: GraphSchema, most: int) -> int:
-    """The number of DP-SGD steps: ``most``, fewer in small universes, which have little to learn from."""
+    """Count the DP-SGD steps: ``most``, fewer in small universes, which have little to learn from."""
     nodes = _nodes(schema)
     return most if nodes is None else min(most, math.ceil(nodes / NODES_A_STEP))
 
 
 def _nodes(schema: GraphSchema) -> int | None:
-    """The number of nodes of all types; None where a size is not declared."""
+    """Count the nodes of all types; None where a size is not declared."""
     sizes = [kind.count for kind in schema.node_types if kind.count is not None]
     return sum(sizes) if len(sizes) == len(schema.node_types) else None
 
 
 def granted(plan: PrivacyPlan) -> Granted:
-    """What :func:`make_plan` put into a plan."""
+    """Read back what :func:`make_plan` put into a plan."""
     amounts: dict[str, dict[CellKey, int]] = {FLIPS: {}, DEGREES: {}, STATIC: {}}
     training = None
     for each in plan.allotments:
@@ -162,7 +155,7 @@ def granted(plan: PrivacyPlan) -> Granted:
 def true_shares_of(
     plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
 ) -> dict[str, tuple[float, float]]:
-    """The expected share of true edges in each relation: least and most.
+    """Compute the expected share of true edges in each relation: least and most.
 
     A learned cell draws pairs of generated walks, of which none knows better than chance (m / N of m edges in
     N slots) or all repeat the perturbed graph, whose share is 1 - p_drop; how much of it a generator repeats
@@ -192,7 +185,7 @@ def true_shares_of(
 
 
 def _untimed_evidence(shape: Shape, nano_epsilon: int) -> int:
-    """What a relation that is not learned pays for evidence, in nano-epsilon; as ``fit`` asks for it."""
+    """Compute what a relation that is not learned pays for evidence, in nano-epsilon; as ``fit`` asks."""
     from core.generators._shared.relations.budget import evidence_of, is_static
     from core.generators._shared.relations.params import AnchoredParams
     from core.generators._shared.slots.evidence import MAX_MATERIALISED, additions

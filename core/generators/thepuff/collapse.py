@@ -33,7 +33,7 @@ class Collapse:
         return sum(self.missing.values()) > MISSING * self.wanted
 
     def notes(self) -> tuple[str, ...]:
-        """Sentences for the report."""
+        """Write sentences for the report."""
         seen = f"Generated walks start in {self.nodes:.1%} of the nodes that have a degree."
         if not self.missing:
             return (f"Every cell has as many distinct generated pairs as edges. {seen}",)
@@ -49,7 +49,7 @@ class Collapse:
 
 
 def collapse_of(scores: Scores, cells: Mapping[CellKey, Columns], share: float = 1.0) -> Collapse:
-    """The shortage of every scored cell, and the share of active nodes that were seen. O(scored pairs).
+    """Measure the shortage of every scored cell, and the share of active nodes seen. O(scored pairs).
 
     ``share``: where the scores come from that part of the walks that a graph takes, so many edges are wanted.
     """

@@ -42,7 +42,7 @@ class Embedding:
     over_time: np.ndarray
 
     def rows(self, steps: np.ndarray, nodes: np.ndarray) -> np.ndarray:
-        """The rows of nodes (>= 0) at steps, broadcast; int64. O(values * log pairs)."""
+        """Find the rows of nodes (>= 0) at steps, broadcast; int64. O(values * log pairs)."""
         return _rows(self.pairs, len(self.over_time), steps, nodes)
 
 
@@ -55,7 +55,7 @@ def _rows(pairs: np.ndarray, count: int, steps: np.ndarray, nodes: np.ndarray) -
 
 
 def learned_degrees(snapshots: Snapshots, step: int) -> np.ndarray:
-    """(nodes,) float64: degrees at a step over the learned cells alone; paid ones where there are any."""
+    """Compute degrees at a step over the learned cells alone, paid ones if any; (nodes,) float64."""
     rows = snapshots.anchors[snapshots.anchor_start[step] : snapshots.anchor_start[step + 1]]
     seen = np.bincount(rows.ravel(), minlength=snapshots.layout.nodes)
     return snapshots.node_degrees(step) - (np.diff(snapshots.start[step]) - seen)
@@ -64,7 +64,7 @@ def learned_degrees(snapshots: Snapshots, step: int) -> np.ndarray:
 def embed(
     snapshots: Snapshots, dimensions: int, rng: Generator, seed: int, most: int = MOST_ROWS
 ) -> Embedding:
-    """Vectors of every node, and of every pair of a node and a step at which it has an anchor edge or degree.
+    """Learn vectors of nodes, and of pairs of a node and a step at which it has an anchor edge or degree.
 
     WALKS_A_ROW walks from each of these pairs, within FEWEST_WALKS and MOST_WALKS in all. Memory
     O(rows * dimensions).
@@ -104,7 +104,7 @@ def embed(
 
 
 def _of_one_length(table: np.ndarray, types: np.ndarray, rng: Generator) -> np.ndarray:
-    """The rows less the mean of their type's, of length sqrt(d), in place; zero rows point at random."""
+    """Centre the rows by type and scale them to length sqrt(d), in place; zero rows point at random."""
     seen = np.any(table != 0, axis=1)
     for kind in np.unique(types[seen]):
         rows = seen & (types == kind)
@@ -132,12 +132,12 @@ class Candidates:
     weights: np.ndarray
 
     def columns(self) -> Mapping[str, np.ndarray]:
-        """The columns by name."""
+        """Return the columns by name."""
         return {name: getattr(self, name) for name in ("block", "start", "nodes", "rows", "weights")}
 
 
 def candidates(snapshots: Snapshots, embedding: Embedding) -> Candidates:
-    """Nodes with a degree in the learned cells of the step; where a type has none, all of its nodes alike.
+    """Choose nodes with a degree in the step's learned cells; where a type has none, all of its nodes.
 
     Of a type outside the learned relations: nodes with an edge of the others. O(steps * nodes).
     """
@@ -171,7 +171,7 @@ def candidates(snapshots: Snapshots, embedding: Embedding) -> Candidates:
 
 
 def type_weights(snapshots: Snapshots, walks: Walks) -> np.ndarray:
-    """(steps, 3, types + 1, types) float64: how often a type follows a type; 0 where the schema forbids it.
+    """Count how often a type follows a type; float64 (steps, 3, types + 1, types), 0 where forbidden.
 
     The places of a walk are the first, the second and all later ones; row ``types`` stands for no type before
     (place 0 reads that row only). The first two places are the ends of an anchor edge and go by the counts

@@ -46,7 +46,7 @@ def fit_sound(
     progress: Progress,
     checkpoint: Path | None,
 ) -> ThepuffModel:
-    """The model of variant sound, at the plan's cost at most.
+    """Fit variant sound, at the plan's cost at most.
 
     Read are: in learned cells the number of edges, degrees (``bias="paid"``), every slot by a coin, and edges
     by DP-SGD; in the others what :mod:`core.generators.anchored` reads. All else follows from these answers.
@@ -75,7 +75,7 @@ def fit_sound(
 def fit_paper(
     method: str, graph: PrivateGraph, params: ThepuffParams, progress: Progress, checkpoint: Path | None
 ) -> ThepuffModel:
-    """The model of variant paper: Algorithms 1 to 3 on the raw graph, under no guarantee.
+    """Fit variant paper: Algorithms 1 to 3 on the raw graph, under no guarantee.
 
     Every relation that is not public is perturbed, learned and generated. The perturbed graph gives the
     generator its candidates, their degrees and the number of edges of every cell; the utility discriminator
@@ -106,7 +106,7 @@ def fit_paper(
 
 
 def resumed(method: str, folder: Path, progress: Progress) -> ThepuffModel:
-    """The model of a fit that kept its state in ``folder`` and was cut short. No graph is read.
+    """Go on with a fit that kept its state in ``folder`` and was cut short. No graph is read.
 
     Raises InvalidInput where the fit had not yet read all that it had to.
     """
@@ -114,7 +114,7 @@ def resumed(method: str, folder: Path, progress: Progress) -> ThepuffModel:
 
 
 def settings_of(params: ThepuffParams, edges: int) -> Settings:
-    """The public schedule: as many batches as ``epochs`` passes over walks for ``edges`` ask for."""
+    """Make the public schedule: as many batches as ``epochs`` passes over walks for ``edges`` ask for."""
     batches = min(params.most_batches, params.epochs * batches_an_epoch(edges, Settings(0).batch))
     return Settings(
         batches=batches,
@@ -136,7 +136,7 @@ def _learned(
     *,
     params: ThepuffParams,
 ) -> dict[CellKey, Columns]:
-    """Count and degrees of every cell of a learned relation; the keys of its flipped edges go to ``keys``."""
+    """Pay for count and degrees of a learned relation's cells; keys of flipped edges go to ``keys``."""
     share = min(grants.degrees[cell] for cell in cells)
     paid: dict[CellKey, Columns] = {}
     if params.bias == "paid":
@@ -158,7 +158,7 @@ def _untimed(
     keys: dict[CellKey, np.ndarray],
     rng: Rng,
 ) -> dict[CellKey, Columns]:
-    """The columns of a relation that is not learned; a graph drawn from them goes to ``keys``, for walks."""
+    """Pay for the columns of a relation that is not learned; put a graph drawn from them into ``keys``."""
     share = min(grants.static[cell] for cell in cells)
     params = AnchoredParams()
     if not is_static(shape, params):
@@ -173,7 +173,7 @@ def _untimed(
 
 
 def _counted(keys: np.ndarray, count: int, shape: Shape, rng: Rng) -> Columns:
-    """``count``, and the degrees that ``keys`` have, brought to it."""
+    """Count the degrees that ``keys`` have, and bring them to ``count``."""
     source, target = np.divmod(keys, shape.target_count)
     sides = [np.bincount(source, minlength=shape.source_count)]
     total, most = count, [shape.target_count, shape.source_count]
@@ -209,7 +209,7 @@ def _paid(
 def _trained(
     paid: Paid, utility: Metered | Raw | None, progress: Progress, checkpoint: Path | None
 ) -> Trained:
-    """The generator, trained on the perturbed graph and on what ``utility`` opens."""
+    """Train the generator on the perturbed graph and on what ``utility`` opens."""
     stages = {name: Ticks(progress, name) for name in (("utility",) if utility else ()) + ("adversarial",)}
 
     def passed_on(stage: str, done: int, total: int) -> None:
@@ -228,7 +228,7 @@ def _trained(
 def _model(
     paid: Paid, utility: Metered | Raw | None, rng: Rng, progress: Progress, checkpoint: Path | None
 ) -> ThepuffModel:
-    """The model, looked over for a collapse: one draw of walks, compared with the counts."""
+    """Train the model and look it over for a collapse: one draw of walks, compared with the counts."""
     if checkpoint is not None and not (checkpoint / KEYS).exists():
         paid.save(checkpoint)
     trained = _trained(paid, utility, progress, checkpoint)

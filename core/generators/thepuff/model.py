@@ -50,7 +50,7 @@ class ThepuffModel(StoredCells):
         return Layout.of(self.schema, self.nodes, self.edge_types)
 
     def training(self) -> Training:
-        """The curves, and whether the generator has collapsed."""
+        """Return the curves, and whether the generator has collapsed."""
         curves = {name: tuple(values) for name, values in self.trained.curves.items()}
         return Training(curves, self.notes, self.collapsed)
 
@@ -60,7 +60,7 @@ class ThepuffModel(StoredCells):
         return round(self.params.walks_per_edge * int(self.trained.step_counts.sum()))
 
     def scores(self, rng: Rng, progress: Progress, share: float = 1.0) -> Scores:
-        """The pairs of freshly generated walks, counted: ``walks_per_edge`` walks for each edge to be made.
+        """Count the pairs of freshly generated walks: ``walks_per_edge`` walks for each edge to be made.
 
         ``share`` of that many, to look the generator over.
         Anchors count in learned relations. In variant paper the relations without time are scored too, by the
@@ -83,12 +83,12 @@ class ThepuffModel(StoredCells):
         return scores
 
     def collapse(self, rng: Rng, progress: Progress) -> Collapse:
-        """What freshly generated walks say about a collapse; LOOKED_OVER of them at most."""
+        """Measure what freshly generated walks say about a collapse; LOOKED_OVER of them at most."""
         share = min(1.0, LOOKED_OVER / max(self._walks, 1))
         return collapse_of(self.scores(rng, progress, share), self.cells, share)
 
     def sample(self, rng: Rng, progress: Progress) -> Graph:
-        """One synthetic graph over the same universe, nodes aligned by index and without ids.
+        """Draw one synthetic graph over the same universe, nodes aligned by index and without ids.
 
         Learned relations by the generated walks, the others by their own columns; in variant paper all of
         them by Algorithm 4, whose cells do not keep to a count. On the CPU, whatever the model was trained
@@ -113,7 +113,7 @@ class ThepuffModel(StoredCells):
         return drawn_graph(self.schema, self.nodes, edges, rng)
 
     def save(self, folder: Path) -> None:
-        """``folder`` holds the model; :func:`load` gives back an equal one."""
+        """Write the model to ``folder``; :func:`load` gives back an equal one."""
         super().save(folder)
         facts = {
             "settings": asdict(self.trained.settings),
@@ -126,10 +126,9 @@ class ThepuffModel(StoredCells):
 
 
 def load(folder: Path, method: str) -> ThepuffModel:
-    """The model that its ``save`` wrote; ValueError where its files contradict one another."""
+    """Read the model that its ``save`` wrote; ValueError where its files contradict one another."""
     stored = load_stored(folder, method, ThepuffParams)
-    assert isinstance(stored.params, ThepuffParams)
     tensors, facts = tensor_files.load(folder / WEIGHTS)
     trained = Trained.of(Settings(**facts["settings"]), tensors, facts["curves"])
-    rest = tuple(facts["edge_types"]), trained, tuple(facts["notes"]), facts["collapsed"]
-    return ThepuffModel(method, stored.schema, stored.nodes, stored.params, stored.cells, *rest)
+    told = {"notes": tuple(facts["notes"]), "collapsed": facts["collapsed"]}
+    return ThepuffModel(**vars(stored), edge_types=tuple(facts["edge_types"]), trained=trained, **told)

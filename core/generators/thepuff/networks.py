@@ -39,11 +39,11 @@ class Shown:
     steps: torch.Tensor
 
     def parts(self) -> tuple[torch.Tensor, ...]:
-        """The five tensors, in the order in which a discriminator takes them."""
+        """Return the five tensors, in the order in which a discriminator takes them."""
         return self.time, self.over, self.kinds, self.valid, self.steps
 
     def detached(self) -> Shown:
-        """The same values without gradient."""
+        """Return the same values without gradient."""
         return Shown(*(part.detach() for part in self.parts()))
 
 
@@ -69,7 +69,7 @@ class Discriminator(nn.Module):
         valid: torch.Tensor,
         steps: torch.Tensor,
     ) -> torch.Tensor:
-        """(...) logits of (..., l) walks, with any leading dimensions."""
+        """Compute (...) logits of (..., l) walks, with any leading dimensions."""
         made = self.time(time + self.step(steps).unsqueeze(-2))
         asked, residual, left, right = made.split((3 * self.width, self.width, RANK, RANK), -1)
         hidden = functional.gelu(self._attended(asked, over, kinds, valid) + residual + self.lift)
@@ -83,7 +83,7 @@ class Discriminator(nn.Module):
     def _attended(
         self, asked: torch.Tensor, over: torch.Tensor, kinds: torch.Tensor, valid: torch.Tensor
     ) -> torch.Tensor:
-        """(..., l, width): the sum over the levels of softmax(Q K / sqrt(d_k)) V, over valid places.
+        """Sum softmax(Q K / sqrt(d_k)) V over the levels and valid places; (..., l, width).
 
         ``asked`` (..., l, 3 width) is Q, K and V of the first level.
         """
@@ -139,7 +139,7 @@ class Generator(nn.Module):
         length: int,
         over_time: torch.Tensor | None = None,
     ) -> Drawn:
-        """``each`` walks of every one of ``steps``, one step after the other.
+        """Draw ``each`` walks of every one of ``steps``, one step after the other.
 
         With ``over_time`` (nodes, d) the draws carry gradient, through the vectors at the step, and can be
         shown to a discriminator; without, they are draws only. O(walks * length * offered candidates * d).
@@ -172,7 +172,7 @@ class Generator(nn.Module):
         return Drawn(kinds, nodes, Shown(vectors, over_time[nodes], one_hots, valid, of_step))
 
     def _types(self, values: torch.Tensor, gradient: bool) -> tuple[torch.Tensor, torch.Tensor]:
-        """g_o: types (w,), and their one-hot rows with the gradient of the Gumbel softmax (Jang 2017)."""
+        """Draw g_o: types (w,), and their one-hot rows with the Gumbel softmax's gradient (Jang 2017)."""
         if not gradient:
             kind = drawn(torch.softmax(values, 1))
             return kind, functional.one_hot(kind, self.types).to(values.dtype)
@@ -191,7 +191,7 @@ class Generator(nn.Module):
         gradient: bool,
         shelf: dict[tuple[int, int], tuple[Offered, torch.Tensor | None]],
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """g_v: nodes (w,) and their vectors (w, d), straight through with ``gradient``.
+        """Draw g_v: nodes (w,) and their vectors (w, d), straight through with ``gradient``.
 
         Walks of one step and type choose together: they are sorted by both, and put back at the end.
         """

@@ -45,7 +45,7 @@ class Paid(StoredCells):
         return Layout.of(self.schema, self.nodes, self.edge_types)
 
     def snapshots(self) -> Snapshots:
-        """The perturbed graph, with the counts and degrees that were paid for."""
+        """Build the perturbed graph, with the counts and degrees that were paid for."""
         learned = [cell for cell, _ in self.layout.cells(learned=True)]
         counts = {cell: int(self.cells[cell]["count"][0]) for cell in learned}
         degrees = None
@@ -54,7 +54,7 @@ class Paid(StoredCells):
         return Snapshots.of(self.layout, self.keys, counts, degrees)
 
     def save(self, folder: Path) -> None:
-        """``folder`` holds what was paid for, its keys last; :func:`load` gives back an equal one."""
+        """Write what was paid for to ``folder``, its keys last; :func:`load` gives back an equal one."""
         super().save(folder / CELLS)
         ordered = [torch.from_numpy(self.keys[cell]) for cell in self.cells]
         facts = {"edge_types": list(self.edge_types), "seed": self.seed, "notes": list(self.notes)}
@@ -62,7 +62,7 @@ class Paid(StoredCells):
 
 
 def load(folder: Path, method: str) -> Paid:
-    """What :meth:`Paid.save` kept of a fit whose training can go on without reading the graph.
+    """Read what :meth:`Paid.save` kept of a fit whose training can go on without reading the graph.
 
     Raises InvalidInput where it cannot: ``folder`` holds no such fit, or one that ended before all that it
     had to read was read.
@@ -70,14 +70,13 @@ def load(folder: Path, method: str) -> Paid:
     if not (folder / KEYS).exists() or not (folder / TRAINING).exists():
         raise InvalidInput("the folder holds no training that can go on", field="checkpoint")
     stored = load_stored(folder / CELLS, method, ThepuffParams)
-    assert isinstance(stored.params, ThepuffParams)
     tensors, facts = tensor_files.load(folder / KEYS)
     keys = {cell: tensors[str(at)].numpy() for at, cell in enumerate(stored.cells)}
-    rest = tuple(facts["edge_types"]), keys, facts["seed"], tuple(facts["notes"])
-    return Paid(method, stored.schema, stored.nodes, stored.params, stored.cells, *rest)
+    told = {"seed": facts["seed"], "notes": tuple(facts["notes"])}
+    return Paid(**vars(stored), edge_types=tuple(facts["edge_types"]), keys=keys, **told)
 
 
 def _sides(columns: Columns) -> tuple[np.ndarray, np.ndarray]:
-    """The degrees of both sides; twice the one vector of an undirected cell."""
+    """Return the degrees of both sides; twice the one vector of an undirected cell."""
     source, target = columns["source_degrees"], columns["target_degrees"]
     return source, target if len(target) else source

@@ -22,7 +22,7 @@ def degree_logs(
     target_degrees: np.ndarray,
     shape: Shape,
 ) -> np.ndarray:
-    """log f(u) + log f(v) of every pair; float64, -inf where a node's degree is 0.
+    """Compute log f(u) + log f(v) of every pair; float64, -inf where a node's degree is 0.
 
     ``keys``: those of :class:`core.generators.thepuff.assembler.Scores`, seen ``times`` each. An undirected
     relation has source degrees only. A node that needs more pairs than were seen gets all of them.

@@ -39,7 +39,7 @@ REMARK = (
 
 
 def claim_of(epsilon_minus: float) -> Claimed:
-    """What the paper claims for ``epsilon_minus``, and why it is no epsilon."""
+    """Return what the paper claims for ``epsilon_minus``, and why it is no epsilon."""
     return Claimed(f"{epsilon_minus:g}", None, SOURCE, REMARK)
 
 
@@ -56,7 +56,7 @@ class Published:
 
 
 def perturbed(graph: Graph, edge_types: tuple[str, ...], epsilon_minus: float) -> dict[CellKey, Published]:
-    """Every cell of the named relations of a raw graph, perturbed by Algorithm 1. O(edges in and out)."""
+    """Perturb every cell of the named relations of a raw graph by Algorithm 1. O(edges in and out)."""
     import numpy as np
 
     from core.privacy.queries import Shape, slot_count
@@ -77,7 +77,7 @@ def perturbed(graph: Graph, edge_types: tuple[str, ...], epsilon_minus: float) -
 
 
 def published_flips(epsilon_minus: float, edges: int, slots: int) -> Flips:
-    """p_drop = exp(-eps_minus), p_add = edges p_drop / (slots - edges): Eq. 4, rounded up to 64 bits.
+    """Compute p_drop = exp(-eps_minus), p_add = edges p_drop / (slots - edges): Eq. 4, rounded up to 64 bits.
 
     ``edges`` at least 1. Where Eq. 4 asks for more than 1 - p_drop, as in dense cells at a small eps_minus,
     p_add is that.
@@ -99,7 +99,7 @@ def _drop(epsilon_minus: float) -> int:
 
 
 def cost_notes(cells: Mapping[CellKey, tuple[int, int]], epsilon_minus: float) -> tuple[str, ...]:
-    """What the probabilities (add, drop) of the cells come to, for the report of a release without guarantee.
+    """Say what the cells' probabilities (add, drop) come to, for the report of a release without guarantee.
 
     Neighbours differ in one slot, so the largest epsilon per slot is that of the whole perturbation.
     """

@@ -95,7 +95,7 @@ class ThepuffParams(Parameters):
 
 
 def idle(params: ThepuffParams) -> Iterator[Idle]:
-    """The parameters that the others leave without effect."""
+    """Name the parameters that the others leave without effect."""
     if params.variant == "paper":
         why = "variant=paper goes by the published algorithms; variant=sound looks at it"
         yield Idle(("bias", "keep_degrees", "utility_steps"), why)

@@ -56,7 +56,7 @@ class Vocabulary:
 
     @staticmethod
     def tensors_of(embedding: Embedding, choices: Candidates) -> dict[str, torch.Tensor]:
-        """The tensors that a vocabulary is made of, and that a model saves."""
+        """Collect the tensors that a vocabulary is made of, and that a model saves."""
         found = {name: torch.from_numpy(column) for name, column in choices.columns().items()}
         found["weights"] = found["weights"].float()
         found["table"] = torch.from_numpy(embedding.table)
@@ -68,12 +68,12 @@ class Vocabulary:
         return len(self.nodes)
 
     def large(self, step: int, kind: int) -> bool:
-        """Whether a choice of this type at this step is offered a sample only."""
+        """Tell whether a choice of this type at this step is offered a sample only."""
         block = self.block[step][kind]
         return self.start[block + 1] - self.start[block] > self.exact_up_to
 
     def drawn(self, step: int, kind: int, count: int) -> torch.Tensor:
-        """``count`` places of candidates of a type at a step, each with probability going as exp(weight)."""
+        """Draw ``count`` places of candidates of a type at a step, in proportion to exp(weight)."""
         block = self.block[step][kind]
         low, high = self.start[block], self.start[block + 1]
         begin, end = self._ends[block], self._ends[block + 1]
@@ -82,7 +82,7 @@ class Vocabulary:
         return low + found.clamp_(max=high - low - 1)
 
     def offered(self, step: int, kind: int) -> Offered:
-        """All candidates of a type at a step, or a fresh sample of them."""
+        """Offer all candidates of a type at a step, or a fresh sample of them."""
         block = self.block[step][kind]
         low, high = self.start[block], self.start[block + 1]
         if not self.large(step, kind):
@@ -96,7 +96,7 @@ class Vocabulary:
 
 
 def distances(wanted: torch.Tensor, values: torch.Tensor, squares: torch.Tensor) -> torch.Tensor:
-    """(rows, k): the Euclidean distances of (rows, d) and (k, d) vectors. O(rows * k * d)."""
+    """Compute the Euclidean distances, (rows, k), of (rows, d) and (k, d) vectors. O(rows * k * d)."""
     own = wanted.square().sum(1, keepdim=True) + NEAREST
     return torch.add(own, squares).addmm_(wanted, values.T, alpha=-2).sqrt_()
 
@@ -104,7 +104,7 @@ def distances(wanted: torch.Tensor, values: torch.Tensor, squares: torch.Tensor)
 def chosen(
     wanted: torch.Tensor, offered: Offered, shift: torch.Tensor | None, gradient: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Where among ``offered`` a node is drawn for each row, (rows,) int64, and its vector (rows, d).
+    """Draw a node among ``offered`` for each row: its place, (rows,) int64, and its vector (rows, d).
 
     ``shift`` (k,) is added to the weights. With ``gradient`` the vectors are straight through: forward
     that of the node drawn, backward the mean vector under the law.
@@ -146,7 +146,7 @@ class _StraightThrough(torch.autograd.Function):
 
 
 def drawn(chances: torch.Tensor) -> torch.Tensor:
-    """A place for each row, (rows,) int64, by the chances (rows, k) that sum to about 1; one coin a row."""
+    """Draw a place for each row, (rows,) int64, by chances (rows, k) that sum to about 1; one coin a row."""
     mass = chances.detach().cumsum(1)
     coins = torch.rand(len(mass), 1, device=mass.device) * mass[:, -1:]
     return torch.searchsorted(mass, coins, right=True).squeeze(1).clamp_(max=mass.shape[1] - 1)

@@ -11,7 +11,7 @@ MOST_WALKS_AN_EPOCH = 2**17
 
 
 def batches_an_epoch(edges: int, batch: int) -> int:
-    """How many batches an epoch has, by the paid count of all edges to be made: a walk for six edges.
+    """Count the batches of an epoch, by the paid count of all edges to be made: a walk for six edges.
 
     About what the paper's program takes on MovieLens-100k: 260 batches of 64.
     """
@@ -20,7 +20,7 @@ def batches_an_epoch(edges: int, batch: int) -> int:
 
 
 def seed_of(seed: int, phase: int, batch: int) -> int:
-    """A seed for one batch of one phase, below 2^63."""
+    """Derive a seed for one batch of one phase, below 2^63."""
     digest = hashlib.sha256(f"{seed}/{phase}/{batch}".encode()).digest()
     return int.from_bytes(digest[:8], "little") >> 1
 

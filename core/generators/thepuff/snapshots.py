@@ -55,7 +55,7 @@ class Layout:
 
     @classmethod
     def of(cls, schema: GraphSchema, counts: Mapping[str, int], edge_types: tuple[str, ...]) -> Layout:
-        """The layout of the protected relations ``edge_types`` over universes of the sizes ``counts``."""
+        """Lay out the protected relations ``edge_types`` over universes of the sizes ``counts``."""
         types = tuple(kind.name for kind in schema.node_types)
         offsets = np.concatenate([[0], np.cumsum([counts[name] for name in types])]).astype(np.int64)
         declared = [schema.edge_type(name) for name in edge_types]
@@ -90,16 +90,16 @@ class Layout:
         return mask
 
     def type_of(self, nodes: np.ndarray) -> np.ndarray:
-        """The type numbers of global nodes; int64. O(nodes log types)."""
+        """Find the type numbers of global nodes; int64. O(nodes log types)."""
         return np.searchsorted(self.offsets, nodes, side="right") - 1
 
     def shape(self, relation: Relation) -> Shape:
-        """The public shape of a relation's cells."""
+        """Return the public shape of a relation's cells."""
         sizes = np.diff(self.offsets)
         return Shape(relation.declared, int(sizes[relation.source]), int(sizes[relation.target]))
 
     def cells(self, learned: bool | None = None) -> list[tuple[CellKey, Relation]]:
-        """Every cell in declared order, or those of learned relations, or those of the others."""
+        """List every cell in declared order, or those of learned relations, or those of the others."""
         return [
             ((relation.name, step), relation)
             for relation in self.relations
@@ -108,23 +108,17 @@ class Layout:
         ]
 
     def ends(self, relation: Relation, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The global nodes at both ends of a cell's keys; int64."""
+        """Return the global nodes at both ends of a cell's keys; int64."""
         source, target = np.divmod(keys, self.shape(relation).target_count)
         return source + self.offsets[relation.source], target + self.offsets[relation.target]
 
     def to_json(self) -> dict[str, Any]:
-        """The layout as JSON-able values."""
+        """Return the layout as JSON-able values."""
         return {
             "schema": self.schema.model_dump(mode="json"),
             "nodes": self.counts,
             "edge_types": list(self.edge_types),
         }
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Layout:
-        """The layout that :meth:`to_json` wrote."""
-        schema = GraphSchema.model_validate(value["schema"])
-        return cls.of(schema, value["nodes"], tuple(value["edge_types"]))
 
 
 @dataclass(frozen=True)
@@ -156,7 +150,7 @@ class Snapshots:
         counts: Mapping[CellKey, int],
         degrees: Mapping[CellKey, tuple[np.ndarray, np.ndarray]] | None = None,
     ) -> Snapshots:
-        """The snapshots of the cells' ``keys``; O((m + steps * untimed edges) log + steps * nodes)."""
+        """Build the snapshots of the cells' ``keys``; O((m + steps * untimed edges) log + steps * nodes)."""
         kind = np.int32 if layout.nodes < 2**31 else np.int64
         still = _joined([layout.ends(each, keys[cell]) for cell, each in layout.cells(learned=False)])
         timed: list[list[tuple[np.ndarray, np.ndarray]]] = [[] for _ in range(layout.steps)]
@@ -183,7 +177,7 @@ class Snapshots:
 
     @cached_property
     def step_counts(self) -> np.ndarray:
-        """(steps,) int64: the edges to be made at each step, over the learned cells."""
+        """Edges to be made at each step, over the learned cells; (steps,) int64."""
         total = np.zeros(self.layout.steps, dtype=np.int64)
         for (_, step), count in self.counts.items():
             total[step or 0] += count
@@ -201,7 +195,7 @@ class Snapshots:
         return found.hexdigest()
 
     def node_degrees(self, step: int) -> np.ndarray:
-        """(nodes,) float64: each node's degree at a step, paid where there are paid degrees.
+        """Compute each node's degree at a step, paid where there are paid degrees; (nodes,) float64.
 
         Over the learned cells of the step and all other relations; what is not paid for is counted in the
         adjacency that was handed in. O(nodes + m of the step).
@@ -224,14 +218,14 @@ class Snapshots:
 
 
 def _joined(parts: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-    """(m, 2) int64 rows of many (source, target) columns."""
+    """Join many (source, target) columns into (m, 2) int64 rows."""
     if not parts:
         return np.empty((0, 2), dtype=np.int64)
     return np.concatenate([np.stack(ends, axis=1) for ends in parts])
 
 
 def keys_of(graph: Graph, layout: Layout) -> dict[CellKey, np.ndarray]:
-    """The sorted keys of every cell of a graph: for public graphs, and variants without a guarantee."""
+    """List the sorted keys of every cell of a graph: for public graphs, and variants without a guarantee."""
     found = {}
     for (name, step), _ in layout.cells():
         cell = graph.cell(name, step)

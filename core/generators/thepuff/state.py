@@ -60,7 +60,7 @@ class State:
         checkpoint: Path | None,
         place: torch.device,
     ) -> State:
-        """The state of a checkpoint, or a new one whose embedding and utility discriminator are learned."""
+        """Load a checkpoint's state, or make a new one: learn embedding and utility discriminator."""
         if checkpoint is not None and checkpoint.exists():
             return cls._loaded(snapshots, settings, seed, checkpoint, place)
         progress("embedding", 0, 1)
@@ -127,14 +127,14 @@ class State:
         )
 
     def released(self) -> dict[str, torch.Tensor]:
-        """What drawing walks takes: the generator's weights and the vocabulary, on the CPU."""
+        """Return what drawing walks takes: the generator's weights and the vocabulary, on the CPU."""
         vocabulary = Vocabulary.tensors_of(self.viewer.embedding, self.choices)
         kept = {**files.of_module("generator", self.generator)}
         kept.update({f"vocabulary.{name}": value for name, value in vocabulary.items()})
         return {name: value.detach().cpu().clone() for name, value in kept.items()}
 
     def save(self, path: Path) -> None:
-        """``path`` holds this state, whole or not at all."""
+        """Write this state to ``path``, whole or not at all."""
         embedding = self.viewer.embedding
         tensors = {
             "embedding.pairs": torch.from_numpy(embedding.pairs),
@@ -193,12 +193,12 @@ class State:
 
 
 def vocabulary_of(tensors: Mapping[str, torch.Tensor], settings: Settings, place: torch.device) -> Vocabulary:
-    """The vocabulary that choices are made from."""
+    """Make the vocabulary that choices are made from."""
     return Vocabulary(tensors, exact_up_to=settings.exact_up_to, sampled=settings.sampled, place=place)
 
 
 def generator_of(settings: Settings, type_logs: torch.Tensor, vocabulary: Vocabulary) -> Generator:
-    """A generator with random weights."""
+    """Make a generator with random weights."""
     return Generator(
         type_logs, settings.dimensions, settings.hidden, vocabulary.candidates, settings.learn_weights
     )

@@ -50,21 +50,21 @@ class Trained:
     curves: Mapping[str, list[float]]
 
     def tensors(self) -> dict[str, torch.Tensor]:
-        """All that :meth:`of` needs beside the settings and curves, by name."""
+        """Return all that :meth:`of` needs beside the settings and curves, by name."""
         return {**self.weights, "step_counts": torch.from_numpy(self.step_counts)}
 
     @classmethod
     def of(
         cls, settings: Settings, tensors: Mapping[str, torch.Tensor], curves: Mapping[str, list[float]]
     ) -> Trained:
-        """The model whose :meth:`tensors` these are."""
+        """Make the model whose :meth:`tensors` these are."""
         rest = {name: value for name, value in tensors.items() if name != "step_counts"}
         return cls(settings, tensors["step_counts"].numpy(), rest, curves)
 
     def generate(
         self, count: int, rng: Rng, progress: Progress = no_progress
     ) -> tuple[np.ndarray, np.ndarray]:
-        """``count`` walks: their steps (count,) and global nodes (count, length), int64; by step.
+        """Generate ``count`` walks: their steps (count,) and global nodes (count, length), int64; by step.
 
         Steps go by the edges to be made. On the CPU, whatever the model was trained on; the same state of
         ``rng`` draws the same walks. O(count * length * offered candidates * d).
@@ -100,7 +100,7 @@ def train(
     progress: Progress = no_progress,
     checkpoint: Path | None = None,
 ) -> Trained:
-    """A generator whose walks look like those of ``snapshots`` and, with ``utility``, of the original graph.
+    """Train a generator whose walks look like those of ``snapshots`` and, with ``utility``, the original's.
 
     With a ``checkpoint`` file the state is kept there every CHECKPOINT_EVERY batches, and a training that
     finds one goes on from it: on a CPU to the same weights bit for bit. Once the utility discriminator is
@@ -120,7 +120,7 @@ def train(
 
 
 def _batch(state: State, snapshots: Snapshots, rng: Rng) -> None:
-    """One step of the privacy discriminator and one of the generator, on the same generated walks."""
+    """Take one step of the privacy discriminator and one of the generator, on the same generated walks."""
     settings, number = state.settings, state.done
     reseed(int(rng.integers(2**63)), state.place)
     slots = steps_drawn(snapshots, STEPS_A_BATCH, rng)
@@ -150,7 +150,7 @@ def _batch(state: State, snapshots: Snapshots, rng: Rng) -> None:
 
 
 def _discriminate(state: State, real: Shown, fake: Shown, penalised: bool) -> float:
-    """The privacy discriminator has moved once; its loss before, without the penalty."""
+    """Move the privacy discriminator once, and return its loss before, without the penalty."""
     if penalised:
         time, over, *rest = real.parts()
         shown = time.requires_grad_(True), over.requires_grad_(True)

@@ -61,7 +61,7 @@ class Viewer:
         self.over_time = self.table if same else torch.from_numpy(embedding.over_time).to(place)
 
     def __call__(self, walks: Walks) -> Shown:
-        """The walks as tensors on the device; O(walks * length * d)."""
+        """Show the walks as tensors on the device; O(walks * length * d)."""
         valid = walks.nodes >= 0
         nodes = np.maximum(walks.nodes, 0)
         rows = torch.from_numpy(np.array(self.embedding.rows(walks.steps[:, None], nodes)))
@@ -76,7 +76,7 @@ class Viewer:
 
 
 def steps_drawn(snapshots: Snapshots, count: int, rng: entropy.Generator) -> np.ndarray:
-    """``count`` steps in proportion to the edges to be made, among those with an anchor edge; int64.
+    """Draw ``count`` steps in proportion to the edges to be made, of those with an anchor edge; int64.
 
     Empty where no step has any.
     """
@@ -90,7 +90,7 @@ def steps_drawn(snapshots: Snapshots, count: int, rng: entropy.Generator) -> np.
 def random_walks(
     snapshots: Snapshots, choices: Candidates, count: int, length: int, rng: entropy.Generator
 ) -> Walks:
-    """Walks without structure: types as in walks of the snapshots, nodes drawn by their weights alone."""
+    """Draw walks without structure: types as in walks of the snapshots, nodes by their weights alone."""
     pattern = edge_started(snapshots, steps_drawn(snapshots, count, rng), length, rng)
     types = snapshots.layout.type_of(pattern.nodes)
     block = choices.block[pattern.steps[:, None], types]
@@ -113,7 +113,7 @@ def trained(
     seed: Callable[[int], int],
     progress: Progress,
 ) -> list[float]:
-    """``module`` has learned to tell walks of the original graph from random ones; its curve, step by step.
+    """Train ``module`` to tell walks of the original graph from random ones; return its curve, step by step.
 
     The curve is the loss of the negatives alone where the source is metered: that of the positives would have
     to be paid for.
@@ -177,7 +177,7 @@ def _metered(
 
 
 def _loss(call, time, over, kinds, valid, step, label):
-    """The logistic loss of one walk."""
+    """Compute the logistic loss of one walk."""
     logit = call(time, over, kinds, valid, step)
     return functional.softplus(logit) - label * logit
 
@@ -193,7 +193,7 @@ def _plain(
     seed: Callable[[int], int],
     progress: Progress,
 ) -> list[float]:
-    """Algorithm 2, lines 3 to 6."""
+    """Run Algorithm 2, lines 3 to 6."""
     optimiser = torch.optim.Adam(module.parameters(), lr=RAW_LEARNING_RATE)
     curve: list[float] = []
     for done in range(source.batches):

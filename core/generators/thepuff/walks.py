@@ -30,7 +30,7 @@ class Walks:
 
 
 def edge_started(snapshots: Snapshots, steps: np.ndarray, length: int, rng: Generator) -> Walks:
-    """One walk from a uniform anchor edge, in either direction, for each entry of ``steps``.
+    """Walk from a uniform anchor edge, in either direction, once for each entry of ``steps``.
 
     Onwards from the edge each node is a uniform neighbour of the one before, over all relations of the step.
     Such a walk can always turn back, so that none is short; at a step without an anchor edge it is all -1.
@@ -57,7 +57,7 @@ def edge_anchored(
     *,
     places: tuple[int, ...],
 ) -> Walks:
-    """A walk through each edge (source, target), extended on both sides through the snapshots only.
+    """Walk through each edge (source, target), extended on both sides through the snapshots only.
 
     The edge stands at a uniform one of ``places`` and the place after it, in either direction. A node without
     a neighbour in its snapshot is followed by the node that it came from. Row i is a function of edge i, of
@@ -75,8 +75,8 @@ def edge_anchored(
 
 
 def middles(length: int) -> tuple[int, ...]:
-    """The places at which an edge stands in the middle of a walk: one, or two where the number of edges is
-    even."""
+    """List the places at which an edge stands in the middle of a walk: one, or two where the number of edges
+    is even."""
     return tuple(sorted({(length - 2) // 2, (length - 1) // 2}))
 
 
@@ -102,7 +102,7 @@ def _next(begin, others, here, before, coin):
 def just(
     snapshots: Snapshots, steps: np.ndarray, starts: np.ndarray, length: int, rng: Generator
 ) -> np.ndarray:
-    """(walks, length) int64 jump-or-stay walks from ``starts`` at ``steps``; -1 where a walk ended.
+    """Walk by jump or stay from ``starts`` at ``steps``; (walks, length) int64, -1 where a walk ended.
 
     After k nodes of one type in a row the walk stays in the type with probability STAY^k where it can, and
     must where there is no other; a jump goes to a uniform one of the other neighbouring types, not to the one

@@ -65,7 +65,7 @@ class ThepuffPerturb(PerCell):
     kinds = frozenset({GuaranteeKind.PURE, GuaranteeKind.NONE})
 
     def plan(self, params: ThepuffPerturbParams, public: PublicFacts) -> PrivacyPlan:
-        """As :class:`PerCell` has it; variant paper is one unprotected access.
+        """Divide as :class:`PerCell` has it; variant paper is one unprotected access.
 
         A parameter that the other variant alone looks at is refused.
         """
@@ -76,13 +76,13 @@ class ThepuffPerturb(PerCell):
         return super().plan(params, public)
 
     def claim(self, params: ThepuffPerturbParams, public: PublicFacts) -> Claimed | None:
-        """What the paper claims for its own form; None for ours, whose guarantee is computed."""
+        """Return what the paper claims for its own form; None for ours, whose guarantee is computed."""
         return paper.claim_of(params.epsilon_minus) if params.variant == "paper" else None
 
     def true_shares(
         self, params: ThepuffPerturbParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
     ) -> Mapping[str, tuple[float, float]]:
-        """The expected share of true edges: 1 - p_drop, as about as many appear as vanish; variant sound.
+        """Compute the expected share of true edges: 1 - p_drop, as about as many come as go; variant sound.
 
         At the declared bound on edges or a guess. Nothing is said of variant paper, which has no guarantee
         and keeps 1 - exp(-eps_minus).
@@ -96,20 +96,20 @@ class ThepuffPerturb(PerCell):
         return {} if params.variant == "paper" else kept_shares(plan, schema, nodes, flips_for)
 
     def idle(self, params: ThepuffPerturbParams) -> Iterable[Idle]:
-        """The parameters that the others leave without effect."""
+        """Name the parameters that the others leave without effect."""
         if params.variant == "paper":
             yield Idle(("count_share",), "variant=paper takes exact counts; variant=sound spends it")
         else:
             yield Idle(("epsilon_minus",), "it is of variant=paper; the request's epsilon counts here")
 
     def parts(self) -> Parts:
-        """Flipping at fit; nothing is left to draw."""
+        """Flip at fit; nothing is left to draw."""
         return Parts(_flipped, same_edges)
 
     def fit(
         self, graph: PrivateGraph, plan: PrivacyPlan, params: ThepuffPerturbParams, progress: Progress
     ) -> CellsModel:
-        """The perturbed graph, at the plan's cost. O(edges in and out)."""
+        """Perturb the graph, at the plan's cost. O(edges in and out)."""
         if params.variant == "sound":
             return super().fit(graph, plan, params, progress)
         from core.generators.thepuff_perturb.published import perturbed_model
@@ -117,7 +117,7 @@ class ThepuffPerturb(PerCell):
         return perturbed_model(self.name, graph.unprotected(REASON), params, progress)
 
     def load(self, folder: Path) -> CellsModel:
-        """The model that its ``save`` wrote."""
+        """Read the model that its ``save`` wrote."""
         from core.generators.thepuff_perturb.published import as_published
 
         model = super().load(folder)
@@ -127,7 +127,7 @@ class ThepuffPerturb(PerCell):
 def _flipped(
     cell: PrivateCell, nodes: int, nano_epsilon: int, params: ThepuffPerturbParams, rng: Rng
 ) -> Columns:
-    """``key`` int64, the flipped cell's sorted edges. Costs ``nano_epsilon`` at most."""
+    """Flip the cell: ``key`` int64, its sorted edges. Costs ``nano_epsilon`` at most."""
     from core.generators._shared.flips.balanced import balanced
 
     return drawn_edges(cell, balanced(cell, nano_epsilon, params.count_share).ends)

@@ -22,20 +22,20 @@ class PublishedModel(CellsModel):
     """Cells with the columns ``key`` int64, and ``add`` and ``drop`` uint64 (1,), in units of 2^-64."""
 
     def training(self) -> Training:
-        """Nothing was learned; the notes say what the probabilities of the fit come to."""
+        """Say what the probabilities of the fit come to, in notes; nothing was learned."""
         coins = {cell: (int(each["add"][0]), int(each["drop"][0])) for cell, each in self.cells.items()}
         return Training(notes=cost_notes(coins, self.params.epsilon_minus))  # type: ignore[attr-defined]
 
 
 def as_published(model: CellsModel) -> PublishedModel:
-    """The same cells, telling what they cost."""
+    """Return the same cells, telling what they cost."""
     return PublishedModel(**vars(model))
 
 
 def perturbed_model(
     method: str, graph: Graph, params: ThepuffPerturbParams, progress: Progress
 ) -> PublishedModel:
-    """Every relation of a raw graph that is not public, perturbed by Algorithm 1. O(edges in and out)."""
+    """Perturb every relation of a raw graph that is not public by Algorithm 1. O(edges in and out)."""
     progress("fit", 0, 1)
     names = tuple(each.name for each in graph.schema.edge_types if not each.public)
     cells: dict[CellKey, Columns] = {

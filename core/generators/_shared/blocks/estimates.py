@@ -11,7 +11,7 @@ import numpy as np
 
 
 def norm_sub(values: np.ndarray) -> np.ndarray:
-    """``max(values - s, 0)`` with the one shift s that keeps the sum; zeros where the sum is not positive.
+    """Compute ``max(values - s, 0)`` with the one shift s that keeps the sum; zeros where it is not positive.
 
     float64 of the same shape. O(L log L). Source: NormSub, Wang et al., NDSS 2020.
     """
@@ -27,7 +27,7 @@ def norm_sub(values: np.ndarray) -> np.ndarray:
 
 
 def norm_sub_groups(values: np.ndarray, groups: np.ndarray, count: int) -> np.ndarray:
-    """NormSub inside every group at once.
+    """Apply NormSub inside every group at once.
 
     ``values`` (L,), ``groups`` (L,) in 0..count-1. In each group the result is non-negative and keeps the
     group's sum, or is zero where that sum is not positive. O(L log L), no loop over groups.
@@ -62,12 +62,12 @@ class Estimate:
     weight: float
 
     def grown(self, factor: float) -> Estimate:
-        """What the estimate says of a vector that has grown by ``factor`` since."""
+        """Return what the estimate says of a vector that has grown by ``factor`` since."""
         return Estimate(self.values * factor, self.variance * factor**2, self.weight / factor**2)
 
 
 def two_steps(now: Estimate, before: Estimate) -> Estimate:
-    """The mean of both, weighted in proportion to epsilon; the paper's combination step.
+    """Average both, weighted in proportion to epsilon; the paper's combination step.
 
     ``before`` is a combination already, so that the past fades by half a step while the budget is the same.
     """
@@ -75,7 +75,7 @@ def two_steps(now: Estimate, before: Estimate) -> Estimate:
 
 
 def all_past(now: Estimate, before: Estimate, most: float) -> Estimate:
-    """The mean of all steps, weighted by precision: of least variance while the vector stays.
+    """Average all steps, weighted by precision: of least variance while the vector stays.
 
     The past counts for ``most`` present steps at most, so that it fades while the graph changes.
     """

@@ -23,7 +23,7 @@ CORE = 0.2  # the share of nodes, those of largest noisy degree, whose edges amo
 
 
 def super_nodes(nodes: int, size: int, most: int, rng: Rng) -> np.ndarray:
-    """A random balanced assignment of ``nodes`` to min(ceil(nodes/size), most) super-nodes; int64 (nodes,).
+    """Assign ``nodes`` at random to min(ceil(nodes/size), most) super-nodes of equal size; int64 (nodes,).
 
     Independent of every edge, hence free.
     """
@@ -34,12 +34,12 @@ def super_nodes(nodes: int, size: int, most: int, rng: Rng) -> np.ndarray:
 
 
 def compact(labels: np.ndarray) -> np.ndarray:
-    """The labels renumbered 0..k-1 in ascending order; int64."""
+    """Renumber the labels 0..k-1 in ascending order; int64."""
     return np.unique(labels, return_inverse=True)[1].astype(np.int64)
 
 
 def upper_triangle(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Row and column of each cell i <= j, row by row as in ``group_matrix``; int32. O(count^2)."""
+    """Return row and column of each cell i <= j, row by row as in ``group_matrix``; int32. O(count^2)."""
     sizes = np.arange(count, 0, -1)
     row = np.repeat(np.arange(count, dtype=np.int32), sizes)
     column = np.arange(len(row), dtype=np.int32) - np.repeat(
@@ -49,7 +49,7 @@ def upper_triangle(count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def louvain(weights: np.ndarray, count: int, seed: int) -> np.ndarray:
-    """Communities of the noisy super-graph; int64 (count,).
+    """Find communities of the noisy super-graph; int64 (count,).
 
     ``weights``: upper triangle with diagonal, flattened, as ``group_matrix`` gives it. NormSub is applied to
     the diagonal and the rest apart, so that the many empty cells do not eat the dense ones.
@@ -85,7 +85,7 @@ def private_partition(
     max_super_nodes: int,
     rng: Rng,
 ) -> np.ndarray:
-    """Community labels 0..k-1 of all nodes, int64 (nodes,), at initial + adjust nano-epsilon.
+    """Label all nodes by community 0..k-1, int64 (nodes,), at initial + adjust nano-epsilon.
 
     Cost: one ``group_matrix`` and one ``exponential_labels``, in sequence. O(n + m + S^2) for S super-nodes.
     """
@@ -117,7 +117,7 @@ def streamed_partition(
     groups: int,
     rng: Rng,
 ) -> np.ndarray:
-    """Community labels 0..k-1 of all nodes, int64 (nodes,), at initial + adjust nano-epsilon.
+    """Label all nodes by community 0..k-1, int64 (nodes,), at initial + adjust nano-epsilon.
 
     Cost: one ``degrees``, by whose order one ``label_stream`` visits the nodes, in sequence. O(m + n k).
     """

@@ -43,7 +43,7 @@ class Layout:
 
     @classmethod
     def of(cls, labels: np.ndarray, communities: int, weight: np.ndarray) -> Layout:
-        """The layout; a community without any weight gets uniform weights. O(n log n)."""
+        """Lay the nodes out; a community without any weight gets uniform weights. O(n log n)."""
         weight = np.maximum(np.asarray(weight, dtype=np.float64), 0.0)
         dead = np.bincount(labels, weights=weight, minlength=communities) <= 0
         weight = np.where(dead[labels], 1.0, weight)
@@ -61,7 +61,7 @@ class Layout:
         return np.diff(self.start)
 
     def draw(self, communities: np.ndarray, rng: Rng) -> np.ndarray:
-        """One node of each named community, with probability proportional to its weight; int64."""
+        """Draw one node of each named community, with probability proportional to its weight; int64."""
         low = self.cumulative[self.start[communities]]
         high = self.cumulative[self.start[communities + 1]]
         place = (
@@ -74,7 +74,7 @@ class Layout:
 
 
 def capacity(sizes_in: np.ndarray, sizes_out: np.ndarray, blocks: Blocks) -> np.ndarray:
-    """Number of distinct pairs of positive weight in each block."""
+    """Count the distinct pairs of positive weight in each block."""
     inner = blocks.row == blocks.column
     within = sizes_in[blocks.row] * (sizes_in[blocks.row] - 1) // 2
     return np.where(inner, within, sizes_out[blocks.row] * sizes_out[blocks.column])
@@ -83,7 +83,7 @@ def capacity(sizes_in: np.ndarray, sizes_out: np.ndarray, blocks: Blocks) -> np.
 def reconstruct(
     labels: np.ndarray, d_in: np.ndarray, d_out: np.ndarray, blocks: Blocks, rng: Rng
 ) -> np.ndarray:
-    """Distinct edges as sorted int64 keys ``low * n + high``: ``blocks.edges`` of them in each block.
+    """Draw distinct edges as sorted int64 keys ``low * n + high``: ``blocks.edges`` of them in each block.
 
     A block that asks for more pairs than carry weight receives them all, and no more. Nearly full blocks are
     enumerated (weighted sampling without replacement by exponential keys, Efraimidis and Spirakis 2006), the
@@ -95,7 +95,7 @@ def reconstruct(
 
 
 def draw_blocks(inner: Layout, outer: Layout, blocks: Blocks, nodes: int, rng: Rng) -> np.ndarray:
-    """What :func:`reconstruct` says, for layouts made elsewhere. No two blocks may share a pair of nodes.
+    """Draw as :func:`reconstruct` does, for layouts made elsewhere. No two blocks may share a pair of nodes.
 
     ``inner`` draws both ends of the blocks (i, i), ``outer`` those of the others.
     """
@@ -111,7 +111,7 @@ def draw_blocks(inner: Layout, outer: Layout, blocks: Blocks, nodes: int, rng: R
 
 
 def top_up(keys: np.ndarray, nodes: int, edges: int, rng: Rng) -> np.ndarray:
-    """``edges`` sorted keys, or all pairs if they are fewer: what is missing is uniform over undrawn pairs.
+    """Fill up to ``edges`` sorted keys, or all pairs if fewer: what is missing is uniform over free pairs.
 
     Where noise leaves weight on a handful of nodes, their blocks are full long before the paid-for number of
     edges is met. ``keys``: sorted, distinct. O(m log m).
@@ -143,7 +143,7 @@ def _draw_rounds(
     rng: Rng,
     taken: np.ndarray | None = None,
 ) -> np.ndarray:
-    """``taken`` and ``wanted`` further weighted pairs per block, all distinct; sorted keys."""
+    """Draw ``wanted`` further weighted pairs per block beside ``taken``, all distinct; sorted keys of all."""
     remaining = wanted.copy()
     accepted = np.empty(0, dtype=np.int64) if taken is None else taken
     for _ in range(ROUNDS):
@@ -165,7 +165,7 @@ def _draw_rounds(
 def _draw_once(
     inner: Layout, outer: Layout, blocks: Blocks, counts: np.ndarray, nodes: int, rng: Rng
 ) -> tuple[np.ndarray, np.ndarray]:
-    """``counts`` weighted pairs per block, repeats included, loops dropped: keys and block numbers."""
+    """Draw ``counts`` weighted pairs per block, repeats included, loops dropped: keys and block numbers."""
     block = np.repeat(np.arange(len(counts)), counts)
     diagonal = (blocks.row == blocks.column)[block]
     keys = np.empty(len(block), dtype=np.int64)
@@ -213,7 +213,7 @@ def _enumerate(
     rng: Rng,
     taken: np.ndarray | None = None,
 ) -> np.ndarray:
-    """``counts`` distinct weighted pairs from each block, by listing all ``room`` pairs; keys, unsorted."""
+    """Draw ``counts`` distinct weighted pairs per block, by listing all ``room`` pairs; keys, unsorted."""
     if not len(counts) or not room.any():
         return np.empty(0, dtype=np.int64)
     block = np.repeat(np.arange(len(counts)), room)

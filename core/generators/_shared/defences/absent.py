@@ -9,12 +9,12 @@ from core.privacy.entropy import Generator as Rng
 
 
 def room(nodes: int) -> int:
-    """How many undirected pairs there are."""
+    """Count the undirected pairs."""
     return nodes * (nodes - 1) // 2
 
 
 def absent_pairs(taken: np.ndarray, nodes: int, wanted: int, rng: Rng) -> np.ndarray:
-    """``wanted`` distinct pairs that are not in ``taken``, uniform among all such; sorted int64 keys.
+    """Draw ``wanted`` distinct pairs that are not in ``taken``, uniform among all such; sorted int64 keys.
 
     ``taken`` are sorted keys ``low * nodes + high``. Fewer where the graph has no room for more. Expected
     O((wanted + taken) log taken): of a graph that is half full or more every pair is looked at.

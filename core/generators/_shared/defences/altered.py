@@ -12,8 +12,7 @@ import numpy as np
 
 from core.errors import PrivacyViolation
 from core.generators._shared.defences.visible import REASON, Altered, DefenceParams, Visible, merged
-from core.generators._shared.frame.declared import drawn_graph
-from core.generators._shared.frame.model import StoredCells, edge_table, load_stored
+from core.generators._shared.frame.model import StoredCells, drawn_by_cell, load_stored
 from core.generators._shared.frame.progress import Ticks
 from core.generators._shared.matching.pairs import pack
 from core.generators.base import Parameters, Progress, Training
@@ -50,14 +49,14 @@ class AlteredModel(StoredCells):
     named: bool = False
 
     def training(self) -> Training:
-        """What may be published of how the weights were learned: nothing where links were named.
+        """Return what may be published of how the weights were learned: nothing where links were named.
 
         Losses and AUCs are functions of the list; an AUC is a fraction whose denominator tells its length.
         """
         return Training() if self.named else self.told
 
     def edge_weights(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """Keys and weights of every relation where they are what is published; else nothing."""
+        """Return keys and weights of every relation where they are what is published; else nothing."""
         if not self._weighted:
             return {}
         return {name: (columns["key"], columns["weight"]) for (name, _), columns in self.cells.items()}
@@ -67,21 +66,19 @@ class AlteredModel(StoredCells):
         return getattr(self.params, "release", None) == WEIGHTED
 
     def sample(self, rng: Rng, progress: Progress) -> Graph:
-        """One graph: every pair is a link with its weight for probability, by itself; ids are left out.
+        """Draw one graph: every pair is a link with its weight for probability, by itself; ids are left out.
 
-        Where weights are published, every pair.
-
-        The same ``rng`` state gives the same graph. Weights of one give the same links in every sample.
+        Where weights are published, every pair is drawn. The same ``rng`` state gives the same graph. Weights
+        of one give the same links in every sample.
         """
-        edges = {}
-        for done, ((name, _), columns) in enumerate(self.cells.items()):
-            progress("sample", done, len(self.cells))
-            nodes = self.nodes[self.schema.edge_type(name).source]
-            edges[name] = edge_table([(None, self._keys(name, columns, nodes, rng))], nodes)
-        progress("sample", len(self.cells), len(self.cells))
-        return drawn_graph(self.schema, self.nodes, edges, rng)
 
-    def _keys(self, name: str, columns: Columns, nodes: int, rng: Rng) -> np.ndarray:
+        def draw(name: str, columns: Columns) -> np.ndarray:
+            return self._keys(name, columns, rng)
+
+        return drawn_by_cell(self.schema, self.nodes, self.cells, draw, rng, progress)
+
+    def _keys(self, name: str, columns: Columns, rng: Rng) -> np.ndarray:
+        nodes = self.shape(name).source_count
         kept = (rng.random(len(columns["key"])) < columns["weight"]) | self._weighted
         keys, direction = columns["key"][kept], columns["direction"][kept]
         if not self.schema.edge_type(name).directed:
@@ -93,7 +90,7 @@ class AlteredModel(StoredCells):
         return np.sort(np.append(keys[forward], high[backward] * nodes + low[backward]))
 
     def save(self, folder: Path) -> None:
-        """``folder`` holds the model; :func:`load_altered` gives back an equal one."""
+        """Write the model to ``folder``; :func:`load_altered` gives back an equal one."""
         super().save(folder)
         text = {
             "curves": {k: list(v) for k, v in self.told.curves.items()},
@@ -105,21 +102,20 @@ class AlteredModel(StoredCells):
 
 
 def load_altered(folder: Path, method: str, params: type[Parameters]) -> AlteredModel:
-    """The model that its ``save`` wrote; ValueError where its files contradict one another."""
+    """Read the model that its ``save`` wrote; ValueError where its files contradict one another."""
     stored = load_stored(folder, method, params)
     text = json.loads((folder / TRAINING).read_text(encoding="utf-8"))
     told = Training({k: tuple(v) for k, v in text["curves"].items()}, tuple(text["notes"]))
     hidden = stored_links(folder)
     if hidden is None:
         raise ValueError("a stored defence does not say what it hid")
-    parts = (stored.schema, stored.nodes, stored.params, stored.cells, told, hidden, bool(text["named"]))
-    return AlteredModel(method, *parts)
+    return AlteredModel(**vars(stored), told=told, hidden=hidden, named=bool(text["named"]))
 
 
 def fit_altered(
     method: str, alter: Alter, graph: PrivateGraph, params: DefenceParams, progress: Progress
 ) -> AlteredModel:
-    """The model of ``method`` on all relations that ``alter`` takes, sensitive links taken out before."""
+    """Fit ``method`` on all relations that ``alter`` takes, sensitive links taken out before."""
     raw = graph.unprotected(REASON)
     taken = [each for each in raw.schema.edge_types if each.homogeneous and not each.public]
     names = [each.name for each in taken]
@@ -150,14 +146,14 @@ def fit_altered(
 
 
 def hidden_of(sensitive: SensitiveLinks, names: Sequence[str]) -> SensitiveLinks:
-    """The sensitive links of the relations that a defence takes: what it hid."""
+    """Pick the sensitive links of the relations that a defence takes: what it hid."""
     return SensitiveLinks({k: v for k, v in sensitive.pairs.items() if k in names}, sensitive.list_id)
 
 
 def taken_apart(
     graph: Graph, name: str, sensitive: tuple[np.ndarray, np.ndarray]
 ) -> tuple[Visible, np.ndarray]:
-    """The relation's pairs apart from its sensitive ones, and the directions of the former. O(m log m)."""
+    """Separate the relation's pairs from its sensitive ones; return their directions too. O(m log m)."""
     relation = graph.schema.edge_type(name)
     table, cell = graph.nodes[relation.source], graph.cell(name, None)
     source, target = cell.source.astype(np.int64), cell.target.astype(np.int64)

@@ -49,21 +49,21 @@ class Defence(ABC):
 
     @abstractmethod
     def altered(self, visible: Visible, params: Any, rng: Rng, progress: Progress) -> Altered:
-        """The pairs to publish of one relation. Imports what it needs; steps are fixed in number."""
+        """Choose the pairs to publish of one relation. Imports what it needs; steps are fixed in number."""
 
     def plan(self, params: Any, public: PublicFacts) -> PrivacyPlan:
-        """One unprotected access to the whole graph; the sensitive links are a part of it."""
+        """Plan one unprotected access to the whole graph; the sensitive links are a part of it."""
         require_accepted(self, public)
         return unprotected_plan(self.name, public, REASON)
 
     def fit(self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> AlteredModel:
-        """The altered graph as pairs with weights; every relation that is not public and of this sort."""
+        """Alter every relation that is not public and of this sort, and keep it as pairs with weights."""
         from core.generators._shared.defences.altered import fit_altered
 
         return fit_altered(self.name, self.altered, graph, params, progress)
 
     def load(self, folder: Path) -> AlteredModel:
-        """The model that its ``save`` wrote."""
+        """Read the model that its ``save`` wrote."""
         from core.generators._shared.defences.altered import load_altered
 
         return load_altered(folder, self.name, self.Params)

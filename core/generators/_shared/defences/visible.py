@@ -63,7 +63,7 @@ class Altered:
 
 
 def merged(trainings: Mapping[str, Training]) -> Training:
-    """One account of several relations' trainings; curves and notes are named after them."""
+    """Merge the accounts of several relations' trainings; curves and notes are named after them."""
     if len(trainings) == 1:
         return next(iter(trainings.values()))
     curves = {

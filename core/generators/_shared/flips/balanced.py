@@ -26,7 +26,7 @@ class Flipped:
 
 
 def balanced(cell: PrivateCell, nano_epsilon: int, count_share: float) -> Flipped:
-    """The cell with about as many edges appearing as vanishing; costs ``nano_epsilon`` at most.
+    """Flip the cell with about as many edges appearing as vanishing; costs ``nano_epsilon`` at most.
 
     Two reads that add up: the number of edges at ``count_share`` of it, and the flips about that number.
     """
@@ -35,7 +35,7 @@ def balanced(cell: PrivateCell, nano_epsilon: int, count_share: float) -> Flippe
 
 
 def balanced_about(cell: PrivateCell, edges: int, nano_epsilon: int) -> Flipped:
-    """The cell flipped about ``edges``, which are public or paid for; costs ``nano_epsilon`` at most."""
+    """Flip the cell about ``edges``, which are public or paid for; costs ``nano_epsilon`` at most."""
     flips = Flips.balanced(nano_epsilon // cell.multiplicity, edges, slot_count(cell.shape))
     ends = cell.randomised_response(nano_epsilon=nano_epsilon, purpose="balanced flips", flips=flips)
     return Flipped(ends, edges, flips)

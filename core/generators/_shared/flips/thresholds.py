@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def threshold_flips(nano_epsilon: int, edges: int, slots: int) -> Flips:
-    """The probabilities with which cells fail and pass TmF's threshold, both rounded up; see ``tmf``.
+    """Compute the probabilities with which cells fail and pass TmF's threshold, both rounded up; see ``tmf``.
 
     ``edges`` is public or paid for, and held within 1..slots - 1. Costs at most ``nano_epsilon``: the true
     ratios are at most e^epsilon1, and rounding up makes both smaller.
@@ -25,7 +25,7 @@ def threshold_flips(nano_epsilon: int, edges: int, slots: int) -> Flips:
 
 
 def _sparse_flips(nano_epsilon: int, edges: int, slots: int) -> Flips:
-    """For at most half of the slots taken: the threshold is at least 1/2."""
+    """Do so for at most half of the slots taken: the threshold is at least 1/2."""
     from decimal import Decimal, localcontext
 
     from core.privacy.events import NANO

@@ -17,7 +17,7 @@ not tell true edges from false ones. Measured on ML-100k and DBLP, whose slots d
 
 
 def guessed_edges(relation: EdgeType, sources: int, targets: int) -> int:
-    """The declared bound on a cell's edges, or else EDGES_A_NODE for each node; at most what the declared
+    """Guess a cell's edges: the declared bound, or else EDGES_A_NODE for each node; at most what the declared
     facts allow. Public facts only."""
     nodes = sources + (0 if relation.homogeneous else targets)
     edges = relation.edge_bound or EDGES_A_NODE * nodes
@@ -26,11 +26,11 @@ def guessed_edges(relation: EdgeType, sources: int, targets: int) -> int:
 
 
 def log_odds(shape: Shape) -> float:
-    """ln(slots / edges) with :func:`guessed_edges`, at least 1."""
+    """Compute ln(slots / edges) with :func:`guessed_edges`, at least 1."""
     edges = guessed_edges(shape.edge_type, shape.source_count, shape.target_count)
     return max(1.0, math.log(max(slot_count(shape), 1) / max(edges, 1)))
 
 
 def strength(shape: Shape, nano_epsilon: int, multiplicity: int) -> float:
-    """Epsilon of one slot over the log odds against an edge in it; evidence is asked for from WORTH on."""
+    """Divide epsilon of one slot by the log odds against an edge in it; evidence pays from WORTH on."""
     return nano_epsilon / multiplicity / NANO / log_odds(shape)

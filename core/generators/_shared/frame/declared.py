@@ -19,7 +19,7 @@ from core.privacy.entropy import Generator as Rng
 def drawn_graph(
     schema: GraphSchema, nodes: Mapping[str, int], edges: Mapping[str, EdgeTable], rng: Rng
 ) -> Graph:
-    """The canonical graph of ``edges`` over universes of these sizes, as far as declared facts leave room.
+    """Build the canonical graph of ``edges`` over these universes, as far as declared facts allow.
 
     Nodes have no ids. ``rng`` is used only where a relation declares a fact. O(m log m).
     """
@@ -29,7 +29,7 @@ def drawn_graph(
 
 
 def _kept(relation: EdgeType, table: EdgeTable, rng: Rng) -> np.ndarray:
-    """The rows of a canonical table that stay, sorted: in a random order, those that come first."""
+    """Choose the rows of a canonical table that stay, sorted: in a random order, those that come first."""
     rows = rng.permutation(table.count)
     if relation.functional:  # one target over all steps, as the declaration is checked at ingest
         _, first, source = np.unique(table.source[rows], return_index=True, return_inverse=True)

@@ -18,7 +18,7 @@ class Idle(NamedTuple):
 
 
 def require_heeded(params: Parameters, idle: Iterable[Idle]) -> None:
-    """NotAccepted, with the field to mend, where one of the ``idle`` parameters was set.
+    """Raise NotAccepted, with the field to mend, where one of the ``idle`` parameters was set.
 
     A value that is the default, or that of the chosen preset, counts as not set. Of public facts alone: what
     is idle is said by the other parameters and by the request.
@@ -31,7 +31,7 @@ def require_heeded(params: Parameters, idle: Iterable[Idle]) -> None:
 
 
 def defaults_of(params: Parameters) -> dict[str, Any]:
-    """What every parameter is where it is left out, beside the preset that ``params`` names."""
+    """Return what every parameter is where it is left out, beside the preset that ``params`` names."""
     found = {name: field.default for name, field in type(params).model_fields.items()}
     if isinstance(params, PresetParameters):
         found |= params.PRESETS[params.preset]  # type: ignore[attr-defined]

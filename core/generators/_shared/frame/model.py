@@ -9,10 +9,10 @@ against them.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -24,10 +24,13 @@ from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import GraphSchema
 from core.privacy import entropy
 from core.privacy.entropy import Generator as Rng
+from core.privacy.queries import Shape
 
 if TYPE_CHECKING:
     from core.generators._shared.frame.columns import Columns, Draw
     from core.privacy.plan import CellKey
+
+Cell = TypeVar("Cell")
 
 FORMAT = 1
 SALT_BYTES = 32
@@ -44,8 +47,13 @@ class StoredCells:
     params: Parameters
     cells: dict[tuple[str, int | None], Columns]
 
+    def shape(self, edge_type: str) -> Shape:
+        """Return the public shape of a relation's cells."""
+        relation = self.schema.edge_type(edge_type)
+        return Shape(relation, self.nodes[relation.source], self.nodes[relation.target])
+
     def save(self, folder: Path) -> None:
-        """``folder`` holds the cells; :func:`load_stored` gives back equal ones. No two savings' files are
+        """Write the cells to ``folder``; :func:`load_stored` gives back equal ones. No two savings' files are
         equal."""
         folder.mkdir(parents=True, exist_ok=True)
         salt = entropy.noise_generator().bytes(SALT_BYTES).hex()
@@ -76,23 +84,38 @@ class CellsModel(StoredCells):
     draw: Draw
 
     def sample(self, rng: Rng, progress: Progress) -> Graph:
-        """One synthetic graph over the same universe, nodes aligned by index and without ids.
+        """Draw one synthetic graph; see :func:`drawn_by_cell`."""
 
-        The same ``rng`` state gives the same graph.
-        """
-        parts: dict[str, list[tuple[int | None, np.ndarray]]] = {}
-        for done, ((edge_type, step), columns) in enumerate(self.cells.items()):
-            progress("sample", done, len(self.cells))
-            size = self.nodes[self.schema.edge_type(edge_type).source]
-            parts.setdefault(edge_type, []).append((step, self.draw(columns, size, self.params, rng)))
-        targets = {name: self.nodes[self.schema.edge_type(name).target] for name in parts}
-        edges = {name: edge_table(drawn, targets[name]) for name, drawn in parts.items()}
-        progress("sample", len(self.cells), len(self.cells))
-        return drawn_graph(self.schema, self.nodes, edges, rng)
+        def draw(name: str, columns: Columns) -> np.ndarray:
+            return self.draw(columns, self.shape(name).source_count, self.params, rng)
+
+        return drawn_by_cell(self.schema, self.nodes, self.cells, draw, rng, progress)
+
+
+def drawn_by_cell(
+    schema: GraphSchema,
+    nodes: Mapping[str, int],
+    cells: Mapping[CellKey, Cell],
+    draw: Callable[[str, Cell], np.ndarray],
+    rng: Rng,
+    progress: Progress,
+) -> Graph:
+    """Draw every cell in turn and join them to one graph over the universes, aligned by index, without ids.
+
+    ``draw(relation, cell)``: sorted keys, as for :func:`edge_table`. The same ``rng`` state gives the same
+    graph.
+    """
+    drawn: dict[str, list[tuple[int | None, np.ndarray]]] = {}
+    for done, ((name, step), cell) in enumerate(cells.items()):
+        progress("sample", done, len(cells))
+        drawn.setdefault(name, []).append((step, draw(name, cell)))
+    progress("sample", len(cells), len(cells))
+    edges = {name: edge_table(keys, nodes[schema.edge_type(name).target]) for name, keys in drawn.items()}
+    return drawn_graph(schema, nodes, edges, rng)
 
 
 def same_columns(cells: Mapping[CellKey, Columns]) -> dict[CellKey, Columns]:
-    """``cells`` with the same columns in each, in one order; those that a cell lacks are empty."""
+    """Give each of ``cells`` the same columns, in one order; those that a cell lacks are empty."""
     kinds: dict[str, np.dtype] = {}
     for columns in cells.values():
         for name, values in columns.items():
@@ -104,7 +127,7 @@ def same_columns(cells: Mapping[CellKey, Columns]) -> dict[CellKey, Columns]:
 
 
 def edge_table(drawn: list[tuple[int | None, np.ndarray]], targets: int) -> EdgeTable:
-    """One relation's edges, from keys ``source * targets + target`` of its steps, or of its only cell."""
+    """Build one relation's edges from keys ``source * targets + target`` of its steps or only cell."""
     source, target = np.divmod(np.concatenate([keys for _, keys in drawn]), targets)
     if drawn[0][0] is None:
         return EdgeTable(source, target)
@@ -113,13 +136,12 @@ def edge_table(drawn: list[tuple[int | None, np.ndarray]], targets: int) -> Edge
 
 
 def load_cells(folder: Path, method: str, params: type[Parameters], draw: Draw) -> CellsModel:
-    """The model that its ``save`` wrote; ValueError where its files contradict one another."""
-    stored = load_stored(folder, method, params)
-    return CellsModel(method, stored.schema, stored.nodes, stored.params, stored.cells, draw)
+    """Read the model that its ``save`` wrote; ValueError where its files contradict one another."""
+    return CellsModel(**vars(load_stored(folder, method, params)), draw=draw)
 
 
 def load_stored(folder: Path, method: str, params: type[Parameters]) -> StoredCells:
-    """The cells that :meth:`StoredCells.save` wrote; ValueError where its files contradict one another."""
+    """Read cells that :meth:`StoredCells.save` wrote; ValueError where its files contradict one another."""
     text = json.loads((folder / "model.json").read_text(encoding="utf-8"))
     if text.get("format") != FORMAT or text.get("method") != method:
         raise ValueError(f"not a stored model of {method} in a format that can be read")

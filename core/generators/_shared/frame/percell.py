@@ -48,13 +48,13 @@ class Parts:
 
 
 def drawn_edges(cell: PrivateCell, ends: tuple[np.ndarray, np.ndarray]) -> Columns:
-    """The columns of a method whose fit draws the edges themselves: their sorted keys, int64."""
+    """Make the columns of a method whose fit draws the edges themselves: their sorted keys, int64."""
     source, target = ends
     return {"key": source * cell.shape.target_count + target}
 
 
 def same_edges(columns: Columns, nodes: int, params: Any, rng: Rng) -> np.ndarray:
-    """The keys of :func:`drawn_edges`: all randomness was spent at fit, so every draw is the same graph."""
+    """Return the keys of :func:`drawn_edges`: randomness was spent at fit, so all draws are the same."""
     return columns["key"]
 
 
@@ -73,14 +73,14 @@ class PerCell(ABC):
 
     @abstractmethod
     def parts(self) -> Parts:
-        """The method's two functions; imports what they need."""
+        """Return the method's two functions; imports what they need."""
 
     def idle(self, params: Any) -> Iterable[Idle]:
-        """The parameters that the others leave without effect."""
+        """Name the parameters that the others leave without effect."""
         return ()
 
     def plan(self, params: Any, public: PublicFacts) -> PrivacyPlan:
-        """Every cell (relation and step) is granted the same epsilon; nothing else is read.
+        """Grant every cell (relation and step) the same epsilon; nothing else is read.
 
         EDGE and EVENT: cells hold disjoint edges, each may spend everything. W_EVENT: epsilon/w per step.
         PAIR: epsilon divided by the number of cells. Rounded down to nano-epsilon.
@@ -91,7 +91,7 @@ class PerCell(ABC):
         return cell_plan(self.name, public, self.mechanism, f"{self.name} step")
 
     def fit(self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> CellsModel:
-        """The fitted model, at the plan's cost at most; every cell by itself."""
+        """Fit the model, at the plan's cost at most; every cell by itself."""
         from core.generators._shared.frame.model import CellsModel
         from core.privacy.entropy import noise_generator
 
@@ -110,11 +110,11 @@ class PerCell(ABC):
     def step(
         self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, state: Path | None, progress: Progress
     ) -> tuple[CellsModel, None]:
-        """The model of one snapshot of a live stream; nothing is carried from one to the next."""
+        """Fit one snapshot of a live stream; nothing is carried from one to the next."""
         return self.fit(graph, plan, params, progress), None
 
     def load(self, folder: Path) -> CellsModel:
-        """The model that its ``save`` wrote."""
+        """Read the model that its ``save`` wrote."""
         from core.generators._shared.frame.model import load_cells
 
         return load_cells(folder, self.name, self.Params, self.parts().draw)

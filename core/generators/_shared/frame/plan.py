@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from core import errors
 from core.generators.base import PublicFacts
 from core.privacy.events import Pure, Unprotected
@@ -12,7 +14,7 @@ SMALLEST_STEP_NANO_EPSILON = 1_000  # below a millionth of epsilon per step ever
 
 
 def step_nano_epsilon(public: PublicFacts) -> int:
-    """The epsilon of one cell (relation and step), in nano-epsilon.
+    """Compute the epsilon of one cell (relation and step), in nano-epsilon.
 
     EDGE and EVENT: all of it, as cells hold disjoint edges. W_EVENT: an equal part for each step of a window,
     and one more part for relations without time where both sorts occur, since those count in every window.
@@ -33,7 +35,7 @@ def step_nano_epsilon(public: PublicFacts) -> int:
 
 
 def cell_nano_epsilon(public: PublicFacts) -> int:
-    """What one cell may spend, in nano-epsilon, rounded down.
+    """Compute what one cell may spend, in nano-epsilon, rounded down.
 
     EDGE, EVENT: everything, as cells hold disjoint edges. W_EVENT: an equal part for each step of a window
     (and one for relations without time). PAIR: an equal part for each cell, as a pair may be in all of them.
@@ -48,24 +50,34 @@ def cell_nano_epsilon(public: PublicFacts) -> int:
 
 
 def cell_plan(method: str, public: PublicFacts, mechanism: str, purpose: str) -> PrivacyPlan:
-    """One pure allotment of :func:`cell_nano_epsilon` for every cell of the protected relations."""
+    """Plan one pure allotment of :func:`cell_nano_epsilon` for every cell of the protected relations."""
     event = Pure(cell_nano_epsilon(public), mechanism)  # one for all cells: what they share is checked once
+    allotments = [
+        Allotment(name, step, event, purpose)
+        for name in public.edge_types
+        for step in public.schema.steps_of(name)
+    ]
+    return plan_of(method, public, allotments)
+
+
+def plan_of(
+    method: str, public: PublicFacts, allotments: Iterable[Allotment], delta_atto: int = 0
+) -> PrivacyPlan:
+    """Make the method's plan of ``allotments`` for the unit, window and steps of the public facts."""
     return PrivacyPlan(
         method=method,
         unit=public.unit,
         window=public.window if public.unit is Unit.W_EVENT else None,
         steps=public.schema.steps,
-        allotments=tuple(
-            Allotment(name, step, event, purpose)
-            for name in public.edge_types
-            for step in public.schema.steps_of(name)
-        ),
+        allotments=tuple(allotments),
+        delta_atto=delta_atto,
         first_step=public.tick or 0,
+        accountant=public.accountant,
     )
 
 
 def divide(total: int, *shares: float) -> tuple[int, ...]:
-    """``total`` cut into the named shares and the rest: integers of at least 1 that sum to ``total``.
+    """Cut ``total`` into the named shares and the rest: integers of at least 1 that sum to ``total``.
 
     ``shares`` sum to less than 1; ``total`` is far above their number, as every cell's share is.
     """
@@ -74,12 +86,6 @@ def divide(total: int, *shares: float) -> tuple[int, ...]:
 
 
 def unprotected_plan(method: str, public: PublicFacts, reason: str) -> PrivacyPlan:
-    """One unprotected access to the whole graph, and nothing else: the guarantee is ``none``."""
-    return PrivacyPlan(
-        method=method,
-        unit=public.unit,
-        window=public.window if public.unit is Unit.W_EVENT else None,
-        steps=public.schema.steps,
-        allotments=(Allotment(WHOLE_GRAPH, None, Unprotected(reason), "unprotected access"),),
-        first_step=public.tick or 0,
-    )
+    """Plan one unprotected access to the whole graph, and nothing else: the guarantee is ``none``."""
+    access = Allotment(WHOLE_GRAPH, None, Unprotected(reason), "unprotected access")
+    return plan_of(method, public, [access])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from core.generators.base import Progress
 
 TICKS = 10
@@ -20,12 +22,16 @@ class Ticks:
         progress(stage, 0, TICKS)
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        """The ticks that ``done`` of ``total`` steps are worth have been passed on, each once."""
+        """Pass on the ticks that ``done`` of ``total`` steps are worth, each once."""
         while self._done < TICKS and (self._done + 1) * total <= done * TICKS:
             self._tick()
 
+    def part(self, number: int, parts: int, steps: int) -> Callable[[int], None]:
+        """Return the callback ``tick(done)`` of one of ``parts`` equal parts, of ``steps`` steps each."""
+        return lambda done: self(self._stage, number * steps + done, parts * steps)
+
     def finish(self) -> None:
-        """All ticks have been passed on."""
+        """Pass on all ticks that are left."""
         while self._done < TICKS:
             self._tick()
 

@@ -18,7 +18,7 @@ from safetensors.torch import save_file
 
 
 def save(path: Path, tensors: Mapping[str, torch.Tensor], facts: Mapping[str, Any]) -> None:
-    """``path`` holds the tensors and the JSON-able facts, whole or not at all; an older file is replaced."""
+    """Write the tensors and the JSON-able facts to ``path``, whole or not at all, over any older file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(path.name + ".part")
     save_file(
@@ -32,19 +32,19 @@ def save(path: Path, tensors: Mapping[str, torch.Tensor], facts: Mapping[str, An
 
 
 def load(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
-    """The tensors (on the CPU) and the facts that :func:`save` wrote."""
+    """Read the tensors (on the CPU) and the facts that :func:`save` wrote."""
     with safe_open(path, framework="pt", device="cpu") as file:
         names = list(file.keys())
         return {name: file.get_tensor(name) for name in names}, json.loads(file.metadata()["facts"])
 
 
 def of_module(prefix: str, module: torch.nn.Module) -> dict[str, torch.Tensor]:
-    """The module's weights under names that begin with ``prefix``."""
+    """Name the module's weights with names that begin with ``prefix``."""
     return {f"{prefix}.{name}": value for name, value in module.state_dict().items()}
 
 
 def of_optimiser(prefix: str, optimiser: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
-    """The tensors that an optimiser keeps for each parameter."""
+    """Name the tensors that an optimiser keeps for each parameter."""
     state = optimiser.state_dict()["state"]
     return {
         f"{prefix}.{number}.{name}": value for number, kept in state.items() for name, value in kept.items()
@@ -52,14 +52,14 @@ def of_optimiser(prefix: str, optimiser: torch.optim.Optimizer) -> dict[str, tor
 
 
 def part(prefix: str, tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """The tensors whose names begin with ``prefix`` and a dot, without it."""
+    """Pick the tensors whose names begin with ``prefix`` and a dot, and drop both."""
     return {
         name[len(prefix) + 1 :]: value for name, value in tensors.items() if name.startswith(prefix + ".")
     }
 
 
 def restore_optimiser(optimiser: torch.optim.Optimizer, tensors: Mapping[str, torch.Tensor]) -> None:
-    """The optimiser goes on from the tensors that :func:`of_optimiser` named."""
+    """Give the optimiser back the tensors that :func:`of_optimiser` named."""
     state: dict[int, dict[str, torch.Tensor]] = {}
     for name, value in tensors.items():
         number, field = name.split(".", 1)

@@ -24,7 +24,7 @@ def matched(
     rng: Rng,
     taken: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Sorted int64 keys ``low * n + high`` of distinct edges, none of them in ``taken``.
+    """Match ends to distinct edges, as sorted int64 keys ``low * n + high``, none of them in ``taken``.
 
     ``degrees``: integers (n,), upper bounds on the new degrees, met wherever the numbers allow it. ``labels``
     (n,): the node's block row. ``blocks``: edges wanted between labels i <= j. Degrees and totals are met
@@ -48,7 +48,7 @@ def matched(
 
 
 def completed(keys: np.ndarray, degrees: np.ndarray, rng: Rng) -> np.ndarray:
-    """Sorted keys of a simple graph, in which nodes that lack edges in ``keys`` come closer to ``degrees``.
+    """Add edges where nodes in ``keys`` lack some of their ``degrees``; sorted keys, a simple graph.
 
     For ends that no block had room for: they are paired at random, and change ends with any edge where the
     pair is taken. ``keys``: sorted, of a simple graph; ``degrees``: integers (n,). O(m).
@@ -65,13 +65,13 @@ def completed(keys: np.ndarray, degrees: np.ndarray, rng: Rng) -> np.ndarray:
 
 
 def one_block(ends: int) -> Blocks:
-    """The blocks of a graph without labels: one, with half of ``ends`` edges."""
+    """Make the blocks of a graph without labels: one, with half of ``ends`` edges."""
     zero = np.zeros(1, dtype=np.int64)
     return Blocks(zero, zero, np.array([ends // 2], dtype=np.int64))
 
 
 def _ends(degrees: np.ndarray, labels: np.ndarray, blocks: Blocks, rng: Rng) -> tuple[np.ndarray, np.ndarray]:
-    """The nodes at both ends of every wanted edge, at random; edges that find no end are left out."""
+    """Choose the nodes at both ends of every wanted edge, at random; edges that find no end are left out."""
     nodes = len(degrees)
     stubs = rng.permutation(np.repeat(np.arange(nodes, dtype=np.int64), degrees))
     stubs = stubs[np.argsort(labels[stubs], kind="stable")]
@@ -101,7 +101,7 @@ def _placed(
     done: int,
     rng: Rng,
 ) -> np.ndarray:
-    """Sorted keys of the edges that could be placed; the first ``done`` stand already."""
+    """Place the edges that can be placed, as sorted keys; the first ``done`` stand already."""
     from core.generators._shared.matching.placing import place
 
     slot_label = np.stack([labels[left], labels[right]])

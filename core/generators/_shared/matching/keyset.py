@@ -15,7 +15,7 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: neigh
 
 @njit(cache=True, nogil=True)
 def table_for(most):
-    """An empty table for at most ``most`` keys."""
+    """Make an empty table for at most ``most`` keys."""
     size = 4
     while size < 2 * most:
         size *= 2
@@ -29,7 +29,7 @@ def _home(table, key):
 
 @njit(cache=True, nogil=True)
 def contains(table, key):
-    """True where ``key`` is in the set."""
+    """Tell whether ``key`` is in the set."""
     place = _home(table, key)
     while table[place] != EMPTY:
         if table[place] == key:
@@ -40,7 +40,7 @@ def contains(table, key):
 
 @njit(cache=True, nogil=True)
 def add(table, key):
-    """True where ``key`` was not in the set; it is now."""
+    """Put ``key`` into the set; True where it was not there."""
     place = _home(table, key)
     while table[place] != EMPTY:
         if table[place] == key:
@@ -52,7 +52,7 @@ def add(table, key):
 
 @njit(cache=True, nogil=True)
 def remove(table, key):
-    """``key``, which must be in the set, is no longer."""
+    """Take ``key``, which must be there, out of the set."""
     mask = table.size - 1
     gap = _home(table, key)
     while table[gap] != key:

@@ -8,17 +8,17 @@ from core.privacy.entropy import Generator as Rng
 
 
 def pack(u: np.ndarray, v: np.ndarray, nodes: int) -> np.ndarray:
-    """The keys ``low * nodes + high`` of undirected pairs; int64."""
+    """Pack undirected pairs into keys ``low * nodes + high``; int64."""
     return np.minimum(u, v) * np.int64(nodes) + np.maximum(u, v)
 
 
 def rectangle(rank: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The pair (row, column) of every place in a rectangle, row by row."""
+    """Return the pair (row, column) of every place in a rectangle, row by row."""
     return rank // np.maximum(columns, 1), rank % np.maximum(columns, 1)
 
 
 def triangle(rank: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs a > b >= 0 in the order (1,0), (2,0), (2,1), ...: a is the triangular root of the rank.
+    """Return pairs a > b >= 0 in the order (1,0), (2,0), (2,1), ...: a is the triangular root of the rank.
 
     ``size`` is not needed; it stands for the sides that :func:`rectangle` needs.
     """
@@ -29,7 +29,7 @@ def triangle(rank: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 def distinct(wanted: np.ndarray, room: np.ndarray, rng: Rng) -> tuple[np.ndarray, np.ndarray]:
-    """``wanted[i]`` distinct uniform ranks below ``room[i]`` for every block: (block, rank), by block.
+    """Draw ``wanted[i]`` distinct uniform ranks below ``room[i]`` for every block: (block, rank), by block.
 
     In blocks more than half full, the ranks that are left out are drawn. O(wanted log wanted).
     """

@@ -10,7 +10,7 @@ from core.generators._shared.matching.keyset import add, contains, remove, table
 
 @njit(cache=True, nogil=True)
 def place(left, right, nodes, slot_label, taken, done, tries, sweeps, rng):
-    """Which of the edges (left[i], right[i]) stand in the end; bool (edges,). Both arrays are changed.
+    """Place edges; tell which of (left[i], right[i]) stand in the end, bool (edges,). Changes both arrays.
 
     The first ``done`` edges stand from the start and, with ``taken``, make a simple graph. The others are
     placed in order where they are neither loop nor repeat. One that is: it changes ends with an edge that
@@ -42,7 +42,7 @@ def place(left, right, nodes, slot_label, taken, done, tries, sweeps, rng):
 
 @njit(cache=True, nogil=True)
 def _swap(left, right, nodes, slot_label, start, slots, table, stands, i, tries, rng):
-    """Edge i stands in the end, if one of ``tries`` swaps works."""
+    """Try to make edge i stand, by ``tries`` swaps at most."""
     edges = left.size
     for _ in range(tries):
         side = rng.integers(0, 2)
@@ -81,7 +81,7 @@ def _key(u, v, nodes):
 
 @njit(cache=True, nogil=True)
 def _by_label(slot_label):
-    """The slots side * edges + edge in the order of their labels, and where each label's begin."""
+    """Sort the slots side * edges + edge by their labels, and return where each label's begin."""
     edges = slot_label.shape[1]
     start = np.zeros(slot_label.max() + 2, np.int64)
     for side in range(2):

@@ -49,14 +49,14 @@ class StaticShares:
 
 
 def static_shares(shape: Shape, nano_epsilon: int, multiplicity: int, params: AnchoredParams) -> StaticShares:
-    """The division of one cell's ``nano_epsilon`` where :func:`is_static`, exact to the nano."""
+    """Divide one cell's ``nano_epsilon`` where :func:`is_static`, exact to the nano."""
     degrees, left = _divided(shape, nano_epsilon, multiplicity, params)
     sizes = 0 if shape.edge_type.functional else max(1, int(degrees * SIZES_PART))
     return StaticShares(degrees - sizes, sizes, left)
 
 
 def shares(shape: Shape, nano_epsilon: int, multiplicity: int, params: AnchoredParams) -> Shares:
-    """The division of one cell's ``nano_epsilon``, exact to the nano."""
+    """Divide one cell's ``nano_epsilon``, exact to the nano."""
     degrees, left = _divided(shape, nano_epsilon, multiplicity, params)
     count = max(1, int(degrees * COUNT_SHARE))
     source = degrees - count if shape.undirected else (degrees - count) // 2
@@ -64,12 +64,12 @@ def shares(shape: Shape, nano_epsilon: int, multiplicity: int, params: AnchoredP
 
 
 def evidence_of(shape: Shape, nano_epsilon: int, multiplicity: int, params: AnchoredParams) -> int:
-    """What a cell pays for evidence, by whichever recipe fits it, in nano-epsilon. 0: it asks for none."""
+    """Compute what a cell pays for evidence by its recipe, in nano-epsilon. 0: it asks for none."""
     return _divided(shape, nano_epsilon, multiplicity, params)[1]
 
 
 def _divided(shape: Shape, nano_epsilon: int, multiplicity: int, params: AnchoredParams) -> tuple[int, int]:
-    """The nano-epsilon of degrees, and of evidence."""
+    """Divide nano-epsilon between degrees and evidence."""
     degrees = max(3, int(nano_epsilon * degree_share(shape, nano_epsilon, multiplicity, params)))
     if nano_epsilon - degrees < multiplicity:  # no slot would have anything
         degrees = nano_epsilon
@@ -77,7 +77,7 @@ def _divided(shape: Shape, nano_epsilon: int, multiplicity: int, params: Anchore
 
 
 def degree_share(shape: Shape, nano_epsilon: int, multiplicity: int, params: AnchoredParams) -> float:
-    """The share that degrees get: the caller's, or the rule's for the evidence's strength.
+    """Return the share that degrees get: the caller's, or the rule's for the evidence's strength.
 
     The strength is that of :mod:`core.generators._shared.flips.worth`. From WORTH on evidence gets
     1 - LEAST_SHARE; beyond ENOUGH times the log odds it needs no more. The static recipe has a fixed share
@@ -96,19 +96,19 @@ def degree_share(shape: Shape, nano_epsilon: int, multiplicity: int, params: Anc
 
 
 def targets_once(relation: EdgeType) -> bool:
-    """True for a functional relation with time: its degrees leave a chain nothing to swap."""
+    """Tell whether the relation is functional and has time: its degrees leave a chain nothing to swap."""
     return relation.functional and relation.temporal
 
 
 def proposals_for(edges: int, per_edge: float) -> int:
-    """The length of a cell's chain: a public rule of its paid number of edges, and a constant once that is
-    known."""
+    """Compute the length of a cell's chain: a public rule of its paid number of edges, and a constant once
+    that is known."""
     edges = max(edges, 0)
     return int(per_edge * min(edges, math.sqrt(edges * FULL_EDGES)))
 
 
 def is_static(shape: Shape, params: AnchoredParams) -> bool:
-    """True for a cell that the recipe of :mod:`core.generators._shared.relations.static` fits. A public rule.
+    """Tell whether :mod:`core.generators._shared.relations.static` fits the cell. A public rule.
 
     It looks at every slot of its evidence, so that lazy evidence goes by the chain, as in any other cell.
     """

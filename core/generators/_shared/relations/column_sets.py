@@ -17,8 +17,8 @@ _LEAST = 1e-300
 
 @njit(cache=True, nogil=True)
 def _forward(row, marked, offset, ratio, loop, chance, table):
-    """``chance`` (columns,): the coin of each; ``table[j, k]``: k of the first j succeed; the last entry of a
-    row holds exactly that many too, and what is beyond is left out."""
+    """Fill ``chance`` (columns,), the coin of each, and ``table[j, k]``: k of the first j succeed; the last
+    entry of a row holds exactly that many too, and what is beyond is left out."""
     columns, most = offset.size, table.shape[1] - 1
     table[0, :] = 0.0
     table[0, 0] = 1.0
@@ -34,7 +34,7 @@ def _forward(row, marked, offset, ratio, loop, chance, table):
 
 @njit(cache=True, nogil=True)
 def _sizes(table, weights, law):
-    """``law``: that of a row's number of columns. Nothing is left where no number is possible: none then."""
+    """Fill ``law``, that of a row's number of columns; where no number is possible, it is none."""
     columns, most, best = table.shape[0] - 1, table.shape[1] - 1, -math.inf
     for k in range(most + 1):
         law[k] = -math.inf
@@ -51,7 +51,7 @@ def _sizes(table, weights, law):
 
 @njit(cache=True, nogil=True)
 def expected(marked, offset, ratio, weights, loop):
-    """How many rows are expected to hold each column, and the sum of variances; float64 (columns,) each."""
+    """Compute how many rows should hold each column, and the sums of variances; float64 (columns,)."""
     rows, columns = marked.shape
     most = weights.size - 1
     table, chance, law = np.empty((columns + 1, most + 1)), np.empty(columns), np.empty(most + 1)
@@ -75,7 +75,7 @@ def expected(marked, offset, ratio, weights, loop):
 
 @njit(cache=True, nogil=True)
 def size_laws(marked, offset, ratio, weights, loop):
-    """The law of every row's number of columns; float64 (rows, len(weights))."""
+    """Compute the law of every row's number of columns; float64 (rows, len(weights))."""
     rows, columns = marked.shape
     table, chance = np.empty((columns + 1, weights.size)), np.empty(columns)
     laws = np.empty((rows, weights.size))
@@ -87,7 +87,7 @@ def size_laws(marked, offset, ratio, weights, loop):
 
 @njit(cache=True, nogil=True)
 def drawn(marked, offset, ratio, sizes, loop, rng):
-    """A set of ``sizes[row]`` columns for each row, at random by the row's law; bool (rows, columns).
+    """Draw a set of ``sizes[row]`` columns for each row, by the row's law; bool (rows, columns).
 
     Where a row has no set of its size, it gets a smaller one.
     """

@@ -34,7 +34,7 @@ class Relation:
         self._target = np.full(shape.source_count, -1, dtype=np.int64) if functional else None
 
     def draw(self, columns: Columns, rng: Rng) -> np.ndarray:
-        """Sorted int64 keys of the next step, ``source * targets + target`` or ``low * n + high``.
+        """Draw the next step: sorted int64 keys, ``source * targets + target`` or ``low * n + high``.
 
         As many edges as the paid count, fewer only where the declared facts leave no room. Expected
         O(m log m + proposals).
@@ -55,17 +55,17 @@ class Relation:
         return self._kept(keys)
 
     def base(self, columns: Columns, rng: Rng) -> np.ndarray:
-        """As :meth:`draw`, by the step's degrees alone. Not for cells of the static recipe."""
+        """Draw as :meth:`draw`, by the step's degrees alone. Not for cells of the static recipe."""
         return self._kept(self._matched(columns, rng))
 
     def _kept(self, keys: np.ndarray) -> np.ndarray:
-        """The same keys, which later steps keep clear of where pairs occur once."""
+        """Return the keys as they are, which later steps keep clear of where pairs occur once."""
         if self._once:
             self._taken = joined(self._taken, keys)
         return keys
 
     def _matched(self, columns: Columns, rng: Rng) -> np.ndarray:
-        """A graph with the step's degrees, to its count."""
+        """Match a graph with the step's degrees, to its count."""
         if self._target is not None:
             return self._functional(columns, rng)
         source = columns["source_degrees"]
@@ -75,7 +75,7 @@ class Relation:
         return completed(keys, source, target, self._shape, int(columns["count"][0]), rng, taken=taken)
 
     def _functional(self, columns: Columns, rng: Rng) -> np.ndarray:
-        """One target at most for each source over all steps; with ``once``, one edge at most."""
+        """Give each source one target at most over all steps; with ``once``, one edge at most."""
         assert self._target is not None
         active = np.flatnonzero(columns["source_degrees"])
         known = self._target[active] >= 0
@@ -92,7 +92,7 @@ class Relation:
         return joined(keys, kept * self._shape.target_count + self._target[kept])
 
     def _spread(self, sources: np.ndarray, columns: Columns, rng: Rng) -> np.ndarray:
-        """A target for each of ``sources``, by the targets' degrees, for whom none was left."""
+        """Draw a target for each of ``sources``, for whom none was left, by the targets' degrees."""
         steps = np.cumsum(columns["target_degrees"] + 1)
         target = np.searchsorted(steps, rng.integers(0, steps[-1], len(sources)), side="right")
         keys = sources * self._shape.target_count + target

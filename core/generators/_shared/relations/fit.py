@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def fit_relation(
     cells: list[PrivateCell], nano_epsilon: int, params: AnchoredParams, lazy: bool, rng: Rng
 ) -> list[Columns]:
-    """The columns of every step of one relation, each at ``nano_epsilon`` at most.
+    """Pay for the columns of every step of one relation, each at ``nano_epsilon`` at most.
 
     By the static recipe: its own columns. Otherwise ``count`` int64 (1,); ``source_degrees`` and
     ``target_degrees`` int64, which sum to the count (undirected: the first alone, to twice the count); and
@@ -77,7 +77,7 @@ def fit_relation(
 
 
 def paid_count(count: int, noisy: dict[str, np.ndarray], budget: Shares, ceiling: int) -> int:
-    """The number of edges by all that was read of it, weighted by precision; an integer in 0..``ceiling``.
+    """Combine all that was read of the number of edges, by precision; an integer in 0..``ceiling``.
 
     Each side's noisy degrees sum to it too (undirected: to twice it), with the noise of as many values.
     """

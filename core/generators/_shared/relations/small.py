@@ -9,7 +9,7 @@ MAX_WORK = 2**26  # slots times columns: what one round of fitting costs
 
 
 def small(shape: Shape) -> bool:
-    """True where the recipe fits a cell of that shape: it has sides, and few slots. A public rule."""
+    """Tell whether the recipe fits a cell of that shape: it has sides, and few slots. A public rule."""
     if shape.undirected:
         return False
     slots = shape.source_count * shape.target_count
@@ -18,11 +18,11 @@ def small(shape: Shape) -> bool:
 
 
 def rows_are_sources(shape: Shape) -> bool:
-    """True where the recipe's rows are the sources: it is functional, or its sources are the more."""
+    """Tell whether the recipe's rows are the sources: it is functional, or its sources are the more."""
     return shape.edge_type.functional or shape.source_count >= shape.target_count
 
 
 def sides(shape: Shape) -> tuple[int, int]:
-    """The numbers of rows and columns."""
+    """Return the numbers of rows and columns."""
     both = (shape.source_count, shape.target_count)
     return both if rows_are_sources(shape) else both[::-1]

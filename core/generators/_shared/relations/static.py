@@ -39,7 +39,7 @@ _STEEPEST = 2.0  # the most that an offset moves in a round
 
 
 def fit(cell: PrivateCell, budget: StaticShares, rng: Rng, *, deconvolve: bool = True) -> Columns:
-    """What the recipe draws from, at what ``budget`` sums to at most; paid-for output only.
+    """Pay for what the recipe draws from, at what ``budget`` sums to at most; paid-for output only.
 
     The evidence, where it has a share; ``column_degree`` int64, fitted to the noisy ones; ``sizes`` float64:
     the law of a row's number of columns, from 0 on. ``deconvolve=False`` only cuts noisy numbers to what is
@@ -75,7 +75,7 @@ def fit(cell: PrivateCell, budget: StaticShares, rng: Rng, *, deconvolve: bool =
 
 
 def draw(columns: Columns, shape: Shape, proposals_per_edge: float, rng: Rng) -> np.ndarray:
-    """Sorted int64 keys ``source * target_count + target`` of one cell; the same ``rng`` state, the same
+    """Draw one cell: sorted int64 keys ``source * target_count + target``; the same ``rng`` state, the same
     keys.
 
     Column degrees are those of the fit, wherever the rows' sizes leave room. O(rounds * slots * size of the
@@ -111,7 +111,7 @@ def draw(columns: Columns, shape: Shape, proposals_per_edge: float, rng: Rng) ->
 def fitted_offsets(
     marked: np.ndarray, start: np.ndarray, ratio: float, weights: np.ndarray, loop: bool, wanted: np.ndarray
 ) -> np.ndarray:
-    """Log odds of the columns at which the expected column degrees are ``wanted``; float64 (columns,).
+    """Fit log odds of the columns at which expected column degrees are ``wanted``; float64 (columns,).
 
     Newton's steps on each column by itself, shortened where they grow: sizes of rows tie the columns
     together.
@@ -133,7 +133,7 @@ def fitted_offsets(
 
 
 def _sizes(laws: np.ndarray, rng: Rng) -> np.ndarray:
-    """A size for each row, each by its own law, and all together nearly what the laws sum to; int64 (rows,).
+    """Draw a size for each row by its own law, all together nearly what the laws sum to; int64 (rows,).
 
     Rows stand in the order of their means; their uniforms are steps of the golden ratio round a circle from a
     random start: even over any stretch of neighbours. O(rows * (log rows + sizes)).
@@ -154,7 +154,7 @@ def _settle(
     loop: bool,
     rng: Rng,
 ) -> None:
-    """``chosen`` has the wanted column degrees: moves inside rows first, then rows that gain or lose one.
+    """Move ``chosen`` to the wanted column degrees: inside rows first, then by rows that gain or lose one.
 
     Rows are picked by their posterior odds (Gumbel keys). O(slots + moves).
     """
@@ -184,14 +184,14 @@ def _settle(
 
 
 def _picked(free: np.ndarray, gain: np.ndarray, number: int, rng: Rng) -> np.ndarray:
-    """Up to ``number`` of the free rows, without replacement, odds exp(gain)."""
+    """Pick up to ``number`` of the free rows, without replacement, odds exp(gain)."""
     among = np.flatnonzero(free)
     lots = gain[among] + rng.gumbel(size=len(among))
     return among[np.argsort(-lots, kind="stable")[:number]]
 
 
 def _law(noisy: np.ndarray, rows: int, degrees: np.ndarray, scale: float) -> np.ndarray:
-    """The law of a row's size: noisy numbers where they stand out, elsewhere that of independent columns.
+    """Estimate the law of a row's size: noisy numbers where they stand out, else independent columns'.
 
     ``scale`` of the noise: what ``scale * ln(entries)`` does not reach, noise alone reaches about once.
     """
@@ -207,7 +207,7 @@ def _law(noisy: np.ndarray, rows: int, degrees: np.ndarray, scale: float) -> np.
 
 
 def _number_law(log_odds: np.ndarray, most: int) -> np.ndarray:
-    """The law of how many columns succeed by independent coins, up to ``most``; float64 (most + 1,)."""
+    """Compute the law of how many columns succeed by independent coins; float64 (``most`` + 1,)."""
     law = np.zeros(most + 1)
     law[0] = 1.0
     for p in 1 / (1 + np.exp(-log_odds)):
@@ -222,5 +222,5 @@ def _logit(share: np.ndarray) -> np.ndarray:
 
 
 def _log(values: np.ndarray) -> np.ndarray:
-    """Logarithms; what is nought or too small to be told from it is as unlikely as can be written."""
+    """Take logarithms; what is nought or too small to be told from it is as unlikely as can be written."""
     return np.log(np.maximum(values, 1e-300))

@@ -25,7 +25,7 @@ def matched(
     *,
     taken: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Sorted int64 keys ``source * targets + target`` of a simple cell with these degrees, where they can be.
+    """Match a simple cell of these degrees, where possible: sorted int64 keys ``source * targets + target``.
 
     Integers (sources,) and (targets,), upper bounds; ends in excess on one side stay unused, at random. An
     undirected cell has one vector, ``target_degrees`` is None, and its keys are ``low * n + high``.
@@ -53,7 +53,7 @@ def completed(
     *,
     taken: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Sorted keys: ``keys`` and as many more as make ``wanted``, none of them ``taken``.
+    """Add to ``keys`` as many more as make ``wanted``, none of them ``taken``; sorted keys.
 
     ``keys`` and ``taken``: sorted, apart from one another; more than ``wanted`` are cut at random. First the
     ends that the degrees leave open are paired, changing ends with standing edges where a pair collides; then
@@ -82,7 +82,7 @@ def completed(
 
 
 def joined(*parts: np.ndarray) -> np.ndarray:
-    """The sorted keys of all ``parts``, which have none in common: faster than a union by hashing."""
+    """Sort the keys of all ``parts``, which have none in common: faster than a union by hashing."""
     return np.sort(np.concatenate(parts))
 
 
@@ -98,12 +98,12 @@ class _Frame:
         self.loops = int(self.two_sided and shape.edge_type.homogeneous)
 
     def degrees(self, source: np.ndarray, target: np.ndarray | None) -> np.ndarray:
-        """Both vectors in one, held within what a simple cell allows."""
+        """Join both vectors, held within what a simple cell allows."""
         both = source if target is None else np.concatenate([source, target])
         return np.clip(np.asarray(both, dtype=np.int64), 0, self.most())
 
     def most(self) -> np.ndarray:
-        """The largest degree that each node may have."""
+        """Return the largest degree that each node may have."""
         s, t = self.shape.source_count, self.shape.target_count
         if not self.two_sided:
             return np.full(s, max(s - 1, 0), dtype=np.int64)
@@ -120,7 +120,7 @@ class _Frame:
         return int(min(degrees[:cut].sum(), degrees[cut:].sum()))
 
     def inward(self, keys: np.ndarray) -> np.ndarray:
-        """Keys over both sides' nodes, ``low * nodes + high``."""
+        """Convert to keys over both sides' nodes, ``low * nodes + high``."""
         source, target = np.divmod(keys, self.shape.target_count)
         return source * self.nodes + target + (self.shape.source_count if self.two_sided else 0)
 
@@ -130,7 +130,7 @@ class _Frame:
         return source * self.shape.target_count + target - shift
 
     def forbidden(self, taken: np.ndarray | None) -> np.ndarray:
-        """Inward keys that no edge may have: those taken, and the loops of a directed relation."""
+        """Collect the inward keys that no edge may have: those taken, and a directed relation's loops."""
         parts = [self.inward(np.asarray(taken, dtype=np.int64))] if _some(taken) else []
         if self.loops:
             node = np.arange(self.shape.source_count, dtype=np.int64)
@@ -138,7 +138,7 @@ class _Frame:
         return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
 
     def drawn(self, degrees: np.ndarray | None, count: int, rng: Rng) -> np.ndarray:
-        """``count`` outward keys at random and some more; by degree, or evenly. Not necessarily distinct."""
+        """Draw ``count`` outward keys and some more; by degree, or evenly. Not necessarily distinct."""
         count = count + count // 4 + 8
         s, t = self.shape.source_count, self.shape.target_count
         if degrees is None or not degrees.any():
@@ -153,7 +153,7 @@ class _Frame:
         return pack(left, right, s) if self.shape.undirected else left * t + right
 
     def every_slot(self) -> np.ndarray:
-        """Every key that a simple cell may have; O(slots)."""
+        """List every key that a simple cell may have; O(slots)."""
         s, t = self.shape.source_count, self.shape.target_count
         if self.shape.undirected:
             low, high = np.triu_indices(s, 1)
@@ -167,7 +167,7 @@ def _some(taken: np.ndarray | None) -> bool:
 
 
 def _weighted(weights: np.ndarray, count: int, rng: Rng) -> np.ndarray:
-    """``count`` indices with probability in proportion to ``weights``."""
+    """Draw ``count`` indices with probability in proportion to ``weights``."""
     steps = np.cumsum(weights)
     return np.searchsorted(steps, rng.integers(0, max(int(steps[-1]), 1), count), side="right")
 
@@ -175,7 +175,7 @@ def _weighted(weights: np.ndarray, count: int, rng: Rng) -> np.ndarray:
 def _paired(
     frame: _Frame, keys: np.ndarray, degrees: np.ndarray, wanted: int, forbidden: np.ndarray, rng: Rng
 ) -> np.ndarray:
-    """Inward keys: ``keys`` and more, ``wanted`` at most, from the ends that ``degrees`` leave open."""
+    """Pair the ends that ``degrees`` leave open: inward keys, ``keys`` and more, ``wanted`` at most."""
     from core.generators._shared.matching.placing import place
 
     left, right = np.divmod(keys, max(frame.nodes, 1))

@@ -30,13 +30,13 @@ PURPOSE = "evidence"
 
 
 def additions(shape: Shape, nano_epsilon: int, *, multiplicity: int = 1) -> int:
-    """The number of absent slots expected to appear, rounded up. Public facts only."""
+    """Compute the number of absent slots expected to appear, rounded up. Public facts only."""
     flips = Flips.symmetric(nano_epsilon // multiplicity)
     return -(-slot_count(shape) * flips.add // WORD)
 
 
 def measure(cell: PrivateCell, nano_epsilon: int, *, room: int | None = None) -> Columns:
-    """The evidence of a whole cell, at ``nano_epsilon`` at most.
+    """Pay for the evidence of a whole cell, at ``nano_epsilon`` at most.
 
     Lazy where ``room`` is given, a paid-for number of keys to hold; see
     :func:`core.privacy.lazy_response.room_for`. Materialised columns are paid-for output. Lazy ones hold the
@@ -56,18 +56,18 @@ def measure(cell: PrivateCell, nano_epsilon: int, *, room: int | None = None) ->
 
 
 def flips_column(flips: Flips) -> np.ndarray:
-    """The two probabilities as a column of a model."""
+    """Store the two probabilities as a column of a model."""
     return np.array([flips.add, flips.drop], dtype=np.uint64)
 
 
 def flips_of(columns: Columns) -> Flips:
-    """The two probabilities of stored evidence."""
+    """Read the two probabilities of stored evidence."""
     add, drop = (int(value) for value in columns["flips"])
     return Flips(add, drop)
 
 
 def log_likelihood_ratio(flips: Flips) -> float:
-    """What one answer more of "present" among the edges adds to a graph's log likelihood.
+    """Compute what one answer more of "present" among the edges adds to a graph's log likelihood.
 
     A graph's likelihood is a product over slots. Making a slot an edge multiplies it by
     P(y | edge) / P(y | no edge): (1 - p_drop) / p_add where y = 1, p_drop / (1 - p_add) where y = 0. Of
@@ -80,6 +80,6 @@ def log_likelihood_ratio(flips: Flips) -> float:
 
 
 def log_likelihood_of_absence(flips: Flips) -> float:
-    """ln(P(y = 0 | edge) / P(y = 0 | no edge)): what an edge in a slot that came out absent costs."""
+    """Compute ln(P(y = 0 | edge) / P(y = 0 | no edge)): what an edge in an absent slot costs."""
     add, drop = flips.add / WORD, flips.drop / WORD
     return math.log(drop) - math.log1p(-add)

@@ -40,7 +40,7 @@ def rewired(
     score: tuple[np.ndarray, np.ndarray] | None = None,
     weight: float = 1.0,
 ) -> np.ndarray:
-    """Sorted int64 keys of a simple cell with the same degrees, after that many proposals.
+    """Run that many proposals, and return sorted int64 keys of a simple cell with the same degrees.
 
     ``keys``: distinct, canonical (``low * n + high`` where undirected), without loops and apart from
     ``taken``, keys that no edge may move to. ``columns``: evidence of this cell, with ``flips``; without any,

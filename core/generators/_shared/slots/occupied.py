@@ -18,18 +18,18 @@ _SHIFT = np.uint64(20)
 
 
 def map_of(slots: int) -> np.ndarray:
-    """A map of so many slots, of which nothing is known."""
+    """Make a map of so many slots, of which nothing is known."""
     return np.zeros(slots // 4 + 1, dtype=np.uint8)
 
 
 def table_for(most: int) -> np.ndarray:
-    """A table for at most ``most`` slots, of which nothing is known."""
+    """Make a table for at most ``most`` slots, of which nothing is known."""
     return np.full(2 ** max(2, (2 * most - 1).bit_length()), EMPTY, dtype=np.int64)
 
 
 @njit(cache=True, nogil=True)
 def tell(known, dense, slots, bit):
-    """``bit`` holds of every one of ``slots``."""
+    """Note ``bit`` of every one of ``slots``."""
     for slot in slots:
         if dense:
             known[slot >> 2] |= bit << ((slot & 3) * 2)
@@ -39,7 +39,7 @@ def tell(known, dense, slots, bit):
 
 @njit(cache=True, nogil=True, inline="always")
 def look(known, dense, slot):
-    """The bits that hold of ``slot``."""
+    """Look up the bits that hold of ``slot``."""
     if dense:
         return np.int64((known[slot >> 2] >> ((slot & 3) * 2)) & 3)
     place = _place(known, slot)
@@ -48,7 +48,7 @@ def look(known, dense, slot):
 
 @njit(cache=True, nogil=True, inline="always")
 def enter(known, dense, slot):
-    """``slot`` is occupied."""
+    """Mark ``slot`` as occupied."""
     if dense:
         known[slot >> 2] |= OCCUPIED << ((slot & 3) * 2)
     else:
@@ -57,7 +57,7 @@ def enter(known, dense, slot):
 
 @njit(cache=True, nogil=True, inline="always")
 def leave(known, dense, slot):
-    """``slot``, which must be occupied, no longer is."""
+    """Free ``slot``, which must be occupied."""
     if dense:
         known[slot >> 2] &= 255 - (OCCUPIED << ((slot & 3) * 2))
     else:
@@ -71,7 +71,7 @@ def _home(known, slot):
 
 @njit(cache=True, nogil=True, inline="always")
 def _place(known, slot):
-    """Where ``slot`` stands, or the free place where it would."""
+    """Find where ``slot`` stands, or the free place where it would."""
     place = _home(known, slot)
     while known[place] != EMPTY and known[place] >> 2 != slot:
         place = (place + 1) & (known.size - 1)

@@ -23,7 +23,7 @@ _BITS = 24
 
 @njit(cache=True, nogil=True)
 def pack(first, second, targets, known, dense, lazy, prf_key, threshold):
-    """The edges as the chain holds them, each with its answer."""
+    """Pack the edges as the chain holds them, each with its answer."""
     edges = np.empty(first.size, np.int64)
     for i in range(first.size):
         u, v = first[i], second[i]  # canonical, so that nothing is to be turned round
@@ -49,7 +49,7 @@ def run(
     proposals,
     rng,
 ):
-    """``edges`` after ``proposals`` proposals, accepted or not; changed in place, as is ``known``.
+    """Run ``proposals`` proposals, accepted or not, on ``edges``; changed in place, as is ``known``.
 
     ``known``: see :mod:`core.generators._shared.slots.occupied`; marked are the slots that came out
     present, or where ``lazy`` the true edges, whose flips ``prf_key`` and ``threshold`` give. ``ratio``: the
@@ -115,7 +115,7 @@ def run(
 def _turn(
     edges, i, j, k, targets, homogeneous, known, dense, lazy, prf_key, threshold, ratio, left, right, rng,
 ):  # fmt: skip
-    """Perhaps the targets of three edges go round: the first gets the second's, the second the third's.
+    """Propose to turn the targets of three edges round: the first gets the second's, the second the third's.
 
     A slot that another edge of the three would leave counts as occupied, in both directions.
     """
@@ -152,7 +152,7 @@ def _turn(
 
 @njit(cache=True, nogil=True)
 def unpack(edges, targets, undirected):
-    """The slots of the edges."""
+    """Return the slots of the edges."""
     keys = np.empty(edges.size, np.int64)
     for i in range(edges.size):
         keys[i] = _slot(edges[i] >> _FIRST, (edges[i] >> _SECOND) & _ENDS, targets, undirected)
@@ -166,7 +166,7 @@ def _slot(u, v, targets, undirected):
 
 @njit(cache=True, nogil=True, inline="always")
 def _answer(bits, u, v, undirected, lazy, prf_key, threshold):
-    """1 where the evidence says that the slot of u and v, of which ``bits`` are known, holds an edge."""
+    """Return 1 where the evidence calls the slot of u and v, of which ``bits`` are known, an edge."""
     present = bits & MARKED != 0
     if lazy:
         if undirected and u > v:

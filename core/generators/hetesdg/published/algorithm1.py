@@ -51,7 +51,7 @@ class Adjacency:
         self.start = torch.cumsum(self.count, 0) - self.count
 
     def drawn(self, node: torch.Tensor) -> torch.Tensor:
-        """One uniform neighbour for each entry of ``node``; -1 for -1 and for nodes without neighbours."""
+        """Draw one uniform neighbour for each entry of ``node``; -1 for -1 and nodes without neighbours."""
         known = node.clamp(min=0)
         have = self.count[known]
         place = (torch.rand(node.shape, device=node.device) * have).long()
@@ -73,7 +73,7 @@ class FeatADP(nn.Module):
     def forward(
         self, features: torch.Tensor, near: torch.Tensor, reach: torch.Tensor, deviation: float
     ) -> torch.Tensor:
-        """Noisy embeddings (n, WIDTH * HEADS). ``near`` (paths, n, WALKS): neighbours or -1; ``reach``: C."""
+        """Compute noisy embeddings (n, WIDTH * HEADS). ``near`` (paths, n, WALKS), -1: none; ``reach``: C."""
         mapped = self.map(features)
         views, influence = [], []
         for path, own in enumerate(near):
@@ -94,7 +94,7 @@ class FeatADP(nn.Module):
 def feature_stage(
     features: torch.Tensor, paths: list[tuple[Adjacency, Adjacency]], epsilon: float, debias: bool
 ) -> torch.Tensor:
-    """One node type's noisy embeddings, trained; (n, WIDTH * HEADS), without gradient.
+    """Train one node type's noisy embeddings; (n, WIDTH * HEADS), without gradient.
 
     ``paths``: of each meta-path there and back, its two steps.
     """
@@ -144,7 +144,7 @@ def topology_stage(
     weights: Weights,
     tick: Callable[[int], None],
 ) -> tuple[Ends, list[float]]:
-    """The latent means of one relation's two ends, and the curve of the loss.
+    """Train the latent means of one relation's two ends, and return them with the curve of the loss.
 
     ``ends``: source and target of every link; ``embeddings``: of both types' nodes. O(steps * BATCH).
     """
@@ -195,7 +195,7 @@ def topology_stage(
 def _noisy(
     module: nn.Module, found: Mapping[str, torch.Tensor], clip: float, deviation: float, batch: int
 ) -> None:
-    """Eq. 23: every link's gradient clipped to ``clip``, their sum with noise, over the batch's size."""
+    """Set Eq. 23's gradients: every link's clipped to ``clip``, their sum with noise, over the batch."""
     square = torch.stack([each.reshape(batch, -1).square().sum(1) for each in found.values()]).sum(0)
     share = clip / square.sqrt().clamp(min=clip)
     for name, parameter in module.named_parameters():
@@ -204,6 +204,6 @@ def _noisy(
 
 
 def neighbour_means(here: torch.Tensor, there: torch.Tensor, rows: torch.Tensor, nodes: int) -> torch.Tensor:
-    """Every node's mean over its neighbours' rows; zeros without any."""
+    """Average every node's neighbours' rows; zeros without any."""
     total = torch.zeros(nodes, rows.shape[1], device=rows.device).index_add(0, here, rows[there])
     return total / torch.bincount(here, minlength=nodes).clamp(min=1)[:, None]

@@ -34,7 +34,7 @@ Links = dict[str, tuple[torch.Tensor, torch.Tensor]]
 
 
 def fit_paper(method: str, graph: PrivateGraph, params: HeteParams, progress: Progress) -> HeteModel:
-    """Both stages on every relation without time that is not public. Guarantee: none."""
+    """Run both stages on every relation without time that is not public. Guarantee: none."""
     raw = graph.unprotected(paper.REASON)
     relations = [each for each in raw.schema.edge_types if not each.public and not each.temporal]
     weights = Weights(params.divergence, params.semantic, params.clip, params.debias)
@@ -47,10 +47,7 @@ def fit_paper(method: str, graph: PrivateGraph, params: HeteParams, progress: Pr
         links: Links = {each.name: _ends(raw, each.name, place) for each in relations}
         noisy = _embeddings(raw, links, epsilon, params.debias, place)
         for number, each in enumerate(relations):
-
-            def tick(done: int, before: int = number * params.steps) -> None:
-                ticks("predictor", before + done, len(relations) * params.steps)
-
+            tick = ticks.part(number, len(relations), params.steps)
             both, curve = topology_stage(
                 links[each.name],
                 (noisy[each.source], noisy[each.target]),
@@ -82,7 +79,7 @@ def _ends(raw: Graph, name: str, place: torch.device) -> tuple[torch.Tensor, tor
 def _embeddings(
     raw: Graph, links: Links, epsilon: float, debias: bool, place: torch.device
 ) -> dict[str, torch.Tensor]:
-    """The feature stage of every node type at an end of a relation; public columns, or neighbours' means."""
+    """Run the feature stage of every node type of a relation; public columns, or neighbours' means."""
     given = {kind: _public(raw, kind, place) for kind in raw.nodes}
     found = {}
     for kind, table in raw.nodes.items():
@@ -111,7 +108,7 @@ def _embeddings(
 
 
 def _public(raw: Graph, kind: str, place: torch.device) -> torch.Tensor | None:
-    """The leading coordinates of a node type's public columns."""
+    """Compute the leading coordinates of a node type's public columns."""
     declared = raw.schema.node_type(kind).attributes
     columns = raw.nodes[kind].attributes
     names = [

@@ -30,24 +30,24 @@ REMARK = (
 
 
 def claim_of(method: str, epsilon: float) -> Claimed:
-    """What the paper claims for ``epsilon``, with the epsilon of its attenuated noise beside it."""
+    """Return what the paper claims for ``epsilon``, with the epsilon of its attenuated noise beside it."""
     deviation = ATTENUATION * feature_deviation(epsilon / 2)
     remark = REMARK.format(attenuation=ATTENUATION, effective=gaussian_epsilon(deviation, DELTA), delta=DELTA)
     return Claimed(f"{epsilon:g}", f"{DELTA:.5f}", SOURCES[method], remark)
 
 
 def feature_deviation(epsilon: float) -> float:
-    """sigma of Eq. 2: the classical Gaussian mechanism's standard deviation over its sensitivity."""
+    """Compute sigma of Eq. 2: the classical Gaussian mechanism's standard deviation over its sensitivity."""
     return math.sqrt(2 * math.log(1.25 / DELTA)) / epsilon
 
 
 def gradient_deviation(epsilon: float, rate: float, steps: int) -> float:
-    """sigma of section 4.2: c_2 P sqrt(T log(1/delta)) / epsilon."""
+    """Compute sigma of section 4.2: c_2 P sqrt(T log(1/delta)) / epsilon."""
     return RATE_CONSTANT * rate * math.sqrt(steps * math.log(1 / DELTA)) / epsilon
 
 
 def gaussian_epsilon(deviation: float, delta: float) -> float:
-    """The least epsilon of one Gaussian draw of that standard deviation over its sensitivity, at ``delta``.
+    """Solve for the least epsilon, at ``delta``, of one Gaussian draw of that deviation over its sensitivity.
 
     Exact up to bisection: Balle and Wang, "Improving the Gaussian mechanism for differential privacy", ICML
     2018, Theorem 8, in logarithms.

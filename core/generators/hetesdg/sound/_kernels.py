@@ -10,7 +10,7 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def drawn(noisy, candidates, scale, uniform):
-    """For every row of ``noisy`` the number of one candidate, with weight exp(-|row - candidate|_1 / scale).
+    """Draw a candidate's number for every row of ``noisy``, by weight exp(-|row - candidate|_1 / scale).
 
     ``uniform`` (n,) in [0, 1) decides. int64 (n,).
     """

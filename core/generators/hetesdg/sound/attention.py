@@ -14,7 +14,7 @@ import numpy as np
 
 
 def neighbour_attention(counts: np.ndarray, centre: np.ndarray, heads: int) -> np.ndarray:
-    """Every node's neighbours by multi-head attention; (n, d), rows of zeros where nobody is expected.
+    """Combine every node's neighbours by multi-head attention; (n, d), zeros where nobody is expected.
 
     ``counts`` (n, k): expected neighbours by cluster, not negative; ``centre`` (k, d). O(n k d).
     """
@@ -34,7 +34,7 @@ def neighbour_attention(counts: np.ndarray, centre: np.ndarray, heads: int) -> n
 
 
 def semantic_weights(gates: list[float], reach: list[float], debias: bool) -> np.ndarray:
-    """The meta-paths' weights, summing to 1 (Eq. 13).
+    """Compute the meta-paths' weights, summing to 1 (Eq. 13).
 
     ``gates``: what part of each table is not noise; ``reach``: expected neighbours of a node along each path.
     C is minus the logarithm of the reach: a path to everybody tells little of anybody.
@@ -49,6 +49,6 @@ def semantic_weights(gates: list[float], reach: list[float], debias: bool) -> np
 
 
 def standardised(columns: np.ndarray) -> np.ndarray:
-    """Columns of mean 0 and variance 1; constant ones are 0."""
+    """Standardise columns to mean 0 and variance 1; constant ones are 0."""
     spread = columns.std(axis=0)
     return np.asarray((columns - columns.mean(axis=0)) / np.where(spread > 1e-9, spread, 1.0))

@@ -53,7 +53,7 @@ class Reading:
 def fit_sound(
     method: str, graph: PrivateGraph, plan: PrivacyPlan, params: HeteParams, progress: Progress
 ) -> HeteModel:
-    """The model of variant sound, at the plan's cost at most.
+    """Fit variant sound, at the plan's cost at most.
 
     Read are: protected rows, if asked for; of each relation its degree sequences and every counted node's
     neighbours by cluster; along a meta-path the neighbours by part of the type in between; or, instead of
@@ -99,7 +99,7 @@ def _read_tables(
     params: HeteParams,
     progress: Progress,
 ) -> tuple[dict[CellKey, Columns], dict[str, np.ndarray]]:
-    """The columns of every relation, and every node type's vectors; those cost nothing more."""
+    """Pay for the columns of every relation; compute every node type's vectors, which cost nothing more."""
     cells: dict[CellKey, Columns] = {}
     steps = len(relations) + len(paths)
     readings = {}
@@ -126,7 +126,7 @@ def _read_tables(
 def _inputs(
     graph: PrivateGraph, names: tuple[str, ...], rows: Mapping[str, np.ndarray], params: HeteParams
 ) -> dict[str, Inputs]:
-    """Coordinates and clusters of every node type at an end of a relation."""
+    """Compute coordinates and clusters of every node type at an end of a relation."""
     relations = [graph.schema.edge_type(name) for name in names]
     found = {}
     for kind in sorted({end for relation in relations for end in (relation.source, relation.target)}):
@@ -140,11 +140,11 @@ def _inputs(
 def _shares(
     cell: PrivateCell, params: HeteParams, nano_epsilon: int, sides: Sides, ending: int, known: Inputs
 ) -> tuple[Shares, int]:
-    """The relation's shares, and a bound on the edges' ends on one side.
+    """Compute the relation's shares, and a bound on the edges' ends on one side.
 
     Where a graph or bilevel needs it, the bound comes from a noisy number of edges, which is paid for first.
     """
-    nodes = _counted_nodes(cell, sides)
+    nodes = cell.shape.target_count if sides.counted_side == "target" else cell.shape.source_count
     each = 2 if sides.undirected else 1
     if "graph" not in params.release and params.split != "bilevel":
         return shares(params, nano_epsilon, sides, nodes, ending), each * slot_count(cell.shape)
@@ -161,14 +161,10 @@ def _shares(
     return shares(params, left, sides, nodes, ending, table), bound
 
 
-def _counted_nodes(cell: PrivateCell, sides: Sides) -> int:
-    return cell.shape.target_count if sides.counted_side == "target" else cell.shape.source_count
-
-
 def _tables(
     cell: PrivateCell, sides: Sides, parts: Shares, known: Inputs, bound: int
 ) -> dict[str, np.ndarray]:
-    """The columns of one relation. Costs the sum of its shares but for the meta-paths'.
+    """Pay for the columns of one relation. Costs the sum of its shares but for the meta-paths'.
 
     ``bound``: on the sum of a side's degrees.
     """
@@ -212,7 +208,7 @@ def _second_hop(
     readings: Mapping[str, Reading],
     params: HeteParams,
 ) -> SecondHop:
-    """A noisy table of the path's last relation: neighbours by part of the type in between.
+    """Pay for a noisy table of the path's last relation: neighbours by part of the type in between.
 
     A node's part is the cluster in which it has most neighbours beyond what all have, by the first table.
     """

@@ -20,7 +20,7 @@ def joined(
     loops: bool,
     rng: Rng,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(grouped node, counted node) of distinct links. Expected O(m log m).
+    """Join (grouped node, counted node) by distinct links. Expected O(m log m).
 
     ``grouped_degrees``: ascending, for nodes that are told apart by their cluster ``label`` alone; ``stubs``:
     (node, cluster) of the counted side. Ends are paired within clusters, those in excess at random, those of
@@ -47,7 +47,7 @@ def joined(
 
 
 def assigned(ascending: np.ndarray, label: np.ndarray, wanted: np.ndarray, rng: Rng) -> np.ndarray:
-    """A degree of ``ascending`` for every node, so that clusters come near to ``wanted`` ends; int64 (n,).
+    """Give every node a degree of ``ascending``, so that clusters come near to ``wanted`` ends; int64 (n,).
 
     Nodes are ranked by chance with a handicap for each cluster, which a few rounds adjust.
     """
@@ -67,7 +67,7 @@ def assigned(ascending: np.ndarray, label: np.ndarray, wanted: np.ndarray, rng: 
 def _paired(
     own: np.ndarray, of_own: np.ndarray, theirs: np.ndarray, of_theirs: np.ndarray, columns: int, rng: Rng
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Ends of one cluster side by side, in the order given; then what is in excess on both sides."""
+    """Pair ends of one cluster side by side, in the order given; then what is in excess on both sides."""
     places = []
     counts = [np.bincount(each, minlength=columns) for each in (of_own, of_theirs)]
     both = np.minimum(*counts)
@@ -82,8 +82,8 @@ def _paired(
 
 
 def joined_within(degrees: np.ndarray, label: np.ndarray, ends: np.ndarray, rng: Rng) -> np.ndarray:
-    """Sorted keys ``low * n + high`` of an undirected graph of ``degrees`` (n,) with as many ends between
-    clusters as ``ends`` (k, k) says, in proportion. Expected O(m log m)."""
+    """Match an undirected graph of ``degrees`` (n,) with as many ends between clusters as ``ends`` (k, k)
+    says, in proportion; sorted keys ``low * n + high``. Expected O(m log m)."""
     if not degrees.any():
         return np.empty(0, dtype=np.int64)
     mass = np.maximum((ends + ends.T) / 2, 0)

@@ -22,7 +22,7 @@ def pair_gradient(
     noise: torch.Tensor,
     weights: tuple[float, float],
 ) -> dict[str, torch.Tensor]:
-    """The gradient at ``values`` of a :class:`core.generators.hetesdg.sound.topo.Predictor`, by name.
+    """Compute the gradient at ``values`` of a :class:`core.generators.hetesdg.sound.topo.Predictor`, by name.
 
     ``rows``: (2, width) of both ends: a node's own row, and that of the other end's mean neighbour; ``sign``:
     1 for a link, -1 for an absent pair; ``noise`` (2, d) of the two latent vectors; ``weights``: of the KL

@@ -17,7 +17,7 @@ LARGE, TAIL = 10, 0.995
 
 
 def drawn_profiles(table: Table, found: Mix, degrees: np.ndarray, rng: Rng) -> np.ndarray:
-    """Neighbours by cluster, int64 (n, k), no entry negative.
+    """Draw neighbours by cluster, int64 (n, k), no entry negative.
 
     Candidates: degrees of the paid sequence, shared out by a Dirichlet law whose weight is what the likeness
     of neighbours says. O(n * CANDIDATES * k).
@@ -35,14 +35,14 @@ def drawn_profiles(table: Table, found: Mix, degrees: np.ndarray, rng: Rng) -> n
 
 
 def held_to(noisy: np.ndarray, most: int) -> np.ndarray:
-    """The rows without negative entries, longer ones shortened to a sum of ``most`` at most; int64."""
+    """Cut negative entries, and shorten longer rows to a sum of ``most`` at most; int64."""
     own = np.maximum(noisy, 0)
     total = own.sum(axis=1, keepdims=True)
     return np.where(total > most, own * most // np.maximum(total, 1), own)
 
 
 def with_degrees(profiles: np.ndarray, degrees: np.ndarray, rng: Rng) -> tuple[np.ndarray, np.ndarray]:
-    """Stubs (node, cluster) of profiles that are cut or lengthened to the ascending ``degrees``.
+    """Cut or lengthen profiles to the ascending ``degrees``; stubs (node, cluster).
 
     The smallest profile gets the smallest degree, ties at random. What is cut is cut at random; what is added
     follows the node's own profile. O(total degree).
@@ -66,13 +66,13 @@ def with_degrees(profiles: np.ndarray, degrees: np.ndarray, rng: Rng) -> tuple[n
 
 
 def ranks(group: np.ndarray, groups: int) -> np.ndarray:
-    """The place of each entry within its group, for entries that are sorted by group."""
+    """Return the place of each entry within its group, for entries that are sorted by group."""
     start = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=groups))])
     return np.asarray(np.arange(len(group)) - start[group])
 
 
 def _candidates(found: Mix, degrees: np.ndarray, rng: Rng) -> np.ndarray:
-    """(CANDIDATES, k) int64."""
+    """Draw (CANDIDATES, k) int64."""
     size = degrees[rng.integers(0, len(degrees), CANDIDATES)]
     if len(found.base) == 1:
         return size.reshape(-1, 1)

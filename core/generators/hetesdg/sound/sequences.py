@@ -16,7 +16,7 @@ SINGLES = 128
 
 
 def ascending(noisy: np.ndarray, scale: float, most: int, bound: int) -> np.ndarray:
-    """Whole degrees in 0..``most`` that sum to ``bound`` at most, ascending; int64 (n,). O(n * SINGLES).
+    """Fit whole degrees in 0..``most`` that sum to ``bound`` at most, ascending; int64 (n,). O(n * SINGLES).
 
     ``noisy``: the query ``sorted_degrees`` under discrete Laplace noise of ``scale``. No more than bound / d
     nodes can reach degree d, which holds the tail where noise is as wide as degrees are.
@@ -44,7 +44,7 @@ def ascending(noisy: np.ndarray, scale: float, most: int, bound: int) -> np.ndar
 
 
 def _cut(degrees: np.ndarray, bound: int) -> np.ndarray:
-    """Degrees shortened alike to a sum of ``bound``, whole by largest remainders, ascending; int64."""
+    """Shorten degrees alike to a sum of ``bound``, whole by largest remainders, ascending; int64."""
     exact = degrees * (bound / degrees.sum())
     whole = np.floor(exact).astype(np.int64)
     short = bound - int(whole.sum())

@@ -17,7 +17,7 @@ LEAST = 0.05
 
 
 def histogram_share(epsilon: float, entry: float, degree: float, nodes: int, sequences: int) -> float:
-    """The histogram's share of ``epsilon``, LEAST..1 - LEAST. A pure function.
+    """Compute the histogram's share of ``epsilon``, LEAST..1 - LEAST. A pure function.
 
     ``entry``: of the histogram, on average; ``sequences``: how many degree sequences share the rest, of
     ``nodes`` nodes of ``degree`` on average. Without any it is the second hop, a table like the first.

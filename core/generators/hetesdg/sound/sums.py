@@ -38,8 +38,8 @@ length among more entries of noise: 4 told most at epsilon 1."""
 
 
 def row_of(place: np.ndarray) -> np.ndarray:
-    """Rows of length 1: the leading coordinates of ``place`` (n, d), and the constant; (n, DIRECTIONS + 1)
-    at most. A node at the origin has the constant alone. Without coordinates the constant is 1."""
+    """Make rows of length 1: the leading coordinates of ``place`` (n, d), and the constant; (n, DIRECTIONS +
+    1) at most. A node at the origin has the constant alone. Without coordinates the constant is 1."""
     leading = place[:, :DIRECTIONS]
     if not leading.shape[1]:
         return np.ones((len(place), 1))
@@ -56,8 +56,8 @@ def read_sums(
     params: HeteParams,
     progress: Progress,
 ) -> tuple[dict[CellKey, Columns], dict[str, np.ndarray]]:
-    """The columns of every relation, and every node type's vectors. Costs one Gaussian event of ``noise`` a
-    relation, and one more for each of ``paths`` that ends with it."""
+    """Pay for the columns of every relation, and compute every node type's vectors. Costs one Gaussian event
+    of ``noise`` a relation, and one more for each of ``paths`` that ends with it."""
     cells: dict[CellKey, Columns] = {}
     blocks: dict[str, list[Block]] = {kind: [] for kind in inputs}
     found: dict[str, np.ndarray] = {}
@@ -91,7 +91,7 @@ def read_sums(
 
 
 def pair_products(columns: Columns, sides: Sides, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """How likely each pair is linked: the product of one end's row with the other's sum; float64."""
+    """Score how likely each pair is linked: the product of one end's row with the other's sum; float64."""
     width = int(columns["width"][0])
     rows, sums = (columns[name].reshape(-1, width) for name in ("rows", "sums"))
     counted, grouped = (source, target) if sides.counted_side == "source" else (target, source)
@@ -102,7 +102,7 @@ def pair_products(columns: Columns, sides: Sides, source: np.ndarray, target: np
 
 
 def _variance(multiplier: Fraction, sides: Sides) -> float:
-    """Of the noise in one entry."""
+    """Compute the variance of the noise in one entry."""
     return float(multiplier) ** 2 * (2 if sides.undirected else 1)
 
 

@@ -47,13 +47,13 @@ class Mix:
 
 
 def laplace_variance(scale: float) -> float:
-    """Of discrete Laplace noise with P(z) proportional to exp(-|z| / scale)."""
+    """Compute the variance of discrete Laplace noise with P(z) proportional to exp(-|z| / scale)."""
     ratio = float(np.exp(-1 / scale))
     return 2 * ratio / (1 - ratio) ** 2
 
 
 def expected(table: Table) -> np.ndarray:
-    """The posterior mean of every entry, each column under a law of its own; float64 (n, k)."""
+    """Compute the posterior mean of every entry, each column under a law of its own; float64 (n, k)."""
     found = np.empty(table.noisy.shape)
     for column in range(table.noisy.shape[1]):
         noisy = table.noisy[:, column]
@@ -63,7 +63,7 @@ def expected(table: Table) -> np.ndarray:
 
 
 def mix(table: Table) -> Mix:
-    """How alike a node's neighbours are, by sums over all nodes in which the noise's own share is taken off.
+    """Measure how alike a node's neighbours are, by sums over all nodes with the noise's own share taken off.
 
     With H the noisy table: H'H counts ordered pairs of neighbours by their clusters, and its diagonal each
     neighbour with itself and n times the noise's variance besides.
@@ -83,7 +83,7 @@ def mix(table: Table) -> Mix:
 
 
 def pair_scores(table: Table, counts: np.ndarray, found: Mix) -> np.ndarray:
-    """For each counted node and cluster, how likely the node is linked to a given node of it; float64 (n, k).
+    """Score how likely each counted node is linked to a given node of each cluster; float64 (n, k).
 
     ``counts``: :func:`expected`. Where neighbours are alike, the posterior count itself. Else the predictive
     law of a Dirichlet-multinomial whose nodes draw links in proportion to those they have.
@@ -97,7 +97,7 @@ def pair_scores(table: Table, counts: np.ndarray, found: Mix) -> np.ndarray:
 
 
 def gate(table: Table) -> float:
-    """The part of the table's variance that is not noise, 0..1."""
+    """Compute the part of the table's variance that is not noise, 0..1."""
     spread = float(table.noisy.astype(np.float64).var(axis=0).sum())
     columns = table.noisy.shape[1]
     return float(np.clip(1 - columns * table.variance / spread, 0, 1)) if spread > 0 else 0.0

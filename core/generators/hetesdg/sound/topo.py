@@ -59,7 +59,7 @@ class Encoder(nn.Module):
         self.second = nn.Linear(HIDDEN, 2 * LATENT)
 
     def means(self, rows: torch.Tensor) -> torch.Tensor:
-        """(n, width) to (n, LATENT)."""
+        """Map (n, width) to (n, LATENT)."""
         return self.second(torch.relu(self.first(rows)))[:, :LATENT]
 
 
@@ -80,9 +80,9 @@ class Predictor(nn.Module):
         of_target: torch.Tensor,
         sign: torch.Tensor,
     ) -> dict[str, torch.Tensor]:
-        """The gradient of one pair's loss at the parameters ``values``. ``of_source`` (2, width): the rows of
-        the source and of the target's mean neighbour; ``of_target``: of the target and of the source's mean
-        neighbour; ``sign``: 1 for a link, -1 for an absent pair."""
+        """Compute the gradient of one pair's loss at the parameters ``values``. ``of_source`` (2, width): the
+        rows of the source and of the target's mean neighbour; ``of_target``: of the target and of the
+        source's mean neighbour; ``sign``: 1 for a link, -1 for an absent pair."""
         noise = torch.randn(2, LATENT, device=of_source.device)
         return pair_gradient(values, (of_source, of_target), sign, noise, self.weights)
 
@@ -90,7 +90,7 @@ class Predictor(nn.Module):
 def rows_of_ends(
     sides: Sides, table: Table, grouped: Inputs, counted: Inputs
 ) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
-    """((source rows, rows of their mean neighbours), the same of targets); float32.
+    """Compute ((source rows, rows of their mean neighbours), the same of targets); float32.
 
     A row is a node's coordinates, those of its mean neighbour, and those of that one's: two rounds of mean
     aggregation over the noisy table. O(n k d).
@@ -130,7 +130,7 @@ def learned(
     seed: int,
     tick: Callable[[int], None],
 ) -> Latents:
-    """Latent vectors of both ends after ``training``. ``edges``: a paid-for number of links.
+    """Learn latent vectors of both ends by ``training``. ``edges``: a paid-for number of links.
 
     O(steps * sampled links * parameters).
     """
@@ -171,7 +171,7 @@ def learned(
 
 
 def _links(sampled: Sampled) -> list[torch.Tensor]:
-    """Every link as its two nodes and its sign."""
+    """Make every link its two nodes and its sign."""
     return [
         torch.from_numpy(sampled.source),
         torch.from_numpy(sampled.target),
@@ -180,7 +180,7 @@ def _links(sampled: Sampled) -> list[torch.Tensor]:
 
 
 def _absent(module: Predictor, u: torch.Tensor, v: torch.Tensor, pairs: int = 256) -> float:
-    """The mean cross entropy of uniform pairs as absent ones: public rows and paid-for parameters."""
+    """Average the cross entropy of uniform pairs as absent ones: public rows and paid-for parameters."""
     with torch.no_grad():
         i, j = (torch.randint(len(each), (pairs,), device=each.device) for each in (u, v))
         ends = module.source.means(u[i]) @ module.form, module.target.means(v[j])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -24,7 +24,7 @@ def with_predictors(
     training: DpSgd,
     progress: Progress,
 ) -> HeteModel:
-    """``model`` with latent vectors of every relation, each trained by itself and paid for by its relation.
+    """Add latent vectors of every relation to ``model``, each trained by itself and paid for by its relation.
 
     With an embedding in the release they are added to their types' vectors. ``open_training`` is
     ``PrivateGraph.dp_sgd`` of ``training``.
@@ -41,7 +41,7 @@ def with_predictors(
         def opened(key: tuple[str, int | None] = (name, step), **given: object):
             return open_training(cells=[key], purpose=PREDICTOR, **given)
 
-        tick = _after(ticks, number * training.steps, len(model.cells) * training.steps)
+        tick = ticks.part(number, len(model.cells), training.steps)
         found = learned(opened, training, ends, edges, model.params, seed + number, tick)
         latents[name] = found.source, found.target
         curves[f"{name}: absent pairs"] = found.curve
@@ -53,7 +53,3 @@ def with_predictors(
             for kind, latent in zip((declared.source, declared.target), both, strict=True):
                 vectors["embedding"][kind] = np.concatenate([vectors["embedding"][kind], latent], axis=1)
     return replace(model, found=vectors, latents=latents, curves=curves)
-
-
-def _after(ticks: Ticks, before: int, total: int) -> Callable[[int], None]:
-    return lambda done: ticks("predictor", before + done, total)

@@ -38,7 +38,7 @@ def vectors(
     hops: Sequence[SecondHop],
     params: HeteParams,
 ) -> dict[str, np.ndarray]:
-    """float32 (n, d) for every node type: its coordinates, then one block for each relation or meta-path.
+    """Compute every node type's vectors, float32 (n, d): coordinates, then one block a relation or meta-path.
 
     A block is a table standardised, and the attention over it, all times how much of the table is not noise
     and times the path's semantic weight. ``first``: the histograms by relation.
@@ -59,7 +59,7 @@ def vectors(
 def beside(
     inputs: Mapping[str, Inputs], blocks: Mapping[str, Sequence[Block]], params: HeteParams
 ) -> dict[str, np.ndarray]:
-    """Every node type's coordinates with its blocks beside them, weighed; float32 (n, d)."""
+    """Put the weighed blocks beside every node type's coordinates; float32 (n, d)."""
     return {
         kind: np.concatenate([known.place, *_weighed(blocks[kind], params)], axis=1).astype(np.float32)
         for kind, known in inputs.items()
@@ -67,7 +67,7 @@ def beside(
 
 
 def _end(hop: SecondHop, first: Mapping[str, tuple[Sides, Table]]) -> str:
-    """The node type at which a path ends: the other end of its last relation."""
+    """Return the node type at which a path ends: the other end of its last relation."""
     between = first[hop.path[0]][0].counted
     sides = first[hop.path[1]][0]
     return sides.grouped if sides.counted == between else sides.counted
@@ -85,6 +85,6 @@ def _block(table: Table, centre: np.ndarray, heads: int) -> Block:
 
 
 def _weighed(blocks: Sequence[Block], params: HeteParams) -> list[np.ndarray]:
-    """Each block by its gate and by its semantic weight, which is 1 on average."""
+    """Weigh each block by its gate and by its semantic weight, which is 1 on average."""
     weights = semantic_weights([b.gate for b in blocks], [b.reach for b in blocks], params.debias)
     return [b.columns * b.gate * w * len(blocks) for b, w in zip(blocks, weights, strict=True)]
