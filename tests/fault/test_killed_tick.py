@@ -12,6 +12,7 @@ from core import clock
 from core.errors import SnapshotConflict
 from core.identity.service import Principal
 from core.ledger import service as ledger
+from core.streams.models import Stream as StreamRow
 from core.streams.views import Stream
 from core.workflows.common.context import Services
 from core.workflows.operations import recover
@@ -47,9 +48,7 @@ def stream(fault_services: Services, caller: Principal) -> Stream:
 
 def next_step(services: Services, stream: Stream) -> int:
     with services.db.transaction() as session:
-        found = session.get(Stream, stream.id)
-    assert found is not None
-    return found.next_step
+        return session.get_one(StreamRow, stream.id).next_step
 
 
 def fullest(services: Services, stream: Stream) -> int:

@@ -21,6 +21,7 @@ from core.jobs.repository import artifacts
 from core.jobs.states import TERMINAL
 from core.outbox.models import OutboxMessage, Topic
 from core.settings import Settings
+from core.streams.models import Stream as StreamRow
 from core.streams.views import Stream
 from core.workflows.audits.requests import AuditRequest, submit_audit
 from core.workflows.common.context import Services, open_services
@@ -76,7 +77,7 @@ class World:
     def tick(self) -> Piece:
         """The stream's next snapshot, which waits; the ones before it have ended."""
         with self.services.db.transaction() as session:
-            step = session.get_one(Stream, self.stream.id).next_step
+            step = session.get_one(StreamRow, self.stream.id).next_step
         return Piece(Topic.RUN, send(self.services, CALLER, self.stream, step)[0].job_id)
 
     def empty_dataset(self) -> Dataset:

@@ -60,9 +60,8 @@ def new_job(services: Services, principal: Principal, job: Job) -> views.Job:
 
     An exposed account takes no job but one without a guarantee: only of those it is looked up.
     """
-    if spec_of(job).kind is GuaranteeKind.NONE:
-        return get_job(services, principal, job.id)
-    return _view(principal, job, None, exposed=False)
+    view = _view(principal, job, None, exposed=False)
+    return get_job(services, principal, job.id) if view.kind == GuaranteeKind.NONE else view
 
 
 def list_jobs(
