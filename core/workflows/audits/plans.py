@@ -54,7 +54,7 @@ class AuditRequest(BaseModel):
 
 
 def planned(request: AuditRequest, settings: Settings) -> AuditSpec:
-    """The audit, decided in full: parameters, canary graphs, plans, runs.
+    """Return the audit, decided in full: parameters, canary graphs, plans, runs.
 
     Raises UnknownMethod, NotAccepted or InvalidInput with the field to mend.
     """

@@ -20,7 +20,7 @@ _DIGITS = Decimal("0.0001")
 
 
 def get_audit(services: Services, principal: Principal, audit_id: str) -> Audit:
-    """The tenant's audit; NotFound otherwise."""
+    """Return the tenant's audit; NotFound otherwise."""
     require(principal, *ROLES)
     with services.db.transaction() as session:
         return view(service.get(session, tenant=principal.tenant, audit_id=audit_id))

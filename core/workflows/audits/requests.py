@@ -131,7 +131,7 @@ def take_back_audit(session: Session, settings: Settings, row: Audit) -> None:
 
 
 def _checked(report: Path, held: AuditWork) -> AuditResult:
-    """The child's result, if it is of this audit and agrees with itself and with the plan."""
+    """Read the child's result, if it is of this audit and agrees with itself and with the plan."""
     if report.is_symlink() or report.stat().st_size > MAX_RESULT_BYTES:
         raise InvalidInput("the child left no result that could be read")
     try:

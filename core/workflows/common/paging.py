@@ -59,19 +59,19 @@ class Paging:
         return datetime.fromisoformat(str(self.place[0])), str(self.place[1])
 
     def cut(self, rows: Sequence[Row], place_of: Callable[[Row], Place]) -> tuple[Sequence[Row], str | None]:
-        """The page out of the ``size + 1`` rows looked up, and the next one's cursor (None on the last)."""
+        """Cut the page, and the next one's cursor (None on the last), out of ``size + 1`` rows."""
         if len(rows) <= self.size:
             return rows, None
         return rows[: self.size], self.cursor(place_of(rows[self.size - 1]))
 
     def cursor(self, place: Place) -> str:
-        """What leads to the rows behind the place."""
+        """Say what leads to the rows behind the place."""
         text = _canonical(list(place))
         return _encoded(_mac(self._settings, self._scope, text), text)
 
 
 def newest_first(row: Listed) -> Place:
-    """The place of a row in a list that shows the newest first."""
+    """Return the place of a row in a list that shows the newest first."""
     return row.created_at.isoformat(), row.id
 
 

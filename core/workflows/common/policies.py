@@ -100,7 +100,7 @@ class Policy(BaseModel):
 
 
 def policy_of(dataset: Dataset) -> Policy:
-    """The dataset's policy as it stands."""
+    """Return the dataset's policy as it stands."""
     return Policy.model_validate(dataset.policy)
 
 
@@ -110,7 +110,7 @@ def rules_of(policy: Policy) -> PolicyRules:
 
 
 def stored(policy: Policy) -> dict[str, Any]:
-    """The policy as JSON, as the dataset keeps it.
+    """Return the policy as JSON, as the dataset keeps it.
 
     The usual least epsilon is left out: the version before this one, which serves on during an upgrade, takes
     no policy with a field that it does not know.
@@ -120,7 +120,7 @@ def stored(policy: Policy) -> dict[str, Any]:
 
 
 def allows_more(new: Policy, old: Policy) -> tuple[str, ...]:
-    """The fields in which the new policy allows something that the old one refuses; empty: it only restricts.
+    """List the fields in which the new policy allows what the old one refuses; empty: it only restricts.
 
     Each field is ranked alone, so that a change which loosens one and tightens another counts as loosening.
     """
@@ -128,7 +128,7 @@ def allows_more(new: Policy, old: Policy) -> tuple[str, ...]:
 
 
 def looser_than_others(policy: Policy, others: Iterable[Dataset]) -> tuple[str, ...]:
-    """The fields in which the policy allows what that of another dataset of the account refuses.
+    """List the fields in which the policy allows what that of another dataset of the account refuses.
 
     The same data under a looser policy would need no second person. Archived datasets count while none
     stands: else whoever archives one and registers it again would loosen its policy alone.
@@ -241,7 +241,7 @@ def check_quotas(
 
 
 def needs_approval(dataset: Dataset, kind: GuaranteeKind, nano_epsilon: int) -> bool:
-    """Whether such a job waits for a second person. One without a finite guarantee is above any threshold."""
+    """Tell whether such a job waits for a second person. Without a finite guarantee it does."""
     threshold = policy_of(dataset).approval_above_epsilon
     if threshold is None:
         return False

@@ -25,7 +25,7 @@ _LOOKS_LOST = frozenset({Outcome.REFUSED, Outcome.LOST})
 
 
 def dataset_state(principal: Principal, dataset: Dataset) -> str:
-    """The dataset's state; ``registered`` in place of how far an upload has come, and of its rejection."""
+    """Return the dataset's state; ``registered`` in place of an upload's progress or rejection."""
     state = dataset.shown_state
     if Role.CURATOR in principal.roles or state in _SHOWN_TO_ALL:
         return state
@@ -43,7 +43,7 @@ def job_reason(principal: Principal, job: Job) -> str | None:
 
 
 def hidden(principal: Principal, job: Job) -> bool:
-    """Whether the job failed before its content was paid for, and this caller may not be told of what."""
+    """Tell whether the job failed before its content was paid for, and this caller may not know why."""
     if Role.CURATOR in principal.roles or job.state != JobState.FAILED:
         return False
     free = job.first_read_at is None or job.reason in GIVEN_BACK

@@ -30,7 +30,7 @@ log = get_logger(__name__)
 def get_policy(
     services: Services, principal: Principal, dataset_id: str, version: int | None = None
 ) -> DatasetPolicy:
-    """The policy that stands, or an earlier version of it. NotFound."""
+    """Return the policy that stands, or an earlier version of it. NotFound."""
     require(principal, *READERS)
     with services.db.transaction() as session:
         return _view(session, datasets.get(session, principal.tenant, dataset_id), version)
@@ -132,7 +132,7 @@ def keep_version(
 
 
 def reads_comparisons(session: Session, principal: Principal, dataset_id: str) -> bool:
-    """Whether the caller may read what compares a release of the dataset with its original: a curator, and
+    """Tell whether the caller may read what compares a release with its original: a curator, and
     not one whom the policy leaves out.
     """
     if Role.CURATOR not in principal.roles:

@@ -18,7 +18,7 @@ def derived_parts(schema: GraphSchema, nodes: DatasetPart | None) -> list[str]:
 
 
 def still_derived(marks: Sequence[str], seen: GraphSchema, confirmed: GraphSchema) -> list[str]:
-    """The marks that hold once a curator replaced the schema that was ``seen`` by ``confirmed``.
+    """Work out the marks that hold once a curator replaced the schema that was ``seen`` by ``confirmed``.
 
     A declared count takes the place of the list. A grid is the curator's own only if both its ends are.
     """
@@ -31,7 +31,7 @@ def still_derived(marks: Sequence[str], seen: GraphSchema, confirmed: GraphSchem
 
 
 def inherited(session: Session, dataset: Dataset) -> list[str]:
-    """The marks of a new version: a schema in use keeps its time grid; nodes come with their own upload."""
+    """Mark a new version: a schema in use keeps its time grid; nodes come with their upload."""
     earlier = repository.versions(session, [dataset.id]) if dataset.graph_schema is not None else []
     seen = any(Derived.TIME_GRID in version.derived for version in earlier)
     return [str(Derived.TIME_GRID)] if seen else []

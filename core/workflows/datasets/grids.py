@@ -31,14 +31,14 @@ class Grid:
 
 
 def grid_of(account: BudgetAccount, schema: GraphSchema | None) -> Grid | None:
-    """The grid by which the account keeps what is spent on such a dataset; None where it keeps no steps."""
+    """Find the grid by which the account keeps what such a dataset spends; None where it keeps no steps."""
     if account.unit != Unit.W_EVENT or schema is None or schema.time is None:
         return None
     return Grid(schema.time.start, schema.time.width)
 
 
 def standing_grid(session: Session, account: BudgetAccount, *, but: str | None = None) -> Grid | None:
-    """The grid of the account's datasets, ``but`` one; None where none of them has declared one.
+    """Find the grid of the account's datasets, ``but`` one; None where none of them has declared one.
 
     The account stays locked until the transaction ends, so that two datasets cannot miss each other. What was
     archived before it had a ready version spent nothing, and does not count.

@@ -106,7 +106,7 @@ def held(services: Services, work: IngestWork) -> Iterator[tuple[Session, Datase
 
 
 def alive(services: Services, work: IngestWork, chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The chunks; the lease is extended while they flow."""
+    """Pass on the chunks; the lease is extended while they flow."""
 
     def beat() -> None:
         with services.db.transaction() as session:
@@ -116,7 +116,7 @@ def alive(services: Services, work: IngestWork, chunks: Iterable[bytes]) -> Iter
 
 
 def content_key(services: Services, work: IngestWork) -> bytes:
-    """The key of the work's dataset; LeaseLost once the dataset is archived."""
+    """Return the key of the work's dataset; LeaseLost once the dataset is archived."""
     try:
         with services.db.transaction() as session:
             return vault.content_key(session, work.dataset_id, services.settings.master_key)
@@ -125,5 +125,5 @@ def content_key(services: Services, work: IngestWork) -> bytes:
 
 
 def fingerprint_key(services: Services) -> bytes:
-    """The key of content fingerprints; InvalidInput where the setting is missing or malformed."""
+    """Read the key of content fingerprints; InvalidInput where the setting is missing or malformed."""
     return vault.secret_bytes(services.settings.fingerprint_key, "GRAPHVEIL_FINGERPRINT_KEY")

@@ -42,7 +42,7 @@ def list_datasets(
 
 
 def get_dataset(services: Services, principal: Principal, dataset_id: str) -> Dataset:
-    """The dataset; NotFound where the tenant has none of that id."""
+    """Return the dataset; NotFound where the tenant has none of that id."""
     require(principal, Role.CURATOR, Role.REQUESTER, Role.AUDITOR)
     with services.db.transaction() as session:
         return _views(session, principal, [service.get(session, principal.tenant, dataset_id)])[0]
@@ -55,7 +55,7 @@ def budget(
     steps: tuple[int, int] | None = None,
     as_of: datetime | None = None,
 ) -> Budget:
-    """What the dataset's account holds, or held at ``as_of``: shared by every dataset of its domain.
+    """Say what the dataset's account holds, or held at ``as_of``: shared by every dataset of its domain.
 
     ``steps`` (first, last) are those of a stream whose spend is told. Earlier moments are for
     curators and auditors. Raises NotFound, InvalidInput, Forbidden.
@@ -77,7 +77,7 @@ def ledger(
     cursor: str | None = None,
     limit: int | None = None,
 ) -> LedgerPage:
-    """The account's entries with a sequence above ``after``, in order. For curators and auditors."""
+    """Load the account's entries with a sequence above ``after``, in order. For curators and auditors."""
     require(principal, Role.CURATOR, Role.AUDITOR)
     page = paging.paged(services, principal, "ledger", cursor, limit, dataset_id=dataset_id, after=after)
     start = after if page.place is None else int(page.place[0])
@@ -87,7 +87,7 @@ def ledger(
 
 
 def entries_page(session: Session, account_id: str, page: paging.Paging, after: int) -> LedgerPage:
-    """The account's entries that follow ``after``, as far as they fit on the page."""
+    """Load the account's entries that follow ``after``, as far as they fit on the page."""
     found = accounts.entries(session, account_id, after=after, limit=page.size)
     more = None if found.next_after is None else page.cursor((found.next_after,))
     return LedgerPage(items=[entry_of(row) for row in found.entries], next_cursor=more)

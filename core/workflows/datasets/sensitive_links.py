@@ -133,7 +133,7 @@ def require_named(session: Session, dataset: Dataset, version: DatasetVersion) -
 
 
 def _require_nameable(session: Session, dataset: Dataset) -> DatasetVersion:
-    """The current version, of which a relation can have sensitive links."""
+    """Return the current version, of which a relation can have sensitive links."""
     if dataset.state != DatasetState.READY or dataset.current_version_id is None:
         raise DatasetNotReady(
             f"The dataset is {dataset.shown_state}; sensitive links are named in one that is ready.",
@@ -187,6 +187,6 @@ def _upload(row: SensitiveList, version: DatasetVersion) -> ListUpload:
 
 
 def _stands(services: Services, list_id: str) -> bool:
-    """Whether a commit named the list whose confirmation was lost."""
+    """Tell whether a commit named the list whose confirmation was lost."""
     with services.db.transaction() as session:
         return lists.by_id(session, list_id) is not None

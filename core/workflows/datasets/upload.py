@@ -79,7 +79,7 @@ class Counted:
                 yield chunk
 
     def hexdigest(self) -> str:
-        """The digest of what has passed."""
+        """Compute the digest of what has passed."""
         return self._digest.hexdigest()
 
 
@@ -152,7 +152,7 @@ def recover_uploads(services: Services, limit: int) -> int:
 
 
 def keep_alive(chunks: Iterable[bytes], beat: Callable[[], None], every_seconds: float) -> Iterator[bytes]:
-    """The chunks; ``beat`` is called between two of them whenever that much time has passed."""
+    """Pass on the chunks; ``beat`` is called between two of them whenever that much time has passed."""
     last = time.monotonic()
     for chunk in chunks:
         yield chunk

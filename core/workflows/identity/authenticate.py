@@ -27,7 +27,7 @@ class Authenticator:
         self._issuer = Issuer(settings) if settings.oidc_issuer else None
 
     def remembered(self, token: str) -> Principal | None:
-        """The principal of a key or token that was checked in the last ``key_cache_seconds``; asks nobody."""
+        """Return the principal of a key or token checked in the last ``key_cache_seconds``; ask nobody."""
         return self._remembered.get(identity.token_hash(token))
 
     def principal(self, services: Services, token: str) -> Principal:
@@ -48,7 +48,7 @@ class Authenticator:
         self._remembered.forget(key_id)
 
     def _checked(self, services: Services, token: str) -> tuple[Principal, float | None]:
-        """The principal, and the seconds for which that can be true at most."""
+        """Find the principal, and the seconds for which that can be true at most."""
         if identity.is_key(token):
             with services.db.transaction() as session:
                 return identity.look_up(session, token)

@@ -17,7 +17,7 @@ def require_second_person(principal: Principal, first: str) -> None:
 
 
 def same_person(principal: Principal, other: str) -> bool:
-    """Whether the caller is that person, as far as names tell."""
+    """Tell whether the caller is that person, as far as names tell."""
     return _name(principal.person) == _name(other)
 
 

@@ -72,7 +72,7 @@ def reject_job(services: Services, principal: Principal, job_id: str, *, reason:
 
 
 def _held(session: Session, principal: Principal, job_id: str) -> tuple[Dataset, Job]:
-    """The job, locked, for a caller who is not the one that asked for it.
+    """Lock the job for a caller who is not the one that asked for it.
 
     Its dataset is share-locked first, as whoever archives it does: so the policy stands until the end.
     """

@@ -70,7 +70,7 @@ def changes_behind(services: Services, places: Mapping[str, int]) -> list[Change
 
 
 def shown(principal: Principal, change: Change) -> Change:
-    """The change as this caller may see it."""
+    """Show the change as this caller may see it."""
     return change if Role.CURATOR in principal.roles else replace(change, created_at=None)
 
 

@@ -36,7 +36,7 @@ def content_hash(spec: JobSpec) -> str:
 
 
 def earlier(session: Session, spec: JobSpec, request: JobRequest) -> Job | None:
-    """The job that the request would repeat, published where there is one, else the newest under way.
+    """Find the job that the request would repeat, published where there is one, else the newest under way.
 
     None for a request that wants a repeat: that says so, or is one of several draws among which a comparison
     decides.
@@ -58,7 +58,7 @@ def refuse(session: Session, spec: JobSpec, request: JobRequest) -> None:
 
 
 def refusal(job: Job) -> IdenticalRelease:
-    """What a request is answered that would repeat the job."""
+    """Say what a request is answered that would repeat the job."""
     return IdenticalRelease(
         f"Job {job.id} has the same content and is {job.state}. Its release costs nothing, and neither does "
         "another sample of its model; ask with repeat: true to spend again.",

@@ -61,7 +61,7 @@ Amount = StrictStr | StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=Fals
 
 
 def plain(values: dict[str, Any]) -> dict[str, Any]:
-    """The values, if they can be stored: parsers of JSON let numbers and texts pass that are none."""
+    """Return the values, if they can be stored: parsers of JSON let numbers and texts pass that are none."""
     try:
         json.dumps(values, allow_nan=False, ensure_ascii=False).encode()
     except (TypeError, ValueError):
@@ -128,7 +128,7 @@ class Prepared:
 
 
 def prepare(session: Session, principal: Principal, request: JobRequest, settings: Settings) -> Prepared:
-    """The request with everything decided that does not depend on the data.
+    """Return the request with everything decided that does not depend on the data.
 
     The dataset stays share-locked: it cannot be archived before the caller's transaction ends. Raises
     NotFound, DatasetNotReady, UnknownMethod, UnknownFormat, InvalidInput with its dotted ``field``,
@@ -223,7 +223,7 @@ def method_of(
 
 
 def node_counts(version: DatasetVersion, schema: GraphSchema) -> dict[str, int]:
-    """The public size of every node universe: as declared, or as the version's node list has it."""
+    """Find the public size of every node universe: as declared, or as the version's node list has it."""
     listed = version.node_counts or {}
     return {kind.name: listed[kind.name] if kind.count is None else kind.count for kind in schema.node_types}
 
@@ -231,7 +231,7 @@ def node_counts(version: DatasetVersion, schema: GraphSchema) -> dict[str, int]:
 def ready_dataset(
     session: Session, principal: Principal, dataset_id: str
 ) -> tuple[Dataset, DatasetVersion, BudgetAccount]:
-    """The dataset, its current version and its account. One round trip.
+    """Load the dataset, its current version and its account. One round trip.
 
     The dataset is shared-locked: it cannot be archived between this look and the job's insertion.
     """

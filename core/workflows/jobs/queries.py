@@ -47,7 +47,7 @@ _EXPOSED = budgets.exposed_account(Job.account_id)
 
 
 def get_job(services: Services, principal: Principal, job_id: str) -> views.Job:
-    """The tenant's job; NotFound otherwise."""
+    """Return the tenant's job; NotFound otherwise."""
     require(principal, Role.REQUESTER, Role.CURATOR)
     with services.db.transaction() as session:
         job, evaluation, exposed = jobs.seen(session, tenant=principal.tenant, job_id=job_id, beside=_EXPOSED)
@@ -56,7 +56,7 @@ def get_job(services: Services, principal: Principal, job_id: str) -> views.Job:
 
 
 def new_job(services: Services, principal: Principal, job: Job) -> views.Job:
-    """The queued job as its maker may see it, of which nothing but its making is known yet.
+    """Show the queued job as its maker may see it, of which nothing but its making is known yet.
 
     An exposed account takes no job but one without a guarantee: only of those it is looked up.
     """
@@ -118,7 +118,7 @@ def methods() -> list[Method]:
 
 
 def _views(session: Session, principal: Principal, rows: Sequence[Job]) -> list[views.Job]:
-    """The jobs as this caller may see them. Three queries at most, however many jobs."""
+    """Show the jobs as this caller may see them. Three queries at most, however many jobs."""
     ids = [job.id for job in rows]
     accounts = budgets.by_ids(session, {job.account_id for job in rows})
     evaluations = repository.evaluations(session, ids)

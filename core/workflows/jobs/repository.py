@@ -21,6 +21,6 @@ _DRAWN_ON = (
 def drawn_on(
     session: Session, dataset_id: str
 ) -> tuple[Dataset, DatasetVersion | None, BudgetAccount] | None:
-    """The dataset, share-locked, with its current version and its account. One round trip."""
+    """Share-lock the dataset; load it with its current version and its account. One round trip."""
     found = session.execute(_DRAWN_ON, {"dataset_id": dataset_id}).one_or_none()
     return None if found is None else (found[0], found[1], found[2])

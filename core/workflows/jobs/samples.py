@@ -93,7 +93,7 @@ def submit_sample(
 
 
 def _checked(session: Session, source: Job, request: SampleRequest) -> tuple[Dataset, JobSpec]:
-    """The dataset, shared-locked so that it is not archived meanwhile, and what the sample is to be."""
+    """Load the dataset, share-locked so that it is not archived meanwhile, and what the sample is to be."""
     paid = spec_of(source)
     if not isinstance(paid.release, Plain):
         raise NotAccepted(
@@ -126,7 +126,7 @@ def _checked(session: Session, source: Job, request: SampleRequest) -> tuple[Dat
 
 
 def _schema(session: Session, source: Job) -> GraphSchema:
-    """The public schema that the model was fitted under."""
+    """Return the public schema that the model was fitted under."""
     version = datasets.existing_version(session, source.version_id)
     dataset = datasets.existing(session, source.dataset_id)
     return GraphSchema.model_validate(version.graph_schema or dataset.graph_schema)

@@ -39,7 +39,7 @@ EXPOSING = (
 
 
 def plan_job(services: Services, principal: Principal, request: JobRequest) -> Plan:
-    """What the request would cost and leave; nothing is changed. Raises what :func:`submit_job` would.
+    """Plan what the request would cost and leave; nothing is changed. Raises what :func:`submit_job` would.
 
     Only an identical release is no refusal here, where the budget would cover the repeat: it is named.
     """

@@ -55,7 +55,7 @@ class Standing:
 def next_work(
     services: Services, topic: Topic, passed_over: Collection[str] = ()
 ) -> tuple[Topic, str] | None:
-    """The work whose turn it is where work of the topic waits, which may be of a topic that waits beside it.
+    """Find the work whose turn it is where work of the topic waits; it may be of a topic beside it.
 
     Without what is ``passed_over``; None when none can be claimed. It is not held, as in :func:`next_job`.
     """
@@ -77,7 +77,7 @@ def _waiting(topic: Topic, waits: Rows, passed_over: Collection[str]) -> Select[
 
 
 def next_job(services: Services, passed_over: Collection[str] = ()) -> str | None:
-    """The job whose turn it is, without those that are ``passed_over``; None when none can be claimed.
+    """Find the job whose turn it is, without those that are ``passed_over``; None when none can be claimed.
 
     It is not held: of two workers that look at once, one claims it, and the other looks again. So each sees
     what the ones before it run.

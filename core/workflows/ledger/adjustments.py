@@ -48,7 +48,7 @@ def adjust_budget(
 
 
 def amounts_of(account: BudgetAccount, nano_epsilon: int, delta_atto: int) -> dict[str, int]:
-    """What an (epsilon, delta) adds up to in the account's dimensions.
+    """Compute what an (epsilon, delta) adds up to in the account's dimensions.
 
     Under w-event it is untimed: it counts in every window. Under the Rényi filter a pure epsilon is
     min(eps, alpha eps^2 / 2) at each order; a delta has no such curve. Raises InvalidInput.

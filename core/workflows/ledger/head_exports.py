@@ -39,7 +39,7 @@ _KNOWN = text("""
 
 
 def trusted_keys(settings: Settings) -> dict[str, Ed25519PublicKey]:
-    """The public keys whose heads are believed, by id: that of the signing key, and the settings' others."""
+    """Collect the public keys whose heads are believed, by id: the signing key's, and the settings'."""
     keys = [
         signed_heads.public_key(each.strip()) for each in settings.head_public_keys.split(",") if each.strip()
     ]
@@ -50,7 +50,7 @@ def trusted_keys(settings: Settings) -> dict[str, Ed25519PublicKey]:
 
 
 def newest(store: ObjectStore) -> str | None:
-    """The object key of the newest document; None where there is none. Names sort by time."""
+    """Find the object key of the newest document; None where there is none. Names sort by time."""
     return max((stored.key for stored in store.list(FOLDER)), default=None)
 
 
@@ -62,7 +62,7 @@ def read(store: ObjectStore, key: str) -> bytes:
 
 
 def export_due(services: Services) -> bool:
-    """Whether the newest document is older than the settings allow, by PostgreSQL's clock. Needs a key."""
+    """Tell whether the newest document is too old for the settings, by PostgreSQL's clock. Needs a key."""
     if not services.settings.head_signing_key.get_secret_value():
         return False
     taken = _taken_at(services)
@@ -160,7 +160,7 @@ def lost(session: Session, heads: Heads) -> Iterator[Finding]:
 
 
 def unlinked(store: ObjectStore, heads: Heads) -> str | None:
-    """What is wrong with the document before this one, if anything: it is named by its digest."""
+    """Say what is wrong with the document before this one, if anything: it is named by its digest."""
     if heads.previous is None:
         return None
     if not store.exists(heads.previous.key):
@@ -170,7 +170,7 @@ def unlinked(store: ObjectStore, heads: Heads) -> str | None:
 
 
 def compare(services: Services, session: Session) -> Iterable[Finding]:
-    """What ledger or store have lost of what the newest document knows. Nothing without documents."""
+    """Find what ledger or store have lost of what the newest document knows. Nothing without documents."""
     key = newest(services.store)
     if key is None:
         return

@@ -17,7 +17,7 @@ from core.workflows.ledger.invariants.run import promises
 
 
 def ledger_health(services: Services, principal: Principal) -> LedgerHealth:
-    """What the verifier found last: findings of the caller's tenant only, counts of all. Reads 20 rows."""
+    """Report what the verifier found last: findings of the caller's tenant, counts of all. Reads 20 rows."""
     require(principal, Role.AUDITOR, Role.OPERATOR, Role.CURATOR)
     told = [(promise.name, promise.promise) for promise in promises(services)]
     with services.db.transaction() as session:
@@ -26,7 +26,7 @@ def ledger_health(services: Services, principal: Principal) -> LedgerHealth:
 
 
 def verify_account(services: Services, principal: Principal, dataset_id: str) -> Verification:
-    """The dataset's account and its quotas, verified now. O(entries).
+    """Verify the dataset's account and its quotas now. O(entries).
 
     Conflict beyond the settings' ``max_verified_entries``; NotFound where the tenant has no such dataset.
     """

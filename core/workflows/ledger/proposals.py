@@ -51,7 +51,7 @@ def list_proposals(
 
 
 def get_proposal(services: Services, principal: Principal, proposal_id: str) -> Proposal:
-    """The tenant's proposal; NotFound otherwise."""
+    """Return the tenant's proposal; NotFound otherwise."""
     require(principal, Role.CURATOR, Role.AUDITOR)
     with services.db.transaction() as session:
         return service.view(service.get(session, tenant=principal.tenant, proposal_id=proposal_id))
@@ -100,7 +100,7 @@ def withdraw_proposal(services: Services, principal: Principal, proposal_id: str
 
 
 def _held(session: Session, principal: Principal, proposal_id: str) -> tuple[Dataset, Row]:
-    """The dataset first, as everywhere; then the proposal."""
+    """Lock the dataset first, as everywhere; then the proposal."""
     seen = service.get(session, tenant=principal.tenant, proposal_id=proposal_id)
     dataset = datasets.lock(session, principal.tenant, seen.dataset_id)
     return dataset, service.get_locked(session, tenant=principal.tenant, proposal_id=proposal_id)

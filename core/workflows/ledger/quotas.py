@@ -21,7 +21,7 @@ SCOPES = (Scope.TEAM, Scope.PROJECT)
 
 
 def list_quotas(services: Services, principal: Principal, dataset_id: str) -> Quotas:
-    """What each quota of the dataset's account holds, by scope and name."""
+    """Report what each quota of the dataset's account holds, by scope and name."""
     require(principal, Role.CURATOR, Role.REQUESTER, Role.AUDITOR)
     with services.db.transaction() as session:
         dataset = datasets.get(session, principal.tenant, dataset_id)
@@ -39,7 +39,7 @@ def quota_ledger(
     cursor: str | None = None,
     limit: int | None = None,
 ) -> LedgerPage:
-    """The quota's entries with a sequence above ``after``, in order. For curators and auditors. NotFound."""
+    """Load the quota's entries with a sequence above ``after``, in order. Curators, auditors. NotFound."""
     require(principal, Role.CURATOR, Role.AUDITOR)
     quota_of = f"{scope}/{name}"
     page = paging.paged(
@@ -94,7 +94,7 @@ def open_quota(
 
 
 def find_quota(session: Session, account_id: str, scope: str, name: str) -> BudgetAccount:
-    """The account's quota of that team or project; NotFound."""
+    """Return the account's quota of that team or project; NotFound."""
     for quota in ledger.quotas(session, account_id):
         if quota_name(quota) == (scope, name):
             return quota
@@ -104,7 +104,7 @@ def find_quota(session: Session, account_id: str, scope: str, name: str) -> Budg
 def drawn_on(
     session: Session, account_id: str, *, team: str | None, project: str | None
 ) -> list[BudgetAccount]:
-    """The quotas that a job of that team and project draws on, beside the account itself."""
+    """Find the quotas that a job of that team and project draws on, beside the account itself."""
     named = {("team", team), ("project", project)}
     return [quota for quota in ledger.quotas(session, account_id) if quota_name(quota) in named]
 

@@ -82,7 +82,7 @@ def cumulative(counts: Counter[tuple[str, int]], method: str) -> list[int]:
 
 
 def bucket_of(seconds: float) -> int:
-    """The number of the bucket, as PostgreSQL's ``width_bucket`` gives it."""
+    """Compute the number of the bucket, as PostgreSQL's ``width_bucket`` gives it."""
     return bisect.bisect_right(BOUNDS, seconds)
 
 

@@ -117,7 +117,7 @@ def delete_unclaimed_staging(services: Services) -> int:
 
 
 def _unclaimed(services: Services) -> Iterator[str]:
-    """The key of each staged object that no living attempt will publish."""
+    """List the key of each staged object that no living attempt will publish."""
     alive: dict[tuple[str, str], bool] = {}
     for stored in services.store.list(STAGING):
         _, job_id, attempt = (*stored.key.split("/"), "", "")[:3]  # a stray object is nobody's

@@ -47,7 +47,7 @@ def require_whole_ledger(services: Services) -> None:
 
 
 def may_start(settings: Settings) -> bool:
-    """Whether :func:`require_whole_ledger` holds on the settings' servers; the log says why not."""
+    """Tell whether :func:`require_whole_ledger` holds on the settings' servers; the log says why not."""
     services = open_services(settings)
     try:
         require_whole_ledger(services)

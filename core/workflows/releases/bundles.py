@@ -116,7 +116,7 @@ def check_transcript(
     transcript: Sequence[TranscriptEntry],
     stream_nano_epsilon: int | None = None,
 ) -> Guarantee:
-    """The guarantee of the reserved plan; the durable transcript stays within it.
+    """Compute the guarantee of the reserved plan; the durable transcript stays within it.
 
     ``stream_nano_epsilon``: of a window of the live stream that the release is a snapshot of.
     Raises PrivacyViolation: the plan is not the one reserved, it was exceeded, or nothing was metered.

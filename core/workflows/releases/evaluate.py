@@ -80,7 +80,7 @@ def advance_evaluation(services: Services, held: EvaluationWork, stage: str, don
 
 
 def erased(session: Session, dataset_id: str) -> bool:
-    """Whether the dataset is erased: nothing may go on reading it."""
+    """Tell whether the dataset is erased: nothing may go on reading it."""
     return not vault.has_key(session, dataset_id)
 
 

@@ -73,12 +73,12 @@ class JobWork:
 
 
 def staging_prefix(job_id: str, attempt: int) -> str:
-    """The object prefix of one attempt's staged bytes."""
+    """Name the object prefix of one attempt's staged bytes."""
     return f"staging/{job_id}/{attempt}"
 
 
 def release_key(job_id: str, name: str) -> str:
-    """The object key of a published file."""
+    """Name the object key of a published file."""
     return f"releases/{job_id}/{name}"
 
 
@@ -114,7 +114,7 @@ def begin_job(services: Services, job_id: str, worker: str) -> JobWork | None:
 
 
 def asked_to_stop(session: Session, job_id: str) -> bool:
-    """Whether a caller has asked the job to stop."""
+    """Tell whether a caller has asked the job to stop."""
     job = repository.by_id(session, job_id)
     return job is not None and job.state == JobState.CANCELLING
 
@@ -155,7 +155,7 @@ def record_read(services: Services, work: JobWork, entry: dict[str, Any]) -> Non
 
 
 def _running(session: Session, work: JobWork) -> Job:
-    """The job, locked; LeaseLost unless it runs under this attempt's lease and was not asked to stop."""
+    """Lock the job; LeaseLost unless it runs under this attempt's lease and was not asked to stop."""
     job = leases.hold(session, RELEASES, work.job_id, attempt=work.attempt)
     if job.state != JobState.RUNNING or not repository.lease_live(session, job):
         raise LeaseLost("the job no longer runs under this lease")
@@ -177,7 +177,7 @@ def record_event(services: Services, work: JobWork, *, stage: str, done: int, to
 
 
 def transcript(services: Services, work: JobWork) -> tuple[TranscriptEntry, ...]:
-    """What was recorded under this attempt, in order: the truth about what was read.
+    """Load what was recorded under this attempt, in order: the truth about what was read.
 
     Of a further sample: what was recorded when its model was fitted.
     """

@@ -55,12 +55,12 @@ class Edition:
 
 
 def artifacts(services: Services, principal: Principal, job_id: str) -> list[View]:
-    """The files of :func:`listed`."""
+    """Return the files of :func:`listed`."""
     return listed(services, principal, job_id).items
 
 
 def listed(services: Services, principal: Principal, job_id: str) -> Artifacts:
-    """The files of a published job that the caller may open, by name; private ones are listed to nobody."""
+    """List the files of a published job that the caller may open, by name; private ones never."""
     require(principal, Role.REQUESTER, Role.CURATOR)
     with services.db.transaction() as session:
         job = published(session, services, principal, job_id)
@@ -103,7 +103,7 @@ def signed_address(services: Services, artifact: Artifact) -> str | None:
 
 
 def get_report(services: Services, principal: Principal, job_id: str) -> dict[str, Any]:
-    """The report of a published job as JSON: the public part for all of the tenant, the rest for curators.
+    """Return a published job's report as JSON: the public part for all of the tenant, the rest for curators.
 
     ``{"schema_version", "public", "curator"}``; the key ``curator`` is there for curators only, as
     ``{"status": "pending" | "failed" | "erased"}`` or ``{"status": "done", ...}``. Raises as :func:`edition`.
@@ -112,7 +112,7 @@ def get_report(services: Services, principal: Principal, job_id: str) -> dict[st
 
 
 def as_json(found: Edition) -> dict[str, Any]:
-    """The edition as the JSON report shows it."""
+    """Return the edition as the JSON report shows it."""
     report: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "public": found.report.public.model_dump(mode="json"),
@@ -125,7 +125,7 @@ def as_json(found: Edition) -> dict[str, Any]:
 
 
 def edition(services: Services, principal: Principal, job_id: str) -> Edition:
-    """The report of a published job as far as the caller may see it. Raises JobNotFinished, JobFailed."""
+    """Return a published job's report as far as the caller may see it. Raises JobNotFinished, JobFailed."""
     require(principal, Role.REQUESTER, Role.CURATOR)
     with services.db.transaction() as session:
         job = published(session, services, principal, job_id)
@@ -167,7 +167,7 @@ def _allowed(session: Session, principal: Principal, job: Job) -> frozenset[Arti
 
 
 def published(session: Session, services: Services, principal: Principal, job_id: str) -> Job:
-    """The tenant's job, which is published. Raises NotFound, JobNotFinished, JobFailed."""
+    """Return the tenant's job, which is published. Raises NotFound, JobNotFinished, JobFailed."""
     job = jobs.get(session, tenant=principal.tenant, job_id=job_id)
     if JobState(job.state) not in states.TERMINAL:
         raise JobNotFinished(
@@ -198,7 +198,7 @@ def _require_charged(session: Session, job: Job, artifact: Artifact) -> None:
 
 
 def _key(services: Services, session: Session, job: Job, artifact: Artifact) -> bytes | None:
-    """What opens the file; None where it is not sealed. NotFound once the dataset is erased."""
+    """Make what opens the file; None where it is not sealed. NotFound once the dataset is erased."""
     if not artifact.encrypted:
         return None
     return vault.content_key(session, job.dataset_id, services.settings.master_key)
@@ -218,7 +218,7 @@ def _whole(services: Services, artifact: Artifact, key: bytes | None) -> bytes:
 
 
 def _charge(session: Session, job: Job, *, exact: bool) -> Charge:
-    """What the release cost, and what the account holds now. The exact time would tell how long it ran."""
+    """Say what the release cost, and what the account holds now. An exact time would tell how long it ran."""
     entry = _charge_entry(session, job)
     statement = ledger.statement(session, job.account_id)
     spec = spec_of(job)

@@ -148,7 +148,7 @@ def _snapshot(services: Services, job_id: str, dataset_id: str) -> tuple[Snapsho
 
 
 def _row(row: Snapshot | None) -> Snapshot:
-    """The job's snapshot. It has none once the step was sent anew, which only an ended job allows."""
+    """Find the job's snapshot. It has none once the step was sent anew, which only an ended job allows."""
     if row is None:
         raise LeaseLost("the job publishes no snapshot any more")
     return row
@@ -183,7 +183,7 @@ def _fetch_previous(services: Services, row: Snapshot, key: bytes, folder: Path)
 
 
 def _charged(services: Services, file: Artifact, key: bytes, digest: str | None) -> Iterator[bytes]:
-    """The file's bytes; StorageError at their end unless they have the digest that the charge names."""
+    """Read the file's bytes; StorageError at their end unless they have the digest that the charge names."""
     seen = hashlib.sha256()
     sealed: Iterable[bytes] = services.store.get(file.object_key)
     for chunk in unseal(sealed, key, context=seal_context(file.job_id, file.name)):

@@ -22,7 +22,7 @@ OUTCOMES = {
 
 
 def may_run(session: Session, job_id: str) -> bool:
-    """Whether nothing has to end before the job may run; always true of a job that is no tick.
+    """Tell whether nothing has to end before the job may run; always true of a job that is no tick.
 
     Earlier steps have to. And while a stream has published nothing, its ticks run one at a time, a mended one
     too, as the first to be published draws the names of the nodes. Locks the stream.

@@ -62,7 +62,7 @@ def create_stream(
 
 
 def plan_stream(services: Services, principal: Principal, request: StreamRequest) -> StreamPlan:
-    """What each step of the stream would cost, and every window; nothing is changed.
+    """Compute what each step of the stream would cost, and every window; nothing is changed.
 
     Raises NotFound, DatasetNotReady, UnknownMethod, InvalidInput with its dotted ``field``, NotAccepted,
     KindNotAllowed, AccountBlocked and AccountExposed.
@@ -97,7 +97,7 @@ def plan_stream(services: Services, principal: Principal, request: StreamRequest
 
 
 def get_stream(services: Services, principal: Principal, stream_id: str) -> Stream:
-    """The tenant's stream; NotFound otherwise."""
+    """Return the tenant's stream; NotFound otherwise."""
     require(principal, *READERS)
     with services.db.transaction() as session:
         return _view(service.get(session, tenant=principal.tenant, stream_id=stream_id))

@@ -27,7 +27,7 @@ READERS = (Role.REQUESTER, Role.CURATOR, Role.AUDITOR)
 
 
 def get_snapshot(services: Services, principal: Principal, stream_id: str, step: int) -> Snapshot:
-    """What was received for the step; NotFound where nothing was."""
+    """Load what was received for the step; NotFound where nothing was."""
     require(principal, *READERS)
     with services.db.transaction() as session:
         stream = service.get(session, tenant=principal.tenant, stream_id=stream_id)
@@ -71,17 +71,17 @@ def step_page(
 
 
 def steps_after(page: paging.Paging, after: int | None) -> int | None:
-    """The step behind which the page begins."""
+    """Find the step behind which the page begins."""
     return after if page.place is None else int(page.place[0])
 
 
 def by_step(row: Row) -> paging.Place:
-    """The place of a snapshot among those of its stream."""
+    """Return the place of a snapshot among those of its stream."""
     return (row.step,)
 
 
 def views(session: Session, principal: Principal, stream: Stream, rows: Sequence[Row]) -> list[Snapshot]:
-    """The snapshots as this caller may see them. Three queries, however many snapshots.
+    """Show the snapshots as this caller may see them. Three queries, however many snapshots.
 
     ``state`` is the job's, or ``refused``, which is for curators. ``report`` is a path under that of the API.
     """
@@ -95,7 +95,7 @@ def views(session: Session, principal: Principal, stream: Stream, rows: Sequence
 
 
 def spent(job: Job) -> int:
-    """What the job has charged, or holds reserved, in nano-epsilon of its step; 0 once it has returned.
+    """Compute what the job has charged or reserved, in nano-epsilon of its step; 0 once it has returned.
 
     The same as the account has it, for how a job ended decides it (:mod:`core.jobs.states`).
     """

@@ -79,7 +79,7 @@ def stream_report(
     cursor: str | None = None,
     limit: int | None = None,
 ) -> StreamReport:
-    """The report with one page of steps after ``after``. ``counts``: snapshots by outcome, or waiting.
+    """Make the report with one page of steps after ``after``. ``counts``: snapshots by outcome, or waiting.
 
     ``metrics``: what the names in the rows mean. Raises Forbidden, NotFound, InvalidInput, StorageError.
     """
@@ -234,7 +234,7 @@ def _statistics(part: PublicPart) -> dict[str, float | None]:
 
 
 def _comparison(part: CuratorPart) -> dict[str, float | None]:
-    """The headline figures; None where one is undefined. What the suite leaves out is left out here too."""
+    """Compute the headline figures; None where one is undefined. What the suite omits is omitted here."""
     overall, whole = part.comparison.overall, part.comparison.whole
     scalars: Mapping[str, Any] = {} if overall is None else overall.scalars
     distances = dict({} if overall is None else overall.distances)

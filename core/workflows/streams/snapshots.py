@@ -66,7 +66,7 @@ class _Received:
 
 
 def _digested(chunks: Iterable[bytes], place: _Place, limit: int) -> Counted:
-    """The chunks under a keyed digest. The step is part of it: equal snapshots must not look alike."""
+    """Pass on the chunks under a keyed digest. It covers the step: equal snapshots must not look alike."""
     mac = hmac.new(place.mac_key, f"{place.stream_id}\0{place.step}\0".encode(), hashlib.sha256)
     return Counted(chunks, limit, mac)
 

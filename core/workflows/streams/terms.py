@@ -65,7 +65,7 @@ class Terms:
 
 
 def stream_terms(session: Session, principal: Principal, request: StreamRequest) -> Terms:
-    """The request with everything decided. The dataset stays share-locked until the transaction ends.
+    """Decide the request with everything decided. The dataset stays share-locked until the transaction ends.
 
     Raises NotFound, DatasetNotReady, UnknownMethod, NotAccepted and InvalidInput with the ``field`` to mend,
     KindNotAllowed, PolicyRefused.
@@ -135,7 +135,7 @@ def check_terms(
 
 
 def window_preview(session: Session, stream: Stream, by_step: Mapping[str, int]) -> tuple[bool, Budget]:
-    """Whether a first full window fits the account, and its statement with that window if it does.
+    """Tell whether a first full window fits the account, and its statement with that window if it does.
 
     Raises AccountBlocked and AccountExposed: no snapshot would be taken.
     """
@@ -208,7 +208,7 @@ def _facts(
 
 
 def _candidates(schema: GraphSchema, asked: list[str] | None) -> tuple[str, ...]:
-    """The asked relations in declared order; by default every protected, undirected one with time."""
+    """List the asked relations in declared order; by default every protected, undirected one with time."""
     fit = {t.name: t for t in schema.edge_types if t.temporal and not t.public}
     if asked is None:
         found = tuple(name for name, relation in fit.items() if not relation.directed)
@@ -243,7 +243,7 @@ def _taken(
 def _by_step(
     generator: Generator, params: BaseModel, schema: GraphSchema, facts: PublicFacts, account: BudgetAccount
 ) -> dict[str, int]:
-    """What each of the first steps costs, by its dimension of the account: all that share a window with the
+    """Compute what each of the first steps costs, by its dimension: all that share a window with the
     last step of the first one.
 
     Raises NotAccepted where a window of them costs more than the stream's epsilon, which is what its releases

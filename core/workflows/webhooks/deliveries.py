@@ -188,7 +188,7 @@ def _ended(
 
 
 def _absolute(payload: dict[str, Any], public_url: str) -> dict[str, Any]:
-    """The payload with links that lead to this service from everywhere."""
+    """Make the payload with links that lead to this service from everywhere."""
     data = dict(payload["data"])
     base = public_url.rstrip("/")
     data["links"] = {name: base + path for name, path in data["links"].items()}

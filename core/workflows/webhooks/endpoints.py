@@ -92,7 +92,7 @@ def list_webhooks(
 
 
 def get_webhook(services: Services, principal: Principal, endpoint_id: str) -> Webhook:
-    """The tenant's endpoint; NotFound otherwise."""
+    """Return the tenant's endpoint; NotFound otherwise."""
     require(principal, *ROLES)
     with services.db.transaction() as session:
         return _view(service.get(session, tenant=principal.tenant, endpoint_id=endpoint_id))

@@ -43,7 +43,7 @@ class Promise(Protocol):
         """The sentence."""
 
     def check(self, session: Session, limit: int) -> Found:
-        """What breaks it, ``limit`` places at most; reads only, in the snapshot of the session."""
+        """Find what breaks it, ``limit`` places at most; reads only, in the snapshot of the session."""
 
 
 class SqlPromise:

@@ -70,7 +70,7 @@ class CostsArePlanned:
 
 
 def _flaw(stored: object, digest: str, amounts: object, kind: str, account: BudgetAccount) -> str | None:
-    """What is wrong with a job's plan, if anything."""
+    """Say what is wrong with a job's plan, if anything."""
     try:
         plan = PrivacyPlan.from_json(stored)
         unbounded = kind == GuaranteeKind.NONE
