@@ -36,7 +36,7 @@ def audit(
     with service(context) as graphveil:
         found = graphveil.audit(method, epsilon=epsilon, **given(request))
         if wait:
-            notes.print(f"Audit {found.id}", highlight=False)
+            notes.print(f"Audit {found.id}")
             found = _watched(graphveil, found.id, timeout)
     answer(context, found, show)
     if wait and (found.result is None or found.result.verdict != "passed"):
@@ -69,11 +69,9 @@ def _listed(found: Sequence[Audit]) -> None:
 
 def show(found: Audit) -> None:
     """Print the audit in a few lines."""
-    out.print(
-        f"[bold]{found.id}[/bold]  {escape(found.method)}, unit {found.unit}: {found.state}", highlight=False
-    )
+    out.print(f"[bold]{found.id}[/bold]  {escape(found.method)}, unit {found.unit}: {found.state}")
     if found.reason:
-        out.print(f"reason: {found.reason}", highlight=False)
+        out.print(f"reason: {found.reason}")
     if found.result is None:
         return
     result = found.result
@@ -81,12 +79,11 @@ def show(found: Audit) -> None:
     out.print(
         f"[{colour}]{result.verdict}[/{colour}]: epsilon is at least {result.lower_bound}, "
         f"promised {result.epsilon} "
-        f"(delta {result.delta}, {result.runs} runs, confidence {result.confidence})",
-        highlight=False,
+        f"(delta {result.delta}, {result.runs} runs, confidence {result.confidence})"
     )
     caught = "was caught" if result.control.caught else "was not caught: passing would mean little"
-    out.print(f"With half the noise: at least {result.control.lower_bound}, which {caught}.", highlight=False)
-    out.print(f"[dim]told apart by: {escape(result.event)}[/dim]", highlight=False)
+    out.print(f"With half the noise: at least {result.control.lower_bound}, which {caught}.")
+    out.print(f"[dim]told apart by: {escape(result.event)}[/dim]")
 
 
 def _watched(graphveil: Graphveil, audit_id: str, timeout: float | None) -> Audit:

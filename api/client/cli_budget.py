@@ -108,7 +108,7 @@ def adjust(
         seen = graphveil.budget(dataset_id)
         found = graphveil.adjust(dataset_id, epsilon=epsilon, delta=delta, reason=reason, head=seen.head)
     if not answered_in_json(context, found):
-        out.print(f"Epsilon {epsilon} is counted as spent.", highlight=False)
+        out.print(f"Epsilon {epsilon} is counted as spent.")
         render.budget(found)
 
 

@@ -92,7 +92,7 @@ def compare(
         for panel in panels:
             _show(comparison, panel)
         for path in saved:
-            notes.print(f"{path}", highlight=False, markup=False)
+            notes.print(f"{path}", markup=False)
     if results.failed:
         _show_lost(results)
         raise typer.Exit(ENDED_BADLY)
@@ -108,21 +108,19 @@ def _agree(graphveil: Graphveil, comparison: Comparison, *, yes: bool) -> None:
     kinds = sorted({plan.cost.kind for plan in cost.each.values()})
     notes.print(
         f"{every} runs: {len(comparison.variants)} methods, {len(comparison.epsilons)} epsilons, "
-        f"{comparison.runs} runs of each ({', '.join(kinds)}).",
-        highlight=False,
+        f"{comparison.runs} runs of each ({', '.join(kinds)})."
     )
     if cost.found:
-        notes.print(f"{cost.found} of them exist and are not charged again.", highlight=False)
+        notes.print(f"{cost.found} of them exist and are not charged again.")
     for (label, epsilon), plan in cost.each.items():
         if plan.chosen_because is not None:
-            notes.print(f"{escape(label)} at {epsilon} is {plan.method}.", highlight=False)
+            notes.print(f"{escape(label)} at {epsilon} is {plan.method}.")
     if not new:
         return
     left = Decimal(budget.remaining.epsilon)
     notes.print(
         f"To be charged: epsilon {comparing.decimal(cost.total)} for {new} runs; "
-        f"{budget.remaining.epsilon} is left.",
-        highlight=False,
+        f"{budget.remaining.epsilon} is left."
     )
     if cost.total > left:
         if budget.filter == "basic" and budget.unit in EXACT_UNITS:
@@ -167,7 +165,7 @@ def _show_lost(results: Results) -> None:
     for one in lost[:10]:
         why = one.job.reason or ("the comparison failed" if one.job.state == "published" else "no reason")
         where = f"{escape(one.run.variant.label)} at {one.run.epsilon}, run {one.run.number}"
-        notes.print(f"  {where}: {one.job.state}, {why} ({one.job.id})", highlight=False)
+        notes.print(f"  {where}: {one.job.state}, {why} ({one.job.id})")
 
 
 def _show(comparison: Comparison, panel: Panel) -> None:

@@ -63,7 +63,7 @@ def register(
             **declared,
         )
     if not answered_in_json(context, dataset):
-        out.print(f"Dataset {dataset.id} is registered; epsilon {epsilon} in all.", highlight=False)
+        out.print(f"Dataset {dataset.id} is registered; epsilon {epsilon} in all.")
 
 
 def upload(
@@ -96,7 +96,7 @@ def upload(
             )
         if part != "edges" or not wait:
             if not answered_in_json(context, received):
-                out.print(f"Received {part} of version {received.number}.", highlight=False)
+                out.print(f"Received {part} of version {received.number}.")
             return
         with notes.status("validating"):
             dataset = graphveil.wait_ready(dataset_id)
@@ -154,7 +154,7 @@ def archive(
         typer.confirm(f"Erase the content of {dataset_id} for good?", abort=True, err=True)
     with service(context) as graphveil:
         graphveil.archive(dataset_id)
-    notes.print(f"Dataset {dataset_id} is archived.", highlight=False)
+    notes.print(f"Dataset {dataset_id} is archived.")
 
 
 COMMANDS = (register, upload, confirm_schema, dataset, datasets, archive)

@@ -77,7 +77,7 @@ def remove(context: typer.Context, webhook_id: WebhookId) -> None:
     """Delete a webhook."""
     with service(context) as graphveil:
         graphveil.webhooks.delete(webhook_id)
-    notes.print(f"Webhook {webhook_id} is deleted.", highlight=False)
+    notes.print(f"Webhook {webhook_id} is deleted.")
 
 
 @app.command("enable")
@@ -122,11 +122,9 @@ def retry(
 
 
 def _with_secret(found: Webhook) -> None:
-    out.print(
-        f"[bold]{found.id}[/bold]  {escape(found.url)}: {render.coloured(found.state)}", highlight=False
-    )
+    out.print(f"[bold]{found.id}[/bold]  {escape(found.url)}: {render.coloured(found.state)}")
     if found.secret is not None:
-        out.print(f"Secret, shown this once: {found.secret}", highlight=False, soft_wrap=True)
+        out.print(f"Secret, shown this once: {found.secret}", soft_wrap=True)
 
 
 def _deliveries(found: list[Delivery]) -> None:

@@ -49,7 +49,7 @@ def _settled(found: DatasetPolicy | Proposal) -> None:
     if isinstance(found, DatasetPolicy):
         render_governance.policy(found)
     else:
-        out.print("It allows more than before, and waits for a second curator.", highlight=False)
+        out.print("It allows more than before, and waits for a second curator.")
         render_governance.proposal(found)
 
 

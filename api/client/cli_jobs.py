@@ -165,7 +165,7 @@ def download(
                 saved.append(graphveil.download(job_id, wanted, to / Path(wanted).name))
     if not answered_in_json(context, [str(path) for path in saved]):
         for path in saved:
-            out.print(str(path), highlight=False)
+            out.print(str(path))
 
 
 def followed(
@@ -175,7 +175,7 @@ def followed(
     if not wait:
         answer(context, job, render.job)
         return
-    notes.print(f"Job {job.id}", highlight=False)
+    notes.print(f"Job {job.id}")
     _ended(context, _watched(graphveil, job.id, timeout))
 
 

@@ -72,31 +72,28 @@ def revoke(context: typer.Context, key_id: KeyId) -> None:
     """Revoke a key: it opens nothing any more."""
     with service(context) as graphveil:
         graphveil.keys.revoke(key_id)
-    notes.print(f"Key {key_id} is revoked.", highlight=False)
+    notes.print(f"Key {key_id} is revoked.")
 
 
 def _me(found: Me) -> None:
     team = f", team {found.team}" if found.team else ""
-    out.print(f"[bold]{escape(found.person)}[/bold] of tenant {found.tenant}{team}", highlight=False)
-    out.print(f"roles: {', '.join(found.roles) or 'none'}", highlight=False)
-    out.print(f"key {found.key_id} ({escape(found.name)}), {_end(found.expires_at)}", highlight=False)
+    out.print(f"[bold]{escape(found.person)}[/bold] of tenant {found.tenant}{team}")
+    out.print(f"roles: {', '.join(found.roles) or 'none'}")
+    out.print(f"key {found.key_id} ({escape(found.name)}), {_end(found.expires_at)}")
     for what, limit in (("requests", found.requests), ("jobs", found.jobs)):
         if limit is not None:
-            out.print(f"[dim]{what}: {limit.remaining} of {limit.limit} a minute left[/dim]", highlight=False)
+            out.print(f"[dim]{what}: {limit.remaining} of {limit.limit} a minute left[/dim]")
 
 
 def _key(found: Key | CreatedKey) -> None:
-    out.print(f"[bold]{found.id}[/bold]  {escape(found.name)}: {coloured(found.state)}", highlight=False)
+    out.print(f"[bold]{found.id}[/bold]  {escape(found.name)}: {coloured(found.state)}")
     team = f", team {found.team}" if found.team else ""
-    out.print(
-        f"{escape(found.person)}{team}: {', '.join(found.roles)}; {_end(found.expires_at)}",
-        highlight=False,
-    )
+    out.print(f"{escape(found.person)}{team}: {', '.join(found.roles)}; {_end(found.expires_at)}")
 
 
 def _created(key: CreatedKey) -> None:
     _key(key)
-    out.print(f"Token, shown this once: {key.token}", highlight=False, soft_wrap=True)
+    out.print(f"Token, shown this once: {key.token}", soft_wrap=True)
 
 
 def _end(moment: datetime | None) -> str:

@@ -56,20 +56,20 @@ def delete_sensitive_links(
         typer.confirm(f"Withdraw the sensitive links of {dataset_id}?", abort=True, err=True)
     with service(context) as graphveil:
         graphveil.delete_sensitive_links(dataset_id)
-    notes.print(f"No list of sensitive links of {dataset_id} is kept.", highlight=False)
+    notes.print(f"No list of sensitive links of {dataset_id} is kept.")
 
 
 def _show(found: SensitiveLinks) -> None:
     if found.in_use is None:
         out.print("No list of sensitive links is in use for the current version.")
     else:
-        out.print(f"{found.in_use.count} sensitive links of version {found.in_use.version}.", highlight=False)
+        out.print(f"{found.in_use.count} sensitive links of version {found.in_use.version}.")
         for name, count in found.in_use.links.items():
-            out.print(f"  {name}: {count}", highlight=False)
+            out.print(f"  {name}: {count}")
     if found.upload is not None:
-        out.print(f"The newest upload is {found.upload.state}.", highlight=False)
+        out.print(f"The newest upload is {found.upload.state}.")
         if found.upload.message:
-            out.print(found.upload.message, highlight=False, markup=False)
+            out.print(found.upload.message, markup=False)
 
 
 COMMANDS = (put_sensitive_links, sensitive_links, delete_sensitive_links)

@@ -196,7 +196,7 @@ def download(
     with service(context) as graphveil, notes.status("downloading"):
         saved = graphveil.streams.download(stream_id, to or Path(f"{stream_id}.zip"), first=first, last=last)
     if not answered_in_json(context, {"file": str(saved)}):
-        out.print(str(saved), highlight=False)
+        out.print(str(saved))
 
 
 @app.command()
@@ -234,7 +234,7 @@ def _sent(
             patience_seconds=PATIENCE_SECONDS,
         )
     except ProblemError:
-        notes.print(f"step {sending.step} ({sending.name}) was not taken:", highlight=False, markup=False)
+        notes.print(f"step {sending.step} ({sending.name}) was not taken:", markup=False)
         raise
     progress.advance(task)
     return snapshot

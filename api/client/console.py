@@ -32,8 +32,8 @@ _SHOWN_OTHERWISE = frozenset({"errors", "findings", "links"})  # links are for p
 
 
 # A terminal has its own width; what goes into a pipe breaks no path or name over two lines.
-out = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
-notes = Console(stderr=True, width=None if sys.stderr.isatty() else PIPED_WIDTH)
+out = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH, highlight=False)
+notes = Console(stderr=True, width=None if sys.stderr.isatty() else PIPED_WIDTH, highlight=False)
 
 
 @dataclass
@@ -134,7 +134,7 @@ def deliver(text: str, file: Path | None, what: str) -> None:
         typer.echo(text, nl=not text.endswith("\n"))
     else:
         file.write_text(text, encoding="utf-8", newline="")
-        notes.print(f"{what} is in {file}", highlight=False, markup=False)
+        notes.print(f"{what} is in {file}", markup=False)
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -49,12 +49,12 @@ def _unit(unit: str, window: int | None) -> str:
 
 def dataset(found: Dataset) -> None:
     """Print one dataset, with what to do next."""
-    out.print(f"[bold]{escape(found.name)}[/bold]  {found.id}  {coloured(found.state)}", highlight=False)
-    out.print(f"unit {_unit(found.unit, found.window)}, account {found.account_id}", highlight=False)
+    out.print(f"[bold]{escape(found.name)}[/bold]  {found.id}  {coloured(found.state)}")
+    out.print(f"unit {_unit(found.unit, found.window)}, account {found.account_id}")
     if found.exposed:
         out.print("[red]Exposed: a job without a guarantee has opened a graph of its account.[/red]")
     if found.version:
-        out.print(f"version {found.version.number}: {coloured(found.version.state)}", highlight=False)
+        out.print(f"version {found.version.number}: {coloured(found.version.state)}")
         _read(found.version.ingest_report or {})
     if found.proposed_schema:
         out.print("A schema is proposed:")
@@ -62,24 +62,21 @@ def dataset(found: Dataset) -> None:
         out.print(
             "[bold]To confirm it makes it public.[/bold] As it is: "
             f"graphveil confirm-schema {found.id} --accept --wait\n"
-            f"Corrected, in a file: graphveil confirm-schema {found.id} schema.json --wait",
-            highlight=False,
+            f"Corrected, in a file: graphveil confirm-schema {found.id} schema.json --wait"
         )
 
 
 def _read(report: Mapping[str, Any]) -> None:
     """Print what was read of an upload, in numbers, then what its curator should know."""
     if "message" in report:
-        out.print(escape(str(report["message"])), highlight=False)
+        out.print(escape(str(report["message"])))
     nodes, edges = report.get("nodes") or {}, report.get("edges") or {}
     if nodes:
         counted = [f"{count} {escape(name)}" for name, count in nodes.items()]
         counted += [f"{counts['edges']} {escape(name)}" for name, counts in edges.items()]
         dropped = f"{report.get('duplicates_merged', 0)} duplicates merged"
         loops = f"{report.get('loops_dropped', 0)} loops dropped"
-        out.print(
-            f"{report.get('rows_read', 0)} rows read: {_few(counted)}; {dropped}, {loops}", highlight=False
-        )
+        out.print(f"{report.get('rows_read', 0)} rows read: {_few(counted)}; {dropped}, {loops}")
     warned(report.get("warnings") or ())
 
 
@@ -108,7 +105,7 @@ def methods(found: Sequence[Method]) -> None:
         )
         for name, schema in method.parameters.get("properties", {}).items():
             default = f" [dim](default {schema['default']})[/dim]" if "default" in schema else ""
-            out.print(f"    {name}: {escape(schema.get('description', ''))}{default}", highlight=False)
+            out.print(f"    {name}: {escape(schema.get('description', ''))}{default}")
 
 
 def plan(found: Plan) -> None:
@@ -116,10 +113,8 @@ def plan(found: Plan) -> None:
     cost = found.cost
     price = "no guarantee" if cost.epsilon is None else f"epsilon {cost.epsilon}, delta {cost.delta}"
     relations = ", ".join(found.edge_types)
-    out.print(f"[bold]{found.method}[/bold] on {escape(relations)}: {price} ({cost.kind}),", highlight=False)
-    out.print(
-        f"unit {_unit(found.unit, found.window)}, {found.allotments} metered operations", highlight=False
-    )
+    out.print(f"[bold]{found.method}[/bold] on {escape(relations)}: {price} ({cost.kind}),")
+    out.print(f"unit {_unit(found.unit, found.window)}, {found.allotments} metered operations")
     chosen(found.chosen_because)
     warned(found.warnings)
     if found.identical_to is not None:
@@ -129,20 +124,20 @@ def plan(found: Plan) -> None:
     out.print("After this job the budget would be:")
     budget(found.budget_after)
     for quota in found.quotas_after:
-        out.print(f"and the quota of {quota.scope} {escape(quota.scope_name or '')}:", highlight=False)
+        out.print(f"and the quota of {quota.scope} {escape(quota.scope_name or '')}:")
         budget(quota)
 
 
 def chosen(reason: str | None) -> None:
     """Print why auto chose the method, where it did."""
     if reason is not None:
-        out.print(f"[dim]chosen by auto: {escape(reason)}[/dim]", highlight=False)
+        out.print(f"[dim]chosen by auto: {escape(reason)}[/dim]")
 
 
 def warned(warnings: Sequence[str]) -> None:
     """Print what the promise leaves open, a line for each."""
     for warning in warnings:
-        out.print(f"[yellow]{escape(warning)}[/yellow]", highlight=False)
+        out.print(f"[yellow]{escape(warning)}[/yellow]")
 
 
 def budget(found: Budget) -> None:
@@ -157,7 +152,7 @@ def budget(found: Budget) -> None:
     out.print(f"[dim]unit {unit}, filter {found.filter}, domain {escape(found.domain)}[/dim]")
     if found.tightest_window:
         first, last = found.tightest_window
-        out.print(f"[dim]figures of the fullest window: steps {first} to {last}[/dim]", highlight=False)
+        out.print(f"[dim]figures of the fullest window: steps {first} to {last}[/dim]")
     if found.blocked:
         out.print("[red]Blocked: too many jobs in a row gave their budget back.[/red]")
     if found.exposed:
@@ -180,29 +175,28 @@ def _bar(found: Budget) -> Text:
 def job(found: Job) -> None:
     """Print one job, with what to do next."""
     reason = f" ({found.reason})" if found.reason else ""
-    out.print(f"[bold]{found.id}[/bold]  {coloured(found.state)}{reason}", highlight=False)
+    out.print(f"[bold]{found.id}[/bold]  {coloured(found.state)}{reason}")
     out.print(
         f"{found.method} on {escape(', '.join(found.edge_types))}, unit {_unit(found.unit, found.window)}, "
-        f"epsilon {found.epsilon}, delta {found.delta}",
-        highlight=False,
+        f"epsilon {found.epsilon}, delta {found.delta}"
     )
     chosen(found.chosen_because)
     if found.stream_id is not None:
-        out.print(f"step {found.step} of {found.stream_id}", highlight=False)
+        out.print(f"step {found.step} of {found.stream_id}")
     if found.sample_of is not None:
-        out.print(f"a further sample of {found.sample_of}, charged nothing", highlight=False)
+        out.print(f"a further sample of {found.sample_of}, charged nothing")
     if found.budget is not None:
-        out.print(f"budget {found.budget.outcome}: {escape(found.budget.text)}", highlight=False)
+        out.print(f"budget {found.budget.outcome}: {escape(found.budget.text)}")
     if found.evaluation is not None:
-        out.print(f"evaluation ({found.suite}): {_evaluation(found.evaluation)}", highlight=False)
+        out.print(f"evaluation ({found.suite}): {_evaluation(found.evaluation)}")
     if found.approval is not None:
         said = f"{escape(found.approval.decided_by)}: {escape(found.approval.reason)}"
         word = "rejected" if found.state == "rejected" else "approved"
-        out.print(f"{word} by {said}", highlight=False)
+        out.print(f"{word} by {said}")
     if found.state == "awaiting_approval":
-        out.print(f"[dim]a second curator: graphveil approve {found.id} --reason ...[/dim]", highlight=False)
+        out.print(f"[dim]a second curator: graphveil approve {found.id} --reason ...[/dim]")
     if found.state == "published":
-        out.print(f"[dim]graphveil report {found.id}; graphveil download {found.id}[/dim]", highlight=False)
+        out.print(f"[dim]graphveil report {found.id}; graphveil download {found.id}[/dim]")
 
 
 def _evaluation(found: Evaluation) -> str:
@@ -216,6 +210,6 @@ def jobs(found: Sequence[Job]) -> None:
     """Print two lines for each, of 80 columns at most: id and state, then what was asked for."""
     for one in found:
         created = one.created_at.strftime("%Y-%m-%d %H:%M")
-        out.print(f"{one.id}  [dim]{created}[/dim]  {coloured(one.state)}", highlight=False)
+        out.print(f"{one.id}  [dim]{created}[/dim]  {coloured(one.state)}")
         told = (one.method, f"epsilon {one.epsilon}", one.reason, one.label and escape(one.label))
-        out.print(f"    {', '.join(filter(None, told))}", highlight=False)
+        out.print(f"    {', '.join(filter(None, told))}")

@@ -16,28 +16,25 @@ def policy(found: DatasetPolicy) -> None:
     """Print one version of a policy, a line for each rule."""
     unit = found.unit if found.window is None else f"{found.unit}, window {found.window}"
     state = "" if found.current else ", replaced since"
-    out.print(
-        f"[bold]{found.dataset_id}[/bold]  policy version {found.version}{state}, unit {unit}",
-        highlight=False,
-    )
+    out.print(f"[bold]{found.dataset_id}[/bold]  policy version {found.version}{state}, unit {unit}")
     made = table(None, "rule", "value")
     for name in PolicyRules.model_fields:
         made.add_row(name, escape(_value(getattr(found.policy, name))))
     out.print(made)
-    out.print(f"[dim]{escape(found.reason)}[/dim]", highlight=False)
+    out.print(f"[dim]{escape(found.reason)}[/dim]")
 
 
 def proposal(found: Proposal) -> None:
     """Print one proposal, with what to do next."""
     about = f"{found.kind} for {found.dataset_id}, {found.state}"
-    out.print(f"[bold]{found.id}[/bold]  {about}", highlight=False)
-    out.print(f"{escape(found.person)}: {escape(found.reason)}", highlight=False)
-    out.print(escape(_asked(found)), highlight=False)
+    out.print(f"[bold]{found.id}[/bold]  {about}")
+    out.print(f"{escape(found.person)}: {escape(found.reason)}")
+    out.print(escape(_asked(found)))
     if found.decided_at is not None:
         said = f": {escape(found.decision_reason)}" if found.decision_reason else ""
-        out.print(f"{found.state} by {escape(found.decided_person or '')}{said}", highlight=False)
+        out.print(f"{found.state} by {escape(found.decided_person or '')}{said}")
     elif found.state == "open":
-        out.print(f"[dim]a second curator: graphveil approve {found.id} --reason ...[/dim]", highlight=False)
+        out.print(f"[dim]a second curator: graphveil approve {found.id} --reason ...[/dim]")
 
 
 def proposals(found: Sequence[Proposal]) -> None:

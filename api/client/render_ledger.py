@@ -35,17 +35,17 @@ def ledger(found: Sequence[Entry]) -> None:
 def verification(found: Verification) -> None:
     """Print one account, as it was recomputed now."""
     state = coloured("intact" if found.intact else "violated")
-    out.print(f"[bold]{found.account_id}[/bold]  {state}", highlight=False)
+    out.print(f"[bold]{found.account_id}[/bold]  {state}")
     read = f"read: {found.entries} entries of the account and its quotas ({found.quotas})"
-    out.print(f"{read}; violations: {found.violations}", highlight=False)
-    out.print(f"[dim]head {found.head}[/dim]", highlight=False)
+    out.print(f"{read}; violations: {found.violations}")
+    out.print(f"[dim]head {found.head}[/dim]")
     for one in found.findings:
-        out.print(f"[red]{one.invariant}[/red] {one.account_id}: {escape(one.detail)}", highlight=False)
+        out.print(f"[red]{one.invariant}[/red] {one.account_id}: {escape(one.detail)}")
 
 
 def health(found: LedgerHealth) -> None:
     """Print a line for each promise; of every one that is not kept, what it says and where it is broken."""
-    out.print(f"The ledger is {coloured(found.status)}.", highlight=False)
+    out.print(f"The ledger is {coloured(found.status)}.")
     made = table(None, "promise", "status", "violations", "checked")
     for one in found.promises:
         checked = "never" if one.checked_at is None else one.checked_at.strftime("%Y-%m-%d %H:%M:%S")
@@ -55,9 +55,9 @@ def health(found: LedgerHealth) -> None:
     for one in found.promises:
         if one.status == "intact":
             continue
-        out.print(f"[red]{one.invariant}[/red]: {escape(one.promise)}", highlight=False)
+        out.print(f"[red]{one.invariant}[/red]: {escape(one.promise)}")
         for finding in one.findings:
-            out.print(f"  {escape(finding.subject)}: {escape(finding.detail)}", highlight=False)
+            out.print(f"  {escape(finding.subject)}: {escape(finding.detail)}")
 
 
 def _amounts(entry: Entry) -> str:

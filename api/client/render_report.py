@@ -54,7 +54,7 @@ def _precision(found: list[dict[str, Any]]) -> None:
 
 def _scores(title: str, scores: dict[str, Any]) -> None:
     shown = (f"{name} {_score(scores.get(name))}" for name in ("protection", "utility"))
-    out.print(f"{title}: {', '.join(shown)}", highlight=False)
+    out.print(f"{title}: {', '.join(shown)}")
 
 
 def _score(score: dict[str, Any] | None) -> str:
@@ -66,7 +66,7 @@ def _charge(charge: dict[str, Any] | None) -> None:
         return
     cost = charge.get("charged_epsilon") or "nothing"
     left = charge.get("remaining_epsilon")
-    out.print(f"charged epsilon {cost} to {charge['account_id']}; {left} is left now", highlight=False)
+    out.print(f"charged epsilon {cost} to {charge['account_id']}; {left} is left now")
     if charge.get("exposed"):
         out.print("[red]The account is exposed: no epsilon can be claimed for its datasets.[/red]")
 
@@ -75,7 +75,7 @@ def _notices(word: str, notices: list[dict[str, Any]]) -> None:
     for notice in notices:
         where = ", ".join(escape(notice[key]) for key in ("edge_type", "metric") if notice.get(key))
         about = f" ({where})" if where else ""
-        out.print(f"[yellow]{word}[/yellow]{about} {escape(notice['text'])}", highlight=False)
+        out.print(f"[yellow]{word}[/yellow]{about} {escape(notice['text'])}")
 
 
 def _number(value: float | None) -> str:
@@ -98,7 +98,7 @@ def _statistics(statistics: dict[str, Any]) -> None:
         made.add_row(title, *(_number(one["means"].get(name)) for one in relations))
     nodes = ", ".join(f"{count} {escape(name)}" for name, count in statistics["nodes"].items())
     steps = f", {statistics['steps']} steps (means over steps)" if statistics.get("steps") else ""
-    out.print(f"\nnodes: {nodes}{steps}", highlight=False)
+    out.print(f"\nnodes: {nodes}{steps}")
     out.print(made)
 
 

@@ -17,25 +17,23 @@ _LATEST = 20  # figures of so many steps fit a screen
 def stream(found: Stream) -> None:
     """Print one stream, with what to do next."""
     label = f"  {escape(found.label)}" if found.label else ""
-    out.print(f"[bold]{found.id}[/bold]  {coloured(found.state)}{label}", highlight=False)
+    out.print(f"[bold]{found.id}[/bold]  {coloured(found.state)}{label}")
     out.print(
         f"{found.method} on {escape(', '.join(found.edge_types))}: epsilon {found.epsilon} in any window of "
-        f"{found.window} steps, at most {found.step_epsilon} a step",
-        highlight=False,
+        f"{found.window} steps, at most {found.step_epsilon} a step"
     )
     chosen(found.chosen_because)
     if found.state != "open":
         taken = found.next_step > found.first_step
         steps = f"steps {found.first_step} to {found.next_step - 1}" if taken else "no step"
-        out.print(f"took {steps}", highlight=False)
+        out.print(f"took {steps}")
         return
     starts = found.start + found.next_step * found.width
     out.print(
         f"waits for step {found.next_step}, which begins at time {starts} and lasts {found.width}; "
-        f"missing steps: {found.missing_steps}",
-        highlight=False,
+        f"missing steps: {found.missing_steps}"
     )
-    out.print(f"[dim]graphveil stream push {found.id} FILE --wait[/dim]", highlight=False)
+    out.print(f"[dim]graphveil stream push {found.id} FILE --wait[/dim]")
 
 
 def streams(found: Sequence[Stream]) -> None:
@@ -52,8 +50,7 @@ def plan(found: StreamPlan) -> None:
     """Print the price of a step and of a window, and what would be left."""
     out.print(
         f"[bold]{found.method}[/bold] on {escape(', '.join(found.edge_types))}: at most epsilon "
-        f"{found.step_epsilon} a step, {found.window_epsilon} in any window of {found.window} steps",
-        highlight=False,
+        f"{found.step_epsilon} a step, {found.window_epsilon} in any window of {found.window} steps"
     )
     chosen(found.chosen_because)
     warned(found.warnings)
@@ -82,12 +79,11 @@ def report(found: StreamReport) -> None:
     window = found.worst_window
     steps = "" if window.first_step is None else f" (steps {window.first_step} to {window.last_step})"
     out.print(
-        f"fullest window{steps}: charged {window.charged}, reserved {window.reserved} of {found.capacity}",
-        highlight=False,
+        f"fullest window{steps}: charged {window.charged}, reserved {window.reserved} of {found.capacity}"
     )
     latest = found.rows[-_LATEST:]
     if len(found.rows) > len(latest):
-        out.print(f"The last {len(latest)} of {len(found.rows)} steps:", highlight=False)
+        out.print(f"The last {len(latest)} of {len(found.rows)} steps:")
     made = table(None, "step", "state", "epsilon", "window ending here")
     for row in latest:
         made.add_row(str(row.step), coloured(row.state), row.epsilon, row.window_epsilon)
@@ -108,7 +104,7 @@ def _figures(found: StreamReport, title: str, steps: Mapping[int, Mapping[str, f
     out.print(made)
     for name in names:
         if name in found.metrics:
-            out.print(f"[dim]{escape(name)}: {escape(found.metrics[name])}[/dim]", highlight=False)
+            out.print(f"[dim]{escape(name)}: {escape(found.metrics[name])}[/dim]")
 
 
 def _number(value: float | None) -> str:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.generators._shared.blocks.estimates import norm_sub, norm_sub_groups
-from core.generators._shared.blocks.partition import private_partition, upper_triangle
+from core.generators._shared.blocks.estimates import norm_sub_groups
+from core.generators._shared.blocks.partition import noisy_blocks, private_partition
 from core.generators._shared.blocks.reconstruct import Blocks, reconstruct
 from core.generators._shared.degrees.counts import integers
 from core.generators._shared.frame.plan import divide
@@ -39,23 +39,13 @@ def fit(cell: PrivateCell, nodes: int, nano_epsilon: int, params: PrivGraphParam
     count = int(labels.max()) + 1
     with cell.parallel(nano_epsilon=rest, labels=labels) as (within, across):
         degrees = within.laplace("degrees", nano_epsilon=rest, purpose="degrees inside communities")
-        matrix = across.laplace(
-            "group_matrix",
-            nano_epsilon=rest,
-            purpose="edges between communities",
-            labels=labels,
-            groups=count,
-        )
-    row, column = upper_triangle(count)
-    off = row < column  # the diagonal holds no edge of this branch, only noise
-    between = norm_sub(matrix[off])
-    kept = between > 0
+        row, column, edges = noisy_blocks(across, labels, count, rest)
     return {
         "labels": labels.astype(np.int32),
         "inside": norm_sub_groups(degrees, labels, count).astype(np.float32),
-        "row": row[off][kept],
-        "column": column[off][kept],
-        "edges": between[kept],
+        "row": row,
+        "column": column,
+        "edges": edges,
     }
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.generators._shared.blocks.estimates import Estimate, all_past, norm_sub, norm_sub_groups, two_steps
-from core.generators._shared.blocks.partition import private_partition, streamed_partition, upper_triangle
+from core.generators._shared.blocks.estimates import Estimate, all_past, norm_sub_groups, two_steps
+from core.generators._shared.blocks.partition import noisy_blocks, private_partition, streamed_partition
 from core.generators._shared.blocks.reconstruct import Blocks
 from core.generators.psgraph.budget import PSGraphParams, StepBudget
 from core.generators.psgraph.degrees import deconvolved, heavy_tailed
@@ -170,18 +170,8 @@ def _perturb(cell: PrivateCell, labels: np.ndarray, nano_epsilon: int, params: P
     with cell.parallel(nano_epsilon=nano_epsilon, labels=labels) as (within, across):
         d_in = within.laplace("degrees", nano_epsilon=nano_epsilon, purpose="degrees inside communities")
         d_out = across.laplace("degrees", nano_epsilon=outside_budget, purpose="degrees outside communities")
-        matrix = across.laplace(
-            "group_matrix",
-            nano_epsilon=between_budget,
-            purpose="edges between communities",
-            labels=labels,
-            groups=count,
-        )
-    row, column = upper_triangle(count)
-    off = row < column  # the diagonal holds no edge of this branch, only noise
-    clean = norm_sub(matrix[off])
-    kept = clean > 0
-    between = Blocks(row[off][kept].astype(np.int64), column[off][kept].astype(np.int64), clean[kept])
+        row, column, edges = noisy_blocks(across, labels, count, between_budget)
+    between = Blocks(row.astype(np.int64), column.astype(np.int64), edges)
     reading = Reading(
         _estimate(d_in, nano_epsilon, params), _estimate(d_out, outside_budget, params), between
     )

@@ -48,6 +48,24 @@ def upper_triangle(count: int) -> tuple[np.ndarray, np.ndarray]:
     return row, column
 
 
+def noisy_blocks(
+    across: PrivateCell, labels: np.ndarray, count: int, nano_epsilon: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Pay for the edge counts between ``count`` communities, of the branch that holds no edge inside any.
+
+    Row and column int32, row < column, and float64 counts by Norm-Sub, positive ones only. O(count^2).
+    """
+    purpose = "edges between communities"
+    matrix = across.laplace(
+        "group_matrix", nano_epsilon=nano_epsilon, purpose=purpose, labels=labels, groups=count
+    )
+    row, column = upper_triangle(count)
+    off = row < column  # the diagonal holds no edge of this branch, only noise
+    counts = norm_sub(matrix[off])
+    kept = counts > 0
+    return row[off][kept], column[off][kept], counts[kept]
+
+
 def louvain(weights: np.ndarray, count: int, seed: int) -> np.ndarray:
     """Find communities of the noisy super-graph; int64 (count,).
 
