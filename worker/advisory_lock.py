@@ -1,4 +1,4 @@
-"""A duty that one process a database does at a time, however many are started for it."""
+"""A duty that only one process a database does at a time, however many are started for it."""
 
 from __future__ import annotations
 

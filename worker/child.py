@@ -38,7 +38,7 @@ class Child:
         events_read, events_write = os.pipe()
         answers_read, answers_write = os.pipe()
         os.set_blocking(events_read, False)
-        os.set_blocking(answers_write, False)  # nothing that a child does, or leaves, may hold its watch up
+        os.set_blocking(answers_write, False)  # a child must not be able to block its supervisor
         command = [
             *(sys.executable, "-m", "worker.sandbox", self._kind, str(self._folder)),
             *("--events", str(events_write), "--answers", str(answers_read), "--parent", str(os.getpid())),
@@ -89,8 +89,8 @@ class Child:
         Raises PrivacyViolation for what is no message: nothing that speaks otherwise may read on.
         """
         for _ in self._selector.select(timeout_seconds):
-            # One pipe's worth at a time: a child that never stops talking must not keep its watch from
-            # looking at the time. What a child that has ended left in the pipe is no more than that.
+            # One pipe's worth at a time: a child that writes without end must not keep its supervisor from
+            # checking the deadline. A child that has ended leaves no more than that in the pipe.
             self._buffer += self._read()
             yield from self._lines()
 

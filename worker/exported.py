@@ -72,9 +72,9 @@ def constants() -> Iterator[Metric]:
 def _budgets(budgets: BudgetGauges) -> Iterator[Metric]:
     def amounts(name: str, of: Callable[[BudgetGauge], Amounts | None], digits: int) -> Iterator[Row]:
         for budget in budgets.fullest:
-            found = of(budget)
-            if found is not None:
-                yield (budget.account_id, budget.unit), getattr(found, name) / 10**digits
+            amounts_of = of(budget)
+            if amounts_of is not None:
+                yield (budget.account_id, budget.unit), getattr(amounts_of, name) / 10**digits
 
     def states(of: Callable[[BudgetGauge], bool]) -> Iterator[Row]:
         return (((budget.account_id, budget.unit), float(of(budget))) for budget in budgets.fullest)

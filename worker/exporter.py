@@ -54,7 +54,7 @@ class GaugeCollector(Collector):
     """The reading as metrics; a reading of the last five seconds serves all who ask."""
 
     def __init__(self, read: Callable[[], Gauges], registry: CollectorRegistry) -> None:
-        registry.register(self)  # before its counters, so that a scrape tells of itself
+        registry.register(self)  # before its counters, so that a scrape counts itself
         self._read = read
         self._lock = threading.Lock()
         self._last: tuple[float, Gauges] | None = None

@@ -1,7 +1,7 @@
-"""How full the memory of this host's GPUs is, for operators; nothing is told where there are none.
+"""Records for operators how full the memory of this host's GPUs is; nothing where there are none.
 
-Asked of the driver, not of torch, which would take memory of its own to answer. A thread of its own asks: a
-driver that hangs must not stop a lease's heartbeat.
+The driver is asked, not torch, which would take GPU memory to answer. A thread of its own asks: a driver that
+hangs must not stop a lease's heartbeat.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from core.workers.repository import GpuMemory
 from core.workflows.common.context import Services
 
 PARTS = 16
-"""Used memory is told in sixteenths of all there is, rounded up: exactly, it can depend on the data."""
+"""Used memory is recorded in sixteenths, rounded up: the exact figure can depend on private data."""
 
 log = get_logger(__name__)
 
@@ -35,7 +35,7 @@ def watch(services: Services, every_seconds: float) -> threading.Event | None:
         return None
     stopped = threading.Event()
     arguments = (services, stopped, every_seconds)
-    threading.Thread(target=_tell_again_and_again, args=arguments, name="gpus", daemon=True).start()
+    threading.Thread(target=_record_repeatedly, args=arguments, name="gpus", daemon=True).start()
     return stopped
 
 
@@ -57,7 +57,7 @@ def tell(services: Services, gpus: Sequence[GpuMemory]) -> None:
         log.warning("gpus_not_told", error=type(error).__name__)
 
 
-def _tell_again_and_again(services: Services, stopped: threading.Event, every_seconds: float) -> None:
+def _record_repeatedly(services: Services, stopped: threading.Event, every_seconds: float) -> None:
     while True:
         tell(services, readings())
         if stopped.wait(every_seconds):

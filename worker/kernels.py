@@ -1,4 +1,4 @@
-"""``python -m worker.kernels``: every kernel lies compiled where jobs look for it. A worker starts it.
+"""``python -m worker.kernels``: compiles every kernel into the folder where jobs look. A worker starts it.
 
 At the lowest priority, beside jobs, in a child like theirs. Compiled code suits one processor: where a place
 is shared, each kind of processor finds its own or compiles it.

@@ -16,7 +16,7 @@ OPEN_FILES = 1024
 PR_SET_PDEATHSIG = 1
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
-# All that a child is told of its surroundings: how to find programs and libraries, nothing of the service.
+# The environment variables that a child inherits: how to find programs and libraries, nothing of the service.
 PASSED_ON = frozenset(
     {
         "PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "VIRTUAL_ENV",
@@ -83,9 +83,9 @@ def confine(parent: int, folder: Path) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
     Path("/proc/self/oom_score_adj").write_text("1000")
     die_with(parent)
-    told = _passed()
-    libraries = [Path(each) for each in told.get("LD_LIBRARY_PATH", "").split(":") if each]
-    kernels = Path(told["NUMBA_CACHE_DIR"]) if "NUMBA_CACHE_DIR" in told else None
+    environment = _passed()
+    libraries = [Path(each) for each in environment.get("LD_LIBRARY_PATH", "").split(":") if each]
+    kernels = Path(environment["NUMBA_CACHE_DIR"]) if "NUMBA_CACHE_DIR" in environment else None
     landlock.confine_to(landlock.Surroundings(folder.resolve(), ROOT, kernels, libraries))
     seccomp.refuse_network()
 

@@ -1,4 +1,4 @@
-"""``python -m worker.reaper``: what crashed processes left undone is finished, queued again or ended.
+"""``python -m worker.reaper``: finishes, queues again or ends what crashed processes left undone.
 
 Several may run; an advisory lock lets one at a time work.
 """

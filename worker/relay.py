@@ -1,4 +1,4 @@
-"""``python -m worker.relay``: what the outbox holds is told to the broker, at least once.
+"""``python -m worker.relay``: sends the outbox's messages to the broker, at least once.
 
 Sent first and marked afterwards: a crash between the two sends again, and claims make that harmless. A
 notification wakes the relay at once; polling finds what a notification missed.
@@ -45,7 +45,7 @@ def relay_once(db: Database, send: Callable[[str, str], None]) -> int:
         messages = outbox.take_unsent(session, BATCH)
         parents = _parents(session, messages) if spans.on() else {}
         for message in messages:
-            with _told(message, parents):
+            with _span_of(message, parents):
                 send(task_name(message.topic), message.subject_id)
         if messages:
             reach("before_mark_sent")
@@ -56,12 +56,12 @@ def relay_once(db: Database, send: Callable[[str, str], None]) -> int:
 def _parents(session: Session, messages: Sequence[OutboxMessage]) -> dict[str, str]:
     """Read the traceparents of the jobs that are to be run.
 
-    When a comparison is announced tells to the moment when its job's run ended: it has no span.
+    A comparison's message has no span: its time would reveal exactly when its job's run ended.
     """
     return jobs.traceparents(session, {each.subject_id for each in messages if each.topic == Topic.RUN})
 
 
-def _told(message: OutboxMessage, parents: Mapping[str, str]) -> AbstractContextManager[None]:
+def _span_of(message: OutboxMessage, parents: Mapping[str, str]) -> AbstractContextManager[None]:
     """Open a span of the job's trace, where a job with a trace is to be run."""
     if message.topic != Topic.RUN or message.subject_id not in parents:
         return nullcontext()

@@ -25,7 +25,7 @@ EXIT_FAILED = 70
 EXIT_MEMORY = 71
 EXIT_VIOLATION = 72
 PROGRESS_PARTS = 20
-"""How often, at most, a stage is told between its first and its last step."""
+"""Progress messages of a stage, at most, between its first and its last step."""
 
 
 class Channel:
@@ -34,7 +34,7 @@ class Channel:
     def __init__(self, events: int, answers: int) -> None:
         self._events = os.fdopen(events, "wb", buffering=0)
         self._answers = os.fdopen(answers, "rb")
-        self._told: tuple[str, int] | None = None
+        self._last_sent: tuple[str, int] | None = None
 
     def opening(self) -> None:
         """Make durable that the graph is about to be opened. LeaseLost otherwise: it must not be."""
@@ -47,12 +47,13 @@ class Channel:
     def progress(self, stage: str, done: int, total: int) -> None:
         """Tell when a stage begins, ends, or reaches another twentieth of its steps.
 
-        By the counts alone: what a clock picked would tell how long single steps took, and so of the data.
+        Chosen by counts alone: messages timed by a clock would reveal how long single steps took, and so
+        private data.
         """
         part = done * PROGRESS_PARTS // total if 0 <= done < total else PROGRESS_PARTS
-        if (stage, part) == self._told:
+        if (stage, part) == self._last_sent:
             return
-        self._told = (stage, part)
+        self._last_sent = (stage, part)
         self._send({"type": "progress", "stage": stage, "done": int(done), "total": int(total)})
 
     def _ask(self, message: dict[str, Any], answer: dict[str, Any]) -> None:

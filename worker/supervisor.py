@@ -22,8 +22,8 @@ from worker.lease_heartbeat import LeaseHeartbeat
 from worker.sandbox import EXIT_MEMORY, EXIT_VIOLATION
 
 TICK_SECONDS = 0.1
-STAGES_TOLD = frozenset({"release", "sample"})
-"""Children whose stages have spans: those whose stages callers see. An upload's are seen by nobody."""
+STAGES_TRACED = frozenset({"release", "sample"})
+"""Children whose stages have spans: those whose stages callers may see. Others' would reveal private data."""
 MOST_STAGES = 64
 
 Draining = Callable[[], bool]
@@ -50,7 +50,7 @@ class Ending(StrEnum):
 
 
 INFRASTRUCTURE = frozenset({Ending.DRAINED, Ending.LOST, Ending.OUTAGE})
-"""Somebody else may try the same again."""
+"""Endings after which another worker may try the same work again."""
 
 BY_EXIT_CODE = {0: Ending.FINISHED, EXIT_MEMORY: Ending.MEMORY, EXIT_VIOLATION: Ending.VIOLATION}
 """How a child ended by itself; FAILED by any other code."""
@@ -84,7 +84,7 @@ def supervise(
 ) -> Ending:
     """Run a child until it has ended, by itself or not, and nothing of it runs any more; how it ended."""
     with spans.child(kind):
-        steps = spans.Steps(most=MOST_STAGES if kind in STAGES_TOLD else 0)
+        steps = spans.Steps(most=MOST_STAGES if kind in STAGES_TRACED else 0)
         with Child(kind, folder) as child:
             ending = _Watch(child, settings, heartbeat, orders, steps).until_the_end()
         steps.ended()

@@ -18,10 +18,10 @@ def task_name(topic: str) -> str:
 def _add_task(topic: Topic) -> None:
     """Add the Celery task that takes the work whose turn it is where work of the topic waits."""
 
-    def told(subject_id: str) -> None:
+    def take_next(subject_id: str) -> None:
         take_turn(this_process(), topic, draining)
 
-    app.task(told, name=task_name(topic))
+    app.task(take_next, name=task_name(topic))
 
 
 for _topic in KINDS:

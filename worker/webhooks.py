@@ -1,4 +1,4 @@
-"""``python -m worker.webhooks``: what tenants asked to be told is sent to them, at least once.
+"""``python -m worker.webhooks``: sends tenants the events that they subscribed to, at least once.
 
 Several may run: each takes deliveries that the others have not locked. Every sending has a thread of its own,
 and no endpoint has more than one at a time, so that a slow receiver holds up nobody else.

@@ -59,19 +59,19 @@ def take_turn(process: WorkerProcess, topic: Topic, draining: Draining) -> bool:
     """
     passed_over: list[str] = []
     while not draining():
-        found = turns.next_work(process.services, topic, passed_over)
-        if found is None:
+        following = turns.next_work(process.services, topic, passed_over)
+        if following is None:
             break
-        if take(process, *found, draining):
+        if take(process, *following, draining):
             return True
-        passed_over.append(found[1])  # another worker was faster
+        passed_over.append(following[1])  # another worker was faster
     return False
 
 
 def _run(process: WorkerProcess, topic: Topic, subject_id: str, draining: Draining) -> bool:
     """Do one piece of work from claim to settlement; False if it was not free.
 
-    What cannot be told the database is left to the lease: it runs out, and the reaper decides.
+    Where the database does not answer, the lease runs out and the reaper decides.
     """
     services, settings, kind = process.services, process.services.settings, KINDS[topic]
     try:

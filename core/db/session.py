@@ -32,17 +32,17 @@ CONNECTION = {
 
 POOL_SIZE = 20
 RESTED_SECONDS = 5.0
-"""A connection that has not been used for longer is asked before its next use; a look is enough otherwise."""
+"""A connection that was idle for longer is pinged before its next use; otherwise its socket is polled."""
 
 _USED_AT = "graphveil_used_at"
 _NOTIFIED = "graphveil_notified"
 
 
 class BriefCursor(psycopg.Cursor[Any]):
-    """A cursor that tells the names and types of its columns and nothing else about them.
+    """A cursor that describes its columns by their names and types alone.
 
-    Every result is asked for its description. The driver's own makes an object of each column, whose looks at
-    the types take a tenth of a submission.
+    SQLAlchemy reads the description of every result. The driver's own makes an object for each column, which
+    looks its type up: that took a tenth of a submission's time.
     """
 
     @property
@@ -112,8 +112,8 @@ def _note_use(connection: Any, record: ConnectionPoolEntry) -> None:
 def _alive(dialect: Dialect) -> Callable[[Any, ConnectionPoolEntry, Any], None]:
     """Make a check of each connection before its use; InvalidatePoolError makes the whole pool anew.
 
-    A server that ends says so on every socket, and a look at it costs microseconds where a question would be
-    a tenth of a short transaction. Only what has rested may have died without a word.
+    A server that shuts down closes every socket. Polling one costs microseconds, where a ping would cost a
+    tenth of a short transaction. Only a connection that was idle may have died unnoticed: it is pinged.
     """
 
     def check(connection: Any, record: ConnectionPoolEntry, proxy: Any) -> None:
@@ -132,7 +132,7 @@ def _alive(dialect: Dialect) -> Callable[[Any, ConnectionPoolEntry, Any], None]:
 
 
 def _heard(socket: int) -> bool:
-    """Tell whether the other side has said something, its goodbye included."""
+    """Tell whether the server has sent anything, the end of the connection included."""
     looking = select.poll()
     looking.register(socket, select.POLLIN)
     return bool(looking.poll(0))

@@ -66,17 +66,17 @@ def anchors(
     total, done = sum(len(steps) for _, steps in plan), 0
     progress(STAGE, 0, total)
     for relation, steps in plan:
-        found: dict[tuple[str, int], list[dict[str, Any]]] = {}
+        by_graph: dict[tuple[str, int], list[dict[str, Any]]] = {}
         for step in steps:
             ours = UndirectedView.of(original.cell(relation.name, step))
             for kind, graphs in others.items():
                 for index, graph in enumerate(graphs):
                     theirs = UndirectedView.of(graph.cell(relation.name, step))
                     row = compared(ours, theirs, suite, step, only=ANCHORED)
-                    found.setdefault((kind, index), []).append(row)
+                    by_graph.setdefault((kind, index), []).append(row)
             done += 1
             progress(STAGE, done, total)
-        for key, of_steps in found.items():
+        for key, of_steps in by_graph.items():
             rows.setdefault(key, []).append(mean_row(of_steps))
     means = {kind: mean_row([mean_row(rows[kind, index]) for index in range(draws)]) for kind in others}
     for kind, graphs in others.items():
@@ -160,10 +160,10 @@ def _meta_paths(original: Graph, graphs: Sequence[Graph], suite: Suite) -> dict[
     if not suite.includes(STANDARD) or len(layout.names) < 2 or original.schema.collection is not None:
         return {}
     timed = next((relation for relation in relations if relation.temporal), relations[0])
-    found: list[dict[str, float | None]] = []
+    distances: list[dict[str, float | None]] = []
     for graph in graphs:
         paths = MetaPaths(layout.names)
         for step in steps_of(original.schema, timed, suite):
             paths.add(*(Layer.of(each, relations, step) for each in (original, graph)))
-        found.append(paths.distances())
-    return {name: relative.mean([each[name] for each in found]) for name in found[0]}
+        distances.append(paths.distances())
+    return {name: relative.mean([each[name] for each in distances]) for name in distances[0]}

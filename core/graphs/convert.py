@@ -70,14 +70,14 @@ def _edge_data(
     sources, targets = keys[edge_type.source], keys[edge_type.target]
     ends = zip(table.source.tolist(), table.target.tolist(), strict=True)
     if table.step is None:
-        found = [(sources[s], targets[t], dict(several)) for s, t in ends]
+        edges = [(sources[s], targets[t], dict(several)) for s, t in ends]
     else:
         steps = table.step.tolist()
-        found = [
+        edges = [
             (sources[s], targets[t], {"time": step, **several})
             for (s, t), step in zip(ends, steps, strict=True)
         ]
     if edge_type.name in graph.weights:
-        for (_, _, data), weight in zip(found, graph.weights[edge_type.name].tolist(), strict=True):
+        for (_, _, data), weight in zip(edges, graph.weights[edge_type.name].tolist(), strict=True):
             data["weight"] = weight
-    return found
+    return edges

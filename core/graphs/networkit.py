@@ -13,7 +13,7 @@ OPTIONAL = ("sklearn", "networkx", "matplotlib", "pandas")
 def networkit() -> Any:
     """Import the package ``networkit``. Of ``OPTIONAL``, nothing is loaded that was not loaded before.
 
-    Whoever imports one of them afterwards gets it. Not while another thread imports one for the first time.
+    Later imports of them work as usual. Not to be called while another thread first imports one of them.
     """
     if loaded := sys.modules.get("networkit"):
         return loaded

@@ -138,15 +138,15 @@ def _relations(batches: Iterator[Batch], limits: IngestLimits) -> dict[str, _Rel
     def resolve(table: pa.Table) -> Resolved[Gathered]:
         faults: list[Fault] = []
         names = as_text(table["type"]) if "type" in table.column_names else None
-        found: Gathered = []
+        gathered: Gathered = []
         for name in ["edge"] if names is None else sorted(set(names.unique().to_pylist()), key=str):
             chosen = np.arange(table.num_rows) if names is None else np.flatnonzero(_are(names, name))
             if not _usable(name):
                 faults.append(Fault(chosen, "type", partial(_unusable, "edge type")))
                 continue
             part = table if names is None else table.take(pa.array(chosen))
-            found.append((name, part, _times(part, chosen, faults)))
-        return Resolved(found, table.num_rows, faults)
+            gathered.append((name, part, _times(part, chosen, faults)))
+        return Resolved(gathered, table.num_rows, faults)
 
     def keep(found: Gathered) -> None:
         for name, part, times in found:

@@ -70,15 +70,15 @@ class EdgeCollector:
         codes = type_codes(table, self.kinds, faults)
         if self.schema.collection is not None:
             return Resolved(self._by_graph(table, codes, faults), table.num_rows, faults)
-        found: dict[tuple[str, str], np.ndarray] = {}
+        positions: dict[tuple[str, str], np.ndarray] = {}
         times = times_of(table["time"]) if "time" in table.column_names else None
         content = []
         for code, edge_type in enumerate(self.schema.edge_types):
             rows = np.flatnonzero(codes == code)
             if not len(rows):
                 continue
-            self._look_up(edge_type, table, found)
-            source, target = self._oriented(edge_type, table, rows, found, faults)
+            self._look_up(edge_type, table, positions)
+            source, target = self._oriented(edge_type, table, rows, positions, faults)
             time = self._times(edge_type, times, rows, faults)
             content.append(EdgeRows(edge_type, rows, source, target, time))
         return Resolved(content, table.num_rows, faults)

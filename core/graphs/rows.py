@@ -105,13 +105,13 @@ def _drain_one(
 
 def note(part: Careful, faults: list[Fault], findings: Findings) -> None:
     """Add the findings of one carefully read part, in the order of its lines."""
-    found: list[tuple[int, int | None, str]] = list(part.problems)
+    problems: list[tuple[int, int | None, str]] = list(part.problems)
     for fault in faults:
         number = part.fields.get(fault.column)
         for row in fault.rows[: findings.limit]:
             value = part.table[fault.column][int(row)].as_py() if number is not None else None
-            found.append((int(part.lines[row]), number, fault.explain(value)))
-    for line, column, message in sorted(found, key=lambda item: (item[0], item[1] or 0)):
+            problems.append((int(part.lines[row]), number, fault.explain(value)))
+    for line, column, message in sorted(problems, key=lambda item: (item[0], item[1] or 0)):
         findings.add(line, column, message)
 
 

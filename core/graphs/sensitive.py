@@ -55,7 +55,7 @@ class SensitiveLinks:
         Raises InvalidInput, which names no pair, for a relation that is undeclared, public or timed, and for
         a pair that is no link of its relation.
         """
-        found = {}
+        checked = {}
         for name, (source, target) in pairs.items():
             relation = _protected(graph, name)
             columns = graph.nodes[relation.target].count
@@ -65,8 +65,8 @@ class SensitiveLinks:
             if not np.isin(keys, links, assume_unique=True).all():
                 raise InvalidInput(f"a sensitive pair of {name!r} is not one of its links", field=_FIELD)
             if len(keys):
-                found[name] = (keys // columns, keys % columns)
-        return cls(MappingProxyType(found), list_id)
+                checked[name] = (keys // columns, keys % columns)
+        return cls(MappingProxyType(checked), list_id)
 
     def of_relation(self, name: str) -> Pairs:
         """Return the sensitive links of one relation, none where it has none."""
@@ -76,12 +76,12 @@ class SensitiveLinks:
 
 def drawn_share(graph: Graph, relations: Iterable[str], share: float, rng: Permuter) -> SensitiveLinks:
     """Draw a share of each relation's links at random, rounded down: for evaluation. O(m)."""
-    found = {}
+    drawn = {}
     for name in relations:
         table = graph.edges[name]
         chosen = np.sort(rng.permutation(table.count)[: int(share * table.count)])
-        found[name] = (table.source[chosen].astype(np.int64), table.target[chosen].astype(np.int64))
-    return SensitiveLinks.of(graph, found)
+        drawn[name] = (table.source[chosen].astype(np.int64), table.target[chosen].astype(np.int64))
+    return SensitiveLinks.of(graph, drawn)
 
 
 def write_sensitive(links: SensitiveLinks, folder: Path) -> None:

@@ -115,12 +115,12 @@ class _Reader:
                 faults.append(Fault(rows, self._kinds.column, partial(_said, reason)))
         if faults:
             return Resolved([], table.num_rows, faults)
-        found = self._lookup.resolve(table)
-        for part in found.content:
+        resolved = self._lookup.resolve(table)
+        for part in resolved.content:
             missing = self._missing(part)
             if len(missing):
                 faults.append(Fault(missing, "target", partial(_no_link, part.edge_type.name)))
-        return Resolved(found.content, found.rows, [*found.faults, *faults])
+        return Resolved(resolved.content, resolved.rows, [*resolved.faults, *faults])
 
     def keep(self, content: list[EdgeRows]) -> None:
         """Put the rows on the list."""

@@ -150,12 +150,12 @@ class NodeCollector:
 
     def duplicates(self) -> dict[str, set[str]]:
         """Find up to ``max_findings`` ids of each type that are listed more than once."""
-        found = {}
+        repeated = {}
         for name, listed in self.listed.items():
             ids = pl.Series([], dtype=pl.String) if not listed.ids else pl.Series(_joined(listed.ids))
             if ids.n_unique() < len(ids):
-                found[name] = set(ids.filter(ids.is_duplicated()).unique()[: self.limits.max_findings])
-        return found
+                repeated[name] = set(ids.filter(ids.is_duplicated()).unique()[: self.limits.max_findings])
+        return repeated
 
     def tables(self) -> tuple[dict[str, NodeTable], list[str]]:
         """Build node tables by type, in the order of the list, and list what is wrong with whole types."""

@@ -43,23 +43,23 @@ def cell_nano_epsilon(events: Sequence[Event], delta_atto: int, accountant: Acco
     """Price one cell's events: their sum where all are pure, else converted at delta; rounded up."""
     if all(pure_nano_epsilon(event) is not None for event in events):
         return sum(pure_nano_epsilon(event) or 0 for event in events)
-    found = nano_epsilon([float(x) for x in cell_curve(events, ORDERS)], delta_atto)
+    by_curves = nano_epsilon([float(x) for x in cell_curve(events, ORDERS)], delta_atto)
     if accountant is Accountant.PRIVACY_LOSS:
-        return min(found, loss_nano_epsilon(events, delta_atto) or found)
-    return found
+        return min(by_curves, loss_nano_epsilon(events, delta_atto) or by_curves)
+    return by_curves
 
 
 def loss_nano_epsilon(events: Sequence[Event], delta_atto: int) -> int | None:
     """Convert the composed privacy losses to epsilon in nano, rounded up; None where losses say nothing."""
     pure, counts = together(events)
-    found = losses.epsilon(pure, counts, math.nextafter(delta_atto / 1e18, 0.0))
-    return max(1, ceil_nano(found)) if math.isfinite(found) else None
+    epsilon = losses.epsilon(pure, counts, math.nextafter(delta_atto / 1e18, 0.0))
+    return max(1, ceil_nano(epsilon)) if math.isfinite(epsilon) else None
 
 
 def together(events: Sequence[Event]) -> tuple[int, Counter[Event]]:
     """Add up the events' pure nano-epsilon, and count how often each other part happens."""
-    found = [parts(event) for event in events]
-    return sum(nano for nano, _ in found), sum((each for _, each in found), Counter())
+    split = [parts(event) for event in events]
+    return sum(nano for nano, _ in split), sum((each for _, each in split), Counter())
 
 
 def cell_curve(events: Sequence[Event], orders: Sequence[float]) -> np.ndarray:

@@ -218,8 +218,8 @@ def parts(event: Event) -> tuple[int, Counter[Event]]:
             nano, each = parts(inner)
             return nano * times, Counter({part: count * times for part, count in each.items()})
         case Composed(events=events):
-            found = [parts(each) for each in events]
-            return sum(nano for nano, _ in found), sum((each for _, each in found), Counter())
+            split = [parts(each) for each in events]
+            return sum(nano for nano, _ in split), sum((each for _, each in split), Counter())
         case PoissonSampled(rate=rate, event=inner) if rate == 1:
             return 0, Counter([inner])
         case _:

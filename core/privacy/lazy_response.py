@@ -102,10 +102,10 @@ def flipped(state, threshold, u, v):
 
 @njit(cache=True, nogil=True)
 def _flips(state, threshold, source, target):
-    found = np.empty(source.size, np.bool_)
+    coins = np.empty(source.size, np.bool_)
     for i in range(source.size):
-        found[i] = flipped(state, threshold, source[i], target[i])
-    return found
+        coins[i] = flipped(state, threshold, source[i], target[i])
+    return coins
 
 
 def bits(

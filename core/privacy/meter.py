@@ -73,7 +73,7 @@ def _check_index(value: Any, end: int) -> None:
 
 
 class Recorder(Protocol):
-    """Where the transcript is kept. What is told here is durable before the call returns."""
+    """Where the transcript is kept. What is recorded here is durable before the call returns."""
 
     def opening(self) -> None:
         """Note that the graph is about to be opened: from now on job failures can depend on the data."""

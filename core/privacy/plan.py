@@ -214,11 +214,11 @@ class PrivacyPlan:
         if self.unit in (Unit.EDGE, Unit.EVENT):
             cells = set(self.cells.values())
             return max(accountant.cell_nano_epsilon(each, self.delta_atto, self.accountant) for each in cells)
-        found = accountant.nano_epsilon(self._curve(accountant.ORDERS), self.delta_atto)
+        by_curves = accountant.nano_epsilon(self._curve(accountant.ORDERS), self.delta_atto)
         if self.unit is Unit.PAIR and self.accountant is Accountant.PRIVACY_LOSS:
             everything = [allotment.event for allotment in self.allotments]
-            return min(found, accountant.loss_nano_epsilon(everything, self.delta_atto) or found)
-        return found
+            return min(by_curves, accountant.loss_nano_epsilon(everything, self.delta_atto) or by_curves)
+        return by_curves
 
     def _curve(self, orders: Sequence[float]) -> list[float]:
         """Bound the plan's Rényi divergence at each order, by the same rules of the unit as :meth:`cost`.
@@ -268,7 +268,7 @@ class PrivacyPlan:
     def _digest(self) -> str:
         """The canonical JSON is hashed as it is written, so that no text of all cells is ever held."""
         before, after = _canonical(self._named([])).split(_NO_ROWS)
-        found = hashlib.sha256(f'{before}"allotments":['.encode())
+        digest = hashlib.sha256(f'{before}"allotments":['.encode())
         events = {key: _canonical(to_json(event)) for key, event in self._events.items()}
         texts = {text: _canonical(text) for a in self.allotments for text in (a.edge_type, a.purpose)}
         for start in range(0, len(self.allotments), HASHED_ROWS):
@@ -277,9 +277,9 @@ class PrivacyPlan:
                 f'"purpose":{texts[a.purpose]},"step":{"null" if a.step is None else a.step}}}'
                 for a in self.allotments[start : start + HASHED_ROWS]
             )
-            found.update(f"{',' if start else ''}{rows}".encode())
-        found.update(f"]{after}".encode())
-        return found.hexdigest()
+            digest.update(f"{',' if start else ''}{rows}".encode())
+        digest.update(f"]{after}".encode())
+        return digest.hexdigest()
 
     def to_json(self) -> dict[str, Any]:
         """Write the plan as JSON-able values, exactly. RENYI goes unnamed, as in plans before the choice."""
@@ -335,8 +335,8 @@ def _allotment(value: Any, known: dict[Event, Event]) -> Allotment:
     """Read the allotment of a row; equal events of the plan are one object, ``known`` to the next rows."""
     match value:
         case {"edge_type": edge_type, "step": step, "event": event, "purpose": purpose, **rest} if not rest:
-            found = from_json(event)
-            return Allotment(edge_type, step, known.setdefault(found, found), purpose)
+            read = from_json(event)
+            return Allotment(edge_type, step, known.setdefault(read, read), purpose)
     raise InvalidInput("not an allotment", field="allotments")
 
 

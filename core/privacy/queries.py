@@ -249,8 +249,8 @@ def group_degrees(
         u, v = cell.source.astype(np.int64), cell.target.astype(np.int64)
         if side == "target":
             u, v = v, u
-        found = np.bincount(u * k + groups_of[v], minlength=size)
-        return found + np.bincount(v * k + groups_of[u], minlength=size) if side == "both" else found
+        counts = np.bincount(u * k + groups_of[v], minlength=size)
+        return counts + np.bincount(v * k + groups_of[u], minlength=size) if side == "both" else counts
 
     changed = 2 if side == "both" else 1
     return Question("group_degrees", size, changed, changed, rows)

@@ -34,9 +34,9 @@ _SIZES = (
 
 def card(public: PublicPart, publication: Publication | None = None) -> str:
     """Write the card, UTF-8, with a line feed at its end. Licence and publisher only where they are given."""
-    said = publication or Publication()
-    name = said.title or f"Synthetic graph {public.provenance.job_id}"
-    lines = [*_front_matter(public, said, name), f"# {escape(name)}", ""]
+    given = publication or Publication()
+    name = given.title or f"Synthetic graph {public.provenance.job_id}"
+    lines = [*_front_matter(public, given, name), f"# {escape(name)}", ""]
     copied = any(kind.copied for kind in public.statistics.edge_types)
     lines += [
         f"A synthetic graph made by {escape(public.provenance.method_title)} with Graphveil "
@@ -44,10 +44,10 @@ def card(public: PublicPart, publication: Publication | None = None) -> str:
         + (" Relations that are marked as copied are those of the original." if copied else ""),
         "",
     ]
-    if said.publisher is not None:
-        lines += [f"Published by {escape(said.publisher)}.", ""]
-    if said.intended_use is not None:
-        lines += ["## Intended use", "", escape(said.intended_use), ""]
+    if given.publisher is not None:
+        lines += [f"Published by {escape(given.publisher)}.", ""]
+    if given.intended_use is not None:
+        lines += ["## Intended use", "", escape(given.intended_use), ""]
     return "\n".join([*lines, *_privacy(public), *_contents(public), *_making(public)]).rstrip("\n") + "\n"
 
 

@@ -87,8 +87,8 @@ def _glance(report: Report) -> list[str]:
 
 
 def _precision(public: PublicPart) -> list[str]:
-    found = table(precision.COLUMNS, precision.rows(public.precision))
-    return ["## Predicted precision", "", precision.NOTE, "", *found] if found else []
+    lines = table(precision.COLUMNS, precision.rows(public.precision))
+    return ["## Predicted precision", "", precision.NOTE, "", *lines] if lines else []
 
 
 def _ten(score: Score | None) -> str:

@@ -44,8 +44,8 @@ def _likeness(metric: str, called: str) -> _Member:
     """Measure 1 - a figure of which higher is closer."""
 
     def far(row: ComparedRow) -> float | None:
-        found = row.distances.get(metric)
-        return None if found is None else 1 - found
+        likeness = row.distances.get(metric)
+        return None if likeness is None else 1 - likeness
 
     return _Member(metric, called, far)
 
@@ -112,16 +112,18 @@ def measured_parts(comparison: Comparison) -> Iterator[ScorePart]:
     if comparison.whole is not None:
         row = row.model_copy(update={"distances": {**comparison.whole.sequences, **row.distances}})
     for name, title, members in FAMILIES:
-        found = {
+        measured = {
             member.called: valued
             for member in members
             if (valued := _value(member, row, anchors, _present(member.metric, comparison))) is not None
         }
-        if found:
-            worst = min(found, key=lambda called: found[called][0])
-            value, said = found[worst]
-            others = ", ".join(f"{called} {found[called][0]:.2f}" for called in found if called != worst)
-            more = f" The worst of {len(found)}; besides: {others}." if others else ""
+        if measured:
+            worst = min(measured, key=lambda called: measured[called][0])
+            value, said = measured[worst]
+            others = ", ".join(
+                f"{called} {measured[called][0]:.2f}" for called in measured if called != worst
+            )
+            more = f" The worst of {len(measured)}; besides: {others}." if others else ""
             yield ScorePart(
                 name=name,
                 title=title,
@@ -136,19 +138,24 @@ def _value(member: _Member, row: ComparedRow, anchors: Anchors, present: float) 
     far, near = member.distance(anchors.uniform), member.distance(anchors.resampled)
     if far is None or near is None:
         return None
-    found = member.distance(row)
-    if found is None:
+    distance = member.distance(row)
+    if distance is None:
         return None if present == 1 else (0.0, "undefined in the release, defined in the original.")
     if far - near < SMALLEST_GAP:
-        beyond = found - max(far, near)
+        beyond = distance - max(far, near)
         if beyond <= TOLERANCE:
             return None
         return max(0.0, 1 - beyond) * present, (
-            f"off by {found:.3g}, where a uniform graph is off by {far:.3g} only: 1 - the difference."
+            f"off by {distance:.3g}, where a uniform graph is off by {far:.3g} only: 1 - the difference."
         )
-    value = min(1.0, max(0.0, (far - found) / (far - near))) * present
-    said = f"off by {found:.3g}; a uniform graph is off by {far:.3g} (0), a resample by {near:.3g} (1)."
-    return value, said if present == 1 else f"{said} Defined in {present:.0%} of what the original has."
+    value = min(1.0, max(0.0, (far - distance) / (far - near))) * present
+    explanation = (
+        f"off by {distance:.3g}; a uniform graph is off by {far:.3g} (0), a resample by {near:.3g} (1)."
+    )
+    return (
+        value,
+        explanation if present == 1 else f"{explanation} Defined in {present:.0%} of what the original has.",
+    )
 
 
 def _present(metric: str, comparison: Comparison) -> float:

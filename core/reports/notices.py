@@ -41,7 +41,7 @@ def caveats(
     ``nodes`` is the size of the (public) universe; ``snapshot``: the release is one of a live stream's;
     ``sample_of``: the job whose model it was drawn from again.
     """
-    found = [
+    notices = [
         Notice(
             code="node_privacy_not_offered",
             text="Node-level privacy is not offered: the set of nodes is public, and the guarantee covers "
@@ -49,7 +49,7 @@ def caveats(
         )
     ]
     if guarantee.kind == "none":
-        found.append(
+        notices.append(
             Notice(
                 code="no_guarantee",
                 text="This release carries no privacy guarantee. What its method claims was not proven here, "
@@ -57,26 +57,26 @@ def caveats(
             )
         )
     else:
-        found.extend(_unit_caveats(guarantee))
-        found.extend(lasting_relations(schema, guarantee.unit, guarantee.window))
+        notices.extend(_unit_caveats(guarantee))
+        notices.extend(lasting_relations(schema, guarantee.unit, guarantee.window))
         if snapshot:
-            found.append(_SNAPSHOT)
+            notices.append(_SNAPSHOT)
         if sample_of is not None:
-            found.append(_further_sample(sample_of))
-        found.append(_SELECTION)
+            notices.append(_further_sample(sample_of))
+        notices.append(_SELECTION)
         if guarantee.epsilon is not None and Decimal(guarantee.epsilon) > LARGE_EPSILON:
-            found.append(_large_epsilon(guarantee))
+            notices.append(_large_epsilon(guarantee))
     if nodes is not None and nodes < FEW_NODES:
-        found.append(
+        notices.append(
             Notice(
                 code="few_nodes",
                 text=f"The graph has {nodes} nodes. Noise weighs more in a graph of fewer than {FEW_NODES}; "
                 "its figures say little about the original.",
             )
         )
-    found.extend(_DERIVED[part] for part in Derived if part in derived)
+    notices.extend(_DERIVED[part] for part in Derived if part in derived)
     public = [edge_type.name for edge_type in schema.edge_types if edge_type.public]
-    found.extend(
+    notices.extend(
         Notice(
             code="public_relation_copied",
             text="This relation was declared public: it is copied as it is and is not protected. Nodes may "
@@ -86,20 +86,20 @@ def caveats(
         for name in public
     )
     if protected_attributes:
-        found.append(
+        notices.append(
             Notice(
                 code="attributes_left_out",
                 text="Node attributes that were not declared public are not part of this release.",
             )
         )
     if seeded:
-        found.append(
+        notices.append(
             Notice(
                 code="seeded_sampling",
                 text="The caller seeded the sampling draws, which is allowed for public datasets only.",
             )
         )
-    return tuple(found)
+    return tuple(notices)
 
 
 _SNAPSHOT = Notice(
@@ -177,7 +177,7 @@ def lasting_relations(
     if unit not in (Unit.EVENT, Unit.W_EVENT):
         return ()
     count = "L" if unit is Unit.EVENT or window is None else f"ceil(L / {window})"
-    found = []
+    notices = []
     for presence, meaning in _LASTING.items():
         names = [
             each.name
@@ -187,7 +187,7 @@ def lasting_relations(
             and (edge_types is None or each.name in edge_types)
         ]
         if names:
-            found.append(
+            notices.append(
                 Notice(
                     code=f"relation_{presence}",
                     text=f"Declared as {presence}: {', '.join(names)}. {meaning} An edge that is present in "
@@ -195,7 +195,7 @@ def lasting_relations(
                     edge_type=names[0] if len(names) == 1 else None,
                 )
             )
-    return tuple(found)
+    return tuple(notices)
 
 
 _LASTING = {
@@ -217,15 +217,15 @@ def warnings(
     guarantee: GuaranteePart, comparison: Comparison, attacks: Attacks, reduced_from: str | None = None
 ) -> tuple[Notice, ...]:
     """List what curators must know when they read the comparison. Depends on the original: not public."""
-    found = []
+    notices = []
     if reduced_from is not None:
-        found.append(_reduced(reduced_from, comparison.suite))
+        notices.append(_reduced(reduced_from, comparison.suite))
     if guarantee.epsilon is not None and Decimal(guarantee.epsilon) > LARGE_EPSILON:
-        found.append(_large_epsilon(guarantee))
+        notices.append(_large_epsilon(guarantee))
     for relation in comparison.edge_types:
-        found.extend(_relation_warnings(relation))
-    found.extend(_successes(attacks))
-    return tuple(found)
+        notices.extend(_relation_warnings(relation))
+    notices.extend(_successes(attacks))
+    return tuple(notices)
 
 
 def _reduced(asked: str, suite: str) -> Notice:

@@ -101,13 +101,13 @@ def precisions(
             if query in QUANTITIES:
                 asked.setdefault((entry.edge_type, query), {}).setdefault(entry.step, []).append(entry)
     shown = {relation.name: relation for relation in statistics.edge_types}
-    found = []
+    lines = []
     for (name, query), steps in asked.items():
         quantity, relation = QUANTITIES[query], schema.edge_type(name)
         sensitivity = quantity.sensitivity(relation) * edges_of_unit(unit, relation)
         bounds = [list(_bounds(entries, sensitivity, quantity, nested)) for entries in steps.values()]
         if any(bounds):
-            found.append(
+            lines.append(
                 Precision(
                     edge_type=name,
                     query=query,
@@ -118,7 +118,7 @@ def precisions(
                     released=quantity.size(shown[name]) if name in shown else None,
                 )
             )
-    return tuple(found[:MAX_PRECISIONS])
+    return tuple(lines[:MAX_PRECISIONS])
 
 
 def within(scale: Fraction, confidence: float) -> int:

@@ -43,8 +43,8 @@ def curator_scores(
     comparable, or the comparison has no anchors.
     """
     measured = [*measured_parts(comparison), *_tasks(tasks)] if comparison.anchors else []
-    found = [*_inference(attacks), _signature(attacks, comparison)]
-    shared = [part.model_copy(update={"weight": 1 / len(found)}) for part in found]
+    attacked = [*_inference(attacks), _signature(attacks, comparison)]
+    shared = [part.model_copy(update={"weight": 1 / len(attacked)}) for part in attacked]
     return Scores(
         utility=_score(MEASURED_UTILITY, measured) if measured else None,
         protection=_score(MEASURED_PROTECTION, [_bound(guarantee), *shared]),
@@ -74,15 +74,15 @@ def _bound(guarantee: GuaranteePart) -> ScorePart:
     """Score 1 - the bound on any attacker's advantage."""
     bound = advantage(guarantee)
     if guarantee.kind == "none":
-        said = "No guarantee: nothing bounds what an attacker learns."
+        explanation = "No guarantee: nothing bounds what an attacker learns."
     else:
         delta = "" if guarantee.delta in (None, "0") else f", delta {guarantee.delta}"
-        said = (
+        explanation = (
             f"1 - A at epsilon {guarantee.epsilon}{delta}: in telling whether one unit ({guarantee.unit}) is "
             f"present, an attacker's hits exceed the false alarms by at most {bound:.3%}."
         )
     return ScorePart(
-        name="guarantee", title="Guaranteed bound", value=1 - bound, weight=1.0, explanation=said
+        name="guarantee", title="Guaranteed bound", value=1 - bound, weight=1.0, explanation=explanation
     )
 
 
@@ -128,8 +128,8 @@ def _beyond(score: AttackScore, control: float) -> float:
 
 def _signature(attacks: Attacks, comparison: Comparison) -> ScorePart:
     """Score 1 - the share of victims that a degree (or degree sequence) finds beyond guessing among nodes."""
-    found = attacks.degree_signature
-    best, nodes = max(found.per_step, found.sequence), _nodes(comparison)
+    signature = attacks.degree_signature
+    best, nodes = max(signature.per_step, signature.sequence), _nodes(comparison)
     guess = 1 / nodes if nodes > 1 else 0.0
     excess = max(0.0, best - guess) / (1 - guess)
     return ScorePart(

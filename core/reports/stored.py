@@ -15,15 +15,15 @@ from core.reports.model import PublicPart
 
 def public_of(content: bytes) -> PublicPart:
     """Read the public part of any version. Raises ValidationError for anything else."""
-    found = json.loads(content)
-    if isinstance(found, dict) and "precision" not in found:
-        found.pop("scores", None)  # and nothing else: an unknown field is refused as ever
-    return PublicPart.model_validate(found)
+    part = json.loads(content)
+    if isinstance(part, dict) and "precision" not in part:
+        part.pop("scores", None)  # and nothing else: an unknown field is refused as ever
+    return PublicPart.model_validate(part)
 
 
 def curator_of(content: bytes) -> CuratorPart:
     """Read the curators' part of any version; an older one has no utility score. Raises ValidationError."""
-    found = json.loads(content)
-    if isinstance(found, dict) and "anchors" not in found.get("comparison", {}):
-        found["scores"] = {**found.get("scores", {}), "utility": None}
-    return CuratorPart.model_validate(found)
+    part = json.loads(content)
+    if isinstance(part, dict) and "anchors" not in part.get("comparison", {}):
+        part["scores"] = {**part.get("scores", {}), "utility": None}
+    return CuratorPart.model_validate(part)

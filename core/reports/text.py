@@ -24,10 +24,10 @@ def _breaks(character: str) -> bool:
 
 def escape(text: object) -> str:
     """Escape the text as Markdown that shows exactly it, in a table cell, a list item or a paragraph."""
-    found = _SPECIAL.sub(r"\\\1", plain(text).replace("&", "&amp;"))
-    found = found.replace("\\<", "&lt;").replace("\\>", "&gt;").replace("\\|", "&#124;")
-    found = _AUTOLINK.sub(lambda match: match[0].replace(":", "&#58;").replace(".", "&#46;"), found)
-    return _BLOCK_START.sub(lambda match: match[0][:-1] + "\\" + match[0][-1], found)
+    escaped = _SPECIAL.sub(r"\\\1", plain(text).replace("&", "&amp;"))
+    escaped = escaped.replace("\\<", "&lt;").replace("\\>", "&gt;").replace("\\|", "&#124;")
+    escaped = _AUTOLINK.sub(lambda match: match[0].replace(":", "&#58;").replace(".", "&#46;"), escaped)
+    return _BLOCK_START.sub(lambda match: match[0][:-1] + "\\" + match[0][-1], escaped)
 
 
 def number(value: float | int | None) -> str:
@@ -61,8 +61,8 @@ def _cell(value: object) -> str:
 
 def items(texts: Iterable[object]) -> list[str]:
     """Write lines of a list and an empty line; nothing when there are no items."""
-    found = [f"- {escape(text)}" for text in texts]
-    return [*found, ""] if found else []
+    lines = [f"- {escape(text)}" for text in texts]
+    return [*lines, ""] if lines else []
 
 
 def fenced(code: str, language: str = "") -> list[str]:

@@ -41,13 +41,13 @@ def training_part(
     A paid-for release must not fail over its curves: points that are not finite are left out and counted in a
     note, and curves past MAX_CURVES are named in one.
     """
-    told = list(curves.items())
-    said = list(notes)
+    named = list(curves.items())
+    messages = list(notes)
     shown = []
-    for name, values in told[:MAX_CURVES]:
+    for name, values in named[:MAX_CURVES]:
         finite = [(step, float(value)) for step, value in enumerate(values) if math.isfinite(value)]
         if len(finite) < len(values):
-            said.append(f"{len(values) - len(finite)} points of {name!r} were not finite.")
+            messages.append(f"{len(values) - len(finite)} points of {name!r} were not finite.")
         kept = evenly(finite, MAX_POINTS)
         shown.append(
             Curve(
@@ -56,6 +56,6 @@ def training_part(
                 values=tuple(value for _, value in kept),
             )
         )
-    if len(told) > MAX_CURVES:
-        said.append(f"{len(told) - MAX_CURVES} more curves are not shown.")
-    return TrainingPart(curves=tuple(shown), notes=tuple(said[:MAX_CURVES]), collapsed=collapsed)
+    if len(named) > MAX_CURVES:
+        messages.append(f"{len(named) - MAX_CURVES} more curves are not shown.")
+    return TrainingPart(curves=tuple(shown), notes=tuple(messages[:MAX_CURVES]), collapsed=collapsed)

@@ -120,13 +120,13 @@ class Recorder:
 
 def to_collector(endpoint: str) -> SpanExporter:
     """Make an exporter to an OTLP collector by HTTP."""
-    # It logs every failure of every batch, with addresses; what is to be said, Outspoken says.
+    # The library logs every batch that fails, with addresses; Outspoken logs an outage once, without.
     logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
     return Outspoken(OTLPSpanExporter(endpoint=endpoint, timeout=SEND_SECONDS))
 
 
 class Outspoken(SpanExporter):
-    """Says once that the collector does not take spans, and once that it does again."""
+    """Logs once that the collector does not take spans, and once that it does again."""
 
     def __init__(self, inner: SpanExporter) -> None:
         self._inner = inner

@@ -2,6 +2,7 @@
 
 A span says what the log says, and nothing else: attributes come from a closed list, and an error is a status
 without a text. Nothing here raises because a collector is away, and nothing is done while tracing is off.
+The current span is kept here, not in OpenTelemetry's context: other libraries read and write that one.
 
 How long a job and its stages take can depend on the private graph. Spans that are opened ``coarsely``, and
 those below them, begin and end on the bounds of :mod:`core.coarse`, counted from the start of the outermost:
@@ -37,7 +38,7 @@ ATTRIBUTES = {
     "child": "graphveil.child",
     "ending": "graphveil.ending",
 }
-"""All that a span may tell, and under which name. A KeyError for anything else."""
+"""All attributes that a span may have, with OpenTelemetry's names for them. A KeyError for any other."""
 
 _recorder: Recorder | None = None
 
@@ -62,8 +63,8 @@ class _Open:
 
     @property
     def place(self) -> TraceParent:
-        found = self.inner.get_span_context()
-        return TraceParent(found.trace_id, found.span_id, found.trace_flags.sampled)
+        context = self.inner.get_span_context()
+        return TraceParent(context.trace_id, context.span_id, context.trace_flags.sampled)
 
     def end(self) -> None:
         self.inner.end(None if self.origin is None else self.origin.now_ns())

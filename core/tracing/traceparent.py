@@ -1,4 +1,7 @@
-"""The W3C ``traceparent``: which trace, which span, recorded or not. 55 characters, read strictly."""
+"""The W3C ``traceparent``: which trace, which span, recorded or not. 55 characters, read strictly.
+
+By hand, because OpenTelemetry's propagator also takes versions to come, from callers who may write anything.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +25,10 @@ class TraceParent:
 
 def parse(text: str | None) -> TraceParent | None:
     """Read what the text names; None for anything but version 00, to the letter: a caller may write it."""
-    found = _FORM.fullmatch(text or "")
-    if found is None:
+    match = _FORM.fullmatch(text or "")
+    if match is None:
         return None
-    trace_id, span_id, flags = (int(part, 16) for part in found.groups())
+    trace_id, span_id, flags = (int(part, 16) for part in match.groups())
     if not trace_id or not span_id:
         return None
     return TraceParent(trace_id, span_id, bool(flags & 1))

@@ -63,11 +63,11 @@ def affordable(view: UndirectedView) -> int:
 
 
 def _common(view: UndirectedView, source: np.ndarray, target: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    found = np.zeros(len(source))
+    counts = np.zeros(len(source))
     for part in _chunks(view.degrees[source] + view.degrees[target]):
         shared = view.adjacency[source[part]].multiply(view.adjacency[target[part]])
-        found[part] = shared.tocsr() @ weights
-    return found
+        counts[part] = shared.tocsr() @ weights
+    return counts
 
 
 def _paths(view: UndirectedView, source: np.ndarray, target: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -45,14 +45,14 @@ def hops(graph: Graph, relations: Sequence[EdgeType]) -> list[Hop]:
     ``relations`` are the protected ones. All steps count together. O(n + m log m).
     """
     names = {relation.name for relation in relations}
-    found = []
+    both_ways = []
     for edge_type in graph.schema.edge_types:
         matrix = static_cell(graph, edge_type).adjacency.astype(np.float64).tocsr()
         protected = edge_type.name in names
-        found.append(Hop(edge_type.source, edge_type.target, protected, matrix))
+        both_ways.append(Hop(edge_type.source, edge_type.target, protected, matrix))
         if edge_type.directed or not edge_type.homogeneous:
-            found.append(Hop(edge_type.target, edge_type.source, protected, matrix.T.tocsr()))
-    return found
+            both_ways.append(Hop(edge_type.target, edge_type.source, protected, matrix.T.tocsr()))
+    return both_ways
 
 
 def described(

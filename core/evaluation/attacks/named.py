@@ -85,15 +85,15 @@ def attacked_links(
 
 def _relations(original: Graph, synthetic: Graph, hidden: SensitiveLinks) -> list[EdgeType]:
     """Choose the released relations that defences take; of a collection what hides most, then by size."""
-    found = [
+    released = [
         each
         for each in original.schema.edge_types
         if each.name in synthetic.edges and each.homogeneous and not each.public
     ]
     if original.schema.collection is None:
-        return found
-    found.sort(key=lambda t: (-len(hidden.of_relation(t.name)[0]), -original.nodes[t.source].count))
-    return found[:MOST_OF_COLLECTION]
+        return released
+    released.sort(key=lambda t: (-len(hidden.of_relation(t.name)[0]), -original.nodes[t.source].count))
+    return released[:MOST_OF_COLLECTION]
 
 
 def _attackers(

@@ -16,7 +16,7 @@ def weighted_paths(
     twice. O(sum over b of degree(b) + degree(target)) a pair, O(n) memory.
     """
     near = np.zeros(len(start) - 1)
-    found = np.zeros(len(source))
+    sums = np.zeros(len(source))
     for i in range(len(source)):
         s, t = source[i], target[i]
         for place in range(start[t], start[t + 1]):
@@ -31,7 +31,7 @@ def weighted_paths(
             for second in range(start[b], start[b + 1]):
                 through += near[neighbour[second]]
             total += weight[b] * through
-        found[i] = total
+        sums[i] = total
         for place in range(start[t], start[t + 1]):
             near[neighbour[place]] = 0.0
-    return found
+    return sums

@@ -17,11 +17,11 @@ def protected_relations(original: Graph, synthetic: Graph) -> list[EdgeType]:
 
     A collection's graphs are alike: those of most nodes stand for all, so that time stays within bounds.
     """
-    found = [t for t in original.schema.edge_types if t.name in synthetic.edges and not t.public]
+    protected = [t for t in original.schema.edge_types if t.name in synthetic.edges and not t.public]
     if original.schema.collection is None:
-        return found
-    largest = sorted(found, key=lambda t: -original.nodes[t.source].count)[:MOST_OF_COLLECTION]
-    return [t for t in found if t in largest]
+        return protected
+    largest = sorted(protected, key=lambda t: -original.nodes[t.source].count)[:MOST_OF_COLLECTION]
+    return [t for t in protected if t in largest]
 
 
 def static_cell(graph: Graph, edge_type: EdgeType) -> Cell:

@@ -73,9 +73,9 @@ def tpr_at(positive: np.ndarray, negative: np.ndarray, one_in: int) -> dict[str,
     if not allowed:
         return None
     bar = np.partition(negative, len(negative) - 1 - allowed)[len(negative) - 1 - allowed]
-    found = int((positive > bar).sum())
-    low, high = clopper_pearson(found, len(positive))
-    return {"value": found / len(positive), "low": low, "high": high}
+    hits = int((positive > bar).sum())
+    low, high = clopper_pearson(hits, len(positive))
+    return {"value": hits / len(positive), "low": low, "high": high}
 
 
 def clopper_pearson(successes: int, trials: int) -> tuple[float, float]:

@@ -123,13 +123,13 @@ def scores(published: Graph, subject: Subject, relations: Sequence[EdgeType], se
     centre, scale = train.mean(axis=0), train.std(axis=0)
     scale = np.where(scale > 1e-12, scale, 1.0)
     train, test = (train - centre) / scale, (test - centre) / scale
-    found = {}
+    by_classifier = {}
     for name, classifier in classifiers(len(train), seed).items():
         classifier.fit(train, subject.known_class)
-        told = np.zeros((len(test), subject.count))
-        told[:, classifier.classes_] = classifier.predict_proba(test)
-        found[name] = told[place, subject.stated]
-    return found
+        probability = np.zeros((len(test), subject.count))
+        probability[:, classifier.classes_] = classifier.predict_proba(test)
+        by_classifier[name] = probability[place, subject.stated]
+    return by_classifier
 
 
 def classifiers(known: int, seed: int) -> dict[str, Any]:

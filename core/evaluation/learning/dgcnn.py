@@ -47,11 +47,11 @@ class Dgcnn(nn.Module):
         self, step: Sparse, labels: torch.Tensor, graph: torch.Tensor, place: torch.Tensor
     ) -> torch.Tensor:
         """Compute (graphs,) logits; ``place``: each graph's first row, ``graph``: each row's graph."""
-        found = [torch.tanh(step @ self.start(labels))]
+        layers = [torch.tanh(step @ self.start(labels))]
         for layer in self.layers:
-            found.append(torch.tanh(step @ layer(found[-1])))
-        found.append(torch.tanh(step @ self.last(found[-1])))
-        kept = self._sort_pooled(torch.cat(found, dim=1), graph, place)
+            layers.append(torch.tanh(step @ layer(layers[-1])))
+        layers.append(torch.tanh(step @ self.last(layers[-1])))
+        kept = self._sort_pooled(torch.cat(layers, dim=1), graph, place)
         hidden = functional.max_pool1d(functional.relu(self.across(kept.flatten(1).unsqueeze(1))), 2)
         hidden = functional.relu(self.along(hidden)).flatten(1)
         hidden = functional.dropout(functional.relu(self.dense(hidden)), 0.5, self.training)
@@ -70,7 +70,7 @@ class Dgcnn(nn.Module):
 
 def batches(graphs: Subgraphs, place: torch.device) -> list[Batch]:
     """Lay out the subgraphs in blocks of at most BATCH: propagation D^-1 (A + I), labels, graphs, places."""
-    found = []
+    blocks = []
     for first in range(0, graphs.count, BATCH):
         starts = graphs.starts[first : first + BATCH + 1]
         low, high = starts[0], starts[-1]
@@ -83,8 +83,8 @@ def batches(graphs: Subgraphs, place: torch.device) -> list[Batch]:
         graph = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
         flat = (graphs.labels[low:high], graph, starts[:-1] - low)
         labels, graph_of, begin = (torch.from_numpy(column).to(place) for column in flat)
-        found.append((Sparse(step, place), labels, graph_of, begin))
-    return found
+        blocks.append((Sparse(step, place), labels, graph_of, begin))
+    return blocks
 
 
 def trained(graphs: Subgraphs, label: np.ndarray, seed: int) -> Dgcnn:
@@ -113,5 +113,5 @@ def scores(model: Dgcnn, graphs: Subgraphs) -> np.ndarray:
     """Compute one logit a subgraph, float64: higher where a link is likelier."""
     place = next(model.parameters()).device
     with one_thread(), torch.no_grad():
-        found = [model(*batch).cpu() for batch in batches(graphs, place)]
-    return torch.cat(found).double().numpy() if found else np.empty(0)
+        logits = [model(*batch).cpu() for batch in batches(graphs, place)]
+    return torch.cat(logits).double().numpy() if logits else np.empty(0)

@@ -44,12 +44,12 @@ class Gin(nn.Module):
     def forward(self, batch: Batch) -> torch.Tensor:
         """Compute (graphs, classes) logits."""
         hidden = functional.one_hot(batch.degrees, MAX_DEGREE + 1).float()
-        found = self.readouts[0](batch.pool @ hidden)
+        logits = self.readouts[0](batch.pool @ hidden)
         for layer, share, readout in zip(self.layers, self.shares, self.readouts[1:], strict=True):
             hidden = layer((1 + share) * hidden + (batch.adjacency @ hidden))
             pooled = readout(batch.pool @ hidden)
-            found = found + functional.dropout(pooled, 0.5, self.training)
-        return found
+            logits = logits + functional.dropout(pooled, 0.5, self.training)
+        return logits
 
 
 @dataclass(frozen=True)

@@ -39,9 +39,9 @@ class Seal:
         """Compute one logit a pair, float64; memory that of CHUNK subgraphs."""
         model = view.once(self)
         rng = public_generator(self.seed)
-        found = [np.empty(0)]
+        logits = [np.empty(0)]
         for first in range(0, len(source), CHUNK):
             part = slice(first, first + CHUNK)
             graphs = enclosing(view, source[part], target[part], HOPS, MOST_NODES, rng)
-            found.append(dgcnn.scores(model, graphs))
-        return np.concatenate(found)
+            logits.append(dgcnn.scores(model, graphs))
+        return np.concatenate(logits)

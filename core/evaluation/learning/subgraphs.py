@@ -72,16 +72,16 @@ def _collect(indptr, indices, source, target, hops, most, mark, rng):
         mark[target[g]] = stamp
         begin, size = 0, 2
         for _ in range(hops):
-            found = 0
+            reached = 0
             for x in nodes[g, begin:size]:
                 for y in indices[indptr[x] : indptr[x + 1]]:
                     if mark[y] != stamp:
                         mark[y] = stamp
-                        fresh[found] = y
-                        found += 1
+                        fresh[reached] = y
+                        reached += 1
             begin = size
-            for taken in range(min(found, most - size)):
-                other = taken + rng.integers(0, found - taken)
+            for taken in range(min(reached, most - size)):
+                other = taken + rng.integers(0, reached - taken)
                 fresh[taken], fresh[other] = fresh[other], fresh[taken]
                 nodes[g, size] = fresh[taken]
                 size += 1

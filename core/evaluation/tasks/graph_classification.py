@@ -101,12 +101,12 @@ def accuracy(
     from core.evaluation.learning.gin import fitted_predictions
 
     count = int(codes.max()) + 1
-    found = []
+    accuracies = []
     for turn, (inside, outside) in enumerate(
         StratifiedKFold(folds, shuffle=True, random_state=SEED).split(codes, codes)
     ):
         seen = [learned[i] for i in inside]
         asked = [tested[i] for i in outside]
         guess = fitted_predictions(seen, codes[inside].astype(np.int64), asked, count, SEED + turn)
-        found.append(float((guess == codes[outside]).mean()))
-    return float(np.mean(found))
+        accuracies.append(float((guess == codes[outside]).mean()))
+    return float(np.mean(accuracies))

@@ -87,14 +87,14 @@ def run(
     nodes = public_generator(seed).permutation(np.flatnonzero(classes >= 0))
     cut = int(TRAINING_SHARE * len(nodes))
     known, tested = nodes[:cut], nodes[cut:]
-    found = np.empty((3, 2, 2))
+    figures = np.empty((3, 2, 2))
     for column, structure in enumerate((original, synthetic)):
         model = trained_classifier(structure, features, classes, known, seed)
-        found[0, column] = f1(classes[tested], model.predict(structure)[tested])
-        found[1, column] = f1(classes[tested], model.predict(original)[tested])
+        figures[0, column] = f1(classes[tested], model.predict(structure)[tested])
+        figures[1, column] = f1(classes[tested], model.predict(original)[tested])
     majority = np.bincount(classes[known]).argmax()
-    found[2] = f1(classes[tested], np.full(len(tested), majority))
-    return found
+    figures[2] = f1(classes[tested], np.full(len(tested), majority))
+    return figures
 
 
 def f1(truth: np.ndarray, predicted: np.ndarray) -> tuple[float, float]:

@@ -48,11 +48,11 @@ def whole(graph: Graph, relations: tuple[str, ...]) -> UndirectedView:
 
 def offsets(graph: Graph) -> dict[str, int]:
     """Number the first node of each type, where all types stand end to end."""
-    first, found = 0, {}
+    first, starts = 0, {}
     for name, table in graph.nodes.items():
-        found[name] = first
+        starts[name] = first
         first += table.count
-    return found
+    return starts
 
 
 def public_features(graph: Graph, node_types: tuple[str, ...]) -> Features | None:
@@ -90,14 +90,14 @@ def typed_features(graph: Graph) -> Features | None:
 
     if len(graph.nodes) == 1:
         return public_features(graph, tuple(graph.nodes))
-    found = {name: public_features(graph, (name,)) for name in graph.nodes}
-    widths = {name: 1 if given is None else given.values.shape[1] for name, given in found.items()}
+    features = {name: public_features(graph, (name,)) for name in graph.nodes}
+    widths = {name: 1 if given is None else given.values.shape[1] for name, given in features.items()}
     nodes, columns = sum(table.count for table in graph.nodes.values()), sum(widths.values())
-    if not any(found.values()) or nodes * columns > MOST_VALUES:
+    if not any(features.values()) or nodes * columns > MOST_VALUES:
         return None
     values = np.zeros((nodes, columns), dtype=np.float32)
     first, left = offsets(graph), 0
-    for name, given in found.items():
+    for name, given in features.items():
         rows = slice(first[name], first[name] + graph.nodes[name].count)
         values[rows, left : left + widths[name]] = 1 if given is None else given.values
         left += widths[name]
@@ -122,7 +122,7 @@ def labels_of(graph: Graph) -> list[Labels]:
     """List every category that the schema declares a label, over the nodes of the whole graph."""
     first = offsets(graph)
     total = sum(table.count for table in graph.nodes.values())
-    found = []
+    labels = []
     for kind, name, qualified in _declared(graph.schema):
         column = graph.nodes[kind].attributes.get(name)
         if not isinstance(column, pa.Array | pa.ChunkedArray):
@@ -134,8 +134,8 @@ def labels_of(graph: Graph) -> list[Labels]:
         classes = np.full(total, -1, dtype=np.int64)
         dense = np.where(codes >= 0, np.searchsorted(present, codes), -1)
         classes[first[kind] : first[kind] + len(codes)] = dense
-        found.append(Labels(qualified, classes, _unfit(len(present), int(counts.sum()))))
-    return found
+        labels.append(Labels(qualified, classes, _unfit(len(present), int(counts.sum()))))
+    return labels
 
 
 def _declared(schema: GraphSchema) -> list[tuple[str, str, str]]:

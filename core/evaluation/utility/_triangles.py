@@ -32,7 +32,7 @@ def through(node_count, u, v, rank):
     triangle is met once, at its lowest node. O(m * arboricity).
     """
     start, out = oriented(node_count, u, v, rank)
-    found = np.zeros(node_count, dtype=np.int64)
+    triangles = np.zeros(node_count, dtype=np.int64)
     owner = np.full(node_count, -1, dtype=np.int32)
     for a in range(node_count):
         first, last = start[a], start[a + 1]
@@ -47,7 +47,7 @@ def through(node_count, u, v, rank):
                 c = out[j]
                 if owner[c] == a:
                     met += 1
-                    found[c] += 1
-            found[b] += met
-            found[a] += met
-    return found
+                    triangles[c] += 1
+            triangles[b] += met
+            triangles[a] += met
+    return triangles

@@ -64,10 +64,10 @@ def partition(view: UndirectedView) -> Partition:
             nk.engineering.setSeed(seed, False)
             louvain = nk.community.PLM(view.networkit, True, RESOLUTION, "none randomized")
             louvain.run()
-            found = louvain.getPartition()
-            quality = nk.community.Modularity().getQuality(found, view.networkit)
+            communities = louvain.getPartition()
+            quality = nk.community.Modularity().getQuality(communities, view.networkit)
             if quality > best.modularity:
-                best = Partition(np.asarray(found.getVector(), dtype=np.int64), float(quality))
+                best = Partition(np.asarray(communities.getVector(), dtype=np.int64), float(quality))
     finally:
         nk.setNumberOfThreads(threads)
     return best
@@ -81,9 +81,9 @@ def scalars(view: UndirectedView, suite: Suite) -> dict[str, Value]:
     """
     if view.edge_count == 0 or (suite is Suite.QUICK and view.edge_count > QUICK_EDGES):
         return {"modularity": None, "communities": None}
-    found = view.once(partition)
-    held = np.unique(found.labels[view.degrees > 0])
-    return {"modularity": found.modularity, "communities": len(held)}
+    best = view.once(partition)
+    held = np.unique(best.labels[view.degrees > 0])
+    return {"modularity": best.modularity, "communities": len(held)}
 
 
 def mutual_information(a: np.ndarray, b: np.ndarray) -> float:

@@ -155,7 +155,7 @@ class Histograms:
 
     def bins(self) -> list[dict]:
         """Bin, per side, the mean histograms of both graphs in one row of doubling bins."""
-        found = []
+        sides = []
         for side, gathered in self._counts.items():
             ours, theirs = (mean_counts(counts) for counts in gathered)
             rows = [
@@ -167,5 +167,5 @@ class Histograms:
                 }
                 for low, high in pairwise(_edges(max(len(ours), len(theirs)) - 1))
             ]
-            found.append({"side": side, "bins": rows})
-        return found
+            sides.append({"side": side, "bins": rows})
+        return sides

@@ -97,7 +97,7 @@ def _error(original: UndirectedView, synthetic: UndirectedView) -> float | None:
     scores = original.once(leading), synthetic.once(leading)
     if scores[0] is None or scores[1] is None:
         return None
-    a, b = (np.sort(-found)[: size(len(found))] for found in scores if found is not None)
+    a, b = (np.sort(-vector)[: size(len(vector))] for vector in scores if vector is not None)
     return float(np.abs(a - b).mean())
 
 

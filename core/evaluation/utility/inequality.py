@@ -48,7 +48,7 @@ def scalars(view: UndirectedView, suite: Suite) -> dict[str, Value]:
     nodes = np.bincount(view.degrees)
     held = np.flatnonzero(nodes)
     nodes = nodes[held]
-    found: dict[str, Value] = {
+    values: dict[str, Value] = {
         "mean_degree": ends / n if n else 0.0,
         "degree_variance": float(view.degrees.var(ddof=1)) if n > 1 else None,
         "gini": None,
@@ -56,13 +56,13 @@ def scalars(view: UndirectedView, suite: Suite) -> dict[str, Value]:
         "relative_edge_entropy": None,
     }
     if ends == 0:
-        return found
+        return values
     # Ranks of one degree are consecutive: their sum is count * (first + last) / 2.
     last = np.cumsum(nodes)
     ranked = float((held * (nodes * (2 * last - nodes + 1) / 2)).sum())
     share = held[held > 0] / ends
     entropy = -float((nodes[held > 0] * share * np.log(share)).sum())
-    found["gini"] = 2 * ranked / (n * ends) - (n + 1) / n
-    found["gini_dpggan"] = 2 * (ranked - ends) / (n * ends) - (n + 1) / n
-    found["relative_edge_entropy"] = entropy / float(np.log(n))
-    return found
+    values["gini"] = 2 * ranked / (n * ends) - (n + 1) / n
+    values["gini_dpggan"] = 2 * (ranked - ends) / (n * ends) - (n + 1) / n
+    values["relative_edge_entropy"] = entropy / float(np.log(n))
+    return values

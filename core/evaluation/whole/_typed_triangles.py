@@ -19,7 +19,7 @@ def by_types(node_count, u, v, rank, kind, kinds):
     kind_of_rank = np.empty(node_count, dtype=np.int64)
     for i in range(node_count):
         kind_of_rank[rank[i]] = kind[i]
-    found = np.zeros((kinds, kinds, kinds), dtype=np.int64)
+    triangles = np.zeros((kinds, kinds, kinds), dtype=np.int64)
     owner = np.full(node_count, -1, dtype=np.int32)
     for x in range(node_count):
         for i in range(start[x], start[x + 1]):
@@ -31,5 +31,5 @@ def by_types(node_count, u, v, rank, kind, kinds):
                 if owner[z] == x:
                     a, b, c = kind_of_rank[x], kind_of_rank[y], kind_of_rank[z]
                     low, high = min(a, b, c), max(a, b, c)
-                    found[low, a + b + c - low - high, high] += 1
-    return found
+                    triangles[low, a + b + c - low - high, high] += 1
+    return triangles

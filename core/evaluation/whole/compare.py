@@ -53,12 +53,12 @@ def compare_whole(
     sequences = Sequences(suite, *paper_paths.listed_paths(original, relations))
     paths = MetaPaths(layout.names)
     typed = {name: _Degrees() for name, _ in layout.parts()}
-    found: list[dict[str, Any]] = []
+    compared_rows: list[dict[str, Any]] = []
     progress(STAGE, 0, len(steps))
     for done, step in enumerate(steps, start=1):
         layers = [Layer.of(graph, relations, step) for graph in (original, synthetic)]
         row = known[done - 1] if known else compared(layers[0].view, layers[1].view, suite, step)
-        found.append(row)
+        compared_rows.append(row)
         ours = {name: value["original"] for name, value in row["scalars"].items()}
         theirs = {name: value["synthetic"] for name, value in row["scalars"].items()}
         sequences.add(layers[0], layers[1], ours, theirs)
@@ -72,8 +72,8 @@ def compare_whole(
         overlap = edge_overlap(original, synthetic, relations, steps)
         figures |= paths.distances() | {"edge_overlap": overlap}
     return {
-        "rows": found,
-        "means": mean_row(found),
+        "rows": compared_rows,
+        "means": mean_row(compared_rows),
         "sequences": {metric.name: figures[metric.name] for metric in of_suite(WHOLE, suite)},
         "node_types": [{"name": name, "distances": gathered.means()} for name, gathered in typed.items()],
         "meta_paths": paths.listed() if standard else [],
@@ -87,8 +87,8 @@ def _known_rows(
     only = relations[0]
     if len(relations) > 1 or len(layout.names) > 1 or only.directed:
         return None
-    found = rows.get(only.name, ())
-    return found if [row["step"] for row in found] == list(steps) else None
+    known = rows.get(only.name, ())
+    return known if [row["step"] for row in known] == list(steps) else None
 
 
 class _Degrees:

@@ -50,12 +50,12 @@ class Layout:
         order = np.argsort(code, kind="stable")
         present, first = np.unique(code[order], return_index=True)
         bounds = np.append(first, len(code))
-        found = {}
+        by_types = {}
         for kind, low, high in zip(present, bounds[:-1], bounds[1:], strict=True):
             a, b = divmod(int(kind), kinds)
             chosen = order[low:high]
-            found[a, b] = (source[chosen] - self.starts[a], target[chosen] - self.starts[b])
-        return found
+            by_types[a, b] = (source[chosen] - self.starts[a], target[chosen] - self.starts[b])
+        return by_types
 
 
 @dataclass(frozen=True)
@@ -106,9 +106,9 @@ class Layer:
     def typed_degrees(self) -> dict[TypePair, np.ndarray]:
         """``[a, b]``: how many neighbours of type b every node of type a has, float64."""
         counts = self.layout.counts
-        found: dict[TypePair, np.ndarray] = {}
+        degrees: dict[TypePair, np.ndarray] = {}
         for (a, b), (u, v) in self.edges.items():
             for key, ends in (((a, b), u), ((b, a), v)):
                 met = np.bincount(ends, minlength=counts[key[0]]).astype(np.float64)
-                found[key] = found[key] + met if key in found else met
-        return found
+                degrees[key] = degrees[key] + met if key in degrees else met
+        return degrees

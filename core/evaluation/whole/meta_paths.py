@@ -37,11 +37,11 @@ def counts(layer: Layer, length: int) -> Counts:
     2 and 3 nodes: O(n types + m). 4 nodes: O(m (types^2 + arboricity)).
     """
     of_length = {2: _edges, 3: _wedges, 4: _fours}[length]
-    found: Counts = {}
+    by_path: Counts = {}
     for path, count in of_length(layer):
         path = min(path, path[::-1])
-        found[path] = found.get(path, 0.0) + count
-    return {path: count for path, count in found.items() if count}
+        by_path[path] = by_path.get(path, 0.0) + count
+    return {path: count for path, count in by_path.items() if count}
 
 
 def _edges(layer: Layer) -> Iterator[tuple[Path, float]]:
@@ -100,12 +100,12 @@ def _closed(layer: Layer) -> dict[Path, float]:
     rank = np.empty(view.node_count, dtype=np.int32)
     rank[order] = np.arange(view.node_count, dtype=np.int32)
     kind = np.repeat(np.arange(kinds), layer.layout.counts)
-    found = _typed_triangles.by_types(view.node_count, view.u, view.v, rank, kind, kinds)
+    triangles = _typed_triangles.by_types(view.node_count, view.u, view.v, rank, kind, kinds)
     closed: dict[Path, float] = {}
-    for corners in np.argwhere(found):
+    for corners in np.argwhere(triangles):
         a, b, c = (int(corner) for corner in corners)
         for key in ((b, c, a), (a, c, b), (a, b, c)):  # one entry for each edge of the triangle
-            closed[key] = closed.get(key, 0.0) + float(found[a, b, c])
+            closed[key] = closed.get(key, 0.0) + float(triangles[a, b, c])
     return closed
 
 
@@ -147,5 +147,5 @@ def listed(
 
 
 def _mean_share(tables: list[Counts | None], path: Path) -> float | None:
-    found = relative.mean([table.get(path, 0.0) for table in tables if table is not None])
-    return None if found is None else min(found, 1.0)
+    share = relative.mean([table.get(path, 0.0) for table in tables if table is not None])
+    return None if share is None else min(share, 1.0)

@@ -65,8 +65,8 @@ def _dot(one: np.ndarray | None, other: np.ndarray | None) -> float:
 
 
 def _with_rest(listed: list[float], total: float) -> np.ndarray:
-    found = np.array(listed) / total if total else np.zeros(len(listed))
-    return np.append(found, 1.0 - found.sum())
+    shares = np.array(listed) / total if total else np.zeros(len(listed))
+    return np.append(shares, 1.0 - shares.sum())
 
 
 def cross_entropy(shares: np.ndarray, logits: np.ndarray) -> float:

@@ -79,22 +79,22 @@ class Sequences:
 
     def found(self) -> dict[str, float | None]:
         """Compute every sequence figure of the suite but the meta-path distances and the typed overlap."""
-        found: dict[str, float | None] = {}
+        figures: dict[str, float | None] = {}
         for name, scalar, _ in SERIES:
-            found[f"{name}_sequence_error"] = sequence_error(*self._series(scalar))
-            found[f"{name}_sequence_correlation"] = sequence_correlation(*self._series(scalar))
+            figures[f"{name}_sequence_error"] = sequence_error(*self._series(scalar))
+            figures[f"{name}_sequence_correlation"] = sequence_correlation(*self._series(scalar))
         if not self._standard:
-            return found
+            return figures
         for name in ("degree_mmd", "meta2", "meta3"):
             for suffix in ("", "_self"):
                 key = f"thepuff_{name}{suffix}"
-                found[key] = relative.mean(self._means.get(key, []))
+                figures[key] = relative.mean(self._means.get(key, []))
         for key, scalar in PAPER_SERIES.items():
             ours, theirs = self._series(scalar)
-            found[key] = _mmd(ours, theirs)
-            found[f"{key}_self"] = _mmd(ours, ours)
-        found["edge_overlap_rate"] = relative.mean(self._means.get("edge_overlap_rate", []))
-        return found
+            figures[key] = _mmd(ours, theirs)
+            figures[f"{key}_self"] = _mmd(ours, ours)
+        figures["edge_overlap_rate"] = relative.mean(self._means.get("edge_overlap_rate", []))
+        return figures
 
 
 def _mmd(x: Sequence[float | None], y: Sequence[float | None]) -> float | None:

@@ -36,11 +36,11 @@ _ASKED = (
 @cache
 def formats() -> Mapping[str, Format]:
     """Find every format, by name. Raises RuntimeError when a module is no format or two share a name."""
-    found: dict[str, Format] = {}
+    by_name: dict[str, Format] = {}
     for module in pkgutil.iter_modules(__path__):
         if not module.name.startswith("_"):
-            register(found, importlib.import_module(f"{__name__}.{module.name}"))
-    return MappingProxyType(dict(sorted(found.items())))
+            register(by_name, importlib.import_module(f"{__name__}.{module.name}"))
+    return MappingProxyType(dict(sorted(by_name.items())))
 
 
 def register(found: dict[str, Format], module: object) -> None:
@@ -61,10 +61,10 @@ def names() -> tuple[str, ...]:
 
 def get(name: str) -> Format:
     """Look up the format of that name; :class:`UnknownFormat` lists what there is."""
-    found = formats().get(name)
-    if found is None:
+    known = formats().get(name)
+    if known is None:
         raise UnknownFormat(f"no format has this name; there are {', '.join(names())}", field="format")
-    return found
+    return known
 
 
 def require_part(chosen: Format, part: str, field: str) -> None:

@@ -117,7 +117,7 @@ class ReadRequest:
         return True
 
     def remark(self, text: str) -> None:
-        """Tell the curator, where somebody takes notes."""
+        """Note a remark for the curator, where notes are taken."""
         if self.notes is not None:
             self.notes.remarks[text] = None
 

@@ -56,9 +56,9 @@ def _batches(request: ReadRequest) -> Iterator[Batch]:
         lines = chunk.count(b"\n") + (not chunk.endswith(b"\n"))
         body, first = chunk, line
         if layout is None:
-            found = _first_record(request, chunk, line)
-            if found is not None:
-                layout, skipped_bytes, skipped_lines = found
+            opening = _first_record(request, chunk, line)
+            if opening is not None:
+                layout, skipped_bytes, skipped_lines = opening
                 body, first = chunk[skipped_bytes:], line + skipped_lines
         line += lines
         if layout is not None and body:

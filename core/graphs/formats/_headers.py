@@ -47,9 +47,9 @@ def known_names(names: Sequence[str], part: Part, wanted: Sequence[str]) -> list
             rename(pairs[0][0], "source")
             rename(pairs[0][1], "target")
     for meaning, synonyms in (("time", _TIMES), ("id", _IDS)):
-        found = [name for name in synonyms if lowered.count(name) == 1]
-        if meaning in wanted and meaning not in names and found:
-            rename(found[0], meaning)
+        present = [name for name in synonyms if lowered.count(name) == 1]
+        if meaning in wanted and meaning not in names and present:
+            rename(present[0], meaning)
     return meant
 
 

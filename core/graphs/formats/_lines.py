@@ -102,8 +102,8 @@ def next_record(lines: bytes, start: int) -> int:
     The length of ``lines`` where none is. Blank lines and comments make no objects: a file of nothing else
     costs as little as its bytes.
     """
-    found = _RECORD.search(lines, start)
-    return len(lines) if found is None else found.start()
+    record = _RECORD.search(lines, start)
+    return len(lines) if record is None else record.start()
 
 
 def line_problem(raw: bytes, max_line_bytes: int) -> str | None:

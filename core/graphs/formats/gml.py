@@ -35,8 +35,8 @@ def read(request: ReadRequest) -> RawGraph:
     try:
         made = nx.parse_gml(data.decode("utf-8").splitlines(), label="label")
     except (nx.NetworkXException, *BROKEN) as error:
-        found = _LINE.search(str(error))
-        line = int(next(group for group in (found[1], found[3]) if group)) if found else None
+        position = _LINE.search(str(error))
+        line = int(next(group for group in (position[1], position[3]) if group)) if position else None
         reject(
             request.file, f"the document is no GML graph ({error}); every node needs id and label", line=line
         )

@@ -99,14 +99,14 @@ def limits(public: PublicPart) -> list[str]:
 
 def keywords(public: PublicPart) -> list[str]:
     """List fixed words and what the graph is."""
-    found = ["synthetic data", "graph"]
+    words = ["synthetic data", "graph"]
     if public.guarantee.kind != "none":
-        found.append("differential privacy")
+        words.append("differential privacy")
     if public.statistics.steps is not None:
-        found.append("temporal graph")
+        words.append("temporal graph")
     if len(public.statistics.nodes) > 1 or len(public.statistics.edge_types) > 1:
-        found.append("heterogeneous graph")
-    return found
+        words.append("heterogeneous graph")
+    return words
 
 
 def edges_of(public: PublicPart) -> int:

@@ -71,9 +71,9 @@ WEIGHT_COLUMN = {
 
 def croissant(public: PublicPart, context: Context) -> dict[str, Any]:
     """Write the release as a Croissant dataset. Further columns of public attributes are in schema.json."""
-    said = context.publication
+    given = context.publication
     files = {file.name for file in public.provenance.artifacts}
-    found: dict[str, Any] = {
+    document: dict[str, Any] = {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": [CONFORMS_TO, RAI_CONFORMS_TO],
@@ -101,33 +101,33 @@ def croissant(public: PublicPart, context: Context) -> dict[str, Any]:
         ],
         "recordSet": [],
     }
-    if said.license is not None:
-        found["license"] = said.license
-    if said.publisher is not None:
-        found["creator"] = found["publisher"] = {"@type": "sc:Organization", "name": said.publisher}
+    if given.license is not None:
+        document["license"] = given.license
+    if given.publisher is not None:
+        document["creator"] = document["publisher"] = {"@type": "sc:Organization", "name": given.publisher}
     if NODES in files:
-        found["recordSet"].append(_records("nodes", NODES, NODE_COLUMNS, ("type", "id")))
+        document["recordSet"].append(_records("nodes", NODES, NODE_COLUMNS, ("type", "id")))
     if {NODES, EDGES} <= files:
         weighted = public.parameters.get("release") == "weighted"
         edges = _records("edges", EDGES, EDGE_COLUMNS | (WEIGHT_COLUMN if weighted else {}))
         for field in edges["field"][:2]:
             field["references"] = {"field": {"@id": "nodes/id"}}
-        found["recordSet"].append(edges)
-    return found
+        document["recordSet"].append(edges)
+    return document
 
 
 def _records(
     name: str, file: str, columns: Mapping[str, tuple[str, str]], key: tuple[str, ...] = ()
 ) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    record_set: dict[str, Any] = {
         "@type": "cr:RecordSet",
         "@id": name,
         "name": name,
         "description": f"The rows of {file}.",
     }
     if key:
-        found["key"] = [{"@id": f"{name}/{column}"} for column in key]
-    found["field"] = [
+        record_set["key"] = [{"@id": f"{name}/{column}"} for column in key]
+    record_set["field"] = [
         {
             "@type": "cr:Field",
             "@id": f"{name}/{column}",
@@ -138,7 +138,7 @@ def _records(
         }
         for column, (kind, meaning) in columns.items()
     ]
-    return found
+    return record_set
 
 
 def _encoding(media_type: str) -> str:

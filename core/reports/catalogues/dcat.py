@@ -27,9 +27,9 @@ MEDIA_TYPES = "https://www.iana.org/assignments/media-types/"
 
 def dcat(public: PublicPart, context: Context) -> dict[str, Any]:
     """Write the release as a DCAT dataset. Publisher and licence are there only where they were given."""
-    said = context.publication
+    given = context.publication
     here = context.job_url(public)
-    found: dict[str, Any] = {
+    document: dict[str, Any] = {
         "@context": PREFIXES,
         "@id": here,
         "@type": "dcat:Dataset",
@@ -46,17 +46,17 @@ def dcat(public: PublicPart, context: Context) -> dict[str, Any]:
     }
     if public.statistics.steps is not None:
         # The grid's unit is not part of the public report: a number of snapshots, not a duration.
-        found["graphveil:snapshots"] = _typed(str(public.statistics.steps), "nonNegativeInteger")
-    if said.publisher is not None:
-        found["dct:publisher"] = {"@type": "foaf:Organization", "foaf:name": said.publisher}
-    if said.region is not None:
-        found["dct:spatial"] = {"@type": "dct:Location", "rdfs:label": _text(said.region)}
-    return found
+        document["graphveil:snapshots"] = _typed(str(public.statistics.steps), "nonNegativeInteger")
+    if given.publisher is not None:
+        document["dct:publisher"] = {"@type": "foaf:Organization", "foaf:name": given.publisher}
+    if given.region is not None:
+        document["dct:spatial"] = {"@type": "dct:Location", "rdfs:label": _text(given.region)}
+    return document
 
 
 def _distribution(public: PublicPart, context: Context, file: Artifact) -> dict[str, Any]:
     url = context.file_url(public, file.name)
-    found: dict[str, Any] = {
+    distribution: dict[str, Any] = {
         "@id": f"{url}#distribution",
         "@type": "dcat:Distribution",
         "dct:title": _text(file.name),
@@ -71,8 +71,8 @@ def _distribution(public: PublicPart, context: Context, file: Artifact) -> dict[
         },
     }
     if context.publication.license is not None:
-        found["dct:license"] = {"@id": context.publication.license}
-    return found
+        distribution["dct:license"] = {"@id": context.publication.license}
+    return distribution
 
 
 def _activity(public: PublicPart, context: Context) -> dict[str, Any]:
@@ -93,17 +93,17 @@ def _activity(public: PublicPart, context: Context) -> dict[str, Any]:
 
 def _guarantee(public: PublicPart) -> dict[str, Any]:
     given = public.guarantee
-    found: dict[str, Any] = {
+    terms: dict[str, Any] = {
         "graphveil:guaranteeKind": given.kind,
         "graphveil:privacyUnit": given.unit.value,
         "graphveil:notCovered": [_text(text) for text in limits(public)],
     }
     if given.epsilon is not None and given.delta is not None:
-        found["graphveil:epsilon"] = _typed(given.epsilon, "decimal")
-        found["graphveil:delta"] = _typed(given.delta, "decimal")
+        terms["graphveil:epsilon"] = _typed(given.epsilon, "decimal")
+        terms["graphveil:delta"] = _typed(given.delta, "decimal")
     if given.window is not None:
-        found["graphveil:windowSnapshots"] = _typed(str(given.window), "nonNegativeInteger")
-    return found
+        terms["graphveil:windowSnapshots"] = _typed(str(given.window), "nonNegativeInteger")
+    return terms
 
 
 def _provenance(public: PublicPart) -> str:

@@ -37,7 +37,7 @@ VARIANTS = {"pure": "Pure DP", "approximate": "Approximate DP"}
 
 def deployment(public: PublicPart, context: Context) -> dict[str, Any]:
     """Write the entry. A release without guarantee has neither variant nor privacy loss, and says why."""
-    said = context.publication
+    given = context.publication
     bounded = public.guarantee.kind in VARIANTS
     entry: dict[str, Any] = {"basic": _basic(public, context)}
     if bounded:
@@ -60,33 +60,33 @@ def deployment(public: PublicPart, context: Context) -> dict[str, Any]:
         "status": "Draft",
         "tier": 3 if bounded else 1,
     }
-    if said.author is not None:
-        entry["administrative"]["registry_authors"] = [escape(said.author)]
+    if given.author is not None:
+        entry["administrative"]["registry_authors"] = [escape(given.author)]
     slug = public.provenance.job_id.lower().replace("_", "-")
     return {"url_slug": f"graphveil-{slug}", "deployment": entry}
 
 
 def _basic(public: PublicPart, context: Context) -> dict[str, Any]:
-    said = context.publication
+    given = context.publication
     text = f"A synthetic graph made by {public.provenance.method_title}. {shape(public)}"
     if public.guarantee.kind == "none":
         text += f" {public.guarantee.statement}"
-    found: dict[str, Any] = {
+    basic: dict[str, Any] = {
         "name": escape(title(public, context)),
         "description": escape(text),
         "data_product_type": "Synthetic data",
         "publication_date": context.released_on.isoformat(),
     }
-    if said.publisher is not None:
-        curator = {"data_curator_name": escape(said.publisher)}
-        if said.publisher_type is not None:
-            curator["data_curator_type"] = said.publisher_type
-        found["data_curators"] = [curator]
-    if said.intended_use is not None:
-        found["intended_use"] = escape(said.intended_use)
-    if said.region is not None:
-        found["data_product_region"] = escape(said.region)
-    return found
+    if given.publisher is not None:
+        curator = {"data_curator_name": escape(given.publisher)}
+        if given.publisher_type is not None:
+            curator["data_curator_type"] = given.publisher_type
+        basic["data_curators"] = [curator]
+    if given.intended_use is not None:
+        basic["intended_use"] = escape(given.intended_use)
+    if given.region is not None:
+        basic["data_product_region"] = escape(given.region)
+    return basic
 
 
 def _data_domain(public: PublicPart) -> str:
@@ -137,7 +137,7 @@ def _implementation(public: PublicPart) -> dict[str, str]:
     mechanisms = [f"{row.mechanism} for {row.purpose} ({row.operations} operations)" for row in rows]
     libraries = ", ".join(f"{name} {version}" for name, version in provenance.libraries.items())
     ingest = "Exact duplicates are merged and self-loops dropped at ingest."
-    found = {
+    fields = {
         "preprocessing_and_hyperparameter_tuning": ingest
         + " The method reads the original through metered operations only.",
         "mechanisms": "\n".join(
@@ -156,12 +156,12 @@ def _implementation(public: PublicPart) -> dict[str, str]:
         "only.",
     }
     if public.guarantee.kind == "none":
-        found["preprocessing_and_hyperparameter_tuning"] = ingest
-        found["composition"] = "No guarantee: the method read the original outside the metered operations."
-        found["post_processing"] = "The synthetic graph is sampled from the fitted model."
-        told = [*public.guarantee.reasons, _claim(public)]
-        found["additional_information"] = escape(" ".join(plain(text) for text in told if text))
-    return found
+        fields["preprocessing_and_hyperparameter_tuning"] = ingest
+        fields["composition"] = "No guarantee: the method read the original outside the metered operations."
+        fields["post_processing"] = "The synthetic graph is sampled from the fitted model."
+        notes = [*public.guarantee.reasons, _claim(public)]
+        fields["additional_information"] = escape(" ".join(plain(text) for text in notes if text))
+    return fields
 
 
 def _claim(public: PublicPart) -> str:

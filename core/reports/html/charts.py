@@ -174,7 +174,7 @@ def dots(
 ) -> Figure:
     """Draw one line of dots a label, with intervals; a dashed line where guessing would be."""
     plot = Plot(left=10, right=14, top=4, bottom=34)
-    heights = [22 + 12 * max(len(found), 1) for _, found in lines]
+    heights = [22 + 12 * max(len(values), 1) for _, values in lines]
     plot.height = sum(heights) + plot.top + plot.bottom
     quarters = [(k / 4, f"{k / 4:g}") for k in range(5)]
     for share, _ in quarters:
@@ -182,16 +182,16 @@ def dots(
     if guess is not None:
         plot.path(f"M{plot.x(guess):.1f} {plot.top}V{plot.y(0):.1f}", "guessing")
     y = float(plot.top)
-    for (label, found), height in zip(lines, heights, strict=True):
+    for (label, values), height in zip(lines, heights, strict=True):
         plot.text(plot.x(0), y + 13, _short(label), "start", "label halo")
-        for place, dot in enumerate(found):
+        for place, dot in enumerate(values):
             level, x = y + 23 + 12 * place, plot.x(dot.value)
             if dot.low is not None and dot.high is not None:
                 plot.path(f"M{plot.x(dot.low):.1f} {level:.1f}H{plot.x(dot.high):.1f}", f"line {dot.series}")
             plot.path(shape(MARKERS[dot.series], x, level, 3.6), f"mark {dot.series}")
         y += height
     plot.bottom_axis(quarters, "")
-    keys = tuple(dict.fromkeys(dot.series for _, found in lines for dot in found))
+    keys = tuple(dict.fromkeys(dot.series for _, values in lines for dot in values))
     return Figure(title, description, plot.svg(uid, title, description), keys)
 
 

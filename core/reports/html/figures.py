@@ -80,9 +80,14 @@ def _curves(
 
 def _timed(rows: Sequence[ComparedRow], metric: str) -> tuple[list[int], dict[str, charts.Values]]:
     """Collect the steps that have the metric, and its values in both graphs."""
-    found = {row.step: row.scalars[metric] for row in rows if row.step is not None and metric in row.scalars}
-    values = found.values()
-    return list(found), {"original": [v.original for v in values], "synthetic": [v.synthetic for v in values]}
+    by_step = {
+        row.step: row.scalars[metric] for row in rows if row.step is not None and metric in row.scalars
+    }
+    values = by_step.values()
+    return list(by_step), {
+        "original": [v.original for v in values],
+        "synthetic": [v.synthetic for v in values],
+    }
 
 
 def _shown(relation: EdgeTypeStatistics) -> str:
@@ -111,14 +116,14 @@ def whole_figures(uid: str, whole: WholeComparison | None, metrics: Mapping[str,
     """Draw all relations as one graph: curves over time, and how often each meta-path occurs."""
     if whole is None:
         return []
-    found: list[Figure | None] = []
+    figures: list[Figure | None] = []
     for metric in OVER_TIME:
         steps, series = _timed(whole.rows, metric)
-        found.append(_curve(f"{uid}-{metric}", metric, metrics, steps, series, "all relations together"))
+        figures.append(_curve(f"{uid}-{metric}", metric, metrics, steps, series, "all relations together"))
     for length in sorted({path.length for path in whole.meta_paths}):
         paths = [path for path in whole.meta_paths if path.length == length]
-        found.append(_meta_paths(f"{uid}-paths-{length}", length, paths))
-    return [figure for figure in found if figure is not None]
+        figures.append(_meta_paths(f"{uid}-paths-{length}", length, paths))
+    return [figure for figure in figures if figure is not None]
 
 
 def _meta_paths(uid: str, length: int, paths: list[MetaPathShares]) -> Figure | None:
@@ -136,20 +141,20 @@ def _meta_paths(uid: str, length: int, paths: list[MetaPathShares]) -> Figure | 
 
 def training_figures(training: TrainingPart | None) -> list[Figure]:
     """Draw every curve of the training, by its own axis."""
-    found = []
+    figures = []
     for index, curve in enumerate(() if training is None else training.curves):
         text = f"{curve.name} over {len(curve.steps)} points of the training."
         series = {"synthetic": list(curve.values)}
         title = curve.name[:1].upper() + curve.name[1:]
         figure = charts.curves(f"training-{index}", title, text, curve.steps, series, "step")
         if figure is not None:
-            found.append(charts.alone(figure, ("Step", title)))
-    return found
+            figures.append(charts.alone(figure, ("Step", title)))
+    return figures
 
 
 def drawing_figures(statistics: PublicStatistics, comparison: Comparison | None) -> list[Figure]:
     """Draw the synthetic graph and, for curators, the original, where they are small enough."""
-    found = []
+    figures = []
     original = None if comparison is None else comparison.drawing
     types = list(statistics.nodes)
     pairs: tuple[tuple[str, Drawing | None], ...] = (
@@ -162,8 +167,8 @@ def drawing_figures(statistics: PublicStatistics, comparison: Comparison | None)
                 f"The {name} graph: {len(drawn.nodes):,} nodes and {len(drawn.edges):,} edges, all snapshots "
                 "and relations together. Places have no meaning beyond nearness."
             )
-            found.append(charts.drawing(f"drawing-{name}", f"The {name} graph", text, drawn, types))
-    return found
+            figures.append(charts.drawing(f"drawing-{name}", f"The {name} graph", text, drawn, types))
+    return figures
 
 
 def attack_figure(inference: Sequence[Attack]) -> Figure | None:

@@ -208,27 +208,27 @@ def _scores(public: PublicPart, curator: CuratorPart) -> list[Scored]:
             unbounded,
         ),
     )
-    found = []
+    scored = []
     for name, title, basis, score, poor in scores:
         dial = None
         if score is not None:
             colour = "poor" if poor else wording.level(score.value / 10)
             dial = charts.dial(f"score-{name}", title, score.value, colour)
-        found.append(Scored(name, title, basis, score, dial))
-    return found
+        scored.append(Scored(name, title, basis, score, dial))
+    return scored
 
 
 def _grouped(notices: Iterable[Notice]) -> list[Warnings]:
     """Group the warnings by code, in order of first appearance."""
-    found: dict[str, list[Notice]] = {}
+    by_code: dict[str, list[Notice]] = {}
     for notice in notices:
-        found.setdefault(notice.code, []).append(notice)
-    return [Warnings(code, grouped) for code, grouped in found.items()]
+        by_code.setdefault(notice.code, []).append(notice)
+    return [Warnings(code, grouped) for code, grouped in by_code.items()]
 
 
 def _families(metrics: dict[str, MetricInfo]) -> dict[str, dict[str, MetricInfo]]:
     """Group the metrics by family, in order of first appearance: the glossary."""
-    found: dict[str, dict[str, MetricInfo]] = {}
+    by_family: dict[str, dict[str, MetricInfo]] = {}
     for name, metric in metrics.items():
-        found.setdefault(metric.family, {})[name] = metric
-    return found
+        by_family.setdefault(metric.family, {})[name] = metric
+    return by_family

@@ -64,13 +64,13 @@ def together(guarantee: GuaranteePart) -> list[Together]:
     if guarantee.kind == "none" or guarantee.epsilon is None:
         return []
     promised = Decimal(guarantee.epsilon), Decimal(guarantee.delta or "0")
-    found = []
+    bounds = []
     for units in GROUPS:
         epsilon, delta = of_several(*promised, units)
         delta = min(delta, Decimal(1))  # more says nothing more
         right = right_at_most(float(epsilon), float(delta))
-        found.append(Together(units, epsilon.normalize(), delta, right))
-    return found
+        bounds.append(Together(units, epsilon.normalize(), delta, right))
+    return bounds
 
 
 def level(share: float) -> Level:

@@ -87,11 +87,11 @@ COUNTS = {3: on_three, 4: on_four, 5: on_five}
 
 def scalars(view: UndirectedView, suite: Suite) -> dict[str, Value]:
     """Compute all counts that ``suite`` includes; a bipartite relation is counted too, without odd cycles."""
-    found: dict[str, Value] = {}
+    counts: dict[str, Value] = {}
     for size in sorted({graphlet.size for graphlet in GRAPHLETS}):
         if suite.includes(SUITES[size]):
-            found |= view.once(COUNTS[size])
-    return found
+            counts |= view.once(COUNTS[size])
+    return counts
 
 
 def distances(original: UndirectedView, synthetic: UndirectedView, suite: Suite) -> dict[str, Value]:
@@ -101,19 +101,19 @@ def distances(original: UndirectedView, synthetic: UndirectedView, suite: Suite)
         for size in SUITES
         if suite.includes(SUITES[size])
     }
-    found: dict[str, Value] = {}
+    values: dict[str, Value] = {}
     for metric in of_suite(DISTANCES, suite):
         if metric.name == "motif_cosine":
             ours, theirs = (np.concatenate(parts) for parts in zip(*vectors.values(), strict=True))
             lengths = float(np.linalg.norm(ours) * np.linalg.norm(theirs))
-            found[metric.name] = float(ours @ theirs) / lengths if lengths else None
+            values[metric.name] = float(ours @ theirs) / lengths if lengths else None
         else:
             ours, theirs = vectors[int(metric.name[-1])]
             defined = ours.any() and theirs.any()
-            found[metric.name] = (
+            values[metric.name] = (
                 total_variation(ours / ours.sum(), theirs / theirs.sum()) if defined else None
             )
-    return found
+    return values
 
 
 def _vector(view: UndirectedView, size: int) -> np.ndarray:

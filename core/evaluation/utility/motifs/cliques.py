@@ -101,7 +101,7 @@ def triangle_sums(indptr, indices, out_ptr, out, on_edge):
 def five_cliques(out_ptr, out):
     """Count 5-cliques by their lowest node; steps: 4-cliques times words of a row of higher neighbours."""
     n = len(out_ptr) - 1
-    found = np.zeros(n, np.int64)
+    cliques = np.zeros(n, np.int64)
     place = np.full(n, -1, np.int64)
     for u in range(n):
         around = out[out_ptr[u] : out_ptr[u + 1]]
@@ -126,7 +126,7 @@ def five_cliques(out_ptr, out):
                         x = (word << 6) + lowest_bit(rest)
                         rest &= rest - ONE
                         for after in range(x >> 6, words):
-                            found[u] += ones(both[after] & rows[x, after])
+                            cliques[u] += ones(both[after] & rows[x, after])
         for x in around:
             place[x] = -1
-    return found
+    return cliques

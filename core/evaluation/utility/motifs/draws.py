@@ -9,32 +9,32 @@ from numba import njit
 @njit(cache=True, nogil=True)
 def reverses(indptr, indices):
     """Find for every entry (u, v) of a symmetric CSR with ascending columns the place of (v, u). O(m)."""
-    found = np.empty(len(indices), np.int64)
+    places = np.empty(len(indices), np.int64)
     free = indptr[:-1].copy()
     for u in range(len(indptr) - 1):
         for p in range(indptr[u], indptr[u + 1]):
-            found[p] = free[indices[p]]
+            places[p] = free[indices[p]]
             free[indices[p]] += 1
-    return found
+    return places
 
 
 @njit(cache=True, nogil=True)
 def masks(indptr, indices, nodes):
     """Mark the edges induced on every row of ``nodes`` (samples, size) as bits; -1 where a node repeats."""
     samples, size = nodes.shape
-    found = np.zeros(samples, np.int64)
+    bits = np.zeros(samples, np.int64)
     for sample in range(samples):
         bit = 0
         for high in range(1, size):
             for low in range(high):
                 u, v = nodes[sample, low], nodes[sample, high]
                 if u == v:
-                    found[sample] = -1
+                    bits[sample] = -1
                 if indptr[u + 1] - indptr[u] > indptr[v + 1] - indptr[v]:
                     u, v = v, u
                 row = indices[indptr[u] : indptr[u + 1]]
                 at = np.searchsorted(row, v)
-                if at < len(row) and row[at] == v and found[sample] >= 0:
-                    found[sample] |= 1 << bit
+                if at < len(row) and row[at] == v and bits[sample] >= 0:
+                    bits[sample] |= 1 << bit
                 bit += 1
-    return found
+    return bits

@@ -42,13 +42,13 @@ def induced_five(view: UndirectedView) -> dict[str, int] | None:
     """
     from core.evaluation.utility.motifs import kernels
 
-    found = view.once(four)
-    if found is None or 3 * found.copies["motif_3_triangle"] > MOST_LISTED:
+    local = view.once(four)
+    if local is None or 3 * local.copies["motif_3_triangle"] > MOST_LISTED:
         return None
-    if found.graph.cost(steps(found)) > MOST_COST:
+    if local.graph.cost(steps(local)) > MOST_COST:
         return None
-    lists = kernels.triangle_lists(found.graph.out_ptr, found.graph.out, found.triangles)
-    copies = copies_from_maps(_maps(found, *lists), found.copies) | _copies(found, *lists)
+    lists = kernels.triangle_lists(local.graph.out_ptr, local.graph.out, local.triangles)
+    copies = copies_from_maps(_maps(local, *lists), local.copies) | _copies(local, *lists)
     return induced_from_copies(5, copies)
 
 

@@ -100,5 +100,5 @@ def four(view: UndirectedView) -> Four | None:
 
 def induced_four(view: UndirectedView) -> dict[str, int] | None:
     """Count the 6 induced graphlets on 4 nodes by name; None above the bound."""
-    found = view.once(four)
-    return None if found is None else induced_from_copies(4, found.copies)
+    local = view.once(four)
+    return None if local is None else induced_from_copies(4, local.copies)

@@ -103,14 +103,14 @@ def copies(part: Graphlet, whole: Graphlet) -> int:
 @cache
 def maps_onto(graphlet: Graphlet, image: Graphlet) -> int:
     """Count the edge-preserving maps of ``graphlet`` that use every node and every edge of ``image``."""
-    found = 0
+    count = 0
     for places in product(range(image.size), repeat=graphlet.size):
         if all(places[a] != places[b] for a, b in graphlet.edges):
             mask = 0
             for a, b in graphlet.edges:
                 mask |= 1 << bit(places[a], places[b])
-            found += mask == image.mask
-    return found
+            count += mask == image.mask
+    return count
 
 
 @cache
@@ -129,7 +129,7 @@ def copies_from_maps(maps: dict[str, int], smaller: dict[str, int]) -> dict[str,
     ``maps_onto(F, H)`` * copies(H); H is F itself or has fewer nodes. ``smaller`` holds the copies of the
     edge and of all graphlets on fewer nodes.
     """
-    found = {}
+    counts = {}
     for graphlet in GRAPHLETS:
         if graphlet.name in maps:
             rest = maps[graphlet.name] - sum(
@@ -137,8 +137,8 @@ def copies_from_maps(maps: dict[str, int], smaller: dict[str, int]) -> dict[str,
                 for image in (EDGE, *GRAPHLETS)
                 if image.size < graphlet.size
             )
-            found[graphlet.name] = rest // maps_onto(graphlet, graphlet)
-    return found
+            counts[graphlet.name] = rest // maps_onto(graphlet, graphlet)
+    return counts
 
 
 def induced_from_copies(size: int, found: dict[str, int]) -> dict[str, int]:

@@ -41,7 +41,7 @@ def edge_triangles(out_ptr, out):
 def four_cycles(indptr, indices, out_ptr):
     """Count 4-cycles by their highest node, and the steps that :func:`five_walks` would take."""
     n = len(indptr) - 1
-    found = np.zeros(n, np.int64)
+    cycles = np.zeros(n, np.int64)
     steps = 0
     seen = np.zeros(n, np.int32)
     for i in range(n):
@@ -55,7 +55,7 @@ def four_cycles(indptr, indices, out_ptr):
                     break
                 if seen[j] == 0:
                     steps += out_ptr[j + 1] - out_ptr[j]
-                found[i] += seen[j]
+                cycles[i] += seen[j]
                 seen[j] += 1
         for p in range(indptr[i], indptr[i + 1]):
             k = indices[p]
@@ -65,14 +65,14 @@ def four_cycles(indptr, indices, out_ptr):
                 if indices[q] >= i:
                     break
                 seen[indices[q]] = 0
-    return found, steps
+    return cycles, steps
 
 
 @njit(cache=True, nogil=True)
 def five_walks(indptr, indices, out_ptr, out):
     """Count closed walks of length 5 from every node over lower-numbered nodes, one for both directions."""
     n = len(indptr) - 1
-    found = np.zeros(n, np.int64)
+    closed = np.zeros(n, np.int64)
     paths = np.zeros(n, np.int64)
     reached = np.empty(n, np.int64)
     for i in range(n):
@@ -98,10 +98,10 @@ def five_walks(indptr, indices, out_ptr, out):
                     break
                 ends += paths[out[e]]
             total += paths[j] * ends
-        found[i] = total
+        closed[i] = total
         for r in range(count):
             paths[reached[r]] = 0
-    return found
+    return closed
 
 
 @njit(cache=True, nogil=True)
@@ -166,7 +166,7 @@ def triangle_lists(out_ptr, out, on_edge):
 def wheels(indptr, indices, edge_id, start, third):
     """Count 4-cycles among every node's neighbours. Steps: about 2/3 of the sum of squared edge triangles."""
     n = len(indptr) - 1
-    found = np.zeros(n, np.int64)
+    cycles = np.zeros(n, np.int64)
     edge_to = np.full(n, -1, np.int64)
     seen = np.zeros(n, np.int32)
     for a in range(n):
@@ -194,17 +194,17 @@ def wheels(indptr, indices, edge_id, start, third):
                     if third[r] >= b:
                         break
                     seen[third[r]] = 0
-        found[a] = total
+        cycles[a] = total
         for p in range(indptr[a], indptr[a + 1]):
             edge_to[indices[p]] = -1
-    return found
+    return cycles
 
 
 @njit(cache=True, nogil=True)
 def braced(indptr, indices, out_ptr, out, start, third):
     """Sum c_ij per node i over edges (x, y) among its neighbours and j > i joined to both."""
     n = len(indptr) - 1
-    found = np.zeros(n, np.int64)
+    sums = np.zeros(n, np.int64)
     common = np.zeros(n, np.int32)
     near = np.zeros(n, np.bool_)
     for i in range(n):
@@ -222,10 +222,10 @@ def braced(indptr, indices, out_ptr, out, start, third):
                         if third[s] <= i:
                             break
                         total += common[third[s]]
-        found[i] = total
+        sums[i] = total
         for p in range(indptr[i], indptr[i + 1]):
             k = indices[p]
             near[k] = False
             for q in range(indptr[k], indptr[k + 1]):
                 common[indices[q]] = 0
-    return found
+    return sums

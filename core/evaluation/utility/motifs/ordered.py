@@ -50,11 +50,11 @@ class Ordered:
         """Edge behind every entry of ``indices``, int64. O(m log m)."""
         row = np.repeat(np.arange(len(self.degrees)), self.degrees)
         upper = self.indices > row
-        found = np.empty(len(row), dtype=np.int64)
-        found[upper] = np.arange(len(self.out))
+        edges = np.empty(len(row), dtype=np.int64)
+        edges[upper] = np.arange(len(self.out))
         # Entries below the diagonal run by high end, then low end.
-        found[~upper] = np.lexsort((self.low, self.out))
-        return found
+        edges[~upper] = np.lexsort((self.low, self.out))
+        return edges
 
     def cost(self, steps: int) -> float:
         """Price random steps in units of 2 to 4 ns: up to 9 times dearer where arrays of n outgrow caches."""
@@ -67,10 +67,10 @@ class Ordered:
 
     def at_ends(self, to_low: np.ndarray, to_high: np.ndarray) -> np.ndarray:
         """Sum exactly, per node, int64 values that every edge gives to its lower and to its higher end."""
-        found = np.zeros(len(self.degrees), dtype=np.int64)
-        np.add.at(found, self.low, to_low)
-        np.add.at(found, self.out, to_high)
-        return found
+        sums = np.zeros(len(self.degrees), dtype=np.int64)
+        np.add.at(sums, self.low, to_low)
+        np.add.at(sums, self.out, to_high)
+        return sums
 
 
 def _offsets(counts: np.ndarray) -> np.ndarray:

@@ -41,8 +41,8 @@ def induced(view: UndirectedView, size: int, seed: int = SEED, draws: int = DRAW
         nodes, weight = draw(walker, size, draws)
         if len(nodes) == 0:
             continue
-        found = kinds(size)[lookups.masks(graph.indptr, graph.indices, nodes).clip(0)]
-        met = np.bincount(found[found >= 0], minlength=len(wanted)).astype(np.float64)
+        drawn = kinds(size)[lookups.masks(graph.indptr, graph.indices, nodes).clip(0)]
+        met = np.bincount(drawn[drawn >= 0], minlength=len(wanted)).astype(np.float64)
         expected += [len(nodes) * copies(by_name[name], graphlet) / weight for graphlet in wanted]
         hits += met
         variance += met * (1 - met / len(nodes))

@@ -52,14 +52,14 @@ class Walker:
 
     def offsets(self, sizes: np.ndarray, taken: list[np.ndarray], more: int) -> list[np.ndarray]:
         """Draw ``more`` offsets below ``sizes`` beside ``taken``, all distinct, uniform among the free."""
-        found = list(taken)
+        chosen = list(taken)
         for _ in range(more):
-            free = sizes - len(found)
+            free = sizes - len(chosen)
             offset = np.minimum((self.rng.random(len(sizes)) * free).astype(np.int64), free - 1)
-            for other in np.sort(np.array(found), axis=0) if found else ():
+            for other in np.sort(np.array(chosen), axis=0) if chosen else ():
                 offset += offset >= other
-            found.append(offset)
-        return found
+            chosen.append(offset)
+        return chosen
 
     def neighbours(self, nodes: np.ndarray, offsets: list[np.ndarray]) -> list[np.ndarray]:
         """Look up the neighbours of ``nodes`` at each of ``offsets``."""

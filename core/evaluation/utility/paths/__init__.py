@@ -131,9 +131,9 @@ def _sampled(layout: Layout) -> PathLengths:
 
 def scalars(view: UndirectedView, suite: Suite) -> dict[str, Value]:
     """Compute ``characteristic_path_length``, None without any path, and ``diameter``, 0 without edges."""
-    found = view.once(path_lengths)
-    mean = found.mean if found.error is None else Estimate(found.mean, found.error)
-    return {"characteristic_path_length": mean, "diameter": found.diameter}
+    lengths = view.once(path_lengths)
+    mean = lengths.mean if lengths.error is None else Estimate(lengths.mean, lengths.error)
+    return {"characteristic_path_length": mean, "diameter": lengths.diameter}
 
 
 def distances(original: UndirectedView, synthetic: UndirectedView, suite: Suite) -> dict[str, Value]:

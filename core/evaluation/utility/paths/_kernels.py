@@ -91,7 +91,7 @@ def _pull(start, columns, low, high, full, seen, frontier, following, touched):
 @nb.njit(cache=True, nogil=True)
 def _settle(start, touched, count, seen, following, queue, arrived):
     """Keep in ``following`` what is new, and queue its nodes: their number, degrees and bits."""
-    length, work, found = 0, 0, 0
+    length, work, arrivals = 0, 0, 0
     counting = len(arrived) > 0
     for i in range(count):
         x = touched[i]
@@ -110,8 +110,8 @@ def _settle(start, touched, count, seen, following, queue, arrived):
             queue[length] = x
             length += 1
             work += start[x + 1] - start[x]
-            found += here
-    return length, work, found
+            arrivals += here
+    return length, work, arrivals
 
 
 @nb.njit(cache=True, nogil=True)
@@ -156,11 +156,11 @@ def spread(start, columns, low, high, full, sources, bits, words, lists, counts,
             for k in range(WORDS):
                 frontier[queue[i], k] = 0
         arrived[:] = 0
-        length, work, found = _settle(start, touched, count, seen, following, queue, arrived)
-        if found == 0:
+        length, work, arrivals = _settle(start, touched, count, seen, following, queue, arrived)
+        if arrivals == 0:
             return distance, visited
         distance += 1
-        counts[distance] += found
+        counts[distance] += arrivals
         for j in range(len(sums)):
             sums[j] += distance * arrived[j]
             reached[j] += arrived[j]

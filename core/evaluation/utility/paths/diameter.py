@@ -17,16 +17,16 @@ def diameter(layout: Layout, work: int) -> int | None:
     node at depth i or more has searched, what is left lies within 2 (i - 1). A few searches settle a
     small-world graph; O(n m) at worst, which ``work`` cuts off.
     """
-    depth, found = _central(layout)
+    depth, largest = _central(layout)
     search = Search(layout)
     for level in range(int(depth.max()), 0, -1):
-        if 2 * level <= found:
+        if 2 * level <= largest:
             break
         for batch in search.batches(np.flatnonzero(depth == level)):
             if search.work > work:
                 return None
-            found = max(found, search.run(*batch)[0])
-    return found
+            largest = max(largest, search.run(*batch)[0])
+    return largest
 
 
 def _central(layout: Layout) -> tuple[np.ndarray, int]:
@@ -50,15 +50,15 @@ def _central(layout: Layout) -> tuple[np.ndarray, int]:
     far = first(best == np.repeat(deepest, sizes))
     at_least = searched(far)  # of every node's eccentricity
     far = first(at_least == np.repeat(np.maximum.reduceat(at_least, starts), sizes))
-    found = 0
+    largest = 0
     for _ in range(ROUNDS):
         at_least = np.maximum(at_least, searched(far))
-        found = max(found, int(at_least.max()))
-        if 2 * int(best_deepest.max()) <= found:
+        largest = max(largest, int(at_least.max()))
+        if 2 * int(best_deepest.max()) <= largest:
             break
         depth = searched(first(at_least == np.repeat(np.minimum.reduceat(at_least, starts), sizes)))
         deepest = np.maximum.reduceat(depth, starts)
         far = first(depth == np.repeat(deepest, sizes))
         best = np.where(np.repeat(deepest < best_deepest, sizes), depth, best)
         best_deepest = np.minimum(deepest, best_deepest)
-    return best, found
+    return best, largest
