@@ -29,13 +29,6 @@ CLOSE_SECONDS = 3.0
 QUEUE_SPANS, BATCH_SPANS, PAUSE_MILLISECONDS = 2_048, 512, 2_000
 LONGEST_TEXT = 128
 
-KINDS = {
-    "server": trace.SpanKind.SERVER,
-    "producer": trace.SpanKind.PRODUCER,
-    "consumer": trace.SpanKind.CONSUMER,
-    "internal": trace.SpanKind.INTERNAL,
-}
-
 log = get_logger(__name__)
 
 
@@ -98,7 +91,7 @@ class Recorder:
         return self._tracer.start_span(
             name,
             context=around,
-            kind=KINDS[kind],
+            kind=trace.SpanKind[kind.upper()],
             attributes=attributes,
             links=() if link is None else (trace.Link(_context(link)),),
             start_time=at_ns,

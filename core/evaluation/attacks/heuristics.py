@@ -158,28 +158,19 @@ CONTROLS = frozenset({PreferentialAttachment.name})
 _KNOWS = "Knows which released node is which person; ranks pairs by "
 _BETWEEN = " (in a relation of two node types: paths of three links, each weighted by its inner nodes)."
 
+
+def _proximity(name: str, title: str, by: str, kind: str, suite: Suite = Suite.STANDARD) -> Proximity:
+    return Proximity(name, title, f"{_KNOWS}{by}{_BETWEEN}", kind, suite)
+
+
 SCORERS = (
     Adjacency(),
-    Proximity(
-        "common_neighbours",
-        "Common neighbours",
-        _KNOWS + "their number of common neighbours" + _BETWEEN,
-        "common",
-        Suite.QUICK,
+    _proximity(
+        "common_neighbours", "Common neighbours", "their number of common neighbours", "common", Suite.QUICK
     ),
-    Proximity(
-        "adamic_adar",
-        "Adamic-Adar",
-        _KNOWS + "common neighbours z weighted 1/log degree(z)" + _BETWEEN,
-        "adamic_adar",
-        Suite.STANDARD,
-    ),
-    Proximity(
-        "resource_allocation",
-        "Resource allocation",
-        _KNOWS + "common neighbours z weighted 1/degree(z)" + _BETWEEN,
-        "resource",
-        Suite.STANDARD,
+    _proximity("adamic_adar", "Adamic-Adar", "common neighbours z weighted 1/log degree(z)", "adamic_adar"),
+    _proximity(
+        "resource_allocation", "Resource allocation", "common neighbours z weighted 1/degree(z)", "resource"
     ),
     PreferentialAttachment(),
 )

@@ -149,10 +149,25 @@ class _Asked:
             reason = _NO_ROOM
         else:
             reason = scorer.applies(self.release) or scorer.applies(self.before)
-        found = None if reason is not None else self._auc(scorer, self.release)
-        # The informed attacker would need shadows of "leave the links out", which is no defence of its own.
-        compared = reason is None and not isinstance(scorer, Informed)
-        return self._row(scorer, found, self._auc(scorer, self.before) if compared else None, reason)
+        auc = before = None
+        if reason is None:
+            auc = self._auc(scorer, self.release)
+            # The informed one would need shadows of "leave the links out", which is no defence of its own.
+            before = None if isinstance(scorer, Informed) else self._auc(scorer, self.before)
+        value = None if auc is None else auc["value"]
+        return {
+            "name": scorer.name,
+            "title": scorer.title,
+            "knowledge": scorer.knowledge,
+            "edge_type": self.relation.name,
+            "positives": self.targets.positives,
+            "negatives": self.targets.negatives,
+            "auc": auc,
+            "advantage": None if value is None else abs(2 * value - 1),
+            "figure": None if value is None else max(value, 1 - value),
+            "before": before,
+            "not_run": reason,
+        }
 
     def turned(self, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """Turn round the relation's attacker whose scores serve best so; none where all were not run."""
@@ -175,28 +190,6 @@ class _Asked:
     def _auc(self, scorer: LinkScorer, view: UndirectedView) -> dict[str, float]:
         found = scorer.score(view, self.targets.source, self.targets.target, SCORE_SEED)
         return scoring.score(found, self.targets.label)["auc"]
-
-    def _row(
-        self,
-        scorer: LinkScorer,
-        found: dict[str, float] | None,
-        before: dict[str, float] | None,
-        reason: str | None,
-    ) -> dict[str, Any]:
-        value = None if found is None else found["value"]
-        return {
-            "name": scorer.name,
-            "title": scorer.title,
-            "knowledge": scorer.knowledge,
-            "edge_type": self.relation.name,
-            "positives": self.targets.positives,
-            "negatives": self.targets.negatives,
-            "auc": found,
-            "advantage": None if value is None else abs(2 * value - 1),
-            "figure": None if value is None else max(value, 1 - value),
-            "before": before,
-            "not_run": reason,
-        }
 
 
 def _without(view: UndirectedView, keys: np.ndarray) -> UndirectedView:

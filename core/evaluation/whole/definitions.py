@@ -11,44 +11,22 @@ _KERNEL = (
     "Unbiased squared maximum mean discrepancy with kernel exp(-4(d^2 + 1e-5)); it may be negative, and "
     "equal samples do not score 0"
 )
+_STEP = "a step (Eq. 20)"
+_ALIKE = "Counts that differ by more than 1 all look alike."
 _SHARES = (
     "cross entropy between the original's shares, arcs directed as stored, and the synthetic graph's, "
     "symmetrised; mean over steps (Eq. 21). Not a distance: read it beside its _self value"
 )
 
 _PAPER = (
-    Metric(
-        "thepuff_degree_mmd",
-        "THEPUFF Degree",
-        f"{_KERNEL}: degrees of all nodes, mean over steps (Eq. 18).",
-        FAMILY,
-        STANDARD,
-        "lower",
-    ),
-    Metric(
-        "thepuff_cluster_mmd",
-        "THEPUFF Cluster",
-        f"{_KERNEL}: mean local clustering, one value a step (Eq. 20). It sees only gross changes.",
-        FAMILY,
-        STANDARD,
-        "lower",
-    ),
-    Metric(
-        "thepuff_triangle_mmd",
-        "THEPUFF TC",
-        f"{_KERNEL}: triangle counts, one a step (Eq. 20). Counts that differ by more than 1 all look alike.",
-        FAMILY,
-        STANDARD,
-        "lower",
-    ),
-    Metric(
-        "thepuff_largest_component_mmd",
-        "THEPUFF LCC",
-        f"{_KERNEL}: nodes of the largest component, one count a step (Eq. 20). Counts that differ by more "
-        "than 1 all look alike.",
-        FAMILY,
-        STANDARD,
-        "lower",
+    *(
+        Metric(f"thepuff_{name}_mmd", f"THEPUFF {title}", f"{_KERNEL}: {of}", FAMILY, STANDARD, "lower")
+        for name, title, of in (
+            ("degree", "Degree", "degrees of all nodes, mean over steps (Eq. 18)."),
+            ("cluster", "Cluster", f"mean local clustering, one value {_STEP}. It sees only gross changes."),
+            ("triangle", "TC", f"triangle counts, one {_STEP}. {_ALIKE}"),
+            ("largest_component", "LCC", f"nodes of the largest component, one count {_STEP}. {_ALIKE}"),
+        )
     ),
     Metric("thepuff_meta2", "THEPUFF Meta-2", f"Meta-paths of two nodes: {_SHARES}.", FAMILY, STANDARD),
     Metric("thepuff_meta3", "THEPUFF Meta-3", f"Meta-paths of three nodes: {_SHARES}.", FAMILY, STANDARD),

@@ -33,6 +33,17 @@ UNITS = {
     ),
 }
 VARIANTS = {"pure": "Pure DP", "approximate": "Approximate DP"}
+MODEL = {
+    "model_name": "Central",
+    "trust_assumptions": "The service holds the original graph, encrypted by a key of the dataset, and "
+    "is trusted with it. Whoever receives the release is not trusted: every figure that was computed "
+    "from the original without noise stays with the dataset's curators.",
+    "release_type": "One release",
+    "release_type_details": "The entry speaks of one release. Further releases of the same dataset are "
+    "charged to the same budget account, which admits them until its total is spent.",
+    "data_source_type": "Static",
+    "access_type": "Non-interactive",
+}
 
 
 def deployment(public: PublicPart, context: Context) -> dict[str, Any]:
@@ -48,7 +59,7 @@ def deployment(public: PublicPart, context: Context) -> dict[str, Any]:
             "unprotected_quantities": escape(" ".join([fixed, *limits(public)])),
         }
         entry["privacy_loss"] = _privacy_loss(public)
-    entry["deployment_model"] = _model()
+    entry["deployment_model"] = dict(MODEL)
     entry["implementation"] = _implementation(public)
     entry["administrative"] = {
         "evidence_sources": {
@@ -114,20 +125,6 @@ def _privacy_loss(public: PublicPart) -> dict[str, Any]:
         "privacy_unit_details": adjacent.format(window=given.window),
         "privacy_parameters": parameters,
         "privacy_parameters_details": escape(f"{exact} {given.statement}"),
-    }
-
-
-def _model() -> dict[str, str]:
-    return {
-        "model_name": "Central",
-        "trust_assumptions": "The service holds the original graph, encrypted by a key of the dataset, and "
-        "is trusted with it. Whoever receives the release is not trusted: every figure that was computed "
-        "from the original without noise stays with the dataset's curators.",
-        "release_type": "One release",
-        "release_type_details": "The entry speaks of one release. Further releases of the same dataset are "
-        "charged to the same budget account, which admits them until its total is spent.",
-        "data_source_type": "Static",
-        "access_type": "Non-interactive",
     }
 
 

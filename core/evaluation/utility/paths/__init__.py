@@ -49,32 +49,22 @@ _OVER = (
     "distances of ordered pairs that a path joins, a node and itself at distance 0 included as in PGB. "
     + _SAMPLED
 )
-DISTANCES = (
-    Metric(
-        "distance_total_variation",
-        "Path lengths, total variation",
-        f"Half the sum of |differences| of the distributions over {_OVER}",
-        "paths",
-        Suite.STANDARD,
-        "lower",
-    ),
-    Metric(
-        "distance_kolmogorov_smirnov",
-        "Path lengths, Kolmogorov-Smirnov",
-        f"Largest gap between the cumulative distributions over {_OVER}",
-        "paths",
-        Suite.STANDARD,
-        "lower",
-    ),
-    Metric(
-        "distance_kl_divergence",
-        "Path lengths, KL divergence",
-        "sum p ln((p + 2.2e-16)/(q + 2.2e-16)), original against synthetic, in nats, of the distributions "
-        f"over {_OVER}",
-        "paths",
-        Suite.STANDARD,
-        "lower",
-    ),
+DISTANCES = tuple(
+    Metric(f"distance_{name}", f"Path lengths, {title}", f"{what} {_OVER}", "paths", Suite.STANDARD, "lower")
+    for name, title, what in (
+        ("total_variation", "total variation", "Half the sum of |differences| of the distributions over"),
+        (
+            "kolmogorov_smirnov",
+            "Kolmogorov-Smirnov",
+            "Largest gap between the cumulative distributions over",
+        ),
+        (
+            "kl_divergence",
+            "KL divergence",
+            "sum p ln((p + 2.2e-16)/(q + 2.2e-16)), original against synthetic, in nats, of the "
+            "distributions over",
+        ),
+    )
 )
 
 
