@@ -21,18 +21,19 @@ from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import GraphSchema
 
 ROW_GROUP_ROWS = 1 << 20
+COMPRESSION = "zstd"
 _KEY = b"graphveil"
 _ID_TYPES = {str(t): t for t in (pa.string(), pa.large_string(), pa.int32(), pa.int64())}
 
 
-def write_graph(graph: Graph, folder: Path, *, compression: str = "zstd") -> None:
+def write_graph(graph: Graph, folder: Path) -> None:
     """Write the graph to ``folder``; :func:`read_graph` gives back an equal one. O(n + m).
 
     The folder is made when missing. A half-written folder has no ``schema.json``: it is written last.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    _write_nodes(graph, folder / "nodes.parquet", compression)
-    write_edges(graph, folder, compression=compression)
+    _write_nodes(graph, folder / "nodes.parquet")
+    write_edges(graph, folder)
 
 
 def read_graph(folder: Path) -> Graph:
@@ -42,10 +43,10 @@ def read_graph(folder: Path) -> Graph:
     return Graph.build(schema, nodes, _read_edges(schema, folder / "edges.parquet"))
 
 
-def write_edges(graph: Graph, folder: Path, *, compression: str = "zstd") -> None:
+def write_edges(graph: Graph, folder: Path) -> None:
     """Write ``schema.json`` and ``edges.parquet`` to ``folder``; with the nodes beside them it is whole."""
     folder.mkdir(parents=True, exist_ok=True)
-    _write_edges(graph, folder / "edges.parquet", compression)
+    _write_edges(graph, folder / "edges.parquet")
     (folder / "schema.json").write_text(graph.schema.model_dump_json(indent=2) + "\n", encoding="utf-8")
 
 
@@ -64,13 +65,13 @@ def _slices(count: int) -> Iterator[slice]:
         yield slice(start, min(start + ROW_GROUP_ROWS, count))
 
 
-def _write_nodes(graph: Graph, path: Path, compression: str) -> None:
+def _write_nodes(graph: Graph, path: Path) -> None:
     columns, notes = _attribute_columns(graph)
     fields = [pa.field("type", pa.dictionary(pa.int16(), pa.string())), pa.field("id", pa.large_string())]
     fields += [pa.field(name, kind) for name, kind in columns.items()]
     schema = pa.schema(fields, metadata={_KEY: json.dumps(notes)})
     type_names = pa.array(list(graph.nodes), type=pa.string())
-    with pq.ParquetWriter(path, schema, compression=compression) as writer:
+    with pq.ParquetWriter(path, schema, compression=COMPRESSION) as writer:
         for code, (name, table) in enumerate(graph.nodes.items()):
             stored = {note["column"]: key for key, note in notes[name]["attributes"].items()}
             for rows in _slices(table.count):
@@ -174,7 +175,7 @@ def _from_arrow(column: pa.Array, numpy: dict[str, Any] | None) -> np.ndarray | 
     return flat.reshape(len(column), column.type.list_size)
 
 
-def _write_edges(graph: Graph, path: Path, compression: str) -> None:
+def _write_edges(graph: Graph, path: Path) -> None:
     tables = graph.edges
     wide = any(np.int64 in (t.source.dtype, t.target.dtype) for t in tables.values())
     index = pa.int64() if wide else pa.int32()
@@ -184,7 +185,7 @@ def _write_edges(graph: Graph, path: Path, compression: str) -> None:
     type_names = pa.array(list(tables), type=pa.string())
     packed = dict.fromkeys(("source", "target", "step"), "DELTA_BINARY_PACKED")
     options: dict[str, Any] = {"use_dictionary": ["type"], "column_encoding": packed}
-    with pq.ParquetWriter(path, schema, compression=compression, **options) as writer:
+    with pq.ParquetWriter(path, schema, compression=COMPRESSION, **options) as writer:
         for code, table in enumerate(tables.values()):
             for rows in _slices(table.count):
                 size = rows.stop - rows.start

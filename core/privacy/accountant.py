@@ -100,7 +100,7 @@ def ceil_nano(value: float) -> int:
     return math.ceil(Fraction(value) * (1 + Fraction(SLACK)) * NANO)
 
 
-def nano_epsilon(curve: Sequence[float], delta_atto: int, orders: Sequence[float] = ORDERS) -> int:
+def nano_epsilon(curve: Sequence[float], delta_atto: int) -> int:
     """Convert a Rényi curve to the epsilon in nano, rounded up, at which a mechanism is (epsilon, delta)-DP.
 
     ``delta_atto`` is in units of 1e-18 and positive. Errors: InvalidInput when no order yields a finite
@@ -110,7 +110,7 @@ def nano_epsilon(curve: Sequence[float], delta_atto: int, orders: Sequence[float
 
     if type(delta_atto) is not int or not 0 < delta_atto < 10**18:
         raise InvalidInput("delta lies strictly between 0 and 1", field="delta_atto")
-    usable = [(a, x) for a, x in zip(orders, curve, strict=True) if math.isfinite(x)]
+    usable = [(a, x) for a, x in zip(ORDERS, curve, strict=True) if math.isfinite(x)]
     if not usable:
         raise InvalidInput("no Rényi order yields a finite epsilon", field="allotments")
     grid, values = zip(*usable, strict=True)

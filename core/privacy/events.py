@@ -129,10 +129,10 @@ class Unprotected(Event):
         check_text(self.reason, "reason")
 
 
-def check_nano_epsilon(value: int, field: str = "nano_epsilon") -> int:
+def check_nano_epsilon(value: int) -> int:
     """Return ``value`` unchanged if it is an int in [1, MAX_NANO_EPSILON]; InvalidInput otherwise."""
     if type(value) is not int or not 1 <= value <= MAX_NANO_EPSILON:
-        raise InvalidInput(f"nano-epsilon is an integer in [1, {MAX_NANO_EPSILON}]", field=field)
+        raise InvalidInput(f"nano-epsilon is an integer in [1, {MAX_NANO_EPSILON}]", field="nano_epsilon")
     return value
 
 

@@ -13,16 +13,6 @@ from core.evaluation.metric import Estimate, Value
 FLOOR = 1e-15
 
 
-def absolute_error(true: float, synthetic: float) -> float:
-    """Compute ``|true - synthetic|``."""
-    return abs(true - synthetic)
-
-
-def relative_error(true: float, synthetic: float) -> float:
-    """Compute ``|true - synthetic| / (|true| + 1e-15)``; unbounded, and huge where the true value is zero."""
-    return abs(true - synthetic) / (abs(true) + FLOOR)
-
-
 def plain(value: Value) -> float | None:
     """Return the number itself, sampled or not."""
     return value.value if isinstance(value, Estimate) else value
@@ -36,12 +26,15 @@ def standard_error(value: Value) -> float | None:
 def scalar(true: Value, synthetic: Value) -> dict[str, float | None]:
     """Set both values beside both errors, None where either is undefined; errors of sampled values too."""
     ours, theirs = plain(true), plain(synthetic)
-    defined = ours is not None and theirs is not None
+    error = relative = None
+    if ours is not None and theirs is not None:
+        error = abs(ours - theirs)
+        relative = error / (abs(ours) + FLOOR)  # unbounded, and huge where the true value is zero
     return {
         "original": ours,
         "synthetic": theirs,
-        "absolute_error": absolute_error(ours, theirs) if defined else None,  # type: ignore[arg-type]
-        "relative_error": relative_error(ours, theirs) if defined else None,  # type: ignore[arg-type]
+        "absolute_error": error,
+        "relative_error": relative,
         "original_standard_error": standard_error(true),
         "synthetic_standard_error": standard_error(synthetic),
     }
