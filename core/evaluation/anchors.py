@@ -166,4 +166,4 @@ def _meta_paths(original: Graph, graphs: Sequence[Graph], suite: Suite) -> dict[
         for step in steps_of(original.schema, timed, suite):
             paths.add(*(Layer.of(each, relations, step) for each in (original, graph)))
         distances.append(paths.distances())
-    return {name: relative.mean([each[name] for each in distances]) for name in distances[0]}
+    return relative.mean_by_name(distances)

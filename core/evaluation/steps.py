@@ -42,7 +42,5 @@ def mean_row(rows: list[dict[str, Any]]) -> dict[str, Any]:
             }
             for name in first["scalars"]
         },
-        "distances": {
-            name: relative.mean([row["distances"][name] for row in rows]) for name in first["distances"]
-        },
+        "distances": relative.mean_by_name([row["distances"] for row in rows]),
     }

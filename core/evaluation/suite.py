@@ -52,7 +52,8 @@ def _type_statistics(graph: Graph, edge_type: EdgeType) -> dict[str, Any]:
     summaries: dict[str, list[dict]] = {}
     for step in steps_of(graph.schema, edge_type, PUBLISHED):
         view = UndirectedView.of(graph.cell(edge_type.name, step))
-        rows.append({"step": step, "scalars": _plain(scalars_of(view, PUBLISHED))})
+        values = scalars_of(view, PUBLISHED)
+        rows.append({"step": step, "scalars": {name: relative.plain(values[name]) for name in values}})
         for side, vector in view.sides.items():
             summaries.setdefault(side, []).append(degrees.summary(vector))
             counts.setdefault(side, []).append(np.bincount(vector))
@@ -64,20 +65,16 @@ def _type_statistics(graph: Graph, edge_type: EdgeType) -> dict[str, Any]:
         "copied": edge_type.public,
         "edges": graph.edges[edge_type.name].count,
         "rows": rows,
-        "means": {name: relative.mean([row["scalars"][name] for row in rows]) for name in rows[0]["scalars"]},
+        "means": relative.mean_by_name([row["scalars"] for row in rows]),
         "degrees": [
             {
                 "side": side,
-                **{name: relative.mean([s[name] for s in summaries[side]]) for name in summaries[side][0]},
+                **relative.mean_by_name(summaries[side]),
                 "bins": degrees.doubling_bins(degrees.mean_counts(counts[side])),
             }
             for side in counts
         ],
     }
-
-
-def _plain(values: dict[str, Any]) -> dict[str, float | None]:
-    return {name: relative.plain(value) for name, value in values.items()}
 
 
 def compare(original: Graph, synthetic: Graph, suite: Suite, progress: Progress) -> dict[str, Any]:

@@ -25,11 +25,6 @@ MAX_VIOLATORS = 20
 ENDS = ("source", "target")
 
 
-def edge_type_ends(edge_type: EdgeType) -> tuple[str, str]:
-    """The node types of source and target."""
-    return edge_type.source, edge_type.target
-
-
 def no_time(value: object) -> str:
     """Say what is wrong with a text that is no time, and how to mend it."""
     header = (
@@ -106,7 +101,7 @@ class EdgeCollector:
         if "source_type" in table.column_names and not edge_type.directed:
             # An undirected document may hold the ends the other way round.
             needed |= {("source", edge_type.target), ("target", edge_type.source)}
-        for node_type in dict.fromkeys(edge_type_ends(edge_type)):
+        for node_type in dict.fromkeys((edge_type.source, edge_type.target)):
             ends = [end for end in ENDS if (end, node_type) in needed and (end, node_type) not in found]
             if ends:
                 positions = self.universe[node_type].lookup_ends([table[end] for end in ends])
@@ -124,7 +119,9 @@ class EdgeCollector:
         if "source_type" in table.column_names:
             names = pa.array(list(self.universe), type=pa.string())
             source_types, target_types = (codes_of(table[end], names)[rows] for end in END_TYPES)
-            wanted_source, wanted_target = (list(self.universe).index(t) for t in edge_type_ends(edge_type))
+            wanted_source, wanted_target = (
+                list(self.universe).index(t) for t in (edge_type.source, edge_type.target)
+            )
             if not edge_type.directed and not edge_type.homogeneous:
                 flipped = (source_types == wanted_target) & (target_types == wanted_source)
                 source = np.where(flipped, found["target", edge_type.source][rows], source)
@@ -145,7 +142,9 @@ class EdgeCollector:
         target: np.ndarray,
         faults: list[Fault],
     ) -> None:
-        for end, name, positions in zip(ENDS, edge_type_ends(edge_type), (source, target), strict=True):
+        for end, name, positions in zip(
+            ENDS, (edge_type.source, edge_type.target), (source, target), strict=True
+        ):
             missing = rows[positions < 0]
             if len(missing):
                 faults.append(Fault(missing, end, partial(self.universe[name].explain, end)))

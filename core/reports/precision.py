@@ -53,14 +53,6 @@ class _Quantity:
     additive: bool = True  # over disjoint sets of edges
 
 
-def _one(relation: EdgeType) -> int:
-    return 1
-
-
-def _two(relation: EdgeType) -> int:
-    return 2
-
-
 def _ends(relation: EdgeType) -> int:
     """Count both ends inside one node type; which side was asked is not recorded."""
     return 2 if relation.homogeneous else 1
@@ -72,14 +64,14 @@ def _mean_degree(relation: EdgeTypeStatistics) -> float | None:
 
 
 QUANTITIES: Mapping[str, _Quantity] = {
-    "edge_count": _Quantity("edges", _one, lambda relation: relation.means.get("edges")),
+    "edge_count": _Quantity("edges", lambda relation: 1, lambda relation: relation.means.get("edges")),
     "degrees": _Quantity("edges at a node", _ends, _mean_degree),
     "sorted_degrees": _Quantity("edges at the node of each rank", _ends, _mean_degree, False),
-    "degree_histogram": _Quantity("nodes of each degree", _two, additive=False),
-    "tail_counts": _Quantity("nodes with at least so many edges", _two, additive=False),
-    "group_matrix": _Quantity("edges between two groups of nodes", _one),
+    "degree_histogram": _Quantity("nodes of each degree", lambda relation: 2, additive=False),
+    "tail_counts": _Quantity("nodes with at least so many edges", lambda relation: 2, additive=False),
+    "group_matrix": _Quantity("edges between two groups of nodes", lambda relation: 1),
     "group_degrees": _Quantity("edges of a node with a group", _ends),
-    "pair_classes": _Quantity("edges in a class of pairs", _one),
+    "pair_classes": _Quantity("edges in a class of pairs", lambda relation: 1),
 }
 """Queries of :mod:`core.privacy.queries` under discrete Laplace noise. A mechanism whose error depends on the
 data, or whose flips are not recorded, has no line here."""

@@ -55,8 +55,10 @@ def enclosing(
     starts = np.concatenate([[0], np.cumsum(sizes)])
     flat = nodes[np.arange(most) < sizes[:, None]]
     place = np.full(view.node_count, -1, dtype=np.int64)
-    row_ends = _count_rows(indptr, indices, flat, starts, place)
-    rows, columns = _induce(indptr, indices, flat, starts, place, row_ends)
+    induced = indptr, indices, flat, starts, place
+    rows = _induce(*induced, np.empty(0, dtype=np.int64))
+    columns = np.empty(rows[-1], dtype=np.int64)
+    _induce(*induced, columns)
     return Subgraphs(starts, flat, _label(rows, columns, starts), rows, columns)
 
 
@@ -90,29 +92,12 @@ def _collect(indptr, indices, source, target, hops, most, mark, rng):
 
 
 @njit(cache=True, nogil=True)
-def _count_rows(indptr, indices, flat, starts, place):
-    """Compute the CSR row pointer of all induced subgraphs; ``place`` is -1 before and after."""
+def _induce(indptr, indices, flat, starts, place, columns):
+    """Compute the CSR row pointer of all induced subgraphs, and fill ``columns`` unless that is empty.
+
+    ``place`` is -1 before and after.
+    """
     rows = np.zeros(len(flat) + 1, dtype=np.int64)
-    for g in range(len(starts) - 1):
-        low, high = starts[g], starts[g + 1]
-        for row in range(low, high):
-            place[flat[row]] = row
-        for row in range(low, high):
-            x = flat[row]
-            kept = 0
-            for y in indices[indptr[x] : indptr[x + 1]]:
-                other = place[y]
-                if other >= 0 and row + other != 2 * low + 1:
-                    kept += 1
-            rows[row + 1] = rows[row] + kept
-        for row in range(low, high):
-            place[flat[row]] = -1
-    return rows
-
-
-@njit(cache=True, nogil=True)
-def _induce(indptr, indices, flat, starts, place, rows):
-    columns = np.empty(rows[-1], dtype=np.int64)
     for g in range(len(starts) - 1):
         low, high = starts[g], starts[g + 1]
         for row in range(low, high):
@@ -123,11 +108,13 @@ def _induce(indptr, indices, flat, starts, place, rows):
             for y in indices[indptr[x] : indptr[x + 1]]:
                 other = place[y]
                 if other >= 0 and row + other != 2 * low + 1:  # rows low and low + 1: the pair's own link
-                    columns[at] = other
+                    if len(columns):
+                        columns[at] = other
                     at += 1
+            rows[row + 1] = at
         for row in range(low, high):
             place[flat[row]] = -1
-    return rows, columns
+    return rows
 
 
 @njit(cache=True, nogil=True)

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from core.evaluation.metric import Metric, Suite, Value
-from core.evaluation.utility.relative import mean
+from core.evaluation.utility.relative import mean_by_name
 from core.evaluation.view import UndirectedView
 
 # The double-precision epsilon: stands inside the logarithm, on both sides, so that an empty bin is finite.
@@ -97,7 +97,7 @@ def distances(original: UndirectedView, synthetic: UndirectedView, suite: Suite)
         {**divergences(*shares(ours, theirs), "degree"), "degree_cosine_50": cosine(ours, theirs)}
         for ours, theirs in pairs
     ]
-    return {name: mean([row[name] for row in rows]) for name in rows[0]}
+    return dict(mean_by_name(rows))
 
 
 def summary(degrees: np.ndarray) -> dict[str, float | int]:

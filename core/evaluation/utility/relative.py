@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,11 @@ def mean(values: Sequence[Any]) -> float | None:
     """Average the defined values; None when there is none."""
     defined = [value for value in values if value is not None]
     return float(np.mean(defined)) if defined else None
+
+
+def mean_by_name(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
+    """Average each value by :func:`mean` over rows of the same names."""
+    return {name: mean([row[name] for row in rows]) for name in rows[0]}
 
 
 def mean_standard_error(errors: Sequence[float | None]) -> float | None:

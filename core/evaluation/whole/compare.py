@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from core.evaluation.compare import compared
 from core.evaluation.metric import Suite, of_suite
 from core.evaluation.steps import evaluated_steps, mean_row
@@ -52,7 +50,7 @@ def compare_whole(
     standard = suite.includes(STANDARD)
     sequences = Sequences(suite, *paper_paths.listed_paths(original, relations))
     paths = MetaPaths(layout.names)
-    typed = {name: _Degrees() for name, _ in layout.parts()}
+    typed: dict[str, list[dict[str, float]]] = {name: [] for name, _ in layout.parts()}
     compared_rows: list[dict[str, Any]] = []
     progress(STAGE, 0, len(steps))
     for done, step in enumerate(steps, start=1):
@@ -63,7 +61,8 @@ def compare_whole(
         theirs = {name: value["synthetic"] for name, value in row["scalars"].items()}
         sequences.add(layers[0], layers[1], ours, theirs)
         for name, part in layout.parts():
-            typed[name].add(layers[0].view.degrees[part], layers[1].view.degrees[part])
+            shares = degrees.shares(*(layer.view.degrees[part] for layer in layers))
+            typed[name].append(degrees.divergences(*shares, "degree"))
         if standard:
             paths.add(*layers)
         progress(STAGE, done, len(steps))
@@ -75,7 +74,9 @@ def compare_whole(
         "rows": compared_rows,
         "means": mean_row(compared_rows),
         "sequences": {metric.name: figures[metric.name] for metric in of_suite(WHOLE, suite)},
-        "node_types": [{"name": name, "distances": gathered.means()} for name, gathered in typed.items()],
+        "node_types": [
+            {"name": name, "distances": relative.mean_by_name(rows)} for name, rows in typed.items()
+        ],
         "meta_paths": paths.listed() if standard else [],
     }
 
@@ -89,16 +90,3 @@ def _known_rows(
         return None
     known = rows.get(only.name, ())
     return known if [row["step"] for row in known] == list(steps) else None
-
-
-class _Degrees:
-    """Distances of one node type's degree distributions, gathered over steps."""
-
-    def __init__(self) -> None:
-        self._rows: list[dict[str, float]] = []
-
-    def add(self, original: np.ndarray, synthetic: np.ndarray) -> None:
-        self._rows.append(degrees.divergences(*degrees.shares(original, synthetic), "degree"))
-
-    def means(self) -> dict[str, float | None]:
-        return {name: relative.mean([row[name] for row in self._rows]) for name in self._rows[0]}
