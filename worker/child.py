@@ -99,7 +99,7 @@ class Child:
         try:
             os.write(self._answers, json.dumps(message).encode() + b"\n")
         except BrokenPipeError:
-            return  # its exit code says more
+            return  # it has ended; its exit code tells why
         except BlockingIOError as error:
             raise PrivacyViolation("the child asks on without waiting for its answers") from error
 

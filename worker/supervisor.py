@@ -120,7 +120,7 @@ class _Watch:
         except LeaseLost:
             return Ending.LOST
         except (DBAPIError, NoConnection) as error:
-            # Whether the read was recorded is for the database to say, when it answers again.
+            # Whether the read was recorded is known once the database answers again.
             log.warning("database_failed", error=type(error).__name__)
             return Ending.OUTAGE if unreachable(error) else Ending.LOST
         except Exception as error:

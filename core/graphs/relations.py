@@ -18,7 +18,7 @@ from core.graphs.rows import Fault, Kinds, Resolved, type_codes
 from core.graphs.schema import EdgeType, GraphSchema
 from core.graphs.universe import NodeIndex
 
-# What no message would say better than the first few.
+# Findings name the first few: more would not help a curator.
 MAX_VIOLATORS = 20
 
 

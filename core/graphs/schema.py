@@ -28,7 +28,7 @@ MAX_EDGE_BOUND = 2**62
 MAX_TIME = 2**62  # differences of times then fit 64 bits
 MAX_TYPES = 4096  # node types, and edge types; the service's own limit is a setting
 RESERVED_ATTRIBUTES = frozenset({"id", "type", "node_id"})  # columns of a node list
-GRAPH_ID = "graph_id"  # the column that says which graph of a collection a row is of
+GRAPH_ID = "graph_id"  # the column that names the graph of a collection to which a row belongs
 
 
 class _Frozen(BaseModel):

@@ -120,7 +120,7 @@ def _solved(
                 "no noise keeps this training to the epsilon and delta asked for", field="epsilon"
             )
         return Fraction(_least_enough(by_curves, nano_epsilon, most, 0.01), GRAIN)
-    # What is enough by one bound is enough: losses rarely ask for less than four fifths of the curves' noise.
+    # Enough by either bound is enough, and losses rarely need less than four fifths of the curves' noise.
     try:
         high, near = (
             int(_solved(nano_epsilon, delta_atto, rate, steps, besides, Accountant.RENYI) * GRAIN),

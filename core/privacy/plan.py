@@ -266,7 +266,7 @@ class PrivacyPlan:
 
     @cached_property
     def _digest(self) -> str:
-        """The canonical JSON is hashed as it is written, so that no text of all cells is ever held."""
+        """SHA-256 of the canonical JSON, hashed as it is written: no text of all cells is ever held."""
         before, after = _canonical(self._named([])).split(_NO_ROWS)
         digest = hashlib.sha256(f'{before}"allotments":['.encode())
         events = {key: _canonical(to_json(event)) for key, event in self._events.items()}

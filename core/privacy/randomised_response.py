@@ -73,7 +73,7 @@ class Flips:
             ratio = Decimal(slots - edges) / edges
             whole = _exp(check_nano_epsilon(nano_epsilon)) + ratio
             drop = _over_word(ratio / whole)
-            # Where both round up to more than 1 together, a coin that says nothing stands in.
+            # Where rounding up makes their sum exceed 1, it is cut to 1: such a coin reveals nothing.
             add = min(_over_word(1 / whole), WORD - drop)
         return cls(add, drop)
 
@@ -242,7 +242,7 @@ class _Binomial:
         """Draw ``count`` independent values, int64: the number of k with F(k) <= U, U uniform in [0, 1)."""
         words = _words(rng, count)
         values = np.searchsorted(self._coarse, words, side="left")
-        # A word that equals an entry's first 64 bits is not decided by them.
+        # Where a word equals an entry's first 64 bits, further bits decide.
         undecided = np.flatnonzero(self._coarse[np.minimum(values, len(self._coarse) - 1)] == words)
         for i in undecided:
             tail = int.from_bytes(rng.bytes((_BITS - 64) // 8), "big")

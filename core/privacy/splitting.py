@@ -23,7 +23,7 @@ class Split:
         self._lock = threading.Lock()
 
     def part(self, inside: bool) -> Cell:
-        """The edges with both ends in one label, or those with ends in two."""
+        """Return the edges with both ends in one label, or those with ends in two."""
         with self._lock:
             if not self._parts:
                 cell = self._read()

@@ -178,7 +178,7 @@ def mechanism_name(event: Event) -> str:
 def transcript_summary(plan: PrivacyPlan, transcript: Sequence[TranscriptEntry]) -> TranscriptSummary:
     """Sum the transcript by purpose, mechanism and relation, in order of first use; and the plan's spend."""
     groups: dict[tuple[str, str, str, bool], list[int | None]] = {}
-    # A paid-for release must not fail over its summary: too many purposes are told as one.
+    # A paid-for release must not fail over its summary: too many purposes are pooled.
     purposes = {entry.purpose for entry in transcript}
     pooled = len(purposes) > MAX_PURPOSES
     for entry in transcript:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from core.reports.comparison import Anchors, Compared, ComparedRow, Comparison
 from core.reports.scores import ScorePart
 
-# Closer together than this, the two ends say that chance alone gives the original's value.
+# Where the two ends lie closer together than this, chance alone gives the original's value.
 SMALLEST_GAP = 0.02
 # What chance gives counts against a release that is farther off than a uniform graph by more than this.
 TOLERANCE = 0.05

@@ -14,11 +14,11 @@ from core.reports.model import GuaranteePart
 
 # Above this one outcome may be over 20 000 times as likely as before: hardly a promise.
 LARGE_EPSILON = Decimal(10)
-# Below this true value a relative error speaks of its denominator.
+# Below this true value a relative error is dominated by its denominator.
 SMALL_DENOMINATOR = 0.05
 # Snapshots with fewer edges than this: their metrics jump with single edges.
 TINY_SNAPSHOT_EDGES = 50
-# Fewer nodes than this, over all types: a small graph tells more of each of its edges.
+# Fewer nodes than this, over all types: noise outweighs what so small a graph can show.
 FEW_NODES = 100
 # An attack's AUC this far from guessing, its interval included, is worth a warning.
 NOTABLE_ADVANTAGE = 0.1

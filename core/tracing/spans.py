@@ -77,7 +77,7 @@ def start(settings: Settings, process: str) -> None:
     """Send spans of this process where the settings say, if anywhere. Call it after any fork, once."""
     global _recorder
     if settings.trace_endpoint and _recorder is None:
-        # Not above: whoever does not trace need not load the library.
+        # Imported here, so that the library is loaded only where spans are recorded.
         from core.tracing.recorder import Recorder, to_collector
 
         exporter = to_collector(settings.trace_endpoint)

@@ -58,7 +58,7 @@ class ReleaseKind(WorkKind[JobWork]):
 
     leased = RELEASES
     name, child = "release", "release"
-    own_doing = ()  # it is told apart below: what a failure costs depends on it
+    own_doing = ()  # failures are told apart below: what one costs depends on its reason
 
     def begin(self, services: Services, subject_id: str, worker: str) -> JobWork | None:
         return publish.begin_job(services, subject_id, worker)

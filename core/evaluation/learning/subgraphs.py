@@ -14,7 +14,7 @@ from numba import njit
 from core.evaluation.view import UndirectedView
 from core.privacy.entropy import Generator
 
-# Greater labels say "far from both ends" only, and are read as this one.
+# Greater labels all mean "far from both ends", and are cut to this one.
 MAX_LABEL = 31
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 FEWEST_CLASSES, MOST_CLASSES = 2, 50
 FEWEST_LABELLED = 30
-# Fewer columns say less of a node than its links do: a row learned for each node serves better.
+# With fewer columns, a row learned for each node from its links works better than features.
 FEWEST_FEATURES, MOST_FEATURES = 16, 5_000
 # Of all node types together, 200 MB of float32.
 MOST_VALUES = 50_000_000

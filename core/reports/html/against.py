@@ -71,7 +71,7 @@ def against(uid: str, panel: Panel, epsilons: Sequence[str], methods: Sequence[s
     styles = _styles(methods)
     shown = [s for spreads in panel.spreads.values() for s in spreads if s is not None]
     ends = [s.mean + sign * (s.deviation or 0.0) for s in shown for sign in (-1, 1)]
-    if all(s.mean >= 0 for s in shown):  # a whisker below zero says nothing of what cannot be negative
+    if all(s.mean >= 0 for s in shown):  # no whisker goes below zero where values cannot
         ends = [max(end, 0.0) for end in ends]
     ends += [] if panel.reference is None else [panel.reference]
     ticks = nice_ticks(min([0.0, *ends]), max([0.0, *ends]))

@@ -6,6 +6,8 @@ import math
 
 from markupsafe import Markup
 
+from core.reports.base import NANO, decimal_string
+
 UNDEFINED = Markup('<span class="none">–<span class="hidden"> undefined</span></span>')
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _UNITS = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
@@ -88,7 +90,4 @@ def size(size_bytes: int) -> str:
 
 def nano(nano_epsilon: int | None) -> str:
     """Write nano-epsilon as epsilon, exactly; a dash where it is not pure."""
-    if nano_epsilon is None:
-        return "–"
-    text = f"{nano_epsilon // 10**9}.{nano_epsilon % 10**9:09d}"
-    return text.rstrip("0").rstrip(".")
+    return "–" if nano_epsilon is None else decimal_string(nano_epsilon, NANO)

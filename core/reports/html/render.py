@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 TEMPLATES = Path(__file__).parent / "templates"
-# A page is for reading: more relations, rows or attacks than these are left to the report's JSON, and said.
+# A page is for reading: what exceeds these numbers stands in the report's JSON only, and the page says so.
 MAX_CHARTED = 12
 MAX_TRANSCRIPT_ROWS = 200
 MAX_ATTACKS = 200

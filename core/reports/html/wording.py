@@ -67,7 +67,7 @@ def together(guarantee: GuaranteePart) -> list[Together]:
     bounds = []
     for units in GROUPS:
         epsilon, delta = of_several(*promised, units)
-        delta = min(delta, Decimal(1))  # more says nothing more
+        delta = min(delta, Decimal(1))  # a larger delta would mean the same
         right = right_at_most(float(epsilon), float(delta))
         bounds.append(Together(units, epsilon.normalize(), delta, right))
     return bounds

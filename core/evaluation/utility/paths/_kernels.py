@@ -11,7 +11,7 @@ SOURCES = 64 * WORDS
 _PUSH_SHARE = 16
 # What an edge pushed along costs beside one that is pulled from: measured, roughly.
 _PUSH_PRICE = 4
-# A pulling node asks whether it has heard from every source after so many neighbours.
+# After so many neighbours, a pulling node checks whether every source has reached it.
 _STRIDE = 4
 
 
