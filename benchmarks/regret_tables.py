@@ -213,16 +213,23 @@ def left_one_out(
 
 
 def picture(cells: Cells, default: str, measures: Sequence[str]) -> str:
-    """The regrets of every method in ascending order over the cases: the lower and flatter, the better."""
+    """The regrets of every method in ascending order over the cases: the lower and flatter, the better.
+
+    A regret above 1 is drawn at 1, so that one graph does not flatten the others.
+    """
     labels = list(dict.fromkeys(label for each in cells.values() for label in each))
     charts = []
     for name in measures:
         lines: dict[str, list[Point]] = {}
         for label in labels:
             values = [r.value for each in cells.values() if (r := regret(label, each, name)) is not None]
-            lines[label] = [(float(place), value) for place, value in enumerate(sorted(values), start=1)]
+            lines[label] = [
+                (float(place), min(each, 1.0)) for place, each in enumerate(sorted(values), start=1)
+            ]
         title = MEASURES[name][0]
-        charts.append((title, "graphs, by regret", "regret", {k: v for k, v in lines.items() if v}))
+        charts.append(
+            (title, "graphs, by regret", "regret (1: that or more)", {k: v for k, v in lines.items() if v})
+        )
     epsilons = ", ".join(f"{each:g}" for each in sorted({epsilon for _, epsilon in cells}))
     about = f"Regret of each method on every graph, least first, by measure; epsilon {epsilons}."
     return panels("Regret over graphs", about, charts, thick=(default,), order=labels, columns=2)
