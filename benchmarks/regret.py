@@ -9,13 +9,14 @@
 
 RESULTS holds one line a run, in a file that git does not see; a call makes only the runs that are missing. A
 line belongs to the code of its method: when that changes, the method is measured anew, unless it is among
-``--kept``, whose last measured version counts. A method one of whose releases takes more than ``--limit`` CPU
-seconds is left out there, and that is said.
+``--kept`` (without a name: every method), whose last measured version counts. A method one of whose releases
+takes more than ``--limit`` CPU seconds is left out there, and that is said.
 
 Methods are those that take undirected static graphs under unit edge and never run without a guarantee.
 Regret: mean error less the least mean error of the methods named, on that graph, epsilon and measure.
 ``--candidates`` are settings of the default, to choose a constant among: for each graph the one is chosen
-whose mean regret over the *other* graphs is least, and its regret on the graph that was left out is printed.
+whose mean regret over the *other* graphs is least, one above 1 taken as 1, and its regret on the graph that
+was left out is printed.
 """
 
 from __future__ import annotations
@@ -75,18 +76,23 @@ def asked_for(asked: argparse.Namespace) -> tuple[list[Setting], list[Setting]]:
     return [*methods.values()], [candidate(text, default.method) for text in asked.candidates]
 
 
+def kept_of(asked: argparse.Namespace) -> frozenset[str]:
+    """The methods whose runs count whatever code they are of."""
+    return frozenset() if asked.kept is None else frozenset(asked.kept or generators())
+
+
 def made(asked: argparse.Namespace) -> None:
     """What RESULTS lacks is run."""
     methods, candidates = asked_for(asked)
     settings = list({(s.method, json.dumps(s.parameters)): s for s in (*candidates, *methods)}.values())
-    plan = Plan(asked.graphs, asked.epsilons, settings, asked.runs, asked.limit, frozenset(asked.kept))
+    plan = Plan(asked.graphs, asked.epsilons, settings, asked.runs, asked.limit, kept_of(asked))
     run_missing(plan, asked.results, partial(load, data=asked.data), partial(print, flush=True))
 
 
 def printed(asked: argparse.Namespace, lines: list[Line]) -> Iterator[str]:
     """The tables that a call asks for; the picture is written where one is."""
     methods, candidates = asked_for(asked)
-    kept, epsilons = frozenset(asked.kept), sorted(asked.epsilons)
+    kept, epsilons = kept_of(asked), sorted(asked.epsilons)
     cells = cells_of(lines, [*methods, *candidates], asked.graphs, epsilons, kept)
     default, *others = (setting.label for setting in methods)
     if candidates:
@@ -113,7 +119,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--measure", nargs="+", choices=list(MEASURES), default=list(MEASURES))
     parser.add_argument("--default", default=DEFAULT, metavar="METHOD[:JSON]", help="whose regret is shown")
     parser.add_argument("--limit", type=int, default=LIMIT_CPU_SECONDS, help="CPU seconds of one release")
-    parser.add_argument("--kept", nargs="+", default=[], metavar="METHOD", help="any version of these counts")
+    parser.add_argument("--kept", nargs="*", metavar="METHOD", help="any version of these counts; of all")
     parser.add_argument("--candidates", action="append", default=[], metavar="NAME=JSON")
     parser.add_argument("--picture", type=Path, help="write an SVG file there")
     return parser

@@ -15,6 +15,9 @@ from benchmarks.line_plots import Point, panels
 from benchmarks.regret_cells import MEASURES, Setting, of_setting
 from benchmarks.results_file import Line
 
+MOST = 1.0
+"""What a regret counts at most where candidates are chosen among and where regrets are drawn."""
+
 Case = tuple[str, float]
 """A graph and an epsilon."""
 
@@ -160,8 +163,9 @@ def leave_one_out(
 ) -> dict[str, tuple[str, dict[str, float]]]:
     """For each graph the candidate with the least mean regret over the *other* graphs, and its regret here.
 
-    Means run over measures, then over graphs and epsilons. ``others``: the methods that a candidate is
-    compared with. Only cases where every candidate was measured count; a tie goes to the first.
+    Means run over measures, then over graphs and epsilons; for the choice a regret above ``MOST`` counts as
+    that, so that no graph with a true value near zero decides it alone. ``others``: the methods that a
+    candidate is compared with. Only cases where every candidate was measured count; a tie goes to the first.
     """
     full = {case: each for case, each in cells.items() if set(candidates) <= each.keys()}
     found = {
@@ -174,7 +178,13 @@ def leave_one_out(
 
         def elsewhere(name: str, out: str = graph) -> float:
             return float(
-                np.mean([np.mean([*f[name].values()]) for case, f in found.items() if case[0] != out])
+                np.mean(
+                    [
+                        np.mean(np.minimum([*f[name].values()], MOST))
+                        for case, f in found.items()
+                        if case[0] != out
+                    ]
+                )
             )
 
         choice = min(candidates, key=elsewhere)
@@ -224,7 +234,7 @@ def picture(cells: Cells, default: str, measures: Sequence[str]) -> str:
         for label in labels:
             values = [r.value for each in cells.values() if (r := regret(label, each, name)) is not None]
             lines[label] = [
-                (float(place), min(each, 1.0)) for place, each in enumerate(sorted(values), start=1)
+                (float(place), min(each, MOST)) for place, each in enumerate(sorted(values), start=1)
             ]
         title = MEASURES[name][0]
         charts.append(

@@ -9,7 +9,7 @@ import pytest
 from benchmarks import regret_cells
 from benchmarks.graphs import community_graph
 from benchmarks.method_versions import digest, version_of
-from benchmarks.regret import candidate, named, structural
+from benchmarks.regret import arguments, candidate, kept_of, named, structural
 from benchmarks.regret_cells import MEASURES, Plan, Setting, errors_of, run_missing
 from benchmarks.regret_tables import cells_of, leave_one_out, left_out, picture, regret, short, table
 from benchmarks.results_file import read
@@ -115,6 +115,7 @@ def test_a_graph_has_no_say_in_what_is_judged_on_it():
     assert worse["c"][1] == {TV: pytest.approx(0.8)}
     assert worse["a"][1] == {TV: pytest.approx(0.2)}
     assert chosen((0.9, 0.1))["c"][0] == "many"
+    assert chosen((1.3, 9.0))["a"][0] == "many"  # relative errors of a true value near zero: both count as 1
 
 
 def test_a_candidate_is_judged_against_the_others_and_itself_alone():
@@ -142,6 +143,16 @@ def test_methods_and_candidates_are_named_as_tables_show_them():
     assert candidate('few={"proposals": 15}', "dcsbm").label == "few"
     with pytest.raises(ValueError, match="proposal"):
         named('dcsbm:{"proposal": 15}')
+
+
+def test_versions_count_unless_methods_are_kept():
+    kept = {
+        args: kept_of(arguments().parse_args(["runs", *args]))
+        for args in ((), ("--kept", "dgg"), ("--kept",))
+    }
+    assert kept[()] == frozenset()
+    assert kept["--kept", "dgg"] == {"dgg"}
+    assert set(structural()) <= kept[("--kept",)]
 
 
 def test_an_original_has_no_error():
