@@ -29,8 +29,7 @@ FILE = "sensitive links"
 def checked_list(
     file: UploadedFile, graph: Graph, limits: IngestLimits, progress: Progress
 ) -> SensitiveLinks:
-    """Read the uploaded links as indices into ``graph``; repeats are merged. Its own names are expected. Its
-    nodes' own names are expected.
+    """Read the uploaded links as indices into ``graph``; repeats are merged. Nodes go by their own names.
 
     Columns: source, target, then type where there are several relations; in a collection graph_id, source and
     target. A row that names no link of a protected relation without time is a finding: nothing is dropped or

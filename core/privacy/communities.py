@@ -185,7 +185,7 @@ def _accept_untouched(best, j, numerator, denominator, rng):
 @njit(cache=True)
 def _bernoulli_eight_thirds_over_e(rng):
     """Draw True with probability 8/(3e) = 1 - 1/45 + 1/45/6 - 1/45/6/7 + ... (the exponential series from
-    1/5! on). (the exponential series from 1/5! on).
+    1/5! on).
 
     The alternating sum of decreasing terms is the probability that the first failure among trials of the
     successive ratios 1/45, 1/6, 1/7, ... comes after an even number of successes.

@@ -52,12 +52,6 @@ class LazyResponse:
     flips: Flips
 
 
-def check_lazy(flips: Flips) -> None:
-    """Raises InvalidInput unless one threshold serves both directions."""
-    if flips.add != flips.drop:
-        raise InvalidInput("a lazy response flips both ways with one probability", field="flips")
-
-
 def respond(
     source: np.ndarray, target: np.ndarray, shape: Shape, step: int | None, flips: Flips, room: int
 ) -> LazyResponse:
@@ -66,7 +60,8 @@ def respond(
     ``room``: how many keys it holds, public or paid for. Where the cell has more edges it holds them all:
     an answer must not depend on the room, so let that be less likely than a broken key (:func:`room_for`).
     """
-    check_lazy(flips)
+    if flips.add != flips.drop:
+        raise InvalidInput("a lazy response flips both ways with one probability", field="flips")
     keys = np.asarray(source, dtype=np.int64) * shape.target_count + np.asarray(target, dtype=np.int64)
     beyond = shape.source_count * shape.target_count
     keys = np.append(keys, beyond + np.arange(max(0, room - len(keys)), dtype=np.int64))

@@ -94,7 +94,7 @@ def geometric_draw(rng, t, s):
 
 @njit(cache=True)
 def discrete_laplace_draw(rng, t, s):
-    """Draw x, an integer, with probability ~ exp(-|x| s / t); 1 <= t < 2^50, s >= 1. Algorithm 2."""
+    """Draw x with probability proportional to exp(-|x| s / t); 1 <= t < 2^50, s >= 1. Algorithm 2."""
     while True:
         y = geometric_draw(rng, t, s)
         if below(rng, 2) == 0:
@@ -105,8 +105,7 @@ def discrete_laplace_draw(rng, t, s):
 
 @njit(cache=True)
 def discrete_gaussian_draw(rng, a, b, t):
-    """Draw one integer x with probability proportional to exp(-x^2 b / (2 a)). Algorithm 3, scale t.
-    Algorithm 3, proposals of scale t.
+    """Draw x with probability proportional to exp(-x^2 b / (2 a)). Algorithm 3, proposals of scale t.
 
     A proposal beyond 60 t is refused outright: it would be accepted with probability below exp(-1700). Needs
     60 max(a, t^2 b) < 2^31.5 and 2 a b t^2 < 2^62.

@@ -15,7 +15,7 @@ from worker.supervisor import INFRASTRUCTURE, Ending, Orders, no_reads, supervis
 
 
 def lay_out(held: Held[JobWork]) -> Ending | None:
-    """FINISHED: the snapshot's graph, and what the last one left, lie in the folder. None: it was refused.
+    """Lay out the snapshot's graph and what the last one left: FINISHED; None where it was refused.
 
     CANCELLED, DRAINED, LOST and OUTAGE as a child's ending. What stops the validation itself, whatever it is,
     comes of the upload: it is refused too, and may be sent anew. NotFound once the dataset is erased.

@@ -47,7 +47,16 @@ def proximity(view: UndirectedView, source: np.ndarray, target: np.ndarray, kind
     entries beside the adjacency, or two rows of it.
     """
     weights = neighbour_weights(view, kind)
-    return _paths(view, source, target, weights) if view.bipartite else _common(view, source, target, weights)
+    adjacency = view.adjacency
+    if view.bipartite:
+        from core.evaluation.attacks.paths import weighted_paths
+
+        return weighted_paths(adjacency.indptr, adjacency.indices, source, target, weights)
+    counts = np.zeros(len(source))
+    for part in _chunks(view.degrees[source] + view.degrees[target]):
+        shared = adjacency[source[part]].multiply(adjacency[target[part]])
+        counts[part] = shared.tocsr() @ weights
+    return counts
 
 
 def affordable(view: UndirectedView) -> int:
@@ -60,21 +69,6 @@ def affordable(view: UndirectedView) -> int:
     degrees = view.degrees.astype(np.float64)
     cost = (view.adjacency @ degrees)[view.u] if view.bipartite else degrees[view.u] + degrees[view.v]
     return max(FEWEST_TARGETS, int(WORK / cost.mean()))
-
-
-def _common(view: UndirectedView, source: np.ndarray, target: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    counts = np.zeros(len(source))
-    for part in _chunks(view.degrees[source] + view.degrees[target]):
-        shared = view.adjacency[source[part]].multiply(view.adjacency[target[part]])
-        counts[part] = shared.tocsr() @ weights
-    return counts
-
-
-def _paths(view: UndirectedView, source: np.ndarray, target: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    from core.evaluation.attacks.paths import weighted_paths
-
-    adjacency = view.adjacency
-    return weighted_paths(adjacency.indptr, adjacency.indices, source, target, weights)
 
 
 def _chunks(work: np.ndarray) -> Iterator[slice]:

@@ -50,13 +50,12 @@ def attacked_links(
     progress: Progress,
     shadows: Sequence[DefenceShadow] = (),
 ) -> dict[str, Any]:
-    """Attack the hidden links: fields of the report's SensitiveAttacks; curators only. Worst first, those not
-    run last. Worst attack first, those not run last.
+    """Attack the hidden links, for the report's SensitiveAttacks: worst attack first, those not run last.
 
-    Nodes of both graphs are aligned by index. Links of relations that were not released are not counted.
-    ``before``: the same attack on the original with the hidden links taken out, had that been published.
-    Progress counts attacks x relations under the stage ``sensitive``. Time: as of the other attacks of the
-    suite; in the full one five models and the informed attacker's, each of them for the release and for the
+    Curators only. Nodes of both graphs are aligned by index. Links of relations that were not released are
+    not counted. ``before``: the same attack on the original with the hidden links taken out, had that been
+    published. Progress counts attacks x relations under the stage ``sensitive``. Time: that of the suite's
+    other attacks; in the full one five models and the informed attacker's, each for the release and for the
     original.
     """
     relations = _relations(original, synthetic, hidden)

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from core.evaluation.view import UndirectedView
 from core.graphs.graph import Graph
-from core.graphs.schema import AttributeKind, GraphSchema, Protection
+from core.graphs.schema import AttributeKind, Protection
 
 if TYPE_CHECKING:
     from core.evaluation.learning.gcn import Features
@@ -123,7 +123,13 @@ def labels_of(graph: Graph) -> list[Labels]:
     first = offsets(graph)
     total = sum(table.count for table in graph.nodes.values())
     labels = []
-    for kind, name, qualified in _declared(graph.schema):
+    declared = [
+        (kind.name, attribute.name)
+        for kind in graph.schema.node_types
+        for attribute in kind.attributes
+        if attribute.label and attribute.kind is AttributeKind.CATEGORY
+    ]
+    for kind, name in declared:
         column = graph.nodes[kind].attributes.get(name)
         if not isinstance(column, pa.Array | pa.ChunkedArray):
             continue
@@ -134,18 +140,8 @@ def labels_of(graph: Graph) -> list[Labels]:
         classes = np.full(total, -1, dtype=np.int64)
         dense = np.where(codes >= 0, np.searchsorted(present, codes), -1)
         classes[first[kind] : first[kind] + len(codes)] = dense
-        labels.append(Labels(qualified, classes, _unfit(len(present), int(counts.sum()))))
+        labels.append(Labels(f"{kind}.{name}", classes, _unfit(len(present), int(counts.sum()))))
     return labels
-
-
-def _declared(schema: GraphSchema) -> list[tuple[str, str, str]]:
-    """List node type, attribute and printed name of every label."""
-    return [
-        (kind.name, attribute.name, f"{kind.name}.{attribute.name}")
-        for kind in schema.node_types
-        for attribute in kind.attributes
-        if attribute.label and attribute.kind is AttributeKind.CATEGORY
-    ]
 
 
 def _unfit(classes: int, labelled: int) -> str | None:

@@ -40,7 +40,6 @@ SCALARS = (
 
 def scalars(view: UndirectedView, suite: Suite) -> dict[str, Value]:
     """Compute the degrees' mean and variance, both Gini coefficients and the entropy. O(n + largest degree).
-    O(n + largest degree).
 
     Sums run over the degree histogram, so that integers stay exact.
     """

@@ -42,7 +42,6 @@ class Unusable(ValueError):
 
 def entries_of(request: ReadRequest) -> Entries:
     """Read rows, columns and values of all stored entries, duplicates too. IngestRejected where damaged.
-    IngestRejected on a damaged file.
 
     Memory: linear in the arrays' bytes, which are bounded by what the file may unpack to; a diagonal layout
     unpacks to no more entries than it stores.

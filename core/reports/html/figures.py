@@ -177,7 +177,10 @@ def attack_figure(inference: Sequence[Attack]) -> Figure | None:
     if not run:
         return None
     run.sort(key=lambda attack: -abs(attack.published.auc.value - 0.5) if attack.published else 0.0)
-    lines = [(_called(attack), _scores(attack)) for attack in run[:MAX_LINES]]
+    lines = [
+        (" · ".join(filter(None, (attack.title, attack.edge_type))), _scores(attack))
+        for attack in run[:MAX_LINES]
+    ]
     text = (
         f"Area under the ROC curve of {len(lines)} attacks with 95 % intervals: on the release (square), "
         "and, had the original been published (circle). 0.5 is guessing, 1 finds every link."
@@ -185,10 +188,6 @@ def attack_figure(inference: Sequence[Attack]) -> Figure | None:
     if len(run) > len(lines):
         text += f" The {len(lines)} farthest from guessing of {len(run)}."
     return charts.dots("attacks", "Attacks: AUC with 95 % interval", text, lines, 0.5)
-
-
-def _called(attack: Attack) -> str:
-    return attack.title if attack.edge_type is None else f"{attack.title} · {attack.edge_type}"
 
 
 def _scores(attack: Attack) -> list[Dot]:
