@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +30,6 @@ from core.privacy.events import (
 )
 from core.privacy.meter import Meter
 from core.privacy.plan import WHOLE_GRAPH, CellKey
-from core.privacy.splitting import Split
 from core.privacy.units import Unit, edges_of_unit
 
 if TYPE_CHECKING:
@@ -403,8 +404,8 @@ class PrivateCell:
         keys = self._meter.open_group(
             edge_type, step, nano_epsilon, ("inside", "between"), purpose, self._branch
         )
-        split = Split(self._read, checked)
-        cells = [self._branch_cell(key, side, split) for key, side in zip(keys, (True, False), strict=True)]
+        halves = _halves(self._read, checked)
+        cells = [self._branch_cell(key, side, halves) for key, side in zip(keys, (True, False), strict=True)]
         try:
             yield cells[0], cells[1]
         finally:
@@ -412,13 +413,33 @@ class PrivateCell:
             for cell in cells:
                 cell._charge = _refuse_closed
 
-    def _branch_cell(self, key: tuple[int, int], inside: bool, split: Split) -> PrivateCell:
+    def _branch_cell(
+        self, key: tuple[int, int], inside: bool, halves: Callable[[], dict[bool, Cell]]
+    ) -> PrivateCell:
         meter, edge_type, step = self._meter, self.shape.edge_type.name, self.step
 
         def charge(event: Event, purpose: str) -> None:
             meter.charge_branch(key, edge_type, step, event, purpose)
 
-        return PrivateCell(self.shape, step, meter, charge, key, lambda: split.part(inside))
+        return PrivateCell(self.shape, step, meter, charge, key, lambda: halves()[inside])
+
+
+def _halves(read: Callable[[], Cell], labels: np.ndarray) -> Callable[[], dict[bool, Cell]]:
+    """Cut a cell in two at the first call, which no branch makes before it has paid. O(m).
+
+    True: the edges with both ends in one label; False: those with ends in two.
+    """
+
+    @cache
+    def cut() -> dict[bool, Cell]:
+        cell = read()
+        same = labels[cell.source] == labels[cell.target]
+        return {
+            inside: replace(cell, source=cell.source[mask], target=cell.target[mask])
+            for inside, mask in ((True, same), (False, ~same))
+        }
+
+    return cut
 
 
 def _refuse_closed(event: Event, purpose: str) -> None:
