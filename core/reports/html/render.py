@@ -55,14 +55,6 @@ class Scored:
     dial: Markup | None
 
 
-@dataclass(frozen=True)
-class Warnings:
-    """The notices of one code."""
-
-    code: str
-    notices: Sequence[Notice]
-
-
 def render(report: Report, *, evaluation: Evaluation | None = None) -> str:
     """Render one self-contained HTML document: inline style and pictures, no script, nothing fetched.
 
@@ -138,7 +130,7 @@ def _page(public: PublicPart, curator: CuratorPart | None, evaluation: Evaluatio
         "severe": severe,
         "exposed": EXPOSED,
         "caveats": [*severe, *(notice for notice in public.caveats if notice not in severe)],
-        "warnings": _grouped(curator.warnings) if curator is not None else [],
+        "warnings": _grouped(curator.warnings if curator else ()),
         "dataset": wording.dataset_of(public),
         "promise_level": wording.promise_level(public.guarantee),
         "precision_note": precision.NOTE,
@@ -218,12 +210,12 @@ def _scores(public: PublicPart, curator: CuratorPart) -> list[Scored]:
     return scored
 
 
-def _grouped(notices: Iterable[Notice]) -> list[Warnings]:
+def _grouped(notices: Iterable[Notice]) -> dict[str, list[Notice]]:
     """Group the warnings by code, in order of first appearance."""
     by_code: dict[str, list[Notice]] = {}
     for notice in notices:
         by_code.setdefault(notice.code, []).append(notice)
-    return [Warnings(code, grouped) for code, grouped in by_code.items()]
+    return by_code
 
 
 def _families(metrics: dict[str, MetricInfo]) -> dict[str, dict[str, MetricInfo]]:
