@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,17 +15,21 @@ from core.graphs.schema import EdgeType
 MAX_PATHS = 24
 
 
-class Known(Protocol):
-    """Nodes of one type whose class is known."""
+@dataclass(frozen=True)
+class Subject:
+    """A class to infer: ``known`` nodes have class ``known_class``; targets state (node, class), true or not.
 
-    @property
-    def node_type(self) -> str: ...
-    @property
-    def count(self) -> int: ...
-    @property
-    def known(self) -> np.ndarray: ...
-    @property
-    def known_class(self) -> np.ndarray: ...
+    Nodes are int64 indices of ``node_type``, classes are 0..count-1.
+    """
+
+    node_type: str
+    attribute: str
+    count: int
+    known: np.ndarray
+    known_class: np.ndarray
+    node: np.ndarray
+    stated: np.ndarray
+    label: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ def hops(graph: Graph, relations: Sequence[EdgeType]) -> list[Hop]:
 
 
 def described(
-    graph: Graph, subject: Known, relations: Sequence[EdgeType], nodes: np.ndarray
+    graph: Graph, subject: Subject, relations: Sequence[EdgeType], nodes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Describe the subject's known nodes and ``nodes`` by features, float64 (nodes, features).
 

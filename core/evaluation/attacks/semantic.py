@@ -19,14 +19,13 @@ the release are the public ones and are not used.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from core.evaluation.attacks import scoring
-from core.evaluation.attacks.metapaths import described
+from core.evaluation.attacks.metapaths import Subject, described
 from core.evaluation.attacks.negatives import wrong_classes
 from core.graphs.graph import Graph
 from core.graphs.schema import AttributeKind, EdgeType, Protection
@@ -48,23 +47,6 @@ NOTHING_TO_INFER = (
     "The original has no class to infer: no categorical attribute that is not public, of a node type with a "
     f"protected relation, with two classes of {FEWEST_OF_A_CLASS} nodes and {FEWEST_NODES} nodes in all."
 )
-
-
-@dataclass(frozen=True)
-class Subject:
-    """A class to infer: ``known`` nodes have class ``known_class``; targets state (node, class), true or not.
-
-    Nodes are int64 indices of ``node_type``, classes are 0..count-1.
-    """
-
-    node_type: str
-    attribute: str
-    count: int
-    known: np.ndarray
-    known_class: np.ndarray
-    node: np.ndarray
-    stated: np.ndarray
-    label: np.ndarray
 
 
 def subjects(original: Graph, relations: Sequence[EdgeType], seed: int) -> list[Subject]:
