@@ -96,17 +96,8 @@ def _texts(column: np.ndarray | pa.Array) -> pa.Array:
     return pa.array([VECTOR_SEPARATOR.join(map(str, row)) for row in column.tolist()], type=pa.string())
 
 
-def write_node_list(graph: Graph, path: Path, delimiter: str) -> None:
-    """Write one line a node, with a header; isolated ones too."""
-    _write(node_tables(graph), path, delimiter)
-
-
-def write_delimited(graph: Graph, path: Path, delimiter: str) -> None:
-    """Write one line an edge, with a header; ids as in the node tables, time as the step."""
-    _write(edge_tables(graph), path, delimiter)
-
-
-def _write(tables: Iterator[pa.Table], path: Path, delimiter: str) -> None:
+def write_text(tables: Iterator[pa.Table], path: Path, delimiter: str) -> None:
+    """Write one line a row, with a header."""
     arrow_options = pacsv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style="needed")
     with path.open("wb") as file:
         header = True

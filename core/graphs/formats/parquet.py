@@ -90,10 +90,10 @@ def _columns(request: ReadRequest, names: list[str], kinds: list[pa.DataType]) -
 def _kind_problem(column: str, kind: pa.DataType) -> str | None:
     import pyarrow as pa
 
-    from core.graphs.columns import is_time
+    from core.graphs.columns import is_text, is_time
 
     value = kind.value_type if pa.types.is_dictionary(kind) else kind
-    text = pa.types.is_string(value) or pa.types.is_large_string(value) or pa.types.is_string_view(value)
+    text = is_text(value)
     if column in ("source", "target", "id", GRAPH_ID) and not (text or pa.types.is_integer(value)):
         return f"the column {column!r} is {kind}; cast it to string or integer"
     if column == "time" and not is_time(value) and not text:

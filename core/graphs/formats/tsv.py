@@ -35,13 +35,13 @@ def read(request: ReadRequest) -> RawGraph:
 
 def write(graph: Graph, path: Path) -> None:
     """Write an edge list with a header line. Isolated nodes are not in it: :func:`write_nodes` says them."""
-    from core.graphs.formats._tables import write_delimited
+    from core.graphs.formats._tables import edge_tables, write_text
 
-    write_delimited(graph, path, "\t")
+    write_text(edge_tables(graph), path, "\t")
 
 
 def write_nodes(graph: Graph, path: Path) -> None:
     """Write a node list with a header line, of every node, as an upload of it has."""
-    from core.graphs.formats._tables import write_node_list
+    from core.graphs.formats._tables import node_tables, write_text
 
-    write_node_list(graph, path, "\t")
+    write_text(node_tables(graph), path, "\t")
