@@ -90,7 +90,7 @@ def test_parallel_group(kernels):
 
 
 def test_parallel_group_with_overlapping_branches_is_caught(kernels, monkeypatch):
-    monkeypatch.setattr(private_graph.Split, "part", lambda self, inside: self._read())
+    monkeypatch.setattr(private_graph, "_halves", lambda read, labels: lambda: {True: read(), False: read()})
     assert caught(partial(split, 2), 1.0, 1_500)
 
 
