@@ -56,7 +56,7 @@ test: lint
 test-isa: $(READY)
 	MKL_ENABLE_INSTRUCTIONS=SSE4_2 MKL_CBWR=SSE4_2 OPENBLAS_CORETYPE=Nehalem ATEN_CPU_CAPABILITY=default \
 	ONEDNN_MAX_CPU_ISA=SSE41 NPY_DISABLE_CPU_FEATURES=X86_V3 \
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -p tests.support.other_floats $(LEARNED)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --timeout 900 -p tests.support.other_floats $(LEARNED)
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow
