@@ -12,10 +12,14 @@ import math
 
 from numba import njit
 
+from core.errors import InvalidInput
 from core.privacy import entropy
 from core.privacy.entropy import Generator
 from core.privacy.events import NANO, check_nano_epsilon
 from core.privacy.samplers import LIMIT, MAX_RUN, below, bernoulli_exp, geometric_draw
+
+MAX_WIDTH = 2**50
+MAX_STEP = 2**16
 
 
 def cap_of(nodes: int) -> int:
@@ -42,47 +46,71 @@ def ladder(
     So every weight changes by a factor exp(+-epsilon/2) at most, and so does their sum, which makes epsilon.
     Pairs that are not linked must count: between them the edge may appear.
 
-    Exact (:func:`_rung`): integers and fair coins alone. Sums past +-2^62 are cut, which is post-processing.
+    Exact (:func:`climbed`).
     """
-    check_nano_epsilon(nano_epsilon)
     cap = cap_of(nodes)
     first = min(cap, most_common)
+    return climbed(count, first, 1, cap - first, nano_epsilon, rng=rng)
+
+
+def climbed(
+    value: int, first: int, step: int, growth: int | None, nano_epsilon: int, *, rng: Generator | None = None
+) -> int:
+    """An integer near ``value``: on rung t >= 1 the next ``first`` + ``step`` min(t - 1, growth) integers on
+    each side, with weight exp(-t epsilon / 2); ``growth`` None: rungs widen without end.
+
+    Sensitivity: the caller's: with one unit more or less no integer's rung may move by more than 1. That
+    makes ``nano_epsilon``, as every weight and their sum then change by a factor exp(+-epsilon/2) at most.
+    Unit: the caller's. Exact (:func:`_rung`): integers and fair coins alone. Sums past +-2^62 are cut, which
+    is post-processing. ``first`` at most 2^50, ``step`` at most 2^16.
+    """
+    check_nano_epsilon(nano_epsilon)
+    if not 0 <= first <= MAX_WIDTH or not 1 <= step <= MAX_STEP:
+        raise InvalidInput("a rung is too wide to be drawn from", field="nodes")
     shared = math.gcd(nano_epsilon, 2 * NANO)
     numerator, denominator = nano_epsilon // shared, 2 * NANO // shared
     rng = rng or entropy.noise_generator()
-    rung = int(_rung(rng, first, cap - first, numerator, denominator))
+    rung = int(_rung(rng, first, step, -1 if growth is None else growth, numerator, denominator))
     if not rung:
-        return count
-    inner, width = reach(first, cap, rung - 1), min(cap, first + rung - 1)
+        return value
+    widened = rung - 1 if growth is None else min(growth, rung - 1)
+    inner, width = reached(first, step, growth, rung - 1), first + step * widened
     place = int(below(rng, 2 * width))
-    step = inner + 1 + place // 2
-    return max(-LIMIT, min(LIMIT, count + (step if place % 2 else -step)))
+    offset = inner + 1 + place // 2
+    return max(-LIMIT, min(LIMIT, value + (offset if place % 2 else -offset)))
+
+
+def reached(first: int, step: int, growth: int | None, rungs: int) -> int:
+    """How far so many rungs reach on one side: the sum of first + step min(s, growth) for s < rungs."""
+    growing = rungs if growth is None else min(rungs, growth)
+    whole = rungs * first + step * (growing * (growing - 1) // 2)
+    return whole if growth is None else whole + step * growth * (rungs - growing)
 
 
 def reach(first: int, cap: int, rungs: int) -> int:
     """How far so many rungs reach on one side: the sum of min(cap, first + s) for s < rungs."""
-    growing = min(rungs, cap - first)
-    return growing * first + growing * (growing - 1) // 2 + (rungs - growing) * cap
+    return reached(first, 1, cap - first, rungs)
 
 
 @njit(cache=True)
-def _rung(rng, first, growth, numerator, denominator):
+def _rung(rng, first, step, growth, numerator, denominator):
     """A rung t >= 0, its weight q^t times its integers, q = exp(-numerator / denominator), exactly.
 
-    Rung 0 has one integer; rung t has 2 (first + min(t - 1, growth)) of them. Summed over what is left of t
-    past a slot's own power, a geometric tail of weight 1 / (1 - q), the law is a mixture of slots: one of
-    weight 1 - q for rung 0; 2 first of weight q; and for every j in 1..growth two of weight q^(j+1), for the
-    integers that rungs from j + 1 on have more. A slot is proposed evenly and accepted with its weight. For
-    large growth, j = 1 + r + R a with r below R >= 1 / log(1/q), and a is geometric with q^R: all other slots
-    are then accepted only with a = 0, which has probability 1 - q^R, so that weights keep their ratios. A
-    proposal is accepted with a probability bounded from below whatever the arguments.
+    Rung 0 has one integer; rung t has 2 (first + step min(t - 1, growth)) of them; a negative ``growth`` has
+    no end. Summed over what is left of t past a slot's own power, a geometric tail of weight 1 / (1 - q), the
+    law is a mixture of slots: one of weight 1 - q for rung 0; 2 first of weight q; and for every j in
+    1..growth 2 step of weight q^(j+1), for the integers that rungs from j + 1 on have more. A slot is
+    proposed evenly and accepted with its weight. For large growth, j = 1 + r + R a with r below
+    R >= 1 / log(1/q), and a is geometric with q^R: all other slots are then accepted only with a = 0, which
+    has probability 1 - q^R, so that weights keep their ratios. A proposal is accepted with a probability
+    bounded from below whatever the arguments.
     """
     block = (denominator - 1) // numerator + 1
-    cut = growth > block
+    cut = growth < 0 or growth > block
     if not cut:
         block = growth
     while True:
-        slot = below(rng, 1 + 2 * first + 2 * block)
+        slot = below(rng, 1 + 2 * first + 2 * step * block)
         blocks = 0
         while cut and blocks < MAX_RUN and bernoulli_exp(rng, block * numerator, denominator):
             blocks += 1
@@ -97,7 +125,7 @@ def _rung(rng, first, growth, numerator, denominator):
         else:
             r = (slot - 2 * first - 1) % block
             j = 1 + r + block * blocks
-            if j > growth:
+            if 0 <= growth < j:
                 continue
             power, rung = r + 2, j + 1
         if bernoulli_exp(rng, power * numerator, denominator):

@@ -30,6 +30,7 @@ from core.privacy.events import (
 )
 from core.privacy.meter import Meter
 from core.privacy.plan import WHOLE_GRAPH, CellKey
+from core.privacy.undirected import UndirectedReads
 from core.privacy.units import Unit, edges_of_unit
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ class PrivateGraph:
         return queries.Shape(declared, nodes[declared.source].count, nodes[declared.target].count)
 
 
-class PrivateCell:
+class PrivateCell(UndirectedReads):
     """The operations of one cell, or of one branch of a parallel group inside it."""
 
     def __init__(
@@ -338,41 +339,6 @@ class PrivateCell:
         checked = check_weights(weights, self.shape.source_count)
         self._charge(Pure(nano_epsilon, "discrete_laplace/label_stream"), purpose)
         return stream(self._read(), visits, checked, rule, nano_epsilon)
-
-    def triangle_count(self, *, nano_epsilon: int, purpose: str) -> int:
-        """The number of triangles by the ladder mechanism; any integer, below 0 too.
-
-        Sensitivity, proof: :func:`core.privacy.ladder.ladder`. Unit: one undirected edge of the cell,
-        which is all that any unit has in it. Undirected relations inside one node type only.
-        """
-        from core.privacy.ladder import ladder
-        from core.privacy.triangle_kernels import triangles_and_most_common
-
-        if not self.shape.undirected:
-            raise NotAccepted(
-                "triangles are counted in undirected relations inside one node type", field="edge_type"
-            )
-        nodes = self.shape.source_count
-        self._charge(Pure(nano_epsilon, "ladder/triangles"), purpose)
-        cell = self._read()
-        count, most_common = triangles_and_most_common(cell.source, cell.target, nodes)
-        return ladder(count, most_common, nodes, nano_epsilon)
-
-    def degree_product_sum(self, *, noisy_degrees: np.ndarray, nano_epsilon: int, purpose: str) -> int:
-        """Sum noisy degree times noisy degree over edges, with discrete Laplace noise; any integer.
-
-        ``noisy_degrees`` (n,) are already paid for. Estimates the same sum of true degrees without bias.
-
-        Sensitivity, proof: :func:`core.privacy.product_sum.degree_product_sum`. Unit: one undirected edge of
-        the cell, which is all that any unit has in it. Undirected relations inside one node type only.
-        """
-        from core.privacy.product_sum import degree_product_sum, unit_of
-
-        question = degree_product_sum(self.shape, noisy_degrees=noisy_degrees)
-        self._charge(Pure(nano_epsilon, "discrete_laplace/degree_product_sum"), purpose)
-        sensitivity = question.l1_sensitivity * self.multiplicity
-        noisy = mechanisms.discrete_laplace(question.measure(self._read()), sensitivity, nano_epsilon)
-        return int(noisy[0]) * unit_of(noisy_degrees)
 
     @contextmanager
     def parallel(

@@ -23,18 +23,36 @@ def triangles(source: np.ndarray, target: np.ndarray, nodes: int) -> int:
     return int(_triangles(*_ranked(source, target, nodes), nodes))
 
 
+def triangles_at_nodes(source: np.ndarray, target: np.ndarray, nodes: int) -> np.ndarray:
+    """How many triangles every node is in; int64 (n,)."""
+    degree = np.bincount(source, minlength=nodes) + np.bincount(target, minlength=nodes)
+    start, others, order = rows_in_order(source, target, nodes, -degree)
+    found = np.empty(nodes, dtype=np.int64)
+    found[order] = _triangles_of(start, others, nodes)
+    return found
+
+
 def _ranked(source: np.ndarray, target: np.ndarray, nodes: int) -> tuple[np.ndarray, np.ndarray]:
     """Rows of neighbours, nodes numbered by descending degree: where each begins, and all of them, sorted."""
+    degree = np.bincount(source, minlength=nodes) + np.bincount(target, minlength=nodes)
+    return rows_in_order(source, target, nodes, -degree)[:2]
+
+
+def rows_in_order(
+    source: np.ndarray, target: np.ndarray, nodes: int, key: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows of neighbours, nodes renumbered by ascending ``key`` (n,): where each begins, and all of them,
+    sorted; and the old number of each node."""
     import scipy.sparse as sp
 
-    degree = np.bincount(source, minlength=nodes) + np.bincount(target, minlength=nodes)
+    order = np.argsort(key, kind="stable")
     rank = np.empty(nodes, dtype=np.int32)
-    rank[np.argsort(-degree, kind="stable")] = np.arange(nodes)
+    rank[order] = np.arange(nodes)
     ends = np.concatenate([rank[source], rank[target]])
     others = np.concatenate([rank[target], rank[source]])
     rows = sp.csr_array((np.ones(len(ends), dtype=np.int8), (ends, others)), shape=(nodes, nodes))
     rows.sort_indices()
-    return rows.indptr.astype(np.int64), rows.indices.astype(np.int32)
+    return rows.indptr.astype(np.int64), rows.indices.astype(np.int32), order
 
 
 @njit(cache=True, nogil=True)
@@ -57,6 +75,35 @@ def _triangles(start, others, nodes):
                     break
                 if marked[w]:
                     found += 1
+        for i in range(start[u], start[u + 1]):
+            if others[i] > u:
+                break
+            marked[others[i]] = False
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _triangles_of(start, others, nodes):
+    """How many triangles each node is in; rows sorted, nodes numbered by descending degree; int64 (n,)."""
+    marked = np.zeros(nodes, np.bool_)
+    found = np.zeros(nodes, np.int64)
+    for u in range(nodes):
+        for i in range(start[u], start[u + 1]):
+            if others[i] > u:
+                break
+            marked[others[i]] = True
+        for i in range(start[u], start[u + 1]):
+            v = others[i]
+            if v > u:
+                break
+            for j in range(start[v], start[v + 1]):
+                w = others[j]
+                if w > v:
+                    break
+                if marked[w]:
+                    found[u] += 1
+                    found[v] += 1
+                    found[w] += 1
         for i in range(start[u], start[u + 1]):
             if others[i] > u:
                 break

@@ -3,7 +3,8 @@
 Audited output: every number that a fit is told, the streamed rows of both readings among them. A model and
 each graph drawn from it are functions of these, of public facts and of independent randomness, so they can
 only tell less. Both nodes lie in the core and there is one label: the case where the edge moves most of the
-numbers, in the degrees, in both readings, in the block count and in the product sum. A copy that adds half
+numbers, in the degrees, in both readings, in the block count and in the product sum. The reads without
+labels, the number of edges and the degree tails among them, are heard by themselves. A copy that adds half
 the noise, with the same plan and transcript, must be caught, and so must one whose two readings of the core
 cost the full price each.
 """
@@ -18,13 +19,20 @@ from core.generators.dcsbm import fit as reads
 from core.privacy import label_stream
 from core.privacy.audit import audit_epsilon, repeated
 from core.privacy.private_graph import PrivateCell
+from tests.support import metered_outputs
 from tests.support.auditing import SOUND, caught
 from tests.support.metered_outputs import fit_static, static_graph
 
 EPSILON = 2.0
 # Two nodes have no triangle and next to nothing to tell in their degree product: little is spent there.
 LABELS = DCSBMParams(
-    groups=1, core=1, degree_share=0.05, block_share=0.02, triangle_share=0.005, product_share=0.005
+    preset="first",
+    groups=1,
+    core=1,
+    degree_share=0.05,
+    block_share=0.02,
+    triangle_share=0.005,
+    product_share=0.005,
 )
 DEGREES = LABELS.model_copy(update={"degree_share": 0.92, "block_share": 0.04})
 PAIR = static_graph(2, [(0, 1)]), static_graph(2, [])
@@ -35,7 +43,8 @@ def told(monkeypatch):
     """What the reads of one fit put out, in order. What follows from them alone is left out, to save time."""
     outputs = []
     monkeypatch.setattr(reads, "seen_edges", lambda *_: None)
-    monkeypatch.setattr(reads, "fitted_degrees", lambda noisy, *_: noisy)
+    monkeypatch.setattr(reads, "degree_law", lambda *_: None)
+    monkeypatch.setattr(reads, "fitted_degrees", lambda noisy, *_, **__: noisy)
     for name in ("laplace", "triangle_count", "degree_product_sum", "label_stream"):
         monkeypatch.setattr(PrivateCell, name, noted(getattr(PrivateCell, name), outputs))
     return outputs
@@ -85,6 +94,38 @@ def test_two_readings_at_the_full_price_each_are_caught(told, monkeypatch):
     """The true epsilon of the labels alone is then nearly twice their share."""
     monkeypatch.setattr(label_stream, "split", lambda nano_epsilon, rule: (nano_epsilon, nano_epsilon))
     assert caught(partial(measured, told, LABELS), EPSILON, 900)
+
+
+# Without labels: number of edges, degrees, tails, block. The ladders have audits of their own.
+UNLABELLED = DCSBMParams(
+    groups=1,
+    degree_share=0.5,
+    tail_share=0.4,
+    count_share=0.04,
+    block_share=0.02,
+    triangle_share=0.005,
+    clustering_share=0.005,
+    product_share=0.005,
+)
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """What follows from noisy values alone is left out, to save time."""
+    monkeypatch.setattr(reads, "law_with_tails", lambda *_: None)
+    monkeypatch.setattr(reads, "fitted_degrees", lambda noisy, *_, **__: noisy)
+
+
+def heard(runs: int, confidence: float = SOUND) -> float:
+    return metered_outputs.measured(GENERATOR, UNLABELLED, EPSILON, runs, confidence)
+
+
+def test_a_fit_without_labels(quick):
+    assert heard(300) <= EPSILON
+
+
+def test_a_fit_without_labels_at_half_the_noise_is_caught(quick, half_noise):
+    assert caught(heard, EPSILON, 900)
 
 
 @pytest.mark.slow

@@ -5,8 +5,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.generators._shared.rewiring.clustering import ToldClustering
 from core.generators._shared.rewiring.triangles import FULL_ENDS, Targets, proposals_for, rewired
 from core.privacy.entropy import public_generator
+from core.privacy.events import NANO
 
 
 def keys_of(graph, nodes):
@@ -86,6 +88,48 @@ def test_targets_are_met_where_there_is_room():
         assert abs(triangles(after) / wanted - 1) < 0.05
         if aim is not None:
             assert abs(product_sum(after) / aim - 1) <= 0.011
+
+
+def test_triangles_and_clustering_are_met_together():
+    """As many triangles, at nodes of few edges or of many: rewiring to the triangles alone lies between."""
+    before = nx.barabasi_albert_graph(600, 6, seed=4)
+    labels, wanted = np.arange(600) % 2, 3 * triangles(before)
+
+    def at(**aims):
+        keys = rewired(
+            keys_of(before, 600), 600, labels, Targets(wanted, **aims), 2_000_000, public_generator(5)
+        )
+        after = graph_of(keys, 600)
+        assert dict(after.degree()) == dict(before.degree())
+        assert block_totals(after, labels) == block_totals(before, labels)
+        degrees = np.array([after.degree(v) for v in range(600)])
+        weights = ToldClustering(0.0, 8, NANO).weights(degrees)
+        return triangles(after), float(np.array([nx.triangles(after, v) for v in range(600)]) @ weights)
+
+    _, alone = at()
+    for factor in (0.85, 1.15):
+        closed, clustering = at(clustering=ToldClustering(factor * alone, 8, 10**6 * NANO))
+        assert abs(closed / wanted - 1) < 0.02
+        assert abs(clustering / (factor * alone) - 1) < 0.02
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_degrees_and_blocks_stay_where_clustering_is_aimed_at(data):
+    nodes, seed = data.draw(st.integers(4, 30)), data.draw(st.integers(0, 2**32 - 1))
+    before = nx.gnp_random_graph(nodes, data.draw(st.floats(0.05, 0.9)), seed=seed)
+    labels = np.array(data.draw(st.lists(st.integers(0, 2), min_size=nodes, max_size=nodes)))
+    told = ToldClustering(data.draw(st.floats(-5, 40)), 8, 10**3 * NANO)
+    aim = data.draw(st.sampled_from([None, product_sum(before)]))
+    targets = Targets(data.draw(st.integers(-5, 300)), aim, 0.05, told)
+    keys = rewired(keys_of(before, nodes), nodes, labels, targets, 3_000, public_generator(seed))
+    after = graph_of(keys, nodes)
+    assert (np.diff(keys) > 0).all()
+    assert nx.number_of_selfloops(after) == 0
+    assert dict(after.degree()) == dict(before.degree())
+    assert block_totals(after, labels) == block_totals(before, labels)
+    if aim is not None:
+        assert abs(product_sum(after) - aim) <= int(0.05 * aim)
 
 
 def test_same_generator_state_same_graph():

@@ -128,19 +128,25 @@ TRIED: Mapping[str, Table] = {
     "dcsbm": everywhere(
         {
             "preset": ("default", "balanced"),
-            "degree_share": (0.28, 0.4),
+            "degree_share": (0.18, 0.4),
             "block_share": (0.05, 0.2),
+            "count_share": (0.01, 0.2),
+            "tail_share": (0.06, 0.2),
             "triangle_share": (0.06, 0.2),
+            "clustering_share": (0.06, 0.2),
             "product_share": (0.05, 0.2),
             "groups": (2, 5),
-            "core": (0.0, 1.0),
-            "forward_share": (0.2, 0.8),
-            "resolution": (0.1, 10.0),
+            "spread": (0.0001, 1.0),
             "band": (0.0, 0.5),
             "proposals": (0.0, 100.0),
         },
         "plain",
-    ),
+    )
+    | {
+        "core": at("plain", 0.0, 1.0, groups=2),
+        "forward_share": at("plain", 0.2, 0.8, groups=2),
+        "resolution": at("plain", 0.1, 10.0, groups=2),
+    },
     "degree_triangle": everywhere(DEGREE_TRIANGLE, "plain"),
     "der": everywhere(
         {
@@ -351,10 +357,18 @@ def idle_of_hete(method: str) -> list[Idle]:
 
 
 IDLE: list[Idle] = [
-    *idle("dcsbm", "plain", {"proposals": 5.0, "band": 0.1}, triangle_share=0.0, product_share=0.0),
-    *idle("dcsbm", "plain", {"band": 0.1}, preset="spectral"),
+    *idle(
+        "dcsbm",
+        "plain",
+        {"proposals": 5.0, "band": 0.1, "spread": 0.1},
+        triangle_share=0.0,
+        product_share=0.0,
+        clustering_share=0.0,
+    ),
+    *idle("dcsbm", "plain", {"band": 0.1, "spread": 0.1}, preset="spectral"),
     *idle("dcsbm", "plain", {"forward_share": 0.5}, core=0.0),
-    *idle("dcsbm", "plain", {"resolution": 2.0}, groups=1),
+    *idle("dcsbm", "plain", {"resolution": 2.0, "core": 0.5, "forward_share": 0.5}, groups=1),
+    *idle("dcsbm", "plain", {"resolution": 2.0}, groups=1, preset="first"),
     *idle("degree_triangle", "plain", {"band": 0.1}, product_share=0.0),
     *idle("der", "plain", {"order_share": 0.2}, order="given"),
     *idle("dp_dk", "plain", {"matrix_share": 0.2, "class_ratio": 3.0}, order=1),

@@ -12,7 +12,8 @@ from core.generators._shared.blocks.reconstruct import Blocks, top_up
 from core.generators._shared.degrees.counts import integers
 from core.generators._shared.degrees.fitted import scaled_to
 from core.generators._shared.matching.exact import completed, matched
-from core.generators._shared.rewiring.products import product_aim
+from core.generators._shared.rewiring.clustering import ToldClustering
+from core.generators._shared.rewiring.products import product_goal
 from core.generators._shared.rewiring.triangles import Targets, proposals_for, rewired
 from core.privacy.entropy import Generator as Rng
 
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
 SCALINGS = 50
 EVERYWHERE = 1e-6  # share of edges that fall anywhere, so that a label without counts finds partners
-MODEL_SPREAD = 0.02  # standard deviation of the assortativity that degrees and labels get wrong
+BAND = 0.5  # of the standard deviation of the aim: nearer means no better
+BANDS = 0.0005, 0.02
 
 
 def draw(columns: Columns, nodes: int, params: DCSBMParams, rng: Rng) -> np.ndarray:
@@ -38,9 +40,12 @@ def draw(columns: Columns, nodes: int, params: DCSBMParams, rng: Rng) -> np.ndar
     keys = top_up(completed(keys, degrees, rng), nodes, edges, rng)
     if not len(columns["triangles"]) or not len(keys):
         return keys
-    known = columns["covariance"]
-    aim = product_aim(keys, nodes, known[0], known[1], MODEL_SPREAD) if len(known) else None
-    targets = Targets(int(columns["triangles"][0]), aim, params.band)
+    known, aim, band = columns["covariance"], None, 0.0
+    if len(known):
+        aim, deviation = product_goal(keys, nodes, known[0], known[1], params.spread)
+        band = float(np.clip(BAND * deviation, *BANDS)) if params.band is None else params.band
+    told = ToldClustering.of(columns.get("clustering", ()))
+    targets = Targets(int(columns["triangles"][0]), aim, band, told)
     return rewired(keys, nodes, labels, targets, proposals_for(edges, params.proposals), rng)
 
 

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from core.generators._shared.blocks.estimates import norm_sub
-from core.generators._shared.degrees.fitted import Evidence, degree_law, fitted_degrees, posterior_means
+from core.generators._shared.degrees.counts import noisy_count
+from core.generators._shared.degrees.fitted import (
+    DegreeLaw,
+    Evidence,
+    degree_law,
+    fitted_degrees,
+    posterior_means,
+)
+from core.generators._shared.degrees.tails import Ends, counted_tails, law_with_tails
 from core.generators._shared.frame.plan import divide
+from core.generators._shared.rewiring.clustering import told_clustering
 from core.generators._shared.rewiring.products import degree_covariance
 from core.privacy.entropy import Generator as Rng
 from core.privacy.events import NANO
@@ -25,63 +36,136 @@ MOST_GROUPS = 16
 EDGES_A_LABEL = 4.0  # a label needs so many noise scales of a mean node's edges to be told from the others
 BIN, BINS = 50, 40  # nodes in a stretch of the order, at least, and stretches, about
 LEAST_SHARE = 0.02
+LEAST_EVIDENCE = 3.0  # labels below which there is one only, at epsilon 1 and more
+
+SHARED = ("count", "degree", "tail", "block", "triangle", "clustering", "product")
+FREED = {"degree": 0.4, "tail": 0.15, "triangle": 0.25, "clustering": 0.2}
+"""How what labels would cost is divided where there is one."""
 
 
 def fit(cell: PrivateCell, nodes: int, nano_epsilon: int, params: DCSBMParams, rng: Rng) -> Columns:
     """The noisy values of one cell, at ``nano_epsilon`` in all.
 
     Columns: ``labels`` int32 (n,) 0..k-1; ``degrees`` float32 (n,), whole numbers; ``blocks`` float64
-    (k(k+1)/2,), edges between labels i <= j, none negative; ``triangles`` int64 (1,), or () where none are
-    paid for; ``covariance`` float64 (2,), the mean of (d(u) - mean)(d(v) - mean) over edges {u, v} and the
-    standard deviation of its noise, or (). ``rng`` makes choices that are independent of the graph.
+    (k(k+1)/2,), edges between labels i <= j, none negative; ``triangles`` int64 (1,), ``clustering`` float64
+    (3,), see ``ToldClustering``, or () where none are paid for; ``covariance`` float64 (2,), the mean of
+    (d(u) - mean)(d(v) - mean) over edges {u, v} and the standard deviation of its noise, or (). ``rng`` makes
+    choices that are independent of the graph.
     O(n k + m + n * grid + triangles' count) time, O(n k + m) memory.
     """
-    budget = shares(params, nano_epsilon)
+    budget, most = shares(params, nano_epsilon), max(1, MAX_VALUES // nodes)
+    count, groups = None, params.groups
+    if "count" in budget:
+        count = noisy_count(cell, budget["count"])
+        groups = min(groups or groups_of(count, nodes, budget["label"], nano_epsilon), most)
+        if groups == 1:
+            budget = without_labels(budget)
     noisy = cell.laplace("degrees", nano_epsilon=budget["degree"], purpose="degrees")
-    weights = np.maximum(noisy, SMALLEST_WEIGHT)
-    order = np.lexsort((rng.random(nodes), -weights))
-    groups = min(params.groups or groups_for(noisy, budget["label"]), max(1, MAX_VALUES // nodes))
-    rule = LabelRule(groups, int(params.core * nodes), params.forward_share, params.resolution)
-    stream = cell.label_stream(
-        nano_epsilon=budget["label"], order=order, weights=weights, rule=rule, purpose="labels"
-    )
-    counts = cell.laplace(
-        "group_matrix",
-        nano_epsilon=budget["block"],
-        purpose="edges inside and between labels",
-        labels=stream.labels,
-        groups=groups,
-    )
-    blocks = norm_sub(counts)
+    groups = min(groups or groups_for(noisy, budget["label"]), most)
+    tails = counted_tails(cell, noisy, budget["tail"]) if "tail" in budget else None
+    stream = None
+    if "label" in budget:
+        order, rule, stream = streamed(cell, noisy, groups, budget["label"], params, rng)
+    labels = np.zeros(nodes, dtype=np.int64) if stream is None else stream.labels
+    blocks, edges = block_counts(cell, labels, groups, budget, count)
     triangles, covariance = np.empty(0, dtype=np.int64), np.empty(0)
     if "triangle" in budget:
         found = cell.triangle_count(nano_epsilon=budget["triangle"], purpose="triangles")
         triangles = np.array([found], dtype=np.int64)
+    clustering = np.empty(0)
+    if "clustering" in budget:
+        clustering = told_clustering(cell, nodes, budget["clustering"]).column()
     if "product" in budget:
         total = cell.degree_product_sum(
             noisy_degrees=noisy, nano_epsilon=budget["product"], purpose="degree products over edges"
         )
         covariance = degree_covariance(total, blocks.sum(), noisy, budget["degree"], budget["product"])
-    evidence = seen_edges(stream, noisy, order, rule, budget["degree"], budget["label"])
+    scale = 2 * NANO / budget["degree"]
+    law = degree_law(noisy, scale) if tails is None else law_with_tails(noisy, scale, tails, edges)
+    evidence = None
+    if stream is not None:
+        evidence = seen_edges(stream, noisy, order, rule, law, budget["degree"], budget["label"])
+    degrees = fitted_degrees(noisy, budget["degree"], rng, evidence, law=law)
     return {
-        "labels": stream.labels.astype(np.int32),
-        "degrees": fitted_degrees(noisy, budget["degree"], rng, evidence).astype(np.float32),
+        "labels": labels.astype(np.int32),
+        "degrees": degrees.astype(np.float32),
         "blocks": blocks,
         "triangles": triangles,
+        "clustering": clustering,
         "covariance": covariance,
     }
 
 
+def streamed(
+    cell: PrivateCell, noisy: np.ndarray, groups: int, nano_epsilon: int, params: DCSBMParams, rng: Rng
+) -> tuple[np.ndarray, LabelRule, LabelStream]:
+    """The labels of all nodes, paid for; with the order of the visit and the rule."""
+    weights = np.maximum(noisy, SMALLEST_WEIGHT)
+    order = np.lexsort((rng.random(len(noisy)), -weights))
+    rule = LabelRule(groups, int(params.core * len(noisy)), params.forward_share, params.resolution)
+    stream = cell.label_stream(
+        nano_epsilon=nano_epsilon, order=order, weights=weights, rule=rule, purpose="labels"
+    )
+    return order, rule, stream
+
+
+def block_counts(
+    cell: PrivateCell, labels: np.ndarray, groups: int, budget: Mapping[str, int], count: int | None
+) -> tuple[np.ndarray, Ends]:
+    """Edges inside and between labels, none negative, and what they and ``count`` say of the edge ends.
+
+    A count that was paid for is weighed against the blocks' sum by their variances, and the blocks scaled to
+    what comes out.
+    """
+    counts = cell.laplace(
+        "group_matrix",
+        nano_epsilon=budget["block"],
+        purpose="edges inside and between labels",
+        labels=labels,
+        groups=groups,
+    )
+    blocks = norm_sub(counts)
+    variance = len(blocks) * 2 * (NANO / budget["block"]) ** 2
+    if count is None:
+        return blocks, Ends(2 * float(blocks.sum()), 4 * variance)
+    other = 2 * (NANO / budget["count"]) ** 2
+    sum_of_blocks = float(blocks.sum())
+    edges = (other * sum_of_blocks + variance * count) / (other + variance)
+    if sum_of_blocks:
+        blocks = blocks * (edges / sum_of_blocks)
+    return blocks, Ends(2 * edges, 4 * variance * other / (variance + other))
+
+
 def shares(params: DCSBMParams, nano_epsilon: int) -> dict[str, int]:
     """The nano-epsilon of every read that is paid for; they sum to ``nano_epsilon``."""
-    named = {
-        "degree": params.degree_share,
-        "block": params.block_share,
-        "triangle": params.triangle_share,
-        "product": params.product_share,
-    }
+    named = {name: getattr(params, f"{name}_share") for name in SHARED}
     named = {name: share for name, share in named.items() if share}
     return dict(zip((*named, "label"), divide(nano_epsilon, *named.values()), strict=True))
+
+
+def without_labels(budget: Mapping[str, int]) -> dict[str, int]:
+    """``budget`` for a graph of one label: what labels would cost goes to what remains, by FREED."""
+    rest = {name: cost for name, cost in budget.items() if name != "label"}
+    weights = {name: weight for name, weight in FREED.items() if name in rest}
+    left = budget["label"]
+    for name, weight in weights.items():
+        more = int(budget["label"] * weight / sum(weights.values()))
+        rest[name] += more
+        left -= more
+    rest["degree"] += left
+    return rest
+
+
+def groups_of(count: int, nodes: int, label: int, nano_epsilon: int) -> int:
+    """As many labels as a node of mean degree can tell apart at the labels' nano-epsilon; 1..MOST_GROUPS.
+
+    ``count``: a noisy number of edges. 1 where the evidence is less than LEAST_EVIDENCE, times the root of
+    the cell's epsilon below 1: a partition would be noise, and what it costs tells more of degrees and
+    triangles.
+    """
+    evidence = 2 * max(count, 0) / nodes * label / NANO / EDGES_A_LABEL
+    least = LEAST_EVIDENCE * math.sqrt(min(1.0, nano_epsilon / NANO))
+    return 1 if evidence < least else int(np.clip(round(evidence), 2, MOST_GROUPS))
 
 
 def groups_for(noisy: np.ndarray, nano_epsilon: int) -> int:
@@ -94,7 +178,13 @@ def groups_for(noisy: np.ndarray, nano_epsilon: int) -> int:
 
 
 def seen_edges(
-    stream: LabelStream, noisy: np.ndarray, order: np.ndarray, rule: LabelRule, degree: int, label: int
+    stream: LabelStream,
+    noisy: np.ndarray,
+    order: np.ndarray,
+    rule: LabelRule,
+    law: DegreeLaw,
+    degree: int,
+    label: int,
 ) -> Evidence:
     """A second look at all degrees, free: the sums of the nodes' noisy rows.
 
@@ -107,7 +197,7 @@ def seen_edges(
     place[order] = np.arange(nodes)
     size, inside = max(BIN, nodes // BINS), place < rule.core
     stretch = np.where(inside, place // size, rule.core // size + 1 + (place - rule.core) // size)
-    means = posterior_means(noisy, scale, degree_law(noisy, scale))
+    means = posterior_means(noisy, scale, law)
     expected = np.bincount(stretch, weights=means)
     share = np.bincount(stretch, weights=seen) / np.maximum(expected, SMALLEST_WEIGHT)
     first, second = split(label, rule)

@@ -10,8 +10,9 @@ from core.generators._shared.rewiring.products import degree_covariance, product
 from core.generators.base import no_progress
 from core.generators.dcsbm import GENERATOR, DCSBMParams
 from core.generators.dcsbm.draw import whole_blocks
-from core.generators.dcsbm.fit import groups_for, shares
+from core.generators.dcsbm.fit import groups_for, groups_of, shares, without_labels
 from core.generators.dcsbm.params import PRESETS
+from core.privacy.clustering import damped_clustering, damping_of
 from core.privacy.entropy import public_generator
 from core.privacy.events import pure_nano_epsilon
 from core.privacy.units import Unit
@@ -43,7 +44,11 @@ def test_the_reads_of_a_preset_cost_epsilon_in_all(preset):
     _, meter = fit(GENERATOR, graph_of(random_pairs(40, 0.2), 40), 1, preset=preset)
     costs = {entry.purpose: pure_nano_epsilon(entry.event) for entry in meter.transcript}
     assert sum(costs.values()) == NANO
-    assert list(costs)[:3] == ["degrees", "labels", "edges inside and between labels"]
+    first = ["degrees", "labels", "edges inside and between labels"]
+    if preset == "default":  # too small a graph for labels, and most is known without them
+        first = ["edge count", "degrees", "degree tails", "edges inside and between labels"]
+    assert list(costs)[: len(first)] == first
+    assert ("clustering" in costs) == (preset == "default")
     assert ("degree products over edges" in costs) == (preset != "spectral")
     assert len(costs) == len(meter.transcript)
 
@@ -67,6 +72,9 @@ def test_shares_use_up_epsilon(total, preset):
 
 def test_presets_fill_what_is_not_set():
     assert DCSBMParams() == DCSBMParams(preset="default")
+    first = DCSBMParams(preset="first")
+    assert (first.degree_share, first.proposals, first.band, first.spread) == (0.28, 15, 0.02, 0.02)
+    assert first.count_share == first.tail_share == first.clustering_share == 0
     balanced = DCSBMParams(preset="balanced", proposals=7)
     assert balanced.proposals == 7
     assert balanced.degree_share == PRESETS["balanced"]["degree_share"]
@@ -83,6 +91,9 @@ def test_presets_fill_what_is_not_set():
         {"degree_share": 0},
         {"degree_share": 0.9, "block_share": 0.09},
         {"triangle_share": 0},
+        {"triangle_share": 0, "product_share": 0},
+        {"tail_share": 0.8},
+        {"spread": 0},
         {"core": 1.1},
         {"forward_share": 1},
         {"proposals": -1},
@@ -146,6 +157,50 @@ def test_graphs_at_the_limits(nodes, share, epsilon):
     assert len(np.unique(found, axis=0)) == len(found) <= nodes * (nodes - 1) // 2
     if epsilon == PLENTY:
         assert len(found) == len(ends)
+
+
+@given(st.integers(1_000, 10**12), st.floats(0, 0.3), st.floats(0, 0.3))
+def test_without_labels_their_share_goes_to_the_other_reads(total, tail, clustering):
+    budget = shares(DCSBMParams(tail_share=tail, clustering_share=clustering), total)
+    rest = without_labels(budget)
+    assert sum(rest.values()) == total
+    assert set(rest) == set(budget) - {"label"}
+    assert all(rest[name] >= budget[name] for name in rest)
+    assert rest["block"] == budget["block"]
+
+
+def test_a_paid_number_of_edges_says_whether_there_are_labels():
+    label = 530_000_000
+    assert groups_of(88_234, 4_039, label, NANO) == 6
+    assert groups_of(27_806, 7_624, label, NANO) == 1
+    assert groups_of(-40, 50, label, NANO) == 1
+    assert groups_of(10**9, 50, label, NANO) == 16
+    # Half the epsilon: half the evidence, and less is asked for.
+    assert groups_of(88_234, 4_039, label // 2, NANO // 2) == 3
+    assert groups_of(16_715, 1_224, label // 2, NANO // 2) == 1
+
+
+def test_one_label_is_not_paid_for():
+    _, meter = fit(GENERATOR, graph_of(planted(), NODES), 1, groups=1)
+    assert "labels" not in [entry.purpose for entry in meter.transcript]
+    assert sum(pure_nano_epsilon(entry.event) for entry in meter.transcript) == NANO
+    _, meter = fit(GENERATOR, graph_of(planted(), NODES), 1, groups=2)
+    assert "labels" in [entry.purpose for entry in meter.transcript]
+
+
+def test_without_noise_clustering_comes_back():
+    """Cliques of seven on a sparse graph."""
+    rng = np.random.default_rng(3)
+    cliques = [(7 * c + i, 7 * c + j) for c in range(12) for i in range(7) for j in range(i)]
+    sparse = rng.choice(NODES * 3, (200, 2))
+    ends = np.unique(np.sort(np.array([*cliques, *((a, b) for a, b in sparse if a != b)]), axis=1), axis=0)
+
+    def clustering(found) -> int:
+        source, target = np.asarray(found)[:, :2].T.astype(np.int64)
+        return damped_clustering(source, target, 3 * NODES, damping_of(3 * NODES, 8))[0]
+
+    found = rows_of(drawn(GENERATOR, graph_of(ends, 3 * NODES), PLENTY, groups=1))
+    assert clustering(found) == pytest.approx(clustering(ends), rel=0.05)
 
 
 def test_the_number_of_labels_follows_the_noisy_mean_degree():

@@ -10,7 +10,7 @@ from scipy.stats import chisquare
 from core.errors import InvalidInput, NotAccepted, PlanExceeded
 from core.graphs.schema import EdgeType
 from core.privacy.events import NANO, pure_nano_epsilon
-from core.privacy.ladder import cap_of, ladder, reach
+from core.privacy.ladder import cap_of, climbed, ladder, reach, reached
 from core.privacy.product_sum import unit_of
 from tests.unit.privacy.test_private_graph import HUGE, PAIRS, N, static
 
@@ -58,7 +58,62 @@ def test_the_draws_follow_the_law(most_common, nodes, epsilon):
         assert chisquare(seen, expected * DRAWS / expected.sum()).pvalue > 1e-5
 
 
+@pytest.mark.parametrize(
+    ("first", "step", "growth", "epsilon"),
+    [
+        (1, 3, None, 2.0),
+        (0, 2, None, 1.0),  # nothing on the first rung
+        (7, 5, None, 0.6),  # growth is drawn in blocks
+        (4, 1, None, 8.0),
+        (4, 3, 2, 0.8),
+        (4, 3, 40, 0.8),
+        (2, 5, 0, 1.0),  # no growth
+    ],
+)
+def test_wider_steps_follow_their_law(first, step, growth, epsilon):
+    rng, nano = np.random.default_rng(20260101), int(epsilon * NANO)
+    drawn = np.array([climbed(-9, first, step, growth, nano, rng=rng) + 9 for _ in range(DRAWS)])
+    rungs = math.ceil(60 / epsilon)
+    sizes = [1] + [
+        2 * (reached(first, step, growth, t) - reached(first, step, growth, t - 1)) for t in range(1, rungs)
+    ]
+    law = np.array(sizes) * np.exp(-epsilon / 2 * np.arange(rungs))
+    law *= DRAWS / law.sum()
+    ends = np.array([reached(first, step, growth, t) for t in range(rungs)])
+    seen = np.bincount(np.searchsorted(ends, np.abs(drawn)), minlength=rungs)[:rungs]
+    last = int(np.flatnonzero(law >= 8)[-1])
+    kept = law[: last + 1] > 0
+    seen, law = (np.append(v[: last + 1][kept], v[last + 1 :].sum()) for v in (seen, law))
+    assert chisquare(seen, law * seen.sum() / law.sum()).pvalue > 1e-5
+    # Inside a rung every integer is as likely, on both sides.
+    inside = np.abs(drawn[(drawn != 0) & (np.abs(drawn) <= ends[min(3, last)])])
+    assert abs((drawn > 0).sum() - (drawn < 0).sum()) < 6 * math.sqrt(DRAWS)
+    third = ends[2] if first else ends[3]
+    low = ends[1] if first else ends[2]
+    values = np.bincount(inside[(inside > low) & (inside <= third)] - low - 1, minlength=third - low)
+    assert chisquare(values).pvalue > 1e-5
+
+
+def test_what_is_too_wide_is_refused():
+    for first, step in ((-1, 1), (2**51, 1), (1, 0), (1, 2**17)):
+        with pytest.raises(InvalidInput):
+            climbed(0, first, step, None, NANO)
+
+
+def test_clustering_is_told_and_paid_for():
+    graph = static(HUGE)
+    found = graph.cell("edge", None).clustering_sum(damping=4, nano_epsilon=HUGE // 2, purpose="clustering")
+    truth = nx.Graph(PAIRS)
+    exact = sum(count / math.comb(max(truth.degree(v), 4), 2) for v, count in nx.triangles(truth).items())
+    assert found == pytest.approx(exact, abs=0.01)
+    (entry,) = graph._meter.transcript
+    assert (entry.purpose, entry.event.mechanism) == ("clustering", "ladder/clustering")
+    assert pure_nano_epsilon(entry.event) == HUGE // 2
+
+
 def test_tiny_and_large_arguments_are_drawn_too():
+    for first, step, nano in ((1, 1, 1), (2**50, 2**16, 1), (0, 2**16, 5 * NANO), (2**50, 2**16, NANO)):
+        assert -(2**62) <= climbed(10, first, step, None, nano) <= 2**62
     for most_common, nodes, nano in ((1, 3, 1), (0, 2**31, 5 * NANO), (2**31 - 2, 2**31, 1), (7, 10**6, 1)):
         assert -(2**62) <= ladder(10, most_common, nodes, nano) <= 2**62
 
@@ -101,6 +156,8 @@ def test_nothing_is_read_beyond_the_plan():
     cell = static(NANO).cell("edge", None)
     with pytest.raises(PlanExceeded):
         cell.triangle_count(nano_epsilon=NANO + 1, purpose="triangles")
+    with pytest.raises(PlanExceeded):
+        static(NANO).cell("edge", None).clustering_sum(damping=8, nano_epsilon=NANO + 1, purpose="clustering")
     with pytest.raises(PlanExceeded):
         static(NANO).cell("edge", None).degree_product_sum(
             noisy_degrees=np.zeros(N, dtype=np.int64), nano_epsilon=NANO + 1, purpose="products"

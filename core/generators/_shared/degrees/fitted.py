@@ -39,9 +39,15 @@ class DegreeLaw:
         edges = np.concatenate([[0], np.cumsum(self.mass)]) / self.mass.sum()
         at = (np.arange(nodes) + 0.5) / max(nodes, 1)
         place = np.clip(np.searchsorted(edges, at, side="right") - 1, 0, len(self.grid) - 1)
-        low, high = _bounds(self.grid)
+        low, high = stretches(self.grid)
         part = (at - edges[place]) / np.maximum(self.mass[place] / self.mass.sum(), FLOOR)
         return np.clip(np.rint(low[place] + part * (high - low)[place]), self.grid[0], self.grid[-1])
+
+    def density(self, degrees: np.ndarray) -> np.ndarray:
+        """The share of the nodes in a stretch of length one around each of ``degrees``; float64."""
+        low, high = stretches(self.grid)
+        place = np.clip(np.searchsorted(high, degrees), 0, len(self.grid) - 1)
+        return np.asarray(self.mass[place] / (high - low)[place])
 
 
 @dataclass(frozen=True)
@@ -66,20 +72,27 @@ def fitted_degrees(
     evidence: Evidence | None = None,
     mean: float | None = None,
     shapes: np.ndarray | None = None,
+    law: DegreeLaw | None = None,
 ) -> np.ndarray:
     """A degree for every node, float64 (n,), whole numbers in 0..n-1; ties of rank fall at random.
 
     ``noisy``: the query ``degrees`` (L1 sensitivity 2) at ``nano_epsilon``; ``mean``, ``shapes``: see
-    :func:`degree_law`. With next to no noise they come back as they are. O(n log n + n * grid), memory O(n).
+    :func:`degree_law`; ``law``: the degrees' law, where more was told of it than ``noisy`` does: nodes that
+    stand alone under it, as hubs do, then keep what their own numbers say. With next to no noise degrees come
+    back as they are. O(n log n + n * grid), memory O(n).
     """
     scale, nodes = 2e9 / nano_epsilon, len(noisy)
     if not nodes:
         return np.empty(0)
-    law = degree_law(noisy, scale, mean, shapes)
+    told, law = law, law or degree_law(noisy, scale, mean, shapes)
     means = posterior_means(noisy, scale, law, evidence)
     order = np.lexsort((rng.random(nodes), means))
     degrees = np.empty(nodes)
     degrees[order] = law.quantiles(nodes)
+    if told is not None:
+        # Where nodes stand farther apart than the noise reaches, as hubs do, each is known by its own number.
+        alone = 1 / (1 + (nodes * law.density(means) * scale) ** 2)
+        degrees += alone * (means - degrees)
     # Noise goes farther than this with probability e^-3 for any of the nodes together.
     reach = scale * (math.log(nodes) + 3)
     return np.clip(np.rint(np.clip(degrees, noisy - reach, noisy + reach)), 0, nodes - 1)
@@ -121,8 +134,8 @@ def shape_fits(noisy: np.ndarray, scale: float, mean: float) -> np.ndarray:
 
 def _kernel(noisy: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The grid, the likelihood of each distinct noisy value at its points, and how often it was seen."""
-    grid = _grid(min(int(noisy.max(initial=0)), len(noisy) - 1))
-    values, counts = _histogram(noisy)
+    grid = grid_of(noisy)
+    values, counts = histogram(noisy)
     # Likelihoods relative to the nearest grid point, so that none vanishes altogether.
     far = np.abs(values[:, None] - grid[None, :])
     return grid, np.exp((far.min(axis=1, keepdims=True) - far) / scale), counts
@@ -154,7 +167,7 @@ def _fits(laws: np.ndarray, kernel: np.ndarray, counts: np.ndarray) -> np.ndarra
 
 def _laws(grid: np.ndarray, mean: float) -> np.ndarray:
     """(laws, g)."""
-    last = np.floor(_bounds(grid)[1])
+    last = np.floor(stretches(grid)[1])
     laws = []
     for least in (0, 1):
         for shape in SHAPES:
@@ -208,26 +221,26 @@ def scaled_to(degrees: np.ndarray, total: int, most: int | None = None) -> np.nd
     return np.minimum(degrees * high, ceiling)
 
 
-def _grid(last: int) -> np.ndarray:
-    """0, 1, 2, ... and then by ratio up to ``last``; int64."""
-    last = max(last, 0)
+def grid_of(noisy: np.ndarray) -> np.ndarray:
+    """0, 1, 2, ... and then by ratio up to the largest noisy degree; int64."""
+    last = max(min(int(noisy.max(initial=0)), len(noisy) - 1), 0)
     spaced = np.geomspace(SINGLES, max(last, SINGLES), SPACED)
     points = np.concatenate([np.arange(min(last + 1, SINGLES)), np.rint(spaced), [last]]).astype(np.int64)
     return np.unique(points[points <= last])
 
 
-def _bounds(grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def stretches(grid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Where the stretch of every grid point begins and ends: half way to its neighbours."""
     middle = (grid[1:] + grid[:-1]) / 2
     return np.concatenate([[grid[0] - 0.5], middle]), np.concatenate([middle, [grid[-1] + 0.5]])
 
 
-def _histogram(noisy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct noisy degrees and how many nodes have each; neighbours merged beyond MAX_VALUES of them."""
+def histogram(noisy: np.ndarray, most: int = MAX_VALUES) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct noisy degrees and how many nodes have each; neighbours merged beyond ``most`` of them."""
     values, counts = np.unique(noisy, return_counts=True)
-    if len(values) <= MAX_VALUES:
+    if len(values) <= most:
         return values.astype(np.float64), counts.astype(np.float64)
     # Neighbours are merged by rank: a merged group's values lie close where there are many.
-    group = np.arange(len(values)) * MAX_VALUES // len(values)
+    group = np.arange(len(values)) * most // len(values)
     weight = np.bincount(group, weights=counts)
     return np.bincount(group, weights=counts * values) / weight, weight

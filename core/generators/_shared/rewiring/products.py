@@ -13,6 +13,8 @@ import numpy as np
 from core.privacy.events import NANO
 from core.privacy.product_sum import caps
 
+SMALLEST = 1e-9  # mean of degree products that a deviation is divided by
+
 
 def degree_covariance(total: int, edges: float, noisy: np.ndarray, degree: int, product: int) -> np.ndarray:
     """The covariance of the degrees at an edge's two ends, and the standard deviation of its noise; (2,).
@@ -31,9 +33,20 @@ def degree_covariance(total: int, edges: float, noisy: np.ndarray, degree: int, 
 def product_aim(keys: np.ndarray, nodes: int, covariance: float, spread: float, model_spread: float) -> int:
     """The sum over edges of degree products to aim at, given the noisy ``covariance`` and its ``spread``.
 
-    The covariance that the graph ``keys`` has already is a second estimate of the same; the two are weighed
-    by their precision. ``model_spread``: the standard deviation of the assortativity that a drawn graph gets
-    wrong by itself. The sum is then taken at this graph's own degrees. O(n + m).
+    See :func:`product_goal`, which also says how sure it is.
+    """
+    return product_goal(keys, nodes, covariance, spread, model_spread)[0]
+
+
+def product_goal(
+    keys: np.ndarray, nodes: int, covariance: float, spread: float, model_spread: float
+) -> tuple[int, float]:
+    """The sum over edges of degree products to aim at, and its standard deviation as a share of that sum.
+
+    The noisy ``covariance``, whose noise has the deviation ``spread``, is one estimate; that of the graph
+    ``keys`` is a second; the two are weighed by their precision. ``model_spread``: the standard deviation of
+    the assortativity that a drawn graph gets wrong by itself. The sum is then taken at this graph's own
+    degrees. O(n + m).
     """
     low, high = np.divmod(keys, nodes)
     degree = np.bincount(np.concatenate([low, high]), minlength=nodes).astype(np.float64)
@@ -44,4 +57,5 @@ def product_aim(keys: np.ndarray, nodes: int, covariance: float, spread: float, 
     known = (model_spread * variance) ** 2
     weight = known / max(known + spread**2, np.finfo(float).tiny)
     wanted = weight * np.clip(covariance, -variance, variance) + (1 - weight) * own
-    return int(edges * (mean**2 + wanted))
+    deviation = math.sqrt(weight) * spread / max(mean**2 + wanted, SMALLEST)
+    return int(edges * (mean**2 + wanted)), deviation

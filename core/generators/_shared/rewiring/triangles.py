@@ -5,7 +5,9 @@ its degree and every two labels keep their number of edges. First, ends of equal
 until the sum over edges of degree times degree is near its aim. Then triangles are closed: x and y, of one
 label and with a common neighbour, give up the edges (x, a) and (y, b) and become linked, as do a and b, where
 a or b has that label too; a move is made if it adds triangles. Where there are too many, random swaps that
-lose some are made instead.
+lose some are made instead. Where the damped sum of clustering was paid for, triangles are closed up to
+nearly their number first (the other way round some stay out of reach), then both numbers are brought near
+their aims together.
 
 All of it reads noisy values only, so it is post-processing, and it may stop when its targets are met.
 """
@@ -18,9 +20,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.generators._shared.matching.pairs import pack
+from core.generators._shared.rewiring.clustering import ToldClustering
 from core.privacy.entropy import Generator as Rng
 
 FULL_ENDS = 2**21  # up to so many ends each gets its full number of proposals
+CLOSED_FIRST = 0.97  # of the triangles, before clustering is looked at
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,7 @@ class Targets:
     triangles: int
     product_sum: int | None = None
     band: float = 0.02
+    clustering: ToldClustering | None = None
 
 
 def proposals_for(edges: int, per_end: float) -> int:
@@ -54,9 +59,9 @@ def rewired(
     from core.generators._shared.rewiring import moves
     from core.privacy.triangle_kernels import triangles
 
-    rows = _Rows.of(keys, nodes, labels)
     if not len(keys):
         return keys
+    rows = _Rows.of(keys, nodes, labels)
     degree = np.diff(rows.start)
     product = int((degree[rows.owner] * degree[rows.others]).sum()) // 2
     steer, aim = targets.product_sum is not None, targets.product_sum or 0
@@ -68,13 +73,45 @@ def rewired(
         left -= made
     upward = rows.owner < rows.others
     now = triangles(rows.owner[upward], rows.others[upward], nodes)
-    arguments = (now, targets.triangles, product, aim, band, steer, left, rng)
-    if now < targets.triangles:
-        moves.close_triangles(rows.start, rows.others, rows.labels, *arguments)
+    first = targets.triangles if targets.clustering is None else int(CLOSED_FIRST * targets.triangles)
+    arguments = (now, first, product, aim, band, steer, left, rng)
+    if now < first:
+        now, product, made = moves.close_triangles(rows.start, rows.others, rows.labels, *arguments)
+    elif targets.clustering is None:
+        now, product, made = moves.open_triangles(
+            rows.start, rows.others, rows.owner, rows.first, rows.labels, *arguments
+        )
     else:
-        moves.open_triangles(rows.start, rows.others, rows.owner, rows.first, rows.labels, *arguments)
+        made = 0
+    if targets.clustering is not None and made < left:
+        _balanced(rows, targets, (product, aim, band, steer, left - made), rng)
     upward = rows.owner < rows.others
     return np.sort(pack(rows.names[rows.owner[upward]], rows.names[rows.others[upward]], nodes))
+
+
+def _balanced(rows: _Rows, targets: Targets, product: tuple[int, int, int, bool, int], rng: Rng) -> None:
+    """Triangles and clustering of ``rows`` are near their aims, or the proposals are used up."""
+    from core.generators._shared.rewiring.balance import balance
+    from core.privacy.triangle_kernels import triangles_at_nodes
+
+    told, nodes = targets.clustering, len(rows.labels)
+    if told is None:
+        return
+    upward = rows.owner < rows.others
+    source, target = rows.owner[upward], rows.others[upward]
+    weight = told.weights(np.diff(rows.start))
+    at_nodes = triangles_at_nodes(source, target, nodes)
+    own = float((at_nodes * weight).sum())
+    *products, left = product
+    balance(
+        (rows.start, rows.others, rows.owner, rows.first, rows.labels),
+        weight,
+        (int(at_nodes.sum()) // 3, max(targets.triangles, 0)),
+        (own, told.aim(own, source, target, nodes)),
+        tuple(products),
+        left,
+        rng,
+    )
 
 
 @dataclass

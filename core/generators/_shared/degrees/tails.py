@@ -1,0 +1,168 @@
+"""The law of degrees from noisy degrees and noisy tail counts together.
+
+Noisy degrees say little about a sparse graph's law: the noise is as wide as the law. How many nodes have at
+least so many edges is told far better by the query ``tail_counts``, whose L1 sensitivity is 2 whatever the
+thresholds, so that a counter stands at every point of the law's grid. The law is the mode of a posterior: the
+multinomial likelihood of the noisy degrees, normal errors of the counters and of the number of edge ends, and
+a prior under which the density is smooth in the logarithm of the degree. Reads noisy values only: all of it
+is post-processing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy.linalg
+
+from core.generators._shared.degrees.fitted import (
+    FLOOR,
+    SMALLEST_MEAN,
+    DegreeLaw,
+    grid_of,
+    histogram,
+    reference,
+    stretches,
+)
+from core.privacy.events import NANO
+
+if TYPE_CHECKING:
+    from core.privacy.private_graph import PrivateCell
+
+ROUGHNESS = 1.0  # standard deviation of the log density's second difference over one unit of log degree
+LOOSE = (
+    3.0  # standard deviation of the log density around the reference: what no number speaks of stays there
+)
+CELLS = 400  # noisy values are told apart in so many groups
+STEPS = 60
+CLOSE = 1e-4
+
+
+@dataclass(frozen=True)
+class Tails:
+    """Noisy numbers ``count`` (t,) of nodes that have at least ``at`` (t,) edges; ``variance``: of each."""
+
+    at: np.ndarray
+    count: np.ndarray
+    variance: float
+
+
+@dataclass(frozen=True)
+class Ends:
+    """A noisy sum of all degrees, and its variance."""
+
+    total: float
+    variance: float
+
+
+def thresholds(noisy: np.ndarray) -> np.ndarray:
+    """Where to count: the least whole degree in every stretch of the grid beyond zero; int64, increasing.
+
+    1 at least. ``noisy``: degrees that are paid for.
+    """
+    low, _ = stretches(grid_of(noisy))
+    return np.unique(np.maximum(np.ceil(low[1:]), 1).astype(np.int64)) if len(low) > 1 else np.array([1])
+
+
+def counted_tails(cell: PrivateCell, noisy: np.ndarray, nano_epsilon: int) -> Tails:
+    """How many nodes have at least so many edges, at :func:`thresholds` of paid-for degrees.
+
+    Sensitivity: L1 = 2 (:func:`core.privacy.queries.tail_counts`). Unit: one edge of the cell, or as many as
+    the unit may have there.
+    """
+    at = thresholds(noisy)
+    count = cell.laplace("tail_counts", nano_epsilon=nano_epsilon, purpose="degree tails", thresholds=at)
+    return Tails(at, count, 2 * (2 * NANO / nano_epsilon) ** 2)
+
+
+def law_with_tails(noisy: np.ndarray, scale: float, tails: Tails, ends: Ends | None = None) -> DegreeLaw:
+    """The law that explains ``noisy`` degrees (noise of ``scale``), the counters and the sum of degrees.
+
+    ``tails`` stand at :func:`thresholds` of the same noisy degrees. O(STEPS * grid^3 + CELLS * grid^2).
+    """
+    grid, nodes = grid_of(noisy), len(noisy)
+    values, counts = histogram(noisy, CELLS)
+    far = np.abs(values[:, None] - grid[None, :])
+    kernel = np.exp((far.min(axis=1, keepdims=True) - far) / scale)
+    mean = max(float(noisy.mean()) if ends is None else ends.total / nodes, SMALLEST_MEAN)
+    start = np.maximum(reference(grid, kernel, counts, mean), FLOOR)
+    rows, told, weight = _linear(grid, nodes, tails, ends)
+    prior = _prior(grid)
+    log_mass = np.log(start)
+    reference_log = log_mass.copy()
+
+    def cost(log_mass: np.ndarray) -> float:
+        mass = _softmax(log_mass)
+        miss = rows @ mass * nodes - told
+        off = log_mass - reference_log
+        fit = counts @ np.log(np.maximum(kernel @ mass, FLOOR))
+        return float(-fit + 0.5 * (weight * miss * miss).sum() + 0.5 * off @ prior @ off)
+
+    here, damping = cost(log_mass), 1e-3
+    for _ in range(STEPS):
+        mass = _softmax(log_mass)
+        shown = kernel * mass
+        shown /= np.maximum(shown.sum(axis=1, keepdims=True), FLOOR)
+        centred = shown - mass
+        slopes = nodes * mass * (rows - (rows @ mass)[:, None])
+        miss = rows @ mass * nodes - told
+        gradient = -(counts @ centred) + slopes.T @ (weight * miss) + prior @ (log_mass - reference_log)
+        curvature = (centred.T * counts) @ centred + (slopes.T * weight) @ slopes + prior
+        diagonal = np.diag_indices(len(grid))
+        moved = False
+        for _ in range(12):
+            damped = curvature.copy()
+            damped[diagonal] *= 1 + damping
+            step = scipy.linalg.solve(damped, -gradient, assume_a="pos")
+            there = cost(log_mass + step)
+            if there <= here:
+                moved = True
+                break
+            damping *= 4
+        if not moved:
+            break
+        gain, here = here - there, there
+        log_mass = log_mass + step
+        damping = max(damping / 4, 1e-6)
+        if gain < CLOSE:
+            break
+    return DegreeLaw(grid, _softmax(log_mass))
+
+
+def _softmax(logs: np.ndarray) -> np.ndarray:
+    found = np.exp(logs - logs.max())
+    return np.asarray(found / found.sum())
+
+
+def _linear(
+    grid: np.ndarray, nodes: int, tails: Tails, ends: Ends | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What is told of linear functions of the law: rows (t, g), noisy values (t,), one over variance (t,)."""
+    rows = (grid[None, :] >= tails.at[:, None]).astype(np.float64)
+    told, weight = tails.count.astype(np.float64), np.full(len(tails.at), 1 / tails.variance)
+    if ends is None:
+        return rows, told, weight
+    return (
+        np.vstack([rows, grid.astype(np.float64)]),
+        np.append(told, ends.total),
+        np.append(weight, 1 / ends.variance),
+    )
+
+
+def _prior(grid: np.ndarray) -> np.ndarray:
+    """The precision matrix of the log masses around the reference: smooth from degree 1 on, and loose."""
+    size = len(grid)
+    prior = np.eye(size) / LOOSE**2
+    if size < 4:
+        return prior
+    x = np.log(grid[1:].astype(np.float64))
+    before, after = np.diff(x)[:-1], np.diff(x)[1:]
+    second = np.zeros((size - 3, size))
+    row = np.arange(size - 3)
+    # The change of slope over a stretch of length h has standard deviation ROUGHNESS * sqrt(h).
+    spread = ROUGHNESS * np.sqrt((before + after) / 2)
+    second[row, row + 1] = 1 / before / spread
+    second[row, row + 2] = -(1 / before + 1 / after) / spread
+    second[row, row + 3] = 1 / after / spread
+    return prior + second.T @ second

@@ -1,0 +1,68 @@
+"""The damped sum of clustering coefficients: paid for, and what a drawn graph should aim at.
+
+A sparse graph's ladder tells next to nothing of it, so what was told is weighed against what a graph has that
+was rewired to its triangles alone; how far the noise reaches is judged from that graph too, as the private
+graph's own rungs are never put out. But for :func:`told_clustering`, all of it is post-processing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.privacy.clustering import damped_clustering, damping_of
+from core.privacy.events import NANO
+
+if TYPE_CHECKING:
+    from core.privacy.private_graph import PrivateCell
+
+FINE, COARSE = 8, 16  # dampings; the finer one where nodes times epsilon exceeds ENOUGH
+ENOUGH = 600
+MODEL_SPREAD = 0.5  # what rewiring to triangles alone gets wrong, as a share of the sum: its deviation
+
+
+@dataclass(frozen=True)
+class ToldClustering:
+    """A noisy sum over nodes of triangles over C(max(degree, ``damping``), 2), and what it cost."""
+
+    total: float
+    damping: int
+    nano_epsilon: int
+
+    def column(self) -> np.ndarray:
+        """float64 (3,), for a model's file."""
+        return np.array([self.total, self.damping, self.nano_epsilon], dtype=np.float64)
+
+    @classmethod
+    def of(cls, column: Sequence[float] | np.ndarray) -> ToldClustering | None:
+        """What :meth:`column` wrote; None of an empty one."""
+        return cls(float(column[0]), int(column[1]), int(column[2])) if len(column) else None
+
+    def weights(self, degrees: np.ndarray) -> np.ndarray:
+        """What a triangle at each node counts; float64 (n,)."""
+        damped = np.maximum(degrees, self.damping).astype(np.float64)
+        return np.asarray(2 / (damped * (damped - 1)))
+
+    def aim(self, own: float, source: np.ndarray, target: np.ndarray, nodes: int) -> float:
+        """The sum to aim at: the one told and ``own``, that of the graph of these edges, by their variances.
+
+        The ladder errs by about sqrt(2) rungs of 2 / epsilon, each as wide as this graph's first one.
+        """
+        damping = damping_of(nodes, self.damping)
+        rung = damped_clustering(source, target, nodes, damping)[1] / damping.unit
+        noise = 2 * (2 * NANO / self.nano_epsilon * rung) ** 2
+        known = (MODEL_SPREAD * own) ** 2 + 1
+        return float(np.clip((known * self.total + noise * own) / (known + noise), 0, nodes))
+
+
+def told_clustering(cell: PrivateCell, nodes: int, nano_epsilon: int) -> ToldClustering:
+    """The damped sum by the ladder mechanism, with the damping that a public rule gives.
+
+    Sensitivity, proof: :func:`core.privacy.clustering.clustering_ladder`. Unit: one undirected edge.
+    """
+    damping = FINE if nodes * nano_epsilon / NANO > ENOUGH else COARSE
+    total = cell.clustering_sum(damping=damping, nano_epsilon=nano_epsilon, purpose="clustering")
+    return ToldClustering(total, damping, nano_epsilon)

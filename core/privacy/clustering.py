@@ -1,0 +1,145 @@
+"""A damped sum of local clustering coefficients by the ladder mechanism, drawn exactly.
+
+A node's clustering coefficient, t / C(d, 2) for t triangles and degree d, moves far with one edge where d is
+small. Dividing by C(max(d, D), 2) instead, with a public D, keeps what one edge can do small. The ladder
+(:mod:`core.privacy.ladder`) takes the local sensitivity of this graph, which is never put out, in place of
+the largest that any graph could have.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from core.errors import NotAccepted
+from core.privacy.ladder import climbed
+from core.privacy.samplers import LIMIT
+from core.privacy.triangle_kernels import rows_in_order, triangles_at_nodes
+
+LEAST_DAMPING = 4
+MOST_DAMPING = 64
+FINEST, COARSEST = 16, 5  # powers of two: parts that a triangle at a node of degree D at most is cut into
+
+
+@dataclass(frozen=True)
+class Damping:
+    """The public part: ``degree`` D, below which a node counts as if it had D, and the integers' ``unit``.
+
+    ``grain``: what a triangle counts at a node of degree D or less; ``unit`` = ``grain`` C(D, 2) is what a
+    coefficient of 1 counts at larger ones.
+    """
+
+    degree: int
+    grain: int
+
+    @property
+    def unit(self) -> int:
+        return self.grain * (self.degree * (self.degree - 1) // 2)
+
+    @property
+    def ends(self) -> int:
+        """The most that an edge's own two ends change the sum, see :func:`damped_clustering`."""
+        return 2 * -(-2 * self.unit // self.degree)
+
+
+def damping_of(nodes: int, degree: int) -> Damping:
+    """The finest integers with which no product passes 2^62; NotAccepted where none are fine enough.
+
+    Public facts only.
+    """
+    if not LEAST_DAMPING <= degree <= MOST_DAMPING:
+        raise NotAccepted(f"damping lies in {LEAST_DAMPING}..{MOST_DAMPING}", field="damping")
+    pairs = max(1, nodes * (nodes - 1) // 2)
+    power = FINEST
+    while power > COARSEST and pairs * (degree * (degree - 1) // 2) * 2**power > LIMIT:
+        power -= 1
+    if pairs * (degree * (degree - 1) // 2) * 2**power > LIMIT:
+        raise NotAccepted("there are too many nodes for sums of clustering", field="nodes")
+    return Damping(degree, 2**power)
+
+
+def damped_clustering(
+    source: np.ndarray, target: np.ndarray, nodes: int, damping: Damping
+) -> tuple[int, int]:
+    """The damped sum S of clustering coefficients, and the width I_0 of the first rung. Both private, exact.
+
+    S = sum over nodes v of floor(t_v U / C(m_v, 2)), with t_v the triangles at v, m_v = max(d_v, D),
+    U = ``damping.unit``. I_0 = E + L: E = 2 ceil(2U / D) is public; L is the largest, over ALL pairs of
+    nodes, linked or not, of the sum over their common neighbours x of w(x) = ceil(U / C(m_x, 2)).
+
+    Sensitivity: S moves by at most I_0, of either graph; I_0 moves by at most g = ``damping.grain``. Unit:
+    one undirected edge of a simple graph.
+    Proof: let G' be G and the edge {i, j}, c their common neighbours, the same in both graphs.
+    (i) S. A common neighbour x has one triangle more and its old degree, so that its term grows by at most
+    ceil(U / C(m_x, 2)) = w(x); all of them together by at most L, of G and of G' alike, as these x have the
+    same degrees in both. No other node but i and j changes. Of i, with degree d and t <= C(d, 2) triangles
+    before, the real value t U / C(max(d, D), 2) becomes (t + c) U / C(max(d + 1, D), 2), c <= d. It grows by
+    at most d U / C(max(d + 1, D), 2): for d + 1 >= D that is 2U / (d + 1) <= 2U / D, else at most
+    (D - 2) U / C(D, 2) < 2U / D. It falls only where d >= D, by at most
+    C(d, 2) U (1 / C(d, 2) - 1 / C(d + 1, 2)) = 2U / (d + 1) < 2U / D. Two integers floor(a), floor(b) differ
+    by at most ceil(|a - b|). The same holds of j. So |S(G') - S(G)| <= L + 2 ceil(2U / D) = I_0.
+    (ii) I_0. Let P be a pair. It gains at most one common neighbour: of {i, b} that is j, of {a, j} it is i,
+    and {i, j} gains none; a weight is at most w = g = U / C(D, 2). Other weights only fall. So the pair's sum
+    grows by at most g. It falls only by what the weights of i and j fall, where they are common neighbours of
+    P: each at most ceil(U / C(m, 2) - U / C(m + 1, 2)), m >= D, which is at most
+    ceil(2U / (C(D, 2) (D + 1))) = ceil(2g / (D + 1)). Both together: at most 2 (2g / (D + 1) + 1), which is
+    at most g for D >= 4 and g >= 2^4 (:data:`LEAST_DAMPING`, :data:`COARSEST`). A maximum moves no farther
+    than what it is taken over.
+
+    O(m^1.5) for triangles; the largest sum by paths of length two, O(sum of degree squared) at worst, walked
+    only between nodes whose own sums exceed the largest found so far.
+    """
+    degree = np.bincount(source, minlength=nodes) + np.bincount(target, minlength=nodes)
+    damped = np.maximum(degree, damping.degree).astype(np.int64)
+    pairs = damped * (damped - 1) // 2
+    weight = -(-damping.unit // pairs)
+    value = int((triangles_at_nodes(source, target, nodes) * damping.unit // pairs).sum())
+    ahead = np.bincount(source, weights=weight[target], minlength=nodes)
+    ahead = (ahead + np.bincount(target, weights=weight[source], minlength=nodes)).astype(np.int64)
+    start, others, order = rows_in_order(source, target, nodes, -ahead)
+    return value, damping.ends + int(_largest_sum(start, others, nodes, weight[order], ahead[order]))
+
+
+def clustering_ladder(
+    source: np.ndarray, target: np.ndarray, nodes: int, damping: Damping, nano_epsilon: int
+) -> int:
+    """The damped sum S by the ladder mechanism; any integer, negative ones too; in ``damping.unit``.
+
+    Rung t >= 1 has I_0 + (t - 1) g integers on each side, I_0 and g of :func:`damped_clustering`.
+
+    Sensitivity: an integer's rung moves by at most 1. Unit: one undirected edge. Costs ``nano_epsilon``.
+    Proof: a_t(G) = the sum of I_0(G) + s g over s < t is how far t rungs reach. With the two bounds proved
+    there, an integer within a_t(G) of S(G) lies within a_t(G) + I_0(G') <= a_t(G') + t g + I_0(G')
+    = a_(t+1)(G') of S(G'), as a_(t+1)(G') = I_0(G') + the sum of I_0(G') + (s + 1) g over s < t. So its rung
+    in G' is at most one more than in G, and the other way round (:func:`core.privacy.ladder.climbed`).
+    """
+    value, first = damped_clustering(source, target, nodes, damping)
+    return climbed(value, first, damping.grain, None, nano_epsilon)
+
+
+@njit(cache=True, nogil=True)
+def _largest_sum(start, others, nodes, weight, ahead):
+    """The largest sum of ``weight`` over the common neighbours of two nodes w < u.
+
+    Nodes are numbered so that ``ahead``, the sum over all neighbours of a node, descends; it stops once no
+    node's own sum can do better.
+    Weights are integers below 2^32; ``turn`` says for whom a node's ``found`` was last added up.
+    """
+    found = np.zeros(nodes, np.int64)
+    turn = np.full(nodes, -1, np.int64)
+    best = 0
+    for u in range(nodes):
+        if ahead[u] <= best:
+            break
+        for i in range(start[u], start[u + 1]):
+            v = others[i]
+            for j in range(start[v], start[v + 1]):
+                w = others[j]
+                if w >= u:
+                    break
+                found[w] = weight[v] + (found[w] if turn[w] == u else 0)
+                turn[w] = u
+                best = max(best, found[w])
+    return best
