@@ -13,7 +13,7 @@ import numpy as np
 from core.privacy.events import NANO
 from core.privacy.product_sum import caps
 
-SMALLEST = 1e-9  # mean of degree products that a deviation is divided by
+LEAST_KEPT = 0.5  # of the drawn graph's own sum: less cannot be reached, or leaves no room for triangles
 
 
 def degree_covariance(total: int, edges: float, noisy: np.ndarray, degree: int, product: int) -> np.ndarray:
@@ -46,7 +46,8 @@ def product_goal(
     The noisy ``covariance``, whose noise has the deviation ``spread``, is one estimate; that of the graph
     ``keys`` is a second; the two are weighed by their precision. ``model_spread``: the standard deviation of
     the assortativity that a drawn graph gets wrong by itself. The sum is then taken at this graph's own
-    degrees. O(n + m).
+    degrees, and is at least LEAST_KEPT of this graph's: where few hubs hold most edges, a covariance that is
+    taken at other degrees asks for a sum below 0. O(n + m).
     """
     low, high = np.divmod(keys, nodes)
     degree = np.bincount(np.concatenate([low, high]), minlength=nodes).astype(np.float64)
@@ -57,5 +58,5 @@ def product_goal(
     known = (model_spread * variance) ** 2
     weight = known / max(known + spread**2, np.finfo(float).tiny)
     wanted = weight * np.clip(covariance, -variance, variance) + (1 - weight) * own
-    deviation = math.sqrt(weight) * spread / max(mean**2 + wanted, SMALLEST)
-    return int(edges * (mean**2 + wanted)), deviation
+    aim = max(mean**2 + wanted, LEAST_KEPT * (mean**2 + own))
+    return int(edges * aim), math.sqrt(weight) * spread / max(aim, np.finfo(float).tiny)

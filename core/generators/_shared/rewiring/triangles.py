@@ -25,6 +25,7 @@ from core.privacy.entropy import Generator as Rng
 
 FULL_ENDS = 2**21  # up to so many ends each gets its full number of proposals
 CLOSED_FIRST = 0.97  # of the triangles, before clustering is looked at
+STEERED = 1 / 3  # of the proposals, at most, to bring degree products near their aim
 
 
 @dataclass(frozen=True)
@@ -67,10 +68,13 @@ def rewired(
     steer, aim = targets.product_sum is not None, targets.product_sum or 0
     band, left = int(targets.band * abs(aim)), proposals
     if steer:
+        most = int(STEERED * proposals)
         product, made = moves.shift_product(
-            rows.start, rows.others, rows.owner, rows.first, rows.labels, product, aim, band, left, rng
+            rows.start, rows.others, rows.owner, rows.first, rows.labels, product, aim, band, most, rng
         )
         left -= made
+        if abs(product - aim) > band:
+            aim = product  # out of reach: what was reached is kept, or no triangle could be closed
     upward = rows.owner < rows.others
     now = triangles(rows.owner[upward], rows.others[upward], nodes)
     first = targets.triangles if targets.clustering is None else int(CLOSED_FIRST * targets.triangles)
