@@ -256,3 +256,12 @@ def test_an_exact_covariance_is_aimed_at_and_a_noisy_one_hardly():
     mean = (degree**2).sum() / 8
     assert product_aim(keys, 5, 0.1, 0.0, 0.05) == int(4 * (mean**2 + 0.1))
     assert abs(product_aim(keys, 5, 0.1, 1e6, 0.05) - own) <= 1
+
+
+def test_no_sum_of_degree_products_far_below_the_drawn_graphs_is_aimed_at():
+    """A covariance that was told at the degrees of larger hubs would ask for a sum below 0."""
+    star = [(0, leaf) for leaf in range(1, 30)]
+    clique = [(low, high) for low in range(30, 38) for high in range(low + 1, 38)]
+    keys = np.sort([low * 38 + high for low, high in star + clique])
+    own = 29 * 29 + 28 * 49
+    assert product_aim(keys, 38, -1e6, 0.0, 100.0) == own // 2

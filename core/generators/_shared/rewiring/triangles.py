@@ -68,13 +68,14 @@ def rewired(
     steer, aim = targets.product_sum is not None, targets.product_sum or 0
     band, left = int(targets.band * abs(aim)), proposals
     if steer:
-        most = int(STEERED * proposals)
+        most, before = int(STEERED * proposals), abs(product - aim)
         product, made = moves.shift_product(
             rows.start, rows.others, rows.owner, rows.first, rows.labels, product, aim, band, most, rng
         )
         left -= made
-        if abs(product - aim) > band:
-            aim = product  # out of reach: what was reached is kept, or no triangle could be closed
+        if (now_off := abs(product - aim)) > band:
+            # Out of reach: triangles may cost half of the way that was made, or none could be closed.
+            aim, band = product, (before - now_off) // 2
     upward = rows.owner < rows.others
     now = triangles(rows.owner[upward], rows.others[upward], nodes)
     first = targets.triangles if targets.clustering is None else int(CLOSED_FIRST * targets.triangles)
