@@ -46,6 +46,7 @@ OPERATIONS = (
     "exponential_labels",
     "label_stream",
     "triangle_count",
+    "clustering_sum",
     "degree_product_sum",
 )
 ELSEWHERE = {"dpggan", "dpgvae", "thepuff"}
