@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict
 from core import errors
 from core.graphs.schema import GraphSchema
 from core.privacy.accountant import Accountant
+from core.privacy.persons import TIMES, require_persons
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
@@ -30,6 +31,11 @@ if TYPE_CHECKING:
     from core.privacy.private_graph import PrivateGraph
 
 Assurance = Literal["proven", "reviewed", "experimental"]
+
+NODE_METHODS = (
+    "The unit node is taken by profiles (relations with one protected end) and by projection (a relation "
+    "inside the protected type)"
+)
 
 
 class Parameters(BaseModel):
@@ -251,11 +257,11 @@ def require_accepted(generator: Generator, public: PublicFacts) -> None:
     """
     if public.unit not in generator.units:
         known = ", ".join(sorted(generator.units))
-        raise errors.NotAccepted(f"{generator.name} supports the units {known}", field="unit")
-    if public.unit.temporal != public.schema.temporal:
-        raise errors.NotAccepted(
-            "unit edge is for static graphs, the other units for temporal ones", field="unit"
-        )
+        other = f". {NODE_METHODS}" if public.unit is Unit.NODE else ""
+        raise errors.NotAccepted(f"{generator.name} supports the units {known}{other}", field="unit")
+    if not public.unit.takes(temporal=public.schema.temporal):
+        raise errors.NotAccepted(TIMES, field="unit")
+    require_persons(public.schema, public.unit)
     if public.unit is Unit.W_EVENT and (public.window is None or public.window < 1):
         raise errors.NotAccepted("the unit w-event needs a window of at least one step", field="window")
     if public.tick is not None:

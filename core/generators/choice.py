@@ -25,7 +25,7 @@ from core.graphs.schema import EdgeType
 from core.privacy.events import NANO
 from core.privacy.plan import PrivacyPlan
 from core.privacy.queries import Shape
-from core.privacy.units import Unit, edges_of_unit
+from core.privacy.units import EDGE_WISE, Unit, edges_of_unit
 
 AUTO: Literal["auto"] = "auto"
 """What a request says instead of a method's name."""
@@ -54,6 +54,8 @@ TYPED = ("anchored", "tmf", "edgerand", "lapgraph")
 TYPED_WEAK = ("hetesdg", *TYPED)
 """Typed and directed graphs without time where epsilon is small beside the log odds against an edge. By
 regret over ten graphs (``benchmarks/typed_choice.py``)."""
+PERSONS, BETWEEN_PERSONS = ("profiles",), ("projection",)
+"""What hides all edges of a node: of persons and things, and of persons and persons."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ def choose(
     O(cells).
     """
     known = registry.generators()
-    may_flip = FLIPS in known and (allowed is None or FLIPS in allowed)
+    may_flip = public.unit in EDGE_WISE and FLIPS in known and (allowed is None or FLIPS in allowed)
     flips = _flips(public, nodes) if may_flip else None
     if flips is not None:
         reason, params = flips
@@ -123,6 +125,10 @@ def _planned(
 def _preferred(public: PublicFacts, nodes: Mapping[str, int]) -> tuple[tuple[str, ...], str]:
     """Order the methods by preference, and say what speaks for that order."""
     relations = [public.schema.edge_type(name) for name in public.edge_types]
+    if public.unit is Unit.NODE:
+        if all(relation.homogeneous for relation in relations):
+            return BETWEEN_PERSONS, "Unit node, and both ends of every relation are persons."
+        return PERSONS, "Unit node, and one end of a relation is a person, the other is not."
     if any(relation.directed or not relation.homogeneous for relation in relations):
         if public.unit is Unit.EDGE and _mean_strength(public, relations, nodes) < WORTH:
             return TYPED_WEAK, (

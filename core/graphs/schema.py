@@ -16,6 +16,7 @@ from pydantic import (
     ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
+    field_validator,
     model_serializer,
     model_validator,
 )
@@ -24,6 +25,7 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,62}$")]
 
 MAX_NODES = 200_000_000
 MAX_STEPS = 100_000
+MAX_DEGREE_BOUND = 1_000_000
 MAX_EDGE_BOUND = 2**62
 MAX_TIME = 2**62  # differences of times then fit 64 bits
 MAX_TYPES = 4096  # node types, and edge types; the service's own limit is a setting
@@ -85,12 +87,25 @@ class NodeType(_Frozen):
     """A node type and its public universe.
 
     ``count`` declares nodes 0..count-1; ``None`` says that a node list is uploaded (part ``nodes``, or inside
-    a format that carries nodes). The uploaded list is then the public universe.
+    a format that carries nodes). The uploaded list is then the public universe. ``protected``: the unit
+    ``node`` protects every node of this type, with all of its edges. ``degree_bound`` declares that no node
+    of this type has more edges than that in the protected relations, all of them and all steps together:
+    checked at ingest, never repaired. Both are written only where they are set.
     """
 
     name: Name = "node"
     count: Annotated[int, Field(ge=1, le=MAX_NODES)] | None = None
     attributes: tuple[Attribute, ...] = ()
+    protected: bool = False
+    degree_bound: Annotated[int, Field(ge=1, le=MAX_DEGREE_BOUND)] | None = None
+
+    @model_serializer(mode="wrap")
+    def _compact(self, write: SerializerFunctionWrapHandler):  # unannotated: it keeps its JSON Schema
+        written: dict[str, Any] = write(self)
+        for name in ("protected", "degree_bound"):
+            if not written.get(name):
+                written.pop(name, None)
+        return written
 
     @model_validator(mode="after")
     def _named_apart(self) -> Self:
@@ -234,6 +249,14 @@ class GraphSchema(_Frozen):
     node_ids: NodeIds = NodeIds.PSEUDONYMOUS
     collection: Collection | None = None
 
+    @field_validator("node_types")
+    @classmethod
+    def _one_protected(cls, value: tuple[NodeType, ...]) -> tuple[NodeType, ...]:
+        protected = [each.name for each in value if each.protected]
+        if len(protected) > 1:
+            raise ValueError(f"at most one node type is protected; declared are {', '.join(protected)}")
+        return value
+
     @model_validator(mode="after")
     def _collected(self) -> Self:
         if self.collection is None:
@@ -279,6 +302,11 @@ class GraphSchema(_Frozen):
     def steps(self) -> int:
         """Number of snapshots; 1 for a static graph."""
         return self.time.count if self.time else 1
+
+    @property
+    def protected_type(self) -> NodeType | None:
+        """The node type whose nodes the unit ``node`` protects; None where none is declared."""
+        return next((each for each in self.node_types if each.protected), None)
 
     def graph_ids(self) -> dict[str, str]:
         """Map node types and relations to the graph they stand for; empty without a collection."""

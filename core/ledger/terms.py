@@ -13,7 +13,7 @@ from core.ledger.models import Filter
 from core.orders import ORDERS
 
 W_EVENT = "w-event"
-UNITS = ("edge", "event", W_EVENT, "pair")
+UNITS = ("edge", "event", W_EVENT, "pair", "node")
 
 DEFAULT_ORDERS: tuple[int | float, ...] = (1.25, 1.5, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64, 128, 256, 512)
 MAX_AMOUNT = 10**30

@@ -20,7 +20,7 @@ from core.privacy.accountant import Accountant
 from core.privacy.dp_sgd import MIN_NOISE_MULTIPLIER, DpSgd, noise_multiplier
 from core.privacy.events import MAX_NANO_EPSILON, Event, GaussianEvent, PoissonSampled, Pure, Repeated
 from core.privacy.plan import Allotment, PrivacyPlan
-from core.privacy.units import Unit
+from core.privacy.units import EDGE_WISE, Unit
 
 EDGE = "edge"
 NODES = 6
@@ -158,7 +158,7 @@ def training_of(event: Event) -> DpSgd:
     raise InvalidInput("not the event of a DP-SGD training", field="plan")
 
 
-_ALL = frozenset(Unit)
+_ALL = EDGE_WISE
 MECHANISMS: Mapping[str, Mechanism] = MappingProxyType(
     {
         mechanism.name: mechanism

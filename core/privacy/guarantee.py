@@ -177,6 +177,8 @@ _UNITS = {
     " and one edge without time",
     Unit.PAIR: "everything between any one pair of nodes, over all timestamps and edge types, which one of "
     "them lacks",
+    Unit.NODE: "all edges of any one node of the protected type, over all timestamps and edge types, "
+    "which are replaced by any others",
 }
 
 
@@ -197,7 +199,8 @@ def _statement(plan: PrivacyPlan, nano_epsilon: int, delta_atto: int, own: int |
         )
     twice, grown = of_several(epsilon, delta, 2)
     two = inequality(twice, grown) if grown < 1 else "of which this says nothing"
+    change = "Changes at two such nodes are" if plan.unit.replaced else "Moving an edge elsewhere is"
     return (
-        f"{text}. Moving an edge elsewhere is two such changes: {two}. "
+        f"{text}. {change} two such changes: {two}. "
         "The node set, node and edge types, directedness and the time grid are public and not protected."
     )

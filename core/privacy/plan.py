@@ -32,7 +32,7 @@ from core.privacy.events import (
 from core.privacy.units import Unit
 
 WHOLE_GRAPH = "*"
-"""The cell name of an unprotected access: every edge type, every step."""
+"""The cell name of an unprotected access, and of every read under unit NODE: all edge types, all steps."""
 
 ROWS = "rows:"
 """The cells of protected attributes are named so, followed by the node type; no edge type has a colon."""
@@ -80,10 +80,8 @@ class Allotment:
         if self.step is not None and (type(self.step) is not int or not 0 <= self.step < MAX_STEPS):
             raise InvalidInput("a step is an integer of the time grid, or absent", field="step")
         check_event(self.event)
-        if (self.edge_type == WHOLE_GRAPH) != isinstance(self.event, Unprotected):
-            raise InvalidInput(
-                "an unprotected access names the whole graph, and nothing else does", field="event"
-            )
+        if self.edge_type != WHOLE_GRAPH and isinstance(self.event, Unprotected):
+            raise InvalidInput("an unprotected access names the whole graph", field="event")
         if self.edge_type == WHOLE_GRAPH and self.step is not None:
             raise InvalidInput("the whole graph has no step", field="step")
 
@@ -154,12 +152,20 @@ class PrivacyPlan:
     def _check_allotment(self, allotment: Allotment) -> None:
         if not isinstance(allotment, Allotment):
             raise InvalidInput("a plan is made of allotments", field="allotments")
+        if self.unit is Unit.NODE:
+            if allotment.edge_type != WHOLE_GRAPH and not allotment.edge_type.startswith(ROWS):
+                raise InvalidInput(
+                    "under unit node a read names the whole graph: one node has edges in every cell",
+                    field="allotments",
+                )
+        elif allotment.edge_type == WHOLE_GRAPH and not isinstance(allotment.event, Unprotected):
+            raise InvalidInput(
+                "but for unprotected access, only unit node reads the whole graph", field="allotments"
+            )
         if allotment.step is None:
             return
         if not self.unit.temporal:
-            raise InvalidInput(
-                "unit edge speaks of a static graph: an allotment has no step", field="allotments"
-            )
+            raise InvalidInput(f"unit {self.unit} knows no steps: an allotment has none", field="allotments")
         if allotment.step >= self.steps:
             raise InvalidInput("an allotment lies outside the time grid", field="allotments")
 
@@ -188,9 +194,10 @@ class PrivacyPlan:
         """Compute the cost to one privacy unit, over cells c with sums s(c).
 
         EDGE, EVENT: max of s(c): the unit is one edge of one cell, and cells hold disjoint edges.
-        PAIR: sum of all s(c). W_EVENT: the dearest untimed type, plus the dearest window of ``window``
-        consecutive steps, each step at its dearest type (one edge per timestamp); windows that reach past the
-        grid hold a subset of one inside it, so they cost no more. O(allotments + steps).
+        PAIR: sum of all s(c). NODE: the same, of the whole graph and the rows: one node has edges in every
+        cell. W_EVENT: the dearest untimed type, plus the dearest window of ``window`` consecutive steps, each
+        step at its dearest type (one edge per timestamp); windows that reach past the grid hold a subset of
+        one inside it, so they cost no more. O(allotments + steps).
 
         Where curves or losses are converted, EDGE and EVENT convert each cell's by itself: whatever edge two
         neighbours differ in, it lies in one cell, fixed before anything is drawn; the other cells' outputs
@@ -215,7 +222,7 @@ class PrivacyPlan:
             cells = set(self.cells.values())
             return max(accountant.cell_nano_epsilon(each, self.delta_atto, self.accountant) for each in cells)
         by_curves = accountant.nano_epsilon(self._curve(accountant.ORDERS), self.delta_atto)
-        if self.unit is Unit.PAIR and self.accountant is Accountant.PRIVACY_LOSS:
+        if self.unit in (Unit.PAIR, Unit.NODE) and self.accountant is Accountant.PRIVACY_LOSS:
             everything = [allotment.event for allotment in self.allotments]
             return min(by_curves, accountant.loss_nano_epsilon(everything, self.delta_atto) or by_curves)
         return by_curves
@@ -354,7 +361,7 @@ def _by_unit(
     match unit:
         case Unit.EDGE | Unit.EVENT:
             return max(untimed, *per_step), per_step, untimed
-        case Unit.PAIR:
+        case Unit.PAIR | Unit.NODE:
             return sum(sums.values()), per_step, untimed
         case Unit.W_EVENT:
             assert window is not None

@@ -29,9 +29,10 @@ from core.privacy.events import (
     positive_fraction,
 )
 from core.privacy.meter import Meter
+from core.privacy.persons import TIMES, require_persons
 from core.privacy.plan import WHOLE_GRAPH, CellKey
 from core.privacy.undirected import UndirectedReads
-from core.privacy.units import Unit, edges_of_unit
+from core.privacy.units import EDGE_WISE, Unit, edges_of_unit
 
 if TYPE_CHECKING:
     import torch
@@ -60,10 +61,9 @@ class PrivateGraph:
         self.window: int | None = meter.plan.window
         if meter.plan.steps != graph.schema.steps:
             raise InvalidInput("the plan's time grid is not the schema's", field="steps")
-        if graph.schema.temporal != self.unit.temporal:
-            raise NotAccepted(
-                "unit edge is for static graphs, the other units for temporal ones", field="unit"
-            )
+        if not self.unit.takes(temporal=graph.schema.temporal):
+            raise NotAccepted(TIMES, field="unit")
+        require_persons(graph.schema, self.unit)
 
     def node_count(self, node_type: str) -> int:
         """Return the size of a node type's public universe."""
@@ -77,7 +77,8 @@ class PrivateGraph:
         return PrivateAttributes(kind, self._graph.nodes[kind.name], self._meter)
 
     def cell(self, edge_type: str, step: int | None) -> PrivateCell:
-        """Open one cell for its operations. Free: which cells exist is public."""
+        """Open one cell for its operations. Free: which cells exist is public. Not under unit node."""
+        self._require_edges()
         shape = self._shape(edge_type, step)
         meter, graph = self._meter, self._graph
 
@@ -105,6 +106,7 @@ class PrivateGraph:
         """
         from core.privacy.gradients import DpSgdSession
 
+        self._require_edges()
         if self.unit not in (Unit.EDGE, Unit.EVENT):
             raise NotAccepted("DP-SGD over edges protects single edges: unit edge or event", field="unit")
         keys = [(edge_type, step) for edge_type, step in cells]
@@ -135,6 +137,7 @@ class PrivateGraph:
         """
         from core.privacy.aggregation import asked, noisy_sums
 
+        self._require_edges()
         keys = [(edge_type, step) for edge_type, step in cells]
         if not keys or len(set(keys)) != len(keys) or len({edge_type for edge_type, _ in keys}) != 1:
             raise InvalidInput("cells of one relation, once each, at least one", field="cells")
@@ -165,6 +168,15 @@ class PrivateGraph:
         if not any(isinstance(entry.event, Unprotected) for entry in self._meter.transcript):
             raise UnmeteredFit("sensitive links are read after an unprotected access only")
         return self._sensitive()
+
+    def _require_edges(self) -> None:
+        """Refuse what adds noise for single edges where all edges of a node are to be hidden."""
+        if self.unit not in EDGE_WISE:
+            raise NotAccepted(
+                "what hides single edges does not hide all edges of a node: under unit node the graph is "
+                "read through the queries that are proved for it",
+                field="unit",
+            )
 
     def _shape(self, edge_type: str, step: int | None) -> queries.Shape:
         try:

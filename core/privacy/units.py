@@ -1,9 +1,11 @@
-"""What one neighbour differs in. Adjacency is always add-or-remove one unit."""
+"""What one neighbour differs in: one unit is added or removed; under NODE, a node's edges are replaced."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from core.errors import NotAccepted
 
 if TYPE_CHECKING:
     from core.graphs.schema import EdgeType
@@ -16,19 +18,40 @@ class Unit(StrEnum):
     EVENT    one edge at one timestamp of a temporal graph.
     W_EVENT  any changes inside one window of w consecutive timestamps, at most one edge per timestamp.
     PAIR     every occurrence of one node pair, over all timestamps and edge types.
+    NODE     all edges of one node of the protected type, over all timestamps and edge types, replaced by any
+             others; with or without time.
     """
 
     EDGE = "edge"
     EVENT = "event"
     W_EVENT = "w-event"
     PAIR = "pair"
+    NODE = "node"
 
     @property
     def temporal(self) -> bool:
-        """Whether the unit speaks of timestamps."""
-        return self is not Unit.EDGE
+        """Whether the unit speaks of timestamps, so that it needs a graph with time."""
+        return self not in (Unit.EDGE, Unit.NODE)
+
+    def takes(self, *, temporal: bool) -> bool:
+        """Tell whether graphs with time, or those without, can be protected by this unit."""
+        return self is Unit.NODE or self.temporal == temporal
+
+    @property
+    def replaced(self) -> bool:
+        """Whether neighbours differ by a replacement; otherwise by one unit more or less."""
+        return self is Unit.NODE
+
+
+EDGE_WISE = frozenset(Unit) - {Unit.NODE}
+"""The units that hold a bounded number of edges in each cell, which methods read cell by cell protect."""
 
 
 def edges_of_unit(unit: Unit, relation: EdgeType) -> int:
-    """Return the edges that one unit may have in one cell: 2 where a pair may be linked both ways, else 1."""
+    """Return the edges that one unit may have in one cell: 2 where a pair may be linked both ways, else 1.
+
+    NotAccepted under NODE: a node may have any number of edges, and no sensitivity follows from it.
+    """
+    if unit is Unit.NODE:
+        raise NotAccepted("a node may have any number of edges in a cell", field="unit")
     return 2 if unit is Unit.PAIR and relation.homogeneous and relation.directed else 1

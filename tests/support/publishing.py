@@ -16,7 +16,7 @@ from core.graphs.store import write_graph
 from core.privacy.events import Pure
 from core.privacy.meter import MemoryRecorder
 from core.privacy.plan import Allotment, GuaranteeKind, PrivacyPlan
-from core.privacy.units import Unit
+from core.privacy.units import EDGE_WISE, Unit
 from core.publishing import release
 from core.publishing.spec import EvaluationSpec, ReleaseTask
 
@@ -78,7 +78,7 @@ class Fixed:
     name, title, summary, assurance = "fixed", "Fixed", "A test's generator.", "experimental"
     Params = Params
     accepts = GraphKinds(static=True, temporal=True, heterogeneous=True, bipartite=True)
-    units = frozenset(Unit)
+    units = EDGE_WISE
     kinds = frozenset({GuaranteeKind.PURE})
 
     def __init__(self, sample: Graph, *, metered: bool = True) -> None:

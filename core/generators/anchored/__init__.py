@@ -72,7 +72,7 @@ from core.generators._shared.relations.params import AnchoredParams
 from core.generators.base import Assurance, GraphKinds, Progress, PublicFacts, require_accepted
 from core.graphs.schema import GraphSchema
 from core.privacy.plan import GuaranteeKind, PrivacyPlan
-from core.privacy.units import Unit
+from core.privacy.units import EDGE_WISE
 
 if TYPE_CHECKING:
     from core.generators._shared.frame.columns import Columns
@@ -93,7 +93,7 @@ class Anchored:
     assurance: Assurance = "proven"
     Params = AnchoredParams
     accepts = GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True)
-    units = frozenset(Unit)
+    units = EDGE_WISE
     kinds = frozenset({GuaranteeKind.PURE, GuaranteeKind.APPROXIMATE})
 
     def plan(self, params: AnchoredParams, public: PublicFacts) -> PrivacyPlan:

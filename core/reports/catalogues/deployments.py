@@ -31,6 +31,11 @@ UNITS = {
         "Two temporal graphs are adjacent when they differ in what is between one pair of nodes, over all "
         "snapshots and relations.",
     ),
+    Unit.NODE: (
+        "Node (person-level, also called user-level)",
+        "Two graphs are adjacent when all edges of one node of the protected type, over all snapshots and "
+        "relations, are replaced by any others. The set of nodes is the same.",
+    ),
 }
 VARIANTS = {"pure": "Pure DP", "approximate": "Approximate DP"}
 MODEL = {

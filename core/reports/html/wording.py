@@ -23,6 +23,10 @@ UNITS: Mapping[Unit, tuple[str, str]] = {
         "time",
     ),
     Unit.PAIR: ("one pair", "everything between two nodes, over all snapshots and relations"),
+    Unit.NODE: (
+        "one node",
+        "all edges of one node of the protected type, over all snapshots and relations, whatever they are",
+    ),
 }
 ASSURANCE = {
     "proven": "The method's privacy proof is complete and its mechanism is audited.",

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from core.errors import InvalidInput
 from core.graphs.schema import GraphSchema
 from core.ledger.models import Filter
+from core.privacy import persons
 from core.privacy.units import Unit
 from core.settings import Settings
 
@@ -50,12 +51,13 @@ def check_schema(schema: GraphSchema, unit: Unit, window: int | None, settings: 
     check_cells(schema, protected, settings, field="graph_schema.edge_types")
     if unit.temporal and not schema.temporal:
         raise InvalidInput(
-            f"the unit {unit} speaks of time: declare a time grid, or use the unit edge",
+            f"the unit {unit} speaks of time: declare a time grid, or use the unit edge or node",
             field="graph_schema.time",
         )
-    if not unit.temporal and schema.temporal:
+    if not unit.takes(temporal=schema.temporal):
         raise InvalidInput(
-            "the unit edge is for graphs without time; use event, w-event or pair, or drop the time grid",
+            "the unit edge is for graphs without time; use event, w-event, pair or node, or drop "
+            "the time grid",
             field="graph_schema.time",
         )
     if window is not None and window > schema.steps:
@@ -66,6 +68,8 @@ def check_schema(schema: GraphSchema, unit: Unit, window: int | None, settings: 
         raise InvalidInput(
             "every edge type is declared public: there is nothing to protect", field="graph_schema.edge_types"
         )
+    if (refused := persons.refusal(schema, unit)) is not None:
+        raise InvalidInput(refused[0], field=f"graph_schema.{refused[1]}")
 
 
 def check_cells(schema: GraphSchema, edge_types: Iterable[str], settings: Settings, *, field: str) -> None:

@@ -90,6 +90,64 @@ def test_schemas_that_do_not_fit(schema: GraphSchema, unit: Unit, window: int | 
     assert refused.value.members["field"] == field
 
 
+def persons(*relations: EdgeType, time: TimeGrid | None = None, **person: object) -> GraphSchema:
+    kinds = (
+        NodeType(name="person", count=9, **({"protected": True} | person)),
+        NodeType(name="thing", count=9),
+    )
+    return GraphSchema(node_types=kinds, edge_types=relations, time=time)
+
+
+BUYS, KNOWS = (
+    EdgeType(name="buys", source="person", target="thing"),
+    EdgeType(name="knows", source="person", target="person"),
+)
+LIKE = EdgeType(name="like", source="thing", target="thing")
+PUBLIC_BUYS, PUBLIC_LIKE = (each.model_copy(update={"public": True}) for each in (BUYS, LIKE))
+
+
+@pytest.mark.parametrize(
+    ("schema", "unit", "field", "says"),
+    [
+        (STATIC, Unit.NODE, "node_types", "declared protected"),
+        (persons(BUYS, LIKE), Unit.NODE, "edge_types.like", "declare it public"),
+        (persons(LIKE), Unit.NODE, "node_types", "no protected relation touches"),
+        (persons(LIKE, PUBLIC_BUYS), Unit.NODE, "node_types", "no protected relation touches"),
+        (persons(PUBLIC_BUYS), Unit.NODE, "edge_types", "nothing to protect"),
+        (persons(BUYS), Unit.EDGE, "node_types", "use the unit node"),
+    ],
+)
+def test_persons_that_cannot_be_protected(schema: GraphSchema, unit: Unit, field: str, says: str) -> None:
+    with pytest.raises(InvalidInput, match=says) as refused:
+        check_schema(schema, unit, None, SETTINGS)
+    assert refused.value.members["field"] == f"graph_schema.{field}"
+
+
+def test_persons_that_can_be_protected_with_and_without_time() -> None:
+    timed = BUYS.model_copy(update={"temporal": True})
+    check_schema(persons(BUYS, PUBLIC_LIKE), Unit.NODE, None, SETTINGS)
+    check_schema(persons(timed, KNOWS, time=TimeGrid(count=3)), Unit.NODE, None, SETTINGS)
+    check_schema(persons(BUYS, protected=False, degree_bound=3), Unit.EDGE, None, SETTINGS)
+
+
+def test_at_most_one_type_is_protected_and_a_bound_has_limits() -> None:
+    with pytest.raises(ValidationError, match="at most one node type") as refused:
+        GraphSchema(node_types=[{"name": name, "protected": True} for name in "ab"])
+    assert refused.value.errors()[0]["loc"] == ("node_types",)
+    for bound in (0, 1_000_001):
+        with pytest.raises(ValidationError, match="degree_bound"):
+            NodeType(degree_bound=bound)
+
+
+def test_what_is_not_declared_is_not_written() -> None:
+    assert persons(BUYS).model_dump(mode="json")["node_types"] == [
+        {"name": "person", "count": 9, "attributes": [], "protected": True},
+        {"name": "thing", "count": 9, "attributes": []},
+    ]
+    bounded = persons(BUYS, degree_bound=4)
+    assert GraphSchema.model_validate_json(bounded.model_dump_json()) == bounded
+
+
 def test_schemas_that_fit() -> None:
     check_schema(STATIC, Unit.EDGE, None, SETTINGS)
     check_schema(TEMPORAL, Unit.EVENT, None, SETTINGS)
@@ -105,7 +163,7 @@ def test_schemas_that_fit() -> None:
         {"name": "a\n"},
         {"name": "x" * 129},
         {"protection_domain": ""},
-        {"unit": "node"},
+        {"unit": "person"},
         {"filter": "zcdp"},
         {"policy": {"kinds": []}},
         {"policy": {"kinds": ["pure", "heuristic"]}},

@@ -23,7 +23,7 @@ def test_the_ledger_knows_every_privacy_unit() -> None:
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
-        ({"unit": "node"}, "unit"),
+        ({"unit": "person"}, "unit"),
         ({"filter": "zcdp"}, "filter"),
         ({"window": 3}, "window"),
         ({"unit": "w-event"}, "window"),

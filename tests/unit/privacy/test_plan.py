@@ -38,7 +38,7 @@ def differing_sets(unit, cells, window, steps):
     untimed = [c for c in cells if c[1] is None]
     if unit in (Unit.EDGE, Unit.EVENT):
         return [{c} for c in cells]
-    if unit is Unit.PAIR:
+    if unit in (Unit.PAIR, Unit.NODE):
         return [set(cells)]
     found = []
     for start in range(-window, steps + window):
@@ -54,7 +54,7 @@ def test_cost_against_enumeration(unit, seed):
     rng = random.Random(seed)
     steps = rng.randint(1, 6) if unit.temporal else 1
     window = rng.randint(1, 8) if unit is Unit.W_EVENT else None
-    places = [("a", None), ("b", None)]
+    places = [("*" if unit is Unit.NODE else "a", None), ("rows:b", None)]
     if unit.temporal:
         places += [(kind, t) for kind in ("t", "u") for t in range(steps)]
     rows = [(*rng.choice(places), rng.randint(1, 100)) for _ in range(rng.randint(1, 15))]

@@ -24,7 +24,7 @@ from core.generators.base import (
 )
 from core.privacy.events import pure_nano_epsilon
 from core.privacy.plan import GuaranteeKind, PrivacyPlan
-from core.privacy.units import Unit
+from core.privacy.units import EDGE_WISE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -68,7 +68,7 @@ class PerCell(ABC):
     Params: ClassVar[type[Parameters]]
     assurance: Assurance = "proven"
     accepts = GraphKinds(static=True, temporal=True, heterogeneous=True)
-    units = frozenset(Unit)
+    units = EDGE_WISE
     kinds = frozenset({GuaranteeKind.PURE})
 
     @abstractmethod
