@@ -2,6 +2,8 @@
 
 Canary graphs are small, fixed and public. Two neighbours differ in the canary: the edge between node 0 and
 node 1 (node 0 on either side of a relation between two types), in every step in which the unit may hold it.
+Under unit node they differ in all edges of node 0, which others replace: it has four of them in the one graph
+and the remaining ones in the other (see ``replaced``).
 """
 
 from __future__ import annotations
@@ -91,7 +93,10 @@ def canary_schema(unit: Unit, window: int | None, *, bipartite: bool = False) ->
     names = ("left", "right") if bipartite else ("node",)
     relation = EdgeType(name=EDGE, source=names[0], target=names[-1], temporal=unit.temporal)
     return GraphSchema(
-        node_types=tuple(NodeType(name=name, count=NODES) for name in names),
+        node_types=tuple(
+            NodeType(name=name, count=NODES, protected=unit is Unit.NODE and name == names[0])
+            for name in names
+        ),
         edge_types=(relation,),
         time=time,
     )
@@ -103,13 +108,20 @@ def canary_steps(unit: Unit, schema: GraphSchema) -> tuple[int | None, ...]:
     return steps if unit in (Unit.W_EVENT, Unit.PAIR) else steps[:1]
 
 
+def replaced(schema: GraphSchema) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the neighbours of node 0 in the two canary graphs of unit node: disjoint, and of two sizes."""
+    others = tuple(range(1 if schema.edge_type(EDGE).homogeneous else 0, NODES))
+    return others[:4], others[4:]
+
+
 def mechanism_plans(
     mechanism: Mechanism, params: Any, schema: GraphSchema, unit: Unit, nano_epsilon: int, delta_atto: int
 ) -> tuple[PrivacyPlan, PrivacyPlan]:
     """Plan what keeps to (epsilon, delta) on the canary graphs, and its half-noise copy."""
     if unit not in mechanism.units:
         known = ", ".join(sorted(mechanism.units))
-        raise NotAccepted(f"{mechanism.name} can be audited under the units {known}", field="unit")
+        other = ": it hides single edges; audit a method that takes the unit" if unit is Unit.NODE else ""
+        raise NotAccepted(f"{mechanism.name} can be audited under the units {known}{other}", field="unit")
     if mechanism.approximate and not delta_atto:
         raise NotAccepted(f"{mechanism.name} needs a positive delta", field="delta")
     delta = delta_atto if mechanism.approximate else 0

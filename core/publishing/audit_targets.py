@@ -7,7 +7,7 @@ output, so that it can only tell less.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from core.generators import registry
 from core.generators.base import Generator, no_progress
 from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import GraphSchema
-from core.privacy.audited import EDGE, MECHANISMS, AuditSpec, canary_steps, training_of
+from core.privacy.audited import EDGE, MECHANISMS, NODES, AuditSpec, canary_steps, replaced, training_of
 from core.privacy.entropy import noise_generator
 from core.privacy.events import pure_nano_epsilon
 from core.privacy.meter import MemoryRecorder, Meter
@@ -57,8 +57,11 @@ def target_of(spec: AuditSpec) -> AuditTarget:
 
 
 def worlds(schema: GraphSchema, unit: Unit) -> tuple[Graph, Graph]:
-    """Build the canary graph and its neighbour without the canary."""
+    """Build the canary graph and its neighbour: without the canary, or with node 0's edges replaced."""
     relation = schema.edge_type(EDGE)
+    if unit is Unit.NODE:
+        one, two = ([(0, other) for other in others] for others in replaced(schema))
+        return _static(schema, one), _static(schema, two)
     canary = (0, 1) if relation.homogeneous else (0, 0)
     held = canary_steps(unit, schema)
     rows = [(step, *pair) for step in schema.steps_of(EDGE) for pair in BACKGROUND]
@@ -68,6 +71,11 @@ def worlds(schema: GraphSchema, unit: Unit) -> tuple[Graph, Graph]:
         table = EdgeTable(np.array(source), np.array(target), np.array(step) if relation.temporal else None)
         graphs.append(Graph.build(schema, {}, {EDGE: table}))
     return graphs[0], graphs[1]
+
+
+def _static(schema: GraphSchema, more: Sequence[tuple[int, int]]) -> Graph:
+    source, target = zip(*BACKGROUND, *more, strict=True)
+    return Graph.build(schema, {}, {EDGE: EdgeTable(np.array(source), np.array(target), None)})
 
 
 def _each_cell(read: Callable[[PrivateCell, Allotment], tuple[list[float], float]]) -> Once:
@@ -190,13 +198,25 @@ def _evidence(moves: np.ndarray, rate: float, sigma: float) -> np.ndarray:
 
 def _generated(generator: Generator, params: Any) -> Once:
     """Fit once, and read the metered output or a drawn graph."""
-    read = _METERED.get(generator.name, _drawn)
+    read = _METERED.get(generator.name)
 
     def once(graph: Graph, plan: PrivacyPlan) -> np.ndarray:
         private = PrivateGraph(graph, Meter(plan, MemoryRecorder()))
-        return read(generator.fit(private, plan, params, no_progress))
+        look = read or (_drawn_persons if plan.unit is Unit.NODE else _drawn)
+        return look(generator.fit(private, plan, params, no_progress))
 
     return once
+
+
+def _drawn_persons(model: Any) -> np.ndarray:
+    """Count a drawn graph's edges and degrees. Those of the protected side, whose nodes may be drawn without
+    their names, are sorted; of a relation between two types, the other side's are kept by node.
+    """
+    graph = model.sample(noise_generator(), no_progress)
+    table, relation = graph.edges[EDGE], graph.schema.edge_type(EDGE)
+    source, target = (np.bincount(side, minlength=NODES) for side in (table.source, table.target))
+    degrees = np.sort(source + target) if relation.homogeneous else np.append(np.sort(source), target)
+    return np.array([len(table.source), *degrees], dtype=np.float64)
 
 
 def _drawn(model: Any) -> np.ndarray:

@@ -7,6 +7,7 @@ for which types, and only this machine can. What is compiled lies where ``NUMBA_
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 
 import numpy as np
 
@@ -45,12 +46,19 @@ def compile_kernels(progress: Progress) -> None:
     progress("kernels", len(asked) + 1, len(asked) + 1)
 
 
-def made_up(*, steps: int | None = None, directed: bool = False, items: bool = False) -> Graph:
-    """Draw a random graph of one relation, with a second node type at its other end if ``items``."""
+def made_up(
+    *, steps: int | None = None, directed: bool = False, items: bool = False, persons: bool = False
+) -> Graph:
+    """Draw a random graph of one relation, with a second node type at its other end if ``items``.
+
+    ``persons``: the first node type is declared protected, as the unit node asks.
+    """
     names = ("node", "item") if items else ("node",)
     relation = EdgeType(target=names[-1], directed=directed or items, temporal=steps is not None)
     schema = GraphSchema(
-        node_types=tuple(NodeType(name=name, count=NODES) for name in names),
+        node_types=tuple(
+            NodeType(name=name, count=NODES, protected=persons and name == "node") for name in names
+        ),
         edge_types=(relation,),
         time=None if steps is None else TimeGrid(count=steps),
     )
@@ -68,9 +76,9 @@ def made_up(*, steps: int | None = None, directed: bool = False, items: bool = F
 def _shapes(generator: Generator) -> Iterator[tuple[Graph, Unit]]:
     """Yield the graphs that the method takes, each under a unit that it supports."""
     for unit in sorted(generator.units):
-        steps = STEPS if unit.temporal else None
-        for directed, items in ((False, False), (True, False), (False, True)):
-            graph = made_up(steps=steps, directed=directed, items=items)
+        times = [steps for steps in (None, STEPS) if unit.takes(temporal=steps is not None)]
+        for steps, (directed, items) in product(times, ((False, False), (True, False), (False, True))):
+            graph = made_up(steps=steps, directed=directed, items=items, persons=unit is Unit.NODE)
             try:
                 generator.plan(generator.Params(), _facts(generator, graph, unit))
             except NotAccepted:

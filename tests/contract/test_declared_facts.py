@@ -42,7 +42,8 @@ def schema_for(generator, unit) -> GraphSchema:
         once=unit.temporal,
         edge_bound=EDGES // (STEPS if unit.temporal else 1),
     )
-    nodes = (NodeType(count=NODES), *([NodeType(name="other", count=OTHERS)] if kinds.bipartite else []))
+    persons = NodeType(count=NODES, protected=unit is Unit.NODE)
+    nodes = (persons, *([NodeType(name="other", count=OTHERS)] if kinds.bipartite else []))
     time = TimeGrid(count=STEPS) if unit.temporal else None
     return GraphSchema(node_types=nodes, edge_types=(relation,), time=time)
 

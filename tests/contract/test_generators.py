@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from core import errors
 from core.generators import registry
 from core.generators.base import FittedModel, PublicFacts, no_progress
-from core.graphs.graph import EdgeTable, Graph, NodeTable
+from core.graphs.graph import EdgeTable, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.privacy.entropy import public_generator
 from core.privacy.events import Pure, rdp
@@ -50,17 +50,30 @@ MECHANISMS = ("laplace", "exponential", "randomised response", "ladder")
 SHAPES = ("empty", "single", "complete", "random")
 
 
-def schema_for(unit, **relation) -> GraphSchema:
-    """One undirected relation over NODES nodes; with time where the unit speaks of it."""
+def schema_for(unit, generator=None, **relation) -> GraphSchema:
+    """One undirected relation over NODES nodes; with time where the unit speaks of it.
+
+    Under unit node the nodes are protected; for a method that takes relations between two types, they are
+    linked with as many others.
+    """
     time = TimeGrid(count=STEPS) if unit.temporal else None
-    edge = EdgeType(**{"temporal": unit.temporal, **relation})
-    return GraphSchema(node_types=(NodeType(count=NODES),), edge_types=(edge,), time=time)
+    nodes = [NodeType(count=NODES, protected=unit is Unit.NODE)]
+    other = {}
+    if unit is Unit.NODE and generator is not None and generator.accepts.bipartite:
+        nodes, other = [*nodes, NodeType(name="thing", count=NODES)], {"target": "thing"}
+    edge = EdgeType(**{"temporal": unit.temporal, **other, **relation})
+    return GraphSchema(node_types=tuple(nodes), edge_types=(edge,), time=time)
 
 
 def facts(generator, unit, nano_epsilon=NANO_EPSILON, schema=None, **changes) -> PublicFacts:
     delta = 0 if generator.kinds == {GuaranteeKind.PURE} else DELTA_ATTO
     window = WINDOW if unit is Unit.W_EVENT else None
-    known = {"schema": schema or schema_for(unit), "unit": unit, "window": window, "edge_types": ("edge",)}
+    known = {
+        "schema": schema or schema_for(unit, generator),
+        "unit": unit,
+        "window": window,
+        "edge_types": ("edge",),
+    }
     return PublicFacts(nano_epsilon=nano_epsilon, delta_atto=delta, **{**known, **changes})
 
 
@@ -75,13 +88,13 @@ def pairs(shape: str) -> np.ndarray:
     return everything[np.random.default_rng(7).random(len(everything)) < 0.2]
 
 
-def graph_of(unit, shape: str) -> Graph:
+def graph_of(unit, shape: str, generator=None) -> Graph:
     ends = pairs(shape)
     steps = None
     if unit.temporal:
         ends, steps = np.tile(ends, (STEPS, 1)), np.repeat(np.arange(STEPS), len(ends))
     table = EdgeTable(ends[:, 0], ends[:, 1], steps)
-    return Graph.build(schema_for(unit), {"node": NodeTable(NODES)}, {"edge": table})
+    return Graph.build(schema_for(unit, generator), {}, {"edge": table})
 
 
 class Fitted(NamedTuple):
@@ -97,7 +110,7 @@ class Fitted(NamedTuple):
 def fitted(name: str, unit: Unit, shape: str) -> Fitted:
     """Made once for all tests: what a fit leaves is not changed by looking at it, or by drawing from it."""
     generator, progress = registry.get(name), []
-    params, graph = generator.Params(), graph_of(unit, shape)
+    params, graph = generator.Params(), graph_of(unit, shape, generator)
     plan = generator.plan(params, facts(generator, unit))
     meter = Meter(plan, MemoryRecorder())
     model = generator.fit(PrivateGraph(graph, meter), plan, params, lambda *step: progress.append(step))
@@ -115,7 +128,7 @@ def edges_of(graph: Graph) -> list[np.ndarray]:
 
 @pytest.mark.parametrize(("generator", "unit"), CASES)
 def test_plan_is_a_function_of_public_facts(generator, unit):
-    schemas = [graph_of(unit, shape).schema for shape in ("empty", "complete")]
+    schemas = [graph_of(unit, shape, generator).schema for shape in ("empty", "complete")]
     plans = [generator.plan(generator.Params(), facts(generator, unit, schema=s)) for s in schemas]
     assert plans[0] == plans[1]
     assert PrivacyPlan.from_json(plans[0].to_json()).digest() == plans[1].digest()
@@ -170,11 +183,11 @@ def test_sample_is_a_simple_graph_over_the_whole_universe(generator, unit, shape
     model = fit(generator, unit, shape).model
     assert isinstance(model, FittedModel)
     sampled = model.sample(public_generator(1), no_progress)
-    assert sampled.schema == schema_for(unit)
+    assert sampled.schema == schema_for(unit, generator)
     assert sampled.nodes["node"].count == NODES
     rows = np.stack(edges_of(sampled), axis=1)
     assert len(np.unique(rows, axis=0)) == len(rows)
-    assert (rows[:, 0] < rows[:, 1]).all()
+    assert not sampled.schema.edge_types[0].homogeneous or (rows[:, 0] < rows[:, 1]).all()
     assert ((rows[:, :2] >= 0) & (rows[:, :2] < NODES)).all()
 
 
@@ -219,13 +232,13 @@ def test_refuses_what_it_does_not_accept(generator, unit):
     refused(edge_types=())
     refused(edge_types=("edge", "edge"))
     refused(nano_epsilon=0)
-    refused(schema=schema_for(unit, public=True))
-    # A unit with time on a graph without, and the other way round.
+    refused(schema=schema_for(unit, generator, public=True))
+    # A unit with time on a graph without, and the other way round; unit node where nobody is protected.
     refused(schema=schema_for(Unit.EVENT if unit is Unit.EDGE else Unit.EDGE))
     if unit is Unit.W_EVENT:
         refused(window=None)
     if not generator.accepts.directed:
-        refused(schema=schema_for(unit, directed=True))
+        refused(schema=schema_for(unit, directed=True, **({"target": "node"} if unit is Unit.NODE else {})))
     if not generator.accepts.bipartite:
         schema = schema_for(unit)
         kinds = (*schema.node_types, NodeType(name="item", count=4))
@@ -236,8 +249,11 @@ def test_refuses_what_it_does_not_accept(generator, unit):
 @pytest.mark.parametrize("generator", GENERATORS, ids=lambda generator: generator.name)
 def test_refuses_other_units_and_unknown_parameters(generator):
     for unit in set(Unit) - generator.units:
-        with pytest.raises(errors.NotAccepted):
+        with pytest.raises(errors.NotAccepted) as refused:
             generator.plan(generator.Params(), facts(generator, unit))
+        assert refused.value.members["field"] == "unit"
+        takes = [each.name for each in GENERATORS if unit in each.units]
+        assert unit is not Unit.NODE or all(name in refused.value.message for name in takes)
     with pytest.raises(ValidationError):
         generator.Params.model_validate({"no_such_parameter": 1})
 

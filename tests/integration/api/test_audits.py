@@ -94,7 +94,7 @@ def test_a_list_comes_page_by_page(tenant: Tenant):
         ({"epsilon": "many"}, "invalid-input", None),
         ({"runs": 99}, "invalid-input", "runs"),
         ({"runs": 10**8}, "invalid-input", "runs"),
-        ({"unit": "node"}, "invalid-input", "unit"),
+        ({"unit": "person"}, "invalid-input", "unit"),
         ({"unit": "w-event"}, "invalid-input", "window"),
         ({"parameters": {"query": "all"}}, "invalid-input", "parameters.query"),
         ({"method": "gaussian"}, "not-accepted", "delta"),

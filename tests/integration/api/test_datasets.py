@@ -35,7 +35,13 @@ def test_amounts_are_exact_decimals(tenant: Tenant):
 
 
 def test_what_cannot_be_used_is_named_field_by_field(tenant: Tenant):
-    body = {"name": "x", "unit": "node", "epsilon": "1", "graph_schema": {"edge_types": []}, "colour": "red"}
+    body = {
+        "name": "x",
+        "unit": "person",
+        "epsilon": "1",
+        "graph_schema": {"edge_types": []},
+        "colour": "red",
+    }
     answer = tenant.call("POST", "/datasets", json=body)
     problem = answer.json()
     assert answer.status_code == 422
