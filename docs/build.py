@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 from core.evaluation import catalogue
 from core.evaluation.attacks.run import learned_scorers, link_attacks
 from core.evaluation.metric import Metric
+from core.evaluation.tasks.run import TASKS
 from core.evaluation.view import UndirectedView
 from core.evaluation.whole.compare import WHOLE
 from core.generators.base import Generator
@@ -51,7 +52,7 @@ def _generator(generator: Generator) -> str:
 
 
 def _metrics() -> str:
-    """Every metric by family, then every attack on links."""
+    """Every metric by family, then every attack on links, every task, and what the score reads."""
     families: dict[str, list[Metric]] = {}
     for metric in (*catalogue.SCALARS, *catalogue.DISTANCES, *WHOLE):
         families.setdefault(metric.family, []).append(metric)
@@ -70,6 +71,9 @@ def _metrics() -> str:
     attacks = [attack.against_release for attack in link_attacks(_NO_LINKS, (), learned_scorers())]
     rows += [f"| `{a.name}` | {a.suite} | {_cell(a.knowledge)} |" for a in attacks]
     parts.append("## Attacks on links\n\n" + "\n".join(rows))
+    rows = ["| task | suite | what is trained and tested |", "|---|---|---|"]
+    rows += [f"| `{name}` | {suite} | {_cell(definition)} |" for name, suite, definition in TASKS]
+    parts.append("## Tasks\n\n" + "\n".join(rows))
     rows = ["| family | members |", "|---|---|"]
     rows += [f"| {title} | {', '.join(f'`{m.metric}`' for m in members)} |" for _, title, members in FAMILIES]
     parts.append(
