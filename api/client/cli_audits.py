@@ -22,7 +22,7 @@ def audit(
     method: Annotated[str, typer.Argument(help="A mechanism or a synthesis method.", show_default=False)],
     epsilon: Annotated[str, typer.Option(help="The promise to test, such as 1.")],
     delta: Annotated[str, typer.Option(help="Its delta.")] = "0",
-    unit: Annotated[str, typer.Option(help="edge, event, w-event or pair.")] = "edge",
+    unit: Annotated[str, typer.Option(help="edge, event, w-event, pair or node.")] = "edge",
     window: Annotated[int | None, typer.Option(help="Steps of a window; w-event only.", min=1)] = None,
     runs: Annotated[int | None, typer.Option(help="Runs on each canary graph.", min=100)] = None,
     parameter: Annotated[

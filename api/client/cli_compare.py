@@ -29,7 +29,7 @@ from api.client.sdk import Graphveil
 from core.reports.html.against import Panel, Spread
 from core.reports.html.numbers import plain
 
-EXACT_UNITS = ("edge", "event", "pair")
+EXACT_UNITS = ("edge", "event", "pair", "node")
 
 
 def compare(

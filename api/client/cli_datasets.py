@@ -33,7 +33,7 @@ def register(
     name: Annotated[str, typer.Argument(help="A name that is new in your tenant.")],
     epsilon: Annotated[str, typer.Option(help="The whole budget, such as 4; more takes a second person.")],
     unit: Annotated[
-        str, typer.Option(help="What is protected: edge, event, w-event or pair. Final.")
+        str, typer.Option(help="What is protected: edge, event, w-event, pair or node. Final.")
     ] = "edge",
     window: Annotated[int | None, typer.Option(help="Steps of w-event.", min=1)] = None,
     delta: Annotated[str, typer.Option(help="The whole delta.")] = "0",

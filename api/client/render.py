@@ -116,6 +116,11 @@ def plan(found: Plan) -> None:
     out.print(f"[bold]{found.method}[/bold] on {escape(relations)}: {price} ({cost.kind}),")
     out.print(f"unit {_unit(found.unit, found.window)}, {found.allotments} metered operations")
     chosen(found.chosen_because)
+    for each in found.node_prices:
+        out.print(
+            f"All edges of one {escape(each.node_type)} (at most {each.edges}), replaced by any others: "
+            f"epsilon {each.epsilon}, delta {each.delta}"
+        )
     warned(found.warnings)
     if found.identical_to is not None:
         out.print(f"[yellow]Job {found.identical_to} has the same content: its release is free.[/yellow]")

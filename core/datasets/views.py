@@ -83,7 +83,7 @@ class Dataset(Answer):
         "ready, rejected or archived. Only curators see how far an upload is, or that it was rejected: to "
         "others it is registered, ready or archived."
     )
-    unit: str = Field(description="The privacy unit: edge, event, w-event or pair.")
+    unit: str = Field(description="The privacy unit: edge, event, w-event, pair or node.")
     window: int | None = Field(default=None, description="Steps of the unit w-event.")
     protection_domain: str = Field(description="The population whose budget the dataset draws on.")
     account_id: str = Field(description="The budget account of that domain.")

@@ -43,7 +43,7 @@ class DegreeTriangle(PerCell):
     title = "Degrees and triangles"
     summary = (
         "Deconvolved noisy degrees, matched exactly and rewired to a noisy number of triangles and a noisy "
-        "sum of degree products; for small graphs. Pure epsilon under every unit."
+        "sum of degree products; for small graphs. Pure epsilon under every unit but node."
     )
     mechanism = "laplace and ladder"
     Params = DegreeTriangleParams

@@ -76,7 +76,7 @@ class EdgeRand(PerCell):
     title = "EdgeRand"
     summary = (
         "Randomised response on every possible edge, balanced about a noisy number of edges or symmetric as "
-        "published. Pure epsilon under every unit."
+        "published. Pure epsilon under every unit but node."
     )
     mechanism = "laplace and randomised response"
     Params = EdgeRandParams

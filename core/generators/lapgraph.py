@@ -61,7 +61,7 @@ class LapGraph(PerCell):
     title = "LapGraph"
     summary = (
         "Noisy number of edges, then as many cells of a noisy adjacency matrix, the largest ones. Pure "
-        "epsilon under every unit."
+        "epsilon under every unit but node."
     )
     mechanism = "laplace"
     Params = LapGraphParams

@@ -69,7 +69,7 @@ class TmF(PerCell):
     title = "TmF"
     summary = (
         "Noisy number of edges, then the cells of a noisy adjacency matrix above the threshold that it sets. "
-        "Pure epsilon under every unit."
+        "Pure epsilon under every unit but node."
     )
     mechanism = "laplace and randomised response"
     Params = TmFParams

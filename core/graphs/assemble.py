@@ -12,7 +12,14 @@ from core.graphs.canonical import merge_edges
 from core.graphs.findings import Findings, reject, shown
 from core.graphs.formats._base import Batch, RawGraph
 from core.graphs.graph import EdgeTable, Graph, NodeTable
-from core.graphs.relations import EdgeCollector, EdgeRows, broken_functional, broken_once, pair_keys
+from core.graphs.relations import (
+    EdgeCollector,
+    EdgeRows,
+    broken_degrees,
+    broken_functional,
+    broken_once,
+    pair_keys,
+)
 from core.graphs.rows import at_most, drain
 from core.graphs.schema import GRAPH_ID, EdgeType, GraphSchema
 from core.graphs.universe import NodeCollector, indices
@@ -90,6 +97,9 @@ def assemble_edges(
             "duplicates_merged": merged.duplicates_merged,
             "edges": merged.edges.count,
         }
+    broken_nodes = broken_degrees(schema, tables)
+    if broken_nodes:
+        _reject_degrees(schema, broken_nodes, collector, sources, limits)
     return Assembled(Graph.build(schema, nodes, tables), counts)
 
 
@@ -176,6 +186,37 @@ def _again(
             for rows in collector.resolve(part.table).content:
                 if rows.edge_type is edge_type:
                     yield rows, part.lines[rows.rows], dict(part.fields)
+
+
+def _reject_degrees(
+    schema: GraphSchema,
+    broken: Mapping[str, np.ndarray],
+    collector: EdgeCollector,
+    sources: Sources,
+    limits: IngestLimits,
+) -> None:
+    """Refuse the nodes of more edges than are declared, each by the first row that it stands in."""
+    findings = Findings(sources.edges_file, limits.max_findings)
+    named: set[tuple[str, int]] = set()
+    for edge_type in schema.edge_types:
+        sides = [side for side in ("source", "target") if getattr(edge_type, side) in broken]
+        if edge_type.public or not sides:
+            continue
+        for rows, lines, fields in _again(edge_type, collector, sources):
+            for side in sides:
+                kind, ends = getattr(edge_type, side), getattr(rows, side)
+                for row in np.flatnonzero(np.isin(ends, broken[kind])):
+                    node = (kind, int(ends[row]))
+                    if node not in named:
+                        named.add(node)
+                        bound = schema.node_type(kind).degree_bound
+                        message = f"this node of type {kind!r} has more than the {bound} edges declared; "
+                        findings.add(
+                            int(lines[row]),
+                            fields.get(side),
+                            message + "upload what was declared, or declare a higher degree_bound",
+                        )
+    findings.raise_if_any()
 
 
 _CONFLICTS = {

@@ -229,6 +229,28 @@ def broken_functional(table: EdgeTable) -> np.ndarray:
     return np.unique(sources[1:][sources[1:] == sources[:-1]])[:MAX_VIOLATORS]
 
 
+def broken_degrees(schema: GraphSchema, tables: Mapping[str, EdgeTable]) -> dict[str, np.ndarray]:
+    """Find, by node type, up to 20 nodes with more edges than its ``degree_bound``, in canonical tables.
+
+    An edge counts at each end of the type, in every step; public relations do not count. O(m).
+    """
+    broken = {}
+    for kind in schema.node_types:
+        if kind.degree_bound is None:
+            continue
+        ends = [
+            getattr(tables[each.name], side)
+            for each in schema.edge_types
+            for side in ("source", "target")
+            if not each.public and getattr(each, side) == kind.name
+        ]
+        degrees = np.bincount(np.concatenate([np.empty(0, dtype=np.int64), *ends]))
+        over = np.flatnonzero(degrees > kind.degree_bound)[:MAX_VIOLATORS]
+        if len(over):
+            broken[kind.name] = over
+    return broken
+
+
 def broken_once(edge_type: EdgeType, table: EdgeTable, time: np.ndarray) -> np.ndarray:
     """Find up to 20 pair keys that occur at more than one time; loops do not count. O(m log m)."""
     keys = pair_keys(edge_type, table.source, table.target)

@@ -64,14 +64,20 @@ def released_schema(schema: GraphSchema, edge_types: Sequence[str]) -> GraphSche
     """Return what the release declares: the asked and the public relations, and the public attributes.
 
     Declared facts of a relation (``functional``, ``once``, ``edge_bound``) stay declared, as every method
-    keeps them. Of a collection the asked graphs are released, and the others are left out.
+    keeps them. What is declared of persons (``protected``, ``degree_bound``) is not: a release protects
+    nobody any more, and no method keeps the bound. Of a collection the asked graphs are released, and the
+    others are left out.
     """
     if schema.collection is not None:
         return GraphSchema(collection=schema.collection.released(set(edge_types)), node_ids=schema.node_ids)
     kept = tuple(t for t in schema.edge_types if t.public or t.name in edge_types)
     kinds = tuple(
         kind.model_copy(
-            update={"attributes": tuple(a for a in kind.attributes if a.protection is Protection.PUBLIC)}
+            update={
+                "attributes": tuple(a for a in kind.attributes if a.protection is Protection.PUBLIC),
+                "protected": False,
+                "degree_bound": None,
+            }
         )
         for kind in schema.node_types
     )

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
 from core.graphs.schema import Derived, GraphSchema, Presence
+from core.privacy.group_price import node_prices
+from core.privacy.guarantee import rounded_up
 from core.privacy.units import Unit
 from core.reports.base import Notice
 from core.reports.comparison import Compared, Comparison, EdgeTypeComparison
@@ -41,13 +43,7 @@ def caveats(
     ``nodes`` is the size of the (public) universe; ``snapshot``: the release is one of a live stream's;
     ``sample_of``: the job whose model it was drawn from again.
     """
-    notices = [
-        Notice(
-            code="node_privacy_not_offered",
-            text="Node-level privacy is not offered: the set of nodes is public, and the guarantee covers "
-            "relations between nodes, not whether a node exists or all of its relations at once.",
-        )
-    ]
+    notices = [_NODE_SET if guarantee.unit is Unit.NODE else _NO_NODES]
     if guarantee.kind == "none":
         notices.append(
             Notice(
@@ -59,6 +55,7 @@ def caveats(
     else:
         notices.extend(_unit_caveats(guarantee))
         notices.extend(lasting_relations(schema, guarantee.unit, guarantee.window))
+        notices.extend(_node_prices(guarantee, schema))
         if snapshot:
             notices.append(_SNAPSHOT)
         if sample_of is not None:
@@ -139,6 +136,33 @@ _DERIVED = {
 }
 
 
+_NO_NODES = Notice(
+    code="node_privacy_not_offered",
+    text="Whole nodes are not protected here: the set of nodes is public, and the guarantee covers relations "
+    "between nodes, not whether a node exists or all of its relations at once. Datasets under the unit node "
+    "protect those.",
+)
+_NODE_SET = Notice(
+    code="node_set_public",
+    text="That a node is in the graph is public, and so is its type: the guarantee covers what its edges "
+    "are, not whether it is listed.",
+)
+
+
+def _node_prices(guarantee: GuaranteePart, schema: GraphSchema) -> Iterator[Notice]:
+    epsilon, delta = Decimal(guarantee.epsilon or "0"), Decimal(guarantee.delta or "0")
+    for price in node_prices(schema, guarantee.unit, epsilon, delta):
+        together = f"epsilon {price.epsilon.normalize():f}"
+        if price.delta:
+            together += f" and delta {rounded_up(price.delta)}"
+        yield Notice(
+            code="node_at_a_bound",
+            text=f"It is declared that no node of type {price.node_type} has more than {price.edges} "
+            "protected edges. So all edges of one such node, replaced by any others, are covered together "
+            f"at {together} (2 x {price.edges} edges).",
+        )
+
+
 def _unit_caveats(guarantee: GuaranteePart) -> Iterator[Notice]:
     if guarantee.unit is Unit.EDGE:
         yield Notice(
@@ -158,6 +182,14 @@ def _unit_caveats(guarantee: GuaranteePart) -> Iterator[Notice]:
             text=f"The guarantee covers changes within {guarantee.window} consecutive snapshots, one edge in "
             f"each. A relation that is present in more than {guarantee.window} consecutive snapshots is not "
             "protected at this epsilon.",
+        )
+    elif guarantee.unit is Unit.NODE:
+        yield Notice(
+            code="unit_node",
+            text="The guarantee covers all edges of one node of the protected type, in every relation and "
+            "snapshot that is not public. Several such nodes, for instance a family whose edges tell of one "
+            "another, are covered at a multiple of epsilon only. Nodes of the other types, public relations "
+            "and public attributes are not protected.",
         )
     else:
         yield Notice(

@@ -83,8 +83,11 @@ def precisions(
     """Predict one line for each relation and query, in order of first use; it holds for every such figure.
 
     The branches of a parallel group measure parts of a figure, so that their bounds add up. Of several
-    measurements and snapshots the least exact is printed.
+    measurements and snapshots the least exact is printed. Under unit node there is none: what one node moves
+    is each method's own to bound, and is not recorded.
     """
+    if unit is Unit.NODE:
+        return ()
     nested = {entry.sequence for entry in transcript if entry.group is not None}
     asked: dict[tuple[str, str], dict[int | None, list[TranscriptEntry]]] = {}
     for entry in transcript:

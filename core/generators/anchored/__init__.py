@@ -88,7 +88,7 @@ class Anchored:
     summary = (
         "Deconvolved degrees of both sides of every relation in every snapshot, and randomised response on "
         "pairs as evidence for a chain of swaps that keeps them. For temporal, typed and directed graphs. "
-        "Pure epsilon under every unit; (epsilon, delta) where preferred directions are paid for too."
+        "Pure epsilon under every unit but node; (epsilon, delta) where directions are paid for too."
     )
     assurance: Assurance = "proven"
     Params = AnchoredParams

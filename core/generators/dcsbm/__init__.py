@@ -55,7 +55,7 @@ class DCSBM(PerCell):
     title = "Degree-corrected block model with triangle target"
     summary = (
         "Deconvolved degrees, communities from one noisy visit in degree order, block counts, and rewiring "
-        "to noisy numbers of triangles and degree products. Pure epsilon under every unit."
+        "to noisy numbers of triangles and degree products. Pure epsilon under every unit but node."
     )
     mechanism = "laplace and ladder"
     Params = DCSBMParams

@@ -42,7 +42,7 @@ class DER(PerCell):
     title = "DER"
     summary = (
         "A noisy quadtree over the adjacency matrix, nodes in noisy-degree order; dense regions are cut "
-        "further, and edges placed at random inside regions. Pure epsilon under every unit."
+        "further, and edges placed at random inside regions. Pure epsilon under every unit but node."
     )
     mechanism = "laplace"
     Params = DERParams

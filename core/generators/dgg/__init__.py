@@ -36,7 +36,7 @@ class DGG(PerCell):
     title = "DGG"
     summary = (
         "Noisy degrees per snapshot, rebuilt with affinity blocks of like degree (BTER). Pure epsilon under "
-        "every unit."
+        "every unit but node."
     )
     mechanism = "laplace"
     Params = DGGParams

@@ -44,7 +44,7 @@ class DK(PerCell):
     title = "dK-1 and dK-2"
     summary = (
         "Noisy degree sequence (order 1), or noisy degrees and edge counts between classes of noisy degree "
-        "(order 2), per snapshot. Pure epsilon under every unit."
+        "(order 2), per snapshot. Pure epsilon under every unit but node."
     )
     mechanism = "laplace"
     Params = DKParams

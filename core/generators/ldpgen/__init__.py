@@ -44,7 +44,7 @@ class LDPGen(PerCell):
     title = "LDPGen"
     summary = (
         "Every node reports noisy edge counts towards groups, twice or more, as in the local model; "
-        "groups by k-means. Pure epsilon under every unit."
+        "groups by k-means. Pure epsilon under every unit but node."
     )
     mechanism = "laplace"
     Params = LDPGenParams

@@ -38,7 +38,7 @@ class PrivHRG(PerCell):
     title = "PrivHRG"
     summary = (
         "Hierarchical random graph: a dendrogram over groups fitted to noisy counts, and noisy edge counts "
-        "for its nodes, per snapshot. Pure epsilon under every unit."
+        "for its nodes, per snapshot. Pure epsilon under every unit but node."
     )
     mechanism = "laplace and exponential"
     Params = PrivHRGParams

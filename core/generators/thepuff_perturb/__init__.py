@@ -57,7 +57,7 @@ class ThepuffPerturb(PerCell):
     title = "THEPUFF's perturbation"
     summary = (
         "Flips every possible edge, balanced so that the density is kept, as THEPUFF perturbs the graph that "
-        "it learns from. Pure epsilon under every unit; or as published, without a guarantee."
+        "it learns from. Pure epsilon under every unit but node; or as published, without a guarantee."
     )
     mechanism = "laplace and randomised response"
     Params = ThepuffPerturbParams

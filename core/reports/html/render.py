@@ -124,6 +124,7 @@ def _page(public: PublicPart, curator: CuratorPart | None, evaluation: Evaluatio
         "edges": sum(relation.edges for relation in public.statistics.edge_types),
         "short_guarantee": wording.short_guarantee(public.guarantee),
         "unit": wording.unit_words(public.guarantee),
+        "guess": wording.guess_words(public.guarantee),
         "together": wording.together(public.guarantee),
         "gauge": _gauge(public),
         "assurance": wording.ASSURANCE.get(public.guarantee.assurance, ""),

@@ -104,6 +104,14 @@ def unit_words(guarantee: GuaranteePart) -> tuple[str, str]:
     return name, meaning.format(window=guarantee.window)
 
 
+def guess_words(guarantee: GuaranteePart) -> tuple[str, str, str]:
+    """Say what an attacker does not know of the original, between what they guess, and that in one word."""
+    if guarantee.unit.replaced:
+        return "all edges of one node", "one list of its edges and any other", "which of two lists they are"
+    name = unit_words(guarantee)[0]
+    return name, "“it is there” and “it is not there”", "whether it is there"
+
+
 def short_guarantee(guarantee: GuaranteePart) -> str:
     """Write the guarantee in a few signs: ``ε = 1 per event`` or ``none``."""
     if guarantee.kind == "none":

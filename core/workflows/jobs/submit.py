@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from functools import partial
 
 from sqlalchemy.orm import Session
 
 from core.errors import BudgetRefused
 from core.generators import registry
+from core.graphs.schema import GraphSchema
 from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.jobs import idempotency, repository
@@ -16,8 +18,12 @@ from core.ledger import service as ledger
 from core.ledger.amounts import format_delta, format_epsilon
 from core.outbox import service as outbox
 from core.outbox.models import Topic
+from core.privacy import group_price
+from core.privacy.events import NANO
+from core.privacy.guarantee import rounded_up
+from core.privacy.plan import ATTO, GuaranteeKind
 from core.privacy.plan import Cost as PlanCost
-from core.privacy.plan import GuaranteeKind
+from core.privacy.units import Unit
 from core.publishing.true_edges import true_edge_notices
 from core.reports.notices import lasting_relations
 from core.workflows.common.context import Services
@@ -25,7 +31,7 @@ from core.workflows.common.policies import needs_approval, policy_of
 from core.workflows.common.specs import new_job, reserve
 from core.workflows.jobs import identical, turns
 from core.workflows.jobs.prepare import JobRequest, node_counts, prepare
-from core.workflows.jobs.views import Cost, Plan
+from core.workflows.jobs.views import Cost, NodePrice, Plan
 from core.workflows.ledger.quotas import drawn_on
 from core.workflows.webhooks import announcements
 
@@ -87,8 +93,24 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> P
         quotas_after=quotas_after,
         needs_approval=needs_approval(dataset, spec.kind, release.nano_epsilon),
         least_epsilon=policy_of(dataset).min_epsilon_per_job,
+        node_prices=_node_prices(schema, release.unit, cost),
         warnings=(*(notice.text for notice in notices), *exposing),
         identical_to=None if twin is None else twin.id,
+    )
+
+
+def _node_prices(schema: GraphSchema, unit: Unit, cost: PlanCost) -> tuple[NodePrice, ...]:
+    if cost.nano_epsilon is None:
+        return ()
+    epsilon, delta = Decimal(cost.nano_epsilon) / NANO, Decimal(cost.delta_atto) / ATTO
+    return tuple(
+        NodePrice(
+            node_type=each.node_type,
+            edges=each.edges,
+            epsilon=f"{each.epsilon.normalize():f}",
+            delta=rounded_up(each.delta) if each.delta else "0",
+        )
+        for each in group_price.node_prices(schema, unit, epsilon, delta)
     )
 
 

@@ -42,6 +42,15 @@ class Cost(Answer):
     delta: str | None = Field(description="Rounded up to 1e-18.")
 
 
+class NodePrice(Answer):
+    """What holds for all edges of one node, replaced by any others: 2 D times the epsilon of one edge."""
+
+    node_type: str
+    edges: int = Field(description="D: the most edges that a node of the type has, as declared.")
+    epsilon: str
+    delta: str
+
+
 class Plan(Answer):
     """What a job would do and cost. Nothing was reserved."""
 
@@ -66,6 +75,11 @@ class Plan(Answer):
         default=None,
         description="Least epsilon of a job under the dataset's policy, and so of an attempt that fails "
         "after it has opened the graph; null: no least.",
+    )
+    node_prices: tuple[NodePrice, ...] = Field(
+        default=(),
+        description="What all edges of one node together are promised, where the schema bounds their number "
+        "(`degree_bound`, or functional relations) by at most 4; under the units edge and event.",
     )
     warnings: tuple[str, ...] = Field(
         default=(),

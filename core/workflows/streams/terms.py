@@ -186,6 +186,13 @@ def tick_spec(
 
 
 def _window(account: BudgetAccount, asked: int | None) -> int:
+    if account.unit == Unit.NODE:
+        raise NotAccepted(
+            "A stream is published under unit w-event. Under unit node it is not: a node has edges in every "
+            "snapshot, so that each would take a share of one epsilon, however long the stream goes on. "
+            "Publish the finished graph instead.",
+            field="dataset_id",
+        )
     if account.unit != Unit.W_EVENT or account.window is None:
         raise NotAccepted(
             f"A stream is published under unit w-event; this dataset's account protects {account.unit}.",

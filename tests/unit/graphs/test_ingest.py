@@ -246,6 +246,30 @@ def pairs_of(graph: Graph, name: str) -> list[tuple[int, int]]:
     return list(zip(table.source.tolist(), table.target.tolist(), strict=True))
 
 
+def test_nodes_above_their_declared_degree_are_named_by_their_rows(bench: Bench) -> None:
+    """Over all relations that are protected and all snapshots; loops, duplicates and public ones apart."""
+    schema = GraphSchema(
+        node_types=(NodeType(name="a", count=30, degree_bound=2), NodeType(name="b", count=30)),
+        edge_types=(
+            EdgeType(name="meets", source="a", target="a", temporal=True),
+            EdgeType(name="has", source="a", target="b"),
+            EdgeType(name="known", source="a", target="b", public=True),
+        ),
+        time=TimeGrid(count=3),
+    )
+    head = "source,target,type,time\n"
+    free = [f"0,{k},known," for k in range(9)] + [f"{k},0,has," for k in range(5, 15)]
+    kept = [*free, "0,1,meets,0", "1,0,meets,0", "2,2,meets,1", "0,7,has,", "0,7,has,"]
+    graph, _ = bench.ingest(head + "\n".join(kept), schema)
+    assert graph.edges["has"].count == 11
+    (bench.folder / "out").rename(bench.folder / "first")
+    (found,) = bench.findings(head + "\n".join([*kept, "2,0,meets,2"]), schema)
+    assert (found["line"], found["column"]) == (21, 1)  # node 0's first row in a protected relation
+    assert "this node of type 'a' has more than the 2 edges declared" in found["message"]
+    crowd = [f"{k},{t},has," for k in range(25) for t in range(3)]
+    assert len(bench.findings(head + "\n".join(crowd), schema)) == 20
+
+
 def test_a_declared_bound_on_edges_is_checked_and_never_repaired(bench: Bench) -> None:
     static = COUNTED.model_copy(update={"edge_types": (EdgeType(edge_bound=2),)})
     graph, _ = bench.ingest("source,target\n0,1\n1,0\n2,2\n3,4\n", static)  # a duplicate and a loop

@@ -9,7 +9,7 @@ import pytest
 from core.evaluation import suite
 from core.evaluation.metric import Suite
 from core.graphs.graph import EdgeTable, Graph, NodeTable
-from core.graphs.schema import Derived, EdgeType, GraphSchema
+from core.graphs.schema import Derived, EdgeType, GraphSchema, NodeType
 from core.privacy.units import Unit
 from core.reports.comparison import Comparison
 from core.reports.evidence import Attack, Attacks
@@ -44,14 +44,26 @@ def codes(
         (Unit.EVENT, None, "unit_event"),
         (Unit.W_EVENT, 5, "unit_w_event"),
         (Unit.PAIR, None, "unit_pair"),
+        (Unit.NODE, None, "unit_node"),
     ],
 )
 def test_every_unit_says_what_it_does_not_cover(unit, window, code):
     assert codes(guarantee(unit=unit, window=window)) == [
-        "node_privacy_not_offered",
+        "node_set_public" if unit is Unit.NODE else "node_privacy_not_offered",
         code,
         "selection_not_covered",
     ]
+
+
+@pytest.mark.parametrize("unit", list(Unit))
+def test_edges_of_a_node_are_priced_where_their_number_is_declared(unit):
+    schema = GraphSchema(node_types=(NodeType(degree_bound=3),))
+    found = caveats(guarantee(unit=unit, delta="0.000001"), schema, protected_attributes=False, seeded=False)
+    texts = [notice.text for notice in found if notice.code == "node_at_a_bound"]
+    assert len(texts) == (unit in (Unit.EDGE, Unit.EVENT))
+    for text in texts:
+        assert "no node of type node has more than 3 protected edges" in text
+        assert "epsilon 6 and delta 2.35e-4" in text
 
 
 def test_the_w_event_caveat_names_the_window():
