@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from core.evaluation import catalogue
+from core.evaluation.attacks.membership import ATTACKS
 from core.evaluation.attacks.run import learned_scorers, link_attacks
 from core.evaluation.metric import Metric
 from core.evaluation.tasks.run import TASKS
@@ -71,6 +72,9 @@ def _metrics() -> str:
     attacks = [attack.against_release for attack in link_attacks(_NO_LINKS, (), learned_scorers())]
     rows += [f"| `{a.name}` | {a.suite} | {_cell(a.knowledge)} |" for a in attacks]
     parts.append("## Attacks on links\n\n" + "\n".join(rows))
+    rows = ["| attack | suite | what the attacker knows and does |", "|---|---|---|"]
+    rows += [f"| `{name}` | standard | {_cell(knowledge)} |" for name, _, knowledge in ATTACKS]
+    parts.append("## Attacks on who took part (unit `node`)\n\n" + "\n".join(rows))
     rows = ["| task | suite | what is trained and tested |", "|---|---|---|"]
     rows += [f"| `{name}` | {suite} | {_cell(definition)} |" for name, suite, definition in TASKS]
     parts.append("## Tasks\n\n" + "\n".join(rows))

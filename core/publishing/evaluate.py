@@ -17,6 +17,7 @@ from core.graphs.schema import GraphSchema
 from core.graphs.sensitive import stored_links
 from core.graphs.store import read_graph
 from core.publishing import bundle
+from core.publishing.membership import membership_attacks
 from core.publishing.shadows import shadow_releases
 from core.publishing.spec import EvaluationSpec
 from core.reports.build import curator_part
@@ -47,6 +48,7 @@ def run_evaluation(
     shadows = shadow_releases(synthetic, spec, progress)
     pairs = [(each.held, each.released) for each in shadows]
     attacks = run_attacks(original, synthetic, spec.suite, progress, shadows=pairs)
+    attacks["inference"] += membership_attacks(original, spec, public.guarantee, progress)
     attacks["sensitive"] = sensitive_part(original, synthetic, release_folder, spec, progress, shadows)
     tasks = run_tasks(original, synthetic, spec.suite, progress)
     part = curator_part(public, comparison, attacks, tasks, reduced_from=spec.reduced_from)

@@ -52,7 +52,9 @@ class Attack(ReportModel):
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
     title: str
     knowledge: str = Field(description="What the attacker knows and does.")
-    edge_type: str | None = Field(default=None, description="The relation attacked; null: a node's features.")
+    edge_type: str | None = Field(
+        default=None, description="The relation attacked; null: a node's features, or who took part."
+    )
     control: bool = Field(
         default=False,
         description="Knows degrees only. What it scores, the choice of targets gives away, not the release.",
@@ -61,6 +63,11 @@ class Attack(ReportModel):
     negatives: Count
     published: AttackScore | None = Field(description="Against the release; null: not run.")
     reference: AttackScore | None = Field(description="Against the original itself; null: not run.")
+    bound: Share | None = Field(
+        default=None,
+        description="The greatest AUC that the guarantee leaves to any such attack; null: it says nothing "
+        "of this one.",
+    )
     not_run: str | None = Field(default=None, description="Why, where it was not run.")
 
 

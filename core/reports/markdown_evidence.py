@@ -99,10 +99,27 @@ def _attacks(found: Attacks) -> list[str]:
         *_signature(found.degree_signature),
     ]
     run = [attack for attack in found.inference if attack.not_run is None]
+    bounded = any(attack.bound is not None for attack in run)
     lines += table(
-        ("Attack", "On", "Targets", "AUC, release", "AUC, original", "TPR at 0.1 % FPR", "TPR at 1 % FPR"),
-        (_attack(attack) for attack in run),
+        (
+            "Attack",
+            "On",
+            "Targets",
+            "AUC, release",
+            "AUC, original",
+            *(("AUC at most",) if bounded else ()),
+            "TPR at 0.1 % FPR",
+            "TPR at 1 % FPR",
+        ),
+        (_attack(attack, bounded) for attack in run),
     )
+    if bounded:
+        lines += [
+            "AUC at most: what the guarantee leaves to any such attacker. Who took part is asked of a twin "
+            "of the release, made at the same epsilon from the original without half of the persons asked "
+            "for: in the release itself everybody took part.",
+            "",
+        ]
     if run:
         lines += [
             "In brackets: 95 % confidence intervals. An AUC of 0.5 is guessing. What attackers know:",
@@ -110,7 +127,7 @@ def _attacks(found: Attacks) -> list[str]:
         ]
         lines += items(dict.fromkeys(f"{attack.title}: {attack.knowledge}" for attack in run))
     missing = [
-        f"{attack.title} on {attack.edge_type or 'features'}: {attack.not_run}"
+        f"{attack.title} on {subject_of(attack)}: {attack.not_run}"
         for attack in found.inference
         if attack.not_run is not None
     ]
@@ -129,17 +146,24 @@ def _signature(found: DegreeSignature) -> list[str]:
     return table(("Degree signature: share of victims found", "Release", "Original"), rows)
 
 
-def _attack(attack: Attack) -> tuple[object, ...]:
+def _attack(attack: Attack, bounded: bool) -> tuple[object, ...]:
     release = attack.published
     return (
         attack.title,
-        attack.edge_type or "features",
+        subject_of(attack),
         f"{attack.positives} / {attack.negatives}",
         _auc(release),
         _auc(attack.reference),
+        *((attack.bound,) if bounded else ()),
         interval(release.tpr_at_fpr_1e3 if release else None),
         interval(release.tpr_at_fpr_1e2 if release else None),
     )
+
+
+def subject_of(attack: Attack) -> str:
+    """Name what is attacked: a relation, who took part, or a node's features."""
+    other = "persons" if attack.name.startswith("membership_") else "features"
+    return attack.edge_type or other
 
 
 def _auc(score: AttackScore | None) -> str:
