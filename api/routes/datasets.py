@@ -27,6 +27,13 @@ _TEMPORAL = {
     "edge_types": [{"name": "contact", "source": "pupil", "target": "pupil", "temporal": True}],
     "time": {"start": 0, "width": 3600, "count": 48},
 }
+_PERSONS = {
+    "node_types": [
+        {"name": "patient", "count": 5000, "protected": True},
+        {"name": "diagnosis", "count": 300},
+    ],
+    "edge_types": [{"name": "has", "source": "patient", "target": "diagnosis"}],
+}
 _EXAMPLES = {
     "static": {
         "summary": "One relation among a known number of nodes; one edge is protected",
@@ -40,6 +47,17 @@ _EXAMPLES = {
             "window": 24,
             "epsilon": "2",
             "graph_schema": _TEMPORAL,
+        },
+    },
+    "persons": {
+        "summary": "Patients and diagnoses; all of a patient's edges are protected at once",
+        "value": {
+            "name": "diagnoses",
+            "unit": "node",
+            "filter": "renyi",
+            "epsilon": "8",
+            "delta": "0.000001",
+            "graph_schema": _PERSONS,
         },
     },
     "to be proposed": {

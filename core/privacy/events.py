@@ -1,8 +1,9 @@
 """The closed vocabulary of privacy events: what a metered operation may be said to cost.
 
-Every event is understood under add-or-remove-one-unit adjacency. Meanings never change; a new mechanism
-gets a new class. Amounts of pure events are integers (nano-epsilon, 1e-9), so that sums and comparisons are
-exact.
+Every event is understood under the plan's adjacency: one unit added or removed, or, where a unit is replaced,
+one in the place of another. Sampling amplifies the first only (see ``sampled``). Meanings never change; a
+new mechanism gets a new class. Amounts of pure events are integers (nano-epsilon, 1e-9), so that sums and
+comparisons are exact.
 An object outside the vocabulary is an error wherever it turns up. No NumPy and no dp-accounting at import:
 the api reads events without them.
 """
@@ -252,6 +253,24 @@ def unprotected_reasons(event: Event) -> tuple[str, ...]:
         case _:
             check_event(event)
             return ()
+
+
+def sampled(event: Event) -> bool:
+    """Tell whether anything inside ``event`` is Poisson-sampled.
+
+    Its curves, losses and amplified epsilons are those of a unit that is there or absent: where one unit
+    stands in the place of another, both may be drawn, and the bounds do not hold.
+    """
+    match event:
+        case PoissonSampled():
+            return True
+        case Repeated(event=inner):
+            return sampled(inner)
+        case Composed(events=events) | Parallel(branches=events):
+            return any(sampled(each) for each in events)
+        case _:
+            check_event(event)
+            return False
 
 
 def rdp(event: Event, orders: Sequence[float]) -> np.ndarray:

@@ -26,6 +26,7 @@ from core.privacy.events import (
     check_event,
     from_json,
     pure_nano_epsilon,
+    sampled,
     to_json,
     unprotected_reasons,
 )
@@ -142,6 +143,11 @@ class PrivacyPlan:
             raise InvalidInput(f"a plan has 1 to {MAX_ALLOTMENTS} allotments", field="allotments")
         for allotment in self.allotments:
             self._check_allotment(allotment)
+        if self.unit.replaced and any(sampled(event) for event in self._events.values()):
+            raise InvalidInput(
+                f"unit {self.unit} replaces, and sampling is accounted for adding and removing only",
+                field="allotments",
+            )
 
     def _check_window(self) -> None:
         if (self.unit is Unit.W_EVENT) != (self.window is not None):

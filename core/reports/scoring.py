@@ -58,7 +58,7 @@ def _score(formula: str, parts: Sequence[ScorePart]) -> Score:
 
 
 def advantage(guarantee: GuaranteePart) -> float:
-    """Bound TPR - FPR of any test whether one protected unit is present; 1 without a guarantee.
+    """Bound TPR - FPR of any test of which of two neighbours it was; 1 without a guarantee.
 
     (e^eps - 1 + 2 delta) / (e^eps + 1): the widest gap between the trade-off curve of (eps, delta)-DP and
     guessing (Kairouz, Oh, Viswanath 2015). Written with tanh, so that no epsilon overflows.
@@ -77,9 +77,14 @@ def _bound(guarantee: GuaranteePart) -> ScorePart:
         explanation = "No guarantee: nothing bounds what an attacker learns."
     else:
         delta = "" if guarantee.delta in (None, "0") else f", delta {guarantee.delta}"
+        question = (
+            "which of two lists of edges one node has"
+            if guarantee.unit.replaced
+            else f"whether one unit ({guarantee.unit}) is present"
+        )
         explanation = (
-            f"1 - A at epsilon {guarantee.epsilon}{delta}: in telling whether one unit ({guarantee.unit}) is "
-            f"present, an attacker's hits exceed the false alarms by at most {bound:.3%}."
+            f"1 - A at epsilon {guarantee.epsilon}{delta}: in telling {question}, an attacker's hits exceed "
+            f"the false alarms by at most {bound:.3%}."
         )
     return ScorePart(
         name="guarantee", title="Guaranteed bound", value=1 - bound, weight=1.0, explanation=explanation

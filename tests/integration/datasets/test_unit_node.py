@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 
-from core.errors import InvalidInput, NotAccepted
+from core.errors import BudgetExceeded, InvalidInput, NotAccepted
 from core.generators import registry
+from core.generators.base import GraphKinds, Parameters, PublicFacts, require_accepted
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.ledger import service as ledger
+from core.privacy.events import GaussianEvent
+from core.privacy.plan import WHOLE_GRAPH, Allotment, GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 from core.workflows.datasets import queries
 from core.workflows.jobs.submit import JobRequest, plan_job, submit_job
@@ -76,6 +79,53 @@ def test_a_method_that_hides_edges_names_those_that_hide_nodes_and_charges_nothi
             submit_job(curator.services, curator.principal, request, name)
         assert refused.value.members["field"] == "unit"
     assert entries(curator, dataset.account_id) == ["grant"]
+
+
+class Gaussian:
+    """One Gaussian read of the whole graph, at the delta that is asked for."""
+
+    name, title, summary, assurance = "read", "Read", "A test's method.", "experimental"
+    Params = Parameters
+    accepts = GraphKinds(static=True, heterogeneous=True, bipartite=True)
+    units = frozenset({Unit.NODE})
+    kinds = frozenset({GuaranteeKind.APPROXIMATE})
+
+    def plan(self, params: Parameters, public: PublicFacts) -> PrivacyPlan:
+        require_accepted(self, public)
+        if not public.delta_atto:
+            raise NotAccepted("Gaussian noise needs a positive delta", field="delta")
+        read = Allotment(WHOLE_GRAPH, None, GaussianEvent(20), "totals")
+        return PrivacyPlan(self.name, public.unit, None, 1, (read,), public.delta_atto)
+
+
+@pytest.mark.parametrize(
+    ("asked", "error"),
+    [({}, NotAccepted), ({"delta": "1e-6"}, BudgetExceeded)],
+    ids=["pure", "no delta left"],
+)
+def test_gaussian_noise_is_refused_on_an_account_without_delta(
+    curator: Curator, monkeypatch: pytest.MonkeyPatch, asked: dict[str, str], error: type[Exception]
+) -> None:
+    monkeypatch.setattr(registry, "get", lambda name: Gaussian())
+    dataset = curator.ready(EDGES, unit="node", graph_schema=PROTECTED)
+    request = JobRequest(dataset_id=dataset.id, epsilon="1", method="read", **asked)
+    with pytest.raises(error, match="delta"):
+        submit_job(curator.services, curator.principal, request, "key")
+    assert entries(curator, dataset.account_id) == ["grant"]
+
+
+@pytest.mark.parametrize("filter", ["basic", "renyi"])
+def test_gaussian_reads_of_persons_are_reserved_under_both_filters(
+    curator: Curator, monkeypatch: pytest.MonkeyPatch, filter: str
+) -> None:
+    monkeypatch.setattr(registry, "get", lambda name: Gaussian())
+    terms = {"unit": "node", "filter": filter, "epsilon": "8", "delta": "1e-5"}
+    dataset = curator.ready(EDGES, graph_schema=PROTECTED, **terms)
+    request = JobRequest(dataset_id=dataset.id, epsilon="1", delta="1e-6", method="read")
+    job, _ = submit_job(curator.services, curator.principal, request, "key")
+    reserved = job.spec["amounts"]
+    assert reserved.keys() >= ({"epsilon", "delta"} if filter == "basic" else {"rdp/2", "rdp/8"})
+    assert entries(curator, dataset.account_id) == ["grant", "reserve"]
 
 
 def test_a_live_stream_is_refused_with_the_reason(curator: Curator) -> None:

@@ -9,7 +9,7 @@ from core.errors import InvalidInput, NotAccepted
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.privacy.accountant import Accountant
-from core.privacy.events import NANO, GaussianEvent, Pure, Unprotected
+from core.privacy.events import NANO, Composed, GaussianEvent, PoissonSampled, Pure, Repeated, Unprotected
 from core.privacy.guarantee import guarantee_of
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.plan import WHOLE_GRAPH, Allotment, PrivacyPlan, rows_of
@@ -72,6 +72,14 @@ def test_a_plan_names_no_cell_under_node_and_the_whole_graph_under_no_other():
             PrivacyPlan("test", unit, None, 1, (Allotment(WHOLE_GRAPH, None, Pure(NANO, "x"), "read"),))
     with pytest.raises(InvalidInput, match="names the whole graph"):
         Allotment("buys", None, Unprotected("why"), "read")
+
+
+@pytest.mark.parametrize(
+    "wrap", [lambda e: e, lambda e: Repeated(e, 3), lambda e: Composed((Pure(1, "x"), e))]
+)
+def test_sampling_amplifies_nothing_where_a_unit_is_replaced(wrap):
+    with pytest.raises(InvalidInput, match="adding and removing only"):
+        plan(wrap(PoissonSampled(0.5, GaussianEvent(2))), delta_atto=DELTA)
 
 
 @pytest.mark.parametrize("time", [False, True])

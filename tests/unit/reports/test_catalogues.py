@@ -13,6 +13,7 @@ import jsonschema
 import pytest
 from pydantic import ValidationError
 
+from core.privacy.units import Unit
 from core.reports.catalogues.context import Context, Publication
 from core.reports.catalogues.dcat import PREFIXES
 from core.reports.catalogues.forms import MEDIA_TYPES, Form, metadata
@@ -350,6 +351,14 @@ def test_the_registry_is_told_what_is_not_covered():
     for words in ("node set", "time grid", "4 consecutive snapshots", "is_a: It is copied as it is."):
         assert words in unprotected
     assert "4 consecutive snapshots" in entry["privacy_loss"]["privacy_unit_details"]
+
+
+def test_the_registry_is_told_that_a_node_is_the_unit():
+    part = reports.static()
+    given = part.guarantee.model_copy(update={"unit": Unit.NODE})
+    loss = made(Form.DEPLOYMENT, part.model_copy(update={"guarantee": given}))["deployment"]["privacy_loss"]
+    assert loss["privacy_unit"] == "Node (person-level, also called user-level)"
+    assert "replaced by any others" in loss["privacy_unit_details"]
 
 
 @forms

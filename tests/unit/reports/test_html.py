@@ -261,6 +261,7 @@ def test_a_release_without_guarantee_says_so_first():
         ("event", None, "one edge in one snapshot"),
         ("w-event", 5, "all changes within 5 consecutive snapshots"),
         ("pair", None, "everything between two nodes"),
+        ("node", None, "all edges of one node of the protected type"),
     ],
 )
 def test_the_guarantee_is_said_in_plain_words(unit, window, words):
@@ -268,6 +269,8 @@ def test_the_guarantee_is_said_in_plain_words(unit, window, words):
     found = page(parts.report(parts.public_part([parts.relation("knows", 2, 9)], steps=2, promise=promise)))
     assert words in found.words
     assert "at most 73.2 %" in found.words  # 73.106: a bound is never rounded below itself
+    assert ("guesses which of two lists they are" in found.words) == (unit == "node")
+    assert ("guesses whether it is there" in found.words) == (unit != "node")
 
 
 def test_the_bound_on_a_guess_and_on_several_units():
