@@ -81,3 +81,27 @@ def test_laws_of_tiny_graphs(noisy):
     law = law_with_tails(noisy, 4.0, Tails(at, np.zeros(len(at)), 200.0), Ends(-3.0, 50.0))
     assert law.mass.sum() == pytest.approx(1)
     assert (law.quantiles(len(noisy)) >= 0).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_long_tail_is_not_made_up_by_nodes_of_middling_degree(seed):
+    """A law that loses its hubs meets the sum of degrees elsewhere; the nodes' own numbers then add to it."""
+    degrees = np.minimum(np.random.default_rng(seed).zipf(2.0, 6 * NODES), 2_500)
+    noisy, tails, ends = told(degrees, 5.0, 13.0, seed)
+    law = law_with_tails(noisy, 5.0, tails, ends)
+    found = fitted_degrees(noisy, int(2 / 5 * NANO), public_generator(seed), law=law)
+    assert found.sum() == pytest.approx(degrees.sum(), rel=0.02)
+    middling = (degrees > 40) & (degrees < 500)
+    between = (found > 40) & (found < 500)
+    assert found[between].sum() == pytest.approx(degrees[middling].sum(), rel=0.15)
+    far = np.sort(law.quantiles(len(degrees)))[-5:]
+    assert far == pytest.approx(np.sort(degrees)[-5:], rel=0.05, abs=20)
+
+
+def test_a_law_of_more_hubs_than_are_kept_apart():
+    degrees = np.random.default_rng(5).integers(200, 3_000, NODES)
+    noisy, tails, ends = told(degrees, 0.5, 2.0, 5)
+    law = law_with_tails(noisy, 0.5, tails, ends)
+    assert len(law.grid) < 2_000
+    assert law.mass.sum() == pytest.approx(1)
+    assert law.quantiles(NODES).mean() == pytest.approx(degrees.mean(), rel=0.02)

@@ -4,12 +4,15 @@ Noisy degrees say little about a sparse graph's law: the noise is as wide as the
 least so many edges is told far better by the query ``tail_counts``, whose L1 sensitivity is 2 whatever the
 thresholds, so that a counter stands at every point of the law's grid. The law is the mode of a posterior: the
 multinomial likelihood of the noisy degrees, normal errors of the counters and of the number of edge ends, and
-a prior under which the density is smooth in the logarithm of the degree. Reads noisy values only: all of it
-is post-processing.
+a prior under which the density is smooth in the logarithm of the degree. Hubs are left out of it and kept as
+they were told: a smooth density would spread a handful of nodes over the whole tail, or lose them, and the
+sum of degrees would be made up by nodes of middling degree. Reads noisy values only: all of it is
+post-processing.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -35,8 +38,11 @@ LOOSE = (
     3.0  # standard deviation of the log density around the reference: what no number speaks of stays there
 )
 CELLS = 400  # noisy values are told apart in so many groups
-STEPS = 60
+STEPS = 100
+LONGEST_STEP = 3.0  # of any log mass: farther, a tail's mass vanishes, and no node there pulls it back
 CLOSE = 1e-4
+HUB = 2.0  # times how far noise reaches: nodes beyond are few enough to be known by their own numbers
+MOST_HUBS = 1000
 
 
 @dataclass(frozen=True)
@@ -79,8 +85,29 @@ def counted_tails(cell: PrivateCell, noisy: np.ndarray, nano_epsilon: int) -> Ta
 def law_with_tails(noisy: np.ndarray, scale: float, tails: Tails, ends: Ends | None = None) -> DegreeLaw:
     """The law that explains ``noisy`` degrees (noise of ``scale``), the counters and the sum of degrees.
 
-    ``tails`` stand at :func:`thresholds` of the same noisy degrees. O(STEPS * grid^3 + CELLS * grid^2).
+    ``tails`` stand at :func:`thresholds` of the same noisy degrees. Nodes beyond HUB times the noise's reach,
+    MOST_HUBS at most, each stand in the law where they were told. O(STEPS * grid^3 + CELLS * grid^2).
     """
+    nodes = len(noisy)
+    beyond = HUB * reach_of(nodes, scale)
+    if nodes > MOST_HUBS:
+        beyond = max(beyond, float(np.partition(noisy, nodes - MOST_HUBS - 1)[nodes - MOST_HUBS - 1]))
+    hub = noisy > beyond
+    if not hub.any() or hub.all() or beyond > nodes - 1:
+        return _smooth_law(noisy, scale, tails, ends)
+    at, rest = np.minimum(noisy[hub], nodes - 1), noisy[~hub]
+    if ends is not None:
+        ends = Ends(ends.total - float(at.sum()), ends.variance + len(at) * 2 * scale**2)
+    below = tails.at <= max(int(rest.max()), 1)
+    others = Tails(tails.at[below], tails.count[below] - len(at), tails.variance)
+    law = _smooth_law(rest, scale, others, ends)
+    points, counts = np.unique(at.astype(np.int64), return_counts=True)
+    mass = np.concatenate([law.mass * (len(rest) / nodes), counts / nodes])
+    return DegreeLaw(np.concatenate([law.grid, points]), mass)
+
+
+def _smooth_law(noisy: np.ndarray, scale: float, tails: Tails, ends: Ends | None) -> DegreeLaw:
+    """The mode of the posterior, by damped Newton steps."""
     grid, nodes = grid_of(noisy), len(noisy)
     values, counts = histogram(noisy, CELLS)
     far = np.abs(values[:, None] - grid[None, :])
@@ -115,6 +142,7 @@ def law_with_tails(noisy: np.ndarray, scale: float, tails: Tails, ends: Ends | N
             damped = curvature.copy()
             damped[diagonal] *= 1 + damping
             step = scipy.linalg.solve(damped, -gradient, assume_a="pos")
+            step *= min(1.0, LONGEST_STEP / max(float(np.abs(step).max()), FLOOR))
             there = cost(log_mass + step)
             if there <= here:
                 moved = True
@@ -128,6 +156,11 @@ def law_with_tails(noisy: np.ndarray, scale: float, tails: Tails, ends: Ends | N
         if gain < CLOSE:
             break
     return DegreeLaw(grid, _softmax(log_mass))
+
+
+def reach_of(nodes: int, scale: float) -> float:
+    """Where noise of ``scale`` goes farther with probability e^-3 for any of the nodes together."""
+    return scale * (math.log(nodes) + 3)
 
 
 def _softmax(logs: np.ndarray) -> np.ndarray:
