@@ -96,6 +96,7 @@ def test_a_list_comes_page_by_page(tenant: Tenant):
         ({"runs": 10**8}, "invalid-input", "runs"),
         ({"unit": "person"}, "invalid-input", "unit"),
         ({"unit": "w-event"}, "invalid-input", "window"),
+        ({"unit": "node"}, "not-accepted", "unit"),
         ({"parameters": {"query": "all"}}, "invalid-input", "parameters.query"),
         ({"method": "gaussian"}, "not-accepted", "delta"),
         ({"method": "dp_sgd", "delta": "0.01", "unit": "pair"}, "not-accepted", "unit"),

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from core.errors import NotAccepted
 from core.generators import choice, registry
-from core.generators.base import PublicFacts
+from core.generators.base import Parameters, PublicFacts
 from core.generators.choice import Choice, choose
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
-from core.privacy.events import NANO
+from core.privacy.events import NANO, Pure
+from core.privacy.plan import WHOLE_GRAPH, Allotment, PrivacyPlan
 from core.privacy.units import Unit
 
 
@@ -86,6 +88,44 @@ def test_streams_and_snapshots():
 def test_one_snapshot_of_a_live_stream_gets_a_method_that_publishes_streams():
     live = facts(unit=Unit.W_EVENT, steps=1, window=5, tick=7)
     assert callable(registry.get(chosen(live).method).step)  # type: ignore[attr-defined]
+
+
+def persons(epsilon: float, *targets: str) -> PublicFacts:
+    kinds = (NodeType(count=100, protected=True), NodeType(name="group", count=50))
+    relations = tuple(EdgeType(name=f"to-{target}", target=target) for target in targets)
+    schema = GraphSchema(node_types=kinds, edge_types=relations)
+    names = tuple(each.name for each in relations)
+    return PublicFacts(schema, Unit.NODE, None, int(epsilon * NANO), 0, names)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 20.0])
+@pytest.mark.parametrize(
+    ("targets", "method"),
+    [(("group",), "profiles"), (("node",), "projection"), (("group", "node"), "profiles")],
+)
+def test_persons_get_what_hides_all_edges_of_a_node(
+    monkeypatch: pytest.MonkeyPatch, epsilon: float, targets: tuple[str, ...], method: str
+):
+    """Noisy bits of pairs are never chosen, however large epsilon is: they hide one edge."""
+
+    def plan(params: Any, public: PublicFacts) -> PrivacyPlan:
+        read = Allotment(WHOLE_GRAPH, None, Pure(public.nano_epsilon, "x"), "read")
+        return PrivacyPlan(method, Unit.NODE, None, 1, (read,))
+
+    toys = {
+        name: SimpleNamespace(name=name, Params=Parameters, plan=plan) for name in ("profiles", "projection")
+    }
+    known = registry.generators() | toys
+    monkeypatch.setattr(registry, "generators", lambda: known)
+    assert chosen(persons(epsilon, *targets)).method == method
+
+
+def test_without_a_method_for_persons_the_request_is_refused(monkeypatch: pytest.MonkeyPatch):
+    edge_wise = {name: each for name, each in registry.generators().items() if Unit.NODE not in each.units}
+    monkeypatch.setattr(registry, "generators", lambda: edge_wise)
+    for target in ("node", "group"):
+        with pytest.raises(NotAccepted, match="no method is installed"):
+            chosen(persons(20.0, target))
 
 
 @pytest.mark.parametrize("declared", [{"directed": True}, {"target": "group"}])
