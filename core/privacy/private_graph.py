@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from core.privacy.gradients import DpSgdSession
     from core.privacy.label_stream import LabelRule, LabelStream
     from core.privacy.lazy_response import LazyResponse
+    from core.privacy.people_things import PeopleAndThings
     from core.privacy.randomised_response import Flips
 
 
@@ -150,6 +151,12 @@ class PrivateGraph:
         for edge_type, step in keys:
             self._meter.charge(edge_type, step, event, purpose)
         return noisy_sums([self._graph.cell(*key) for key in keys], question)
+
+    def people_and_things(self) -> PeopleAndThings:
+        """Open the reads of persons and things: unit node alone. Free: every read is charged by itself."""
+        from core.privacy.people_things import PeopleAndThings
+
+        return PeopleAndThings(self._graph, self._meter)
 
     def unprotected(self, reason: str) -> Graph:
         """Record Unprotected(reason), and hand out the raw graph: the release's guarantee becomes ``none``.
