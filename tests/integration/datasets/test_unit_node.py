@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from core.errors import BudgetExceeded, InvalidInput, NotAccepted
 from core.generators import registry
 from core.generators.base import GraphKinds, Parameters, PublicFacts, require_accepted
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.identity.models import Role
 from core.ledger import service as ledger
 from core.privacy.events import GaussianEvent
 from core.privacy.plan import WHOLE_GRAPH, Allotment, GuaranteeKind, PrivacyPlan
@@ -146,6 +148,9 @@ def test_a_node_above_its_declared_degree_is_named_and_nothing_is_charged(curato
     assert (finding["line"], finding["column"]) == (2, 1)
     assert "more than the 1 edges declared" in finding["message"]
     assert entries(curator, dataset.account_id) == ["grant"]
+    requester = replace(curator.principal, roles=frozenset({Role.REQUESTER}))
+    seen = queries.get_dataset(curator.services, requester, dataset.id)
+    assert (seen.state, seen.version) == ("registered", None)  # as if nothing had been sent
 
 
 def test_a_dry_run_prices_all_edges_of_a_node_where_their_number_is_declared(curator: Curator) -> None:
