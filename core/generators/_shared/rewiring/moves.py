@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 
 TRIES = 4  # choices of b before a proposal is given up
+VISIT = 8  # proposals at a node before the next: nodes of few edges, whose triangles weigh most, have a turn
 
 
 @njit(cache=True, nogil=True)
@@ -63,7 +64,7 @@ def close_triangles(start, others, labels, triangles, target, product, aim, band
         made += 1
         for i in range(start[x], start[x + 1]):
             marks[others[i]] = 1
-        for _ in range(degree_x):
+        for _ in range(min(degree_x, VISIT)):
             made += 1
             u = rng.random() * degree_x
             v = others[start[x] + int(u)]
