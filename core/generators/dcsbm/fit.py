@@ -36,7 +36,7 @@ MOST_GROUPS = 16
 EDGES_A_LABEL = 4.0  # a label needs so many noise scales of a mean node's edges to be told from the others
 BIN, BINS = 50, 40  # nodes in a stretch of the order, at least, and stretches, about
 LEAST_SHARE = 0.02
-LEAST_EVIDENCE = 3.0  # labels below which there is one only, at epsilon 1 and more
+LEAST_EVIDENCE = 2.5  # labels below which there is one only, at epsilon 1 and more
 
 SHARED = ("count", "degree", "tail", "block", "triangle", "clustering", "product")
 FREED = {"degree": 0.4, "tail": 0.15, "triangle": 0.25, "clustering": 0.2}
