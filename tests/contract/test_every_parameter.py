@@ -28,6 +28,7 @@ from core.graphs.schema import (
 from core.privacy import mechanisms
 from core.privacy.entropy import public_generator
 from core.privacy.meter import MemoryRecorder, Meter
+from core.privacy.plan import GuaranteeKind
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from tests.support.parameters import IDLE, TRIED, Idle, Tried
@@ -126,6 +127,41 @@ def two_relations() -> Graph:
     return Graph.build(schema, {"node": NodeTable(NODES)}, tables)
 
 
+def persons() -> Graph:
+    """Protected users with favourite genres, which are public, over time; each has one job."""
+    rng = np.random.default_rng(4)
+    relations = (
+        EdgeType(name="rates", source="user", target="film", temporal=True),
+        EdgeType(name="works", source="user", target="job", functional=True),
+        EdgeType(name="shows", source="film", target="genre", public=True),
+    )
+    sizes = {"user": 200, "film": 40, "job": 3, "genre": 4}
+    schema = GraphSchema(
+        node_types=tuple(NodeType(name=n, count=c, protected=n == "user") for n, c in sizes.items()),
+        edge_types=relations,
+        time=TimeGrid(count=STEPS),
+    )
+    chance = np.where(np.arange(200)[:, None] % 4 == np.arange(40) % 4, 0.5, 0.05)
+    user, film = np.nonzero(rng.random(chance.shape) < chance)
+    tables = {
+        "rates": EdgeTable(user, film, user % STEPS),
+        "works": EdgeTable(np.arange(200), np.arange(200) % 3),
+        "shows": EdgeTable(np.arange(40), np.arange(40) % 4),
+    }
+    return Graph.build(schema, {}, tables)
+
+
+def owners() -> Graph:
+    """Protected nodes, and items of which nothing is known."""
+    relation = EdgeType(source="node", target="item")
+    schema = GraphSchema(
+        node_types=(NodeType(count=NODES, protected=True), NodeType(name="item", count=NODES)),
+        edge_types=(relation,),
+    )
+    ends = blocks(1)
+    return Graph.build(schema, {}, {"edge": EdgeTable(ends[:, 0], ends[:, 1])})
+
+
 @functools.cache
 def request_of(where: str) -> tuple[Graph, Unit, int | None]:
     """The graph, the unit and the window of a request."""
@@ -154,6 +190,10 @@ def request_of(where: str) -> tuple[Graph, Unit, int | None]:
             return sided(40, 30, STEPS, functional=True), Unit.EVENT, None
         case "typed":
             return typed(), Unit.EDGE, None
+        case "persons":
+            return persons(), Unit.NODE, None
+        case "owners":
+            return owners(), Unit.NODE, None
         case "two plain":
             return two_relations(), Unit.EDGE, None
     raise AssertionError(where)
@@ -172,8 +212,8 @@ def chance_repeats(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def facts_of(method: str, where: str) -> PublicFacts:
     graph, unit, window = request_of(where)
-    names = tuple(each.name for each in graph.schema.edge_types)
-    delta = DELTA if len(registry.get(method).kinds) > 1 else 0
+    names = tuple(each.name for each in graph.schema.edge_types if not each.public)
+    delta = DELTA if GuaranteeKind.APPROXIMATE in registry.get(method).kinds else 0
     return PublicFacts(graph.schema, unit, window, 4 * NANO, delta, names)
 
 

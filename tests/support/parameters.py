@@ -185,6 +185,19 @@ TRIED: Mapping[str, Table] = {
     ),
     "lapgraph": everywhere({"count_share": (0.1, 0.4)}, "plain", "sided"),
     "ldpgen": everywhere({"reports": (2, 4), "initial_groups": (1, 6), "groups": (2, 20)}, "plain"),
+    "profiles": everywhere(
+        {
+            "degree_share": (0.1, 0.4),
+            "activity_share": (0.1, 0.4),
+            "total_share": (0.1, 0.4),
+            "step_share": (0.1, 0.4),
+            "structure_share": (0.0, 0.4),
+            "class_share": (0.02, 0.4),
+            "clip_quantile": (0.1, 0.9),
+            "sweeps": (1, 30),
+        },
+        "persons",
+    ),
     "ppgsl": everywhere(
         DEFENCE
         | {
@@ -377,6 +390,9 @@ IDLE: list[Idle] = [
     *idle("edgerand", "plain", {"count_share": 0.3}, form="symmetric"),
     *idle_of_hete("hetedp"),
     *idle_of_hete("hetesdg"),
+    *idle("profiles", "owners", {"activity_share": 0.2, "step_share": 0.2, "structure_share": 0.2}),
+    *idle("profiles", "owners", {"class_share": 0.2, "sweeps": 3}),
+    *idle("profiles", "persons", {"sweeps": 3}, structure_share=0.0),
     *idle("ppgsl", "plain", {"rounds": 2}),
     *idle("ppgsl", "plain", {"rounding": "bernoulli"}, release="weighted"),
     *idle("ppgsl", "plain", {"alpha": 5.0}, target={"attack_auc": 0.6}),

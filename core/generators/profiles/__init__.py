@@ -1,0 +1,116 @@
+"""Profiles: our own method for people and things, which hides a whole person.
+
+Unit node: neighbours differ in all edges of one person, in every relation and step, replaced by any others.
+No bound on a person's edges is asked for. Every read is a sum over persons, and persons in the release are
+anonymous: number 17 of a release is nobody in particular.
+
+1. How many persons have how many edges, in bins that grow by a quarter; with time, how many begin when and
+   have edges in how many steps. Of a relation that gives a person one class: how many persons have which.
+2. What things have, over all steps and in each: persons' vectors are clipped to the length that a person of D
+   edges has, so that one with d > D edges counts for the root of D d. D is the ``clip_quantile`` of the noisy
+   degrees. The law of the things' degrees is deconvolved; its quantiles go to the things in their noisy
+   order.
+3. What kinds of things persons prefer: second moments of persons' profiles over what is public of the things
+   (columns, public relations). Directions in which they exceed chance by more than the noise are kept.
+4. A graph is drawn by matching persons' and things' ends at random, step by step; then ends are swapped in
+   pairs, which keeps all degrees, towards random tastes of the persons along those directions, so strong
+   that drawn persons' profiles have the paid moments.
+
+What is read, at which sensitivity to one person: histograms of persons, 1 in one entry, so sqrt(2) in L2;
+clipped sums over things, vectors without negative entries of length sqrt(D) at most, so sqrt(2 D); second
+moments of profiles of length c at most, whose inner products are squares, so sqrt(2) c^2. Proof:
+:mod:`core.privacy.people_things`. All reads are of the whole graph and add up; the rest is post-processing.
+Every sum is one of integers, under discrete Gaussian noise. Guarantee: (epsilon, delta).
+
+Declared facts are kept: a pair that occurs once over time is drawn once, a person of a functional relation
+has one thing. Relations are drawn apart from one another: what a person has in one says nothing of another.
+Whatever pairs of things go together for other reasons than public ones is not kept.
+
+Run times of the reads depend on the true edges and are not for publication. Source: our own; deconvolution by
+expectation-maximisation, Silverman, Jones, Wilson, Nychka, JRSS B 52 (1990); degree-preserving chains, Besag
+and Clifford, Biometrika 76 (1989).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from core import errors
+from core.generators._shared.frame.heeded import require_heeded
+from core.generators.base import Assurance, GraphKinds, Progress, PublicFacts, require_accepted
+from core.generators.profiles.budget import idle_of, multipliers, planned
+from core.generators.profiles.params import ProfilesParams
+from core.privacy.plan import GuaranteeKind, PrivacyPlan
+from core.privacy.units import Unit
+
+if TYPE_CHECKING:
+    from core.generators._shared.frame.columns import Columns
+    from core.generators.profiles.model import ProfilesModel
+    from core.privacy.plan import CellKey
+    from core.privacy.private_graph import PrivateGraph
+
+
+class Profiles:
+    """Histograms of persons, clipped sums over things, second moments of tastes."""
+
+    name = "profiles"
+    title = "Profiles of anonymous persons"
+    summary = (
+        "Hides whole persons: histograms of persons, clipped sums over things, and what kinds of things "
+        "persons prefer. For relations between protected persons and things; (epsilon, delta)."
+    )
+    assurance: Assurance = "proven"
+    Params = ProfilesParams
+    accepts = GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True)
+    units = frozenset({Unit.NODE})
+    kinds = frozenset({GuaranteeKind.APPROXIMATE})
+
+    def plan(self, params: ProfilesParams, public: PublicFacts) -> PrivacyPlan:
+        """Divide epsilon and delta among the reads of all relations, by their shares, as Gaussian noise.
+
+        Every relation of persons and things gets the same, one that gives classes its ``class_share`` beside.
+        A parameter that could change nothing is refused.
+        """
+        require_accepted(self, public)
+        for name in public.edge_types:
+            relation = public.schema.edge_type(name)
+            if relation.homogeneous:
+                raise errors.NotAccepted(
+                    f"profiles takes relations with one protected end; {name!r} has two: see projection",
+                    field=f"schema.edge_types.{name}",
+                )
+        require_heeded(params, idle_of(public.schema, public.edge_types, params))
+        return planned(self.name, public, params)
+
+    def fit(
+        self, graph: PrivateGraph, plan: PrivacyPlan, params: ProfilesParams, progress: Progress
+    ) -> ProfilesModel:
+        """Fit the model, at the plan's cost at most. O(edges log edges + things * periods)."""
+        from core.generators._shared.frame.model import same_columns
+        from core.generators.profiles.fit import Relation
+        from core.generators.profiles.model import ProfilesModel, frame_of
+        from core.privacy.entropy import noise_generator
+        from core.privacy.queries import Shape
+
+        reads, noise, rng = graph.people_and_things(), multipliers(plan), noise_generator()
+        counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
+        names = list(dict.fromkeys(purpose.split(" of ", 1)[1] for purpose in noise))
+        cells: dict[CellKey, Columns] = {}
+        for done, name in enumerate(names):
+            progress("fit", done, len(names))
+            relation = graph.schema.edge_type(name)
+            shape = Shape(relation, counts[relation.source], counts[relation.target])
+            frame = frame_of(graph.schema, shape)
+            cells[name, None] = Relation(graph, reads, frame, noise, params, rng).fitted()
+        progress("fit", len(names), len(names))
+        return ProfilesModel(self.name, graph.schema, counts, params, same_columns(cells))
+
+    def load(self, folder: Path) -> ProfilesModel:
+        """Read the model that its ``save`` wrote."""
+        from core.generators.profiles.model import load
+
+        return load(folder, self.name)
+
+
+GENERATOR = Profiles()

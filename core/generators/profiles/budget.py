@@ -1,0 +1,149 @@
+"""Which reads ``profiles`` makes of each relation, and with how much noise: a rule of public facts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from core import errors
+from core.generators._shared.frame.heeded import Idle
+from core.generators._shared.frame.plan import plan_of
+from core.generators.base import PublicFacts
+from core.generators.profiles.params import ProfilesParams
+from core.graphs.schema import EdgeType, GraphSchema, Protection
+from core.privacy import dp_sgd
+from core.privacy.events import GaussianEvent
+from core.privacy.plan import WHOLE_GRAPH, Allotment, PrivacyPlan
+
+GRAIN = 1000
+"""Noise multipliers are whole thousandths, rounded up."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """One read of one relation; ``what`` is a key of SHARES."""
+
+    relation: str
+    what: str
+    share: float
+
+    @property
+    def purpose(self) -> str:
+        return f"{self.what} of {self.relation}"
+
+
+def thing_of(schema: GraphSchema, relation: EdgeType) -> str:
+    """Name the type at the other end of a relation of persons."""
+    protected = schema.protected_type
+    return relation.target if protected and relation.source == protected.name else relation.source
+
+
+def gives_classes(schema: GraphSchema, relation: EdgeType) -> bool:
+    """Tell whether a person has at most one thing of the relation, in all steps."""
+    protected = schema.protected_type
+    return relation.functional and protected is not None and relation.source == protected.name
+
+
+def told_apart(schema: GraphSchema, relation: EdgeType) -> bool:
+    """Tell whether public columns or public relations say something of the relation's things."""
+    thing = thing_of(schema, relation)
+    columns = any(
+        each.protection is Protection.PUBLIC and not each.label for each in schema.node_type(thing).attributes
+    )
+    return columns or any(each.public and thing in (each.source, each.target) for each in schema.edge_types)
+
+
+def reads_of(schema: GraphSchema, relations: tuple[str, ...], params: ProfilesParams) -> Iterator[Read]:
+    """List the reads of these relations, in the order in which they are made."""
+    for name in relations:
+        relation = schema.edge_type(name)
+        timed = relation.temporal and schema.steps > 1
+        if gives_classes(schema, relation):
+            yield Read(name, "classes", params.class_share)
+            if timed:
+                yield Read(name, "activity", params.activity_share)
+            continue
+        yield Read(name, "degrees", params.degree_share)
+        if timed:
+            yield Read(name, "activity", params.activity_share)
+        yield Read(name, "totals", params.total_share)
+        if timed:
+            yield Read(name, "steps", params.step_share)
+        if params.structure_share and told_apart(schema, relation):
+            yield Read(name, "structure", params.structure_share)
+
+
+SHARES = {
+    "degrees": "degree_share",
+    "activity": "activity_share",
+    "totals": "total_share",
+    "steps": "step_share",
+    "structure": "structure_share",
+    "classes": "class_share",
+}
+"""The parameter that says how much a read gets."""
+NEEDED = {
+    "degrees": "no relation lets a person have several things",
+    "activity": "no relation has several steps",
+    "totals": "no relation lets a person have several things",
+    "steps": "no relation with several steps lets a person have several things",
+    "structure": "no public column or relation tells the things of a relation apart",
+    "classes": "no relation is functional from persons",
+}
+
+
+def idle_of(schema: GraphSchema, relations: tuple[str, ...], params: ProfilesParams) -> Iterator[Idle]:
+    """Name the parameters that could change nothing for these relations."""
+    every = params.model_copy(update={"structure_share": 1.0})
+    made = {each.what for each in reads_of(schema, relations, every)}
+    for what, name in SHARES.items():
+        if what not in made:
+            yield Idle((name,), NEEDED[what])
+        elif len(made) == 1:
+            yield Idle((name,), "there is nothing else to share with")
+    if "totals" not in made:
+        yield Idle(("clip_quantile",), NEEDED["totals"])
+    if "structure" not in made:
+        yield Idle(("sweeps",), NEEDED["structure"])
+    elif not params.structure_share:
+        yield Idle(("sweeps",), "structure_share is 0")
+
+
+def planned(method: str, public: PublicFacts, params: ProfilesParams) -> PrivacyPlan:
+    """Plan one Gaussian event on the whole graph for every read, its variance inverse to its share.
+
+    Gaussian events of multipliers m_k cost together what one of multiplier m costs, 1/m^2 being the sum of
+    the 1/m_k^2; m is the least that keeps to epsilon and delta.
+    """
+    if not public.delta_atto:
+        raise errors.NotAccepted(f"{method} adds Gaussian noise and needs a delta", field="delta")
+    reads = list(reads_of(public.schema, public.edge_types, params))
+    total = sum(each.share for each in reads)
+    one = dp_sgd.noise_multiplier(
+        public.nano_epsilon, public.delta_atto, Fraction(1), 1, accountant=public.accountant
+    )
+    while True:
+        events = [GaussianEvent(_thousandths(float(one) * math.sqrt(total / each.share))) for each in reads]
+        allotments = [
+            Allotment(WHOLE_GRAPH, None, event, each.purpose)
+            for event, each in zip(events, reads, strict=True)
+        ]
+        plan = plan_of(method, public, allotments, public.delta_atto)
+        if (plan.cost().nano_epsilon or 0) <= public.nano_epsilon:
+            return plan
+        one += Fraction(max(1, int(one * GRAIN) // 5000), GRAIN)  # losses are counted on a grid
+
+
+def multipliers(plan: PrivacyPlan) -> dict[str, Fraction]:
+    """Return the noise multiplier of every read of a plan, by purpose."""
+    return {
+        each.purpose: each.event.noise_multiplier
+        for each in plan.allotments
+        if isinstance(each.event, GaussianEvent)
+    }
+
+
+def _thousandths(value: float) -> Fraction:
+    return Fraction(math.ceil(value * GRAIN), GRAIN)
