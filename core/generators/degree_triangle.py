@@ -2,18 +2,21 @@
 
 Our own method where a graph is too small, or epsilon too low, for communities to be told: ``dcsbm`` with one
 label. Reads, per cell: the number of edges (L1 sensitivity 1), every node's degree (L1 sensitivity 2: an edge
-has two ends), the number of triangles (ladder mechanism: an integer's rung moves by at most 1 with one edge),
-and the sum over edges of the noisy degrees' product (the noisy degrees are an earlier output, so one edge
-adds one term, at most the product of their two largest). Discrete Laplace noise but for the triangles. Proof:
-the four compose in sequence, each at its share of the cell's epsilon, and the shares sum to it; all that
-follows is a function of these numbers, of the public universe and of parameters. Pure epsilon per cell; how
-cells add up under each unit is said below.
+has two ends), how many nodes have at least so many edges (L1 sensitivity 2 for any thresholds, which follow
+from the noisy degrees), the number of triangles (ladder mechanism: an integer's rung moves by at most 1 with
+one edge), and the sum over edges of the noisy degrees' product (the noisy degrees are an earlier output, so
+one edge adds one term, at most the product of their two largest). Discrete Laplace noise but for the
+triangles. Proof: the five compose in sequence, each at its share of the cell's epsilon, and the shares sum to
+it; all that follows is a function of these numbers, of the public universe and of parameters. Pure epsilon
+per cell; how cells add up under each unit is said below.
 
-Degrees are deconvolved (their law is found under the noise, and its quantiles go to the nodes in the order of
-their posterior means), scaled to the paid-for number of edges and matched at random; then edges are rewired,
-degrees kept, until the graph has the degree products and the triangles that were told. Where the ladder tells
-little, the triangles lean on a public guess of transitivity, by the two variances; a sum of degree products
-that is mostly noise is left aside in the same way.
+Degrees are deconvolved (the law that explains noisy degrees, tail counts and the number of edges is found,
+and its quantiles go to the nodes in the order of their posterior means; nodes that stand alone keep their own
+numbers), scaled to the paid-for number of edges and matched at random; then edges are rewired, degrees kept,
+until the graph has the degree products and the triangles that were told. Where the ladder tells little, the
+triangles lean on a public guess of transitivity, by the two variances; a sum of degree products that is
+mostly noise is left aside in the same way. ``tail_share=0`` with ``count_share=0.2`` is the method's first
+version, which read no tail counts.
 
 Sources: Karrer and Newman, Physical Review E 83, 016107, 2011 (of whose degree-corrected block model this is
 the case of one block); Zhang et al., SIGMOD 2015 (ladder). Deviations from published degree models: noise
@@ -23,8 +26,8 @@ degrees too wide; nothing is as long or as large as the true largest degree. The
 never derived from the edges.
 
 What to expect at epsilon 1: on Facebook (4,039 nodes, mean degree 44) degrees within a total variation of .10
-and transitivity within 1 %; on Chameleon (2,277 nodes, mean degree 28) .22 and 1 %. No communities (NMI .06
-and .08), and of the most central 1 % of nodes about a third (.36 on both).
+and transitivity within 1 %; on Chameleon (2,277 nodes, mean degree 28) .22 and 1 %. No communities (NMI .05
+and .09), and of the most central 1 % of nodes about a third (.38 and .29).
 """
 
 from __future__ import annotations

@@ -34,6 +34,7 @@ ANCHORED_ROUTES = ("sided", "functional", "large", "directed", "plain", "timed",
 
 DEGREE_TRIANGLE: dict[str, tuple[Any, Any]] = {
     "count_share": (0.2, 0.4),
+    "tail_share": (0.0, 0.15),
     "triangle_share": (0.3, 0.1),
     "product_share": (0.05, 0.2),
     "transitivity": (0.0, 1.0),

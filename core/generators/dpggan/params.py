@@ -44,8 +44,22 @@ class PaperParams(Parameters):
 class LinkParams(PaperParams, DegreeTriangleParams):
     """What a caller may set. All of it is public and enters the report.
 
-    The shares and settings of ``degree_triangle`` are those of the frame, of whatever epsilon it gets.
+    The shares and settings of ``degree_triangle`` are those of the frame, of whatever epsilon it gets; its
+    defaults suit many small graphs, whose laws of degrees learn from one another instead of from tail counts.
     """
+
+    count_share: float = Field(
+        default=0.2, gt=0, lt=1, description="Share of a cell's epsilon for its number of edges."
+    )
+    tail_share: float = Field(
+        default=0.0,
+        ge=0,
+        lt=1,
+        description=(
+            "Share of a cell's epsilon for how many nodes have at least so many edges; 0: the law of degrees "
+            "rests on noisy degrees alone, and on the other graphs of a collection."
+        ),
+    )
 
     variant: Literal["sound", "paper"] = Field(
         default="sound",

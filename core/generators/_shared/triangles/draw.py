@@ -11,6 +11,7 @@ import numpy as np
 from core.generators._shared.degrees.counts import integers, noisy_count
 from core.generators._shared.degrees.fitted import fitted_degrees, scaled_to
 from core.generators._shared.degrees.pooling import Hint, NoisyGraph
+from core.generators._shared.degrees.tails import Ends, Tails, counted_tails, law_with_tails
 from core.generators._shared.frame.plan import divide
 from core.generators._shared.matching.exact import matched, one_block
 from core.generators._shared.rewiring.products import degree_covariance, product_aim
@@ -45,6 +46,7 @@ class Paid:
     budget: Mapping[str, int]
     edges: int
     degrees: np.ndarray
+    tails: Tails | None
     triangles: int | None
     products: int | None
 
@@ -59,6 +61,7 @@ def read(cell: PrivateCell, nano_epsilon: int, params: DegreeTriangleParams) -> 
     budget = shares(params, nano_epsilon)
     edges = noisy_count(cell, budget["count"])
     noisy = cell.laplace("degrees", nano_epsilon=budget["degree"], purpose="degrees")
+    tails = counted_tails(cell, noisy, budget["tail"]) if "tail" in budget else None
     triangles = products = None
     if "triangle" in budget:
         triangles = cell.triangle_count(nano_epsilon=budget["triangle"], purpose="triangles")
@@ -66,7 +69,7 @@ def read(cell: PrivateCell, nano_epsilon: int, params: DegreeTriangleParams) -> 
         products = cell.degree_product_sum(
             noisy_degrees=noisy, nano_epsilon=budget["product"], purpose="degree products over edges"
         )
-    return Paid(budget, edges, noisy, triangles, products)
+    return Paid(budget, edges, noisy, tails, triangles, products)
 
 
 def columns(
@@ -75,8 +78,11 @@ def columns(
     """The columns of :func:`fit`. ``hint``: what the other graphs of a collection say of this one."""
     budget, edges = paid.budget, paid.edges if hint is None else hint.edges
     shapes = None if hint is None else hint.shapes
-    mean = 2 * edges / max(nodes, 1)
-    degrees = fitted_degrees(paid.degrees, budget["degree"], rng, mean=mean, shapes=shapes)
+    mean, law = 2 * edges / max(nodes, 1), None
+    if paid.tails is not None and nodes:
+        ends = Ends(2.0 * edges, 8 * (NANO / budget["count"]) ** 2)
+        law = law_with_tails(paid.degrees, 2 * NANO / budget["degree"], paid.tails, ends)
+    degrees = fitted_degrees(paid.degrees, budget["degree"], rng, mean=mean, shapes=shapes, law=law)
     degrees = scaled_to(degrees, 2 * edges)
     covariance = np.empty(0)
     if paid.products is not None:
@@ -91,6 +97,7 @@ def shares(params: DegreeTriangleParams, nano_epsilon: int) -> dict[str, int]:
     """The nano-epsilon of every read that is paid for; they sum to ``nano_epsilon``."""
     named = {
         "count": params.count_share,
+        "tail": params.tail_share,
         "triangle": params.triangle_share,
         "product": params.product_share,
     }

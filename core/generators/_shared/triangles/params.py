@@ -13,7 +13,16 @@ class DegreeTriangleParams(Parameters):
     """What a caller may set. All of it is public and enters the report."""
 
     count_share: float = Field(
-        default=0.2, gt=0, lt=1, description="Share of a cell's epsilon for its number of edges."
+        default=0.05, gt=0, lt=1, description="Share of a cell's epsilon for its number of edges."
+    )
+    tail_share: float = Field(
+        default=0.15,
+        ge=0,
+        lt=1,
+        description=(
+            "Share of a cell's epsilon for how many nodes have at least so many edges, which the law of "
+            "degrees rests on; 0: on noisy degrees alone."
+        ),
     )
     triangle_share: float = Field(
         default=0.3,
@@ -48,6 +57,6 @@ class DegreeTriangleParams(Parameters):
 
     @model_validator(mode="after")
     def _leaves_the_degrees_a_share(self) -> DegreeTriangleParams:
-        if self.count_share + self.triangle_share + self.product_share > 0.99:
+        if self.count_share + self.tail_share + self.triangle_share + self.product_share > 0.99:
             raise ValueError("the shares must leave at least 0.01 for the degrees")
         return self
