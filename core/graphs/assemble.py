@@ -22,6 +22,7 @@ from core.graphs.relations import (
 )
 from core.graphs.rows import at_most, drain
 from core.graphs.schema import GRAPH_ID, EdgeType, GraphSchema
+from core.graphs.slots import reject_slots
 from core.graphs.universe import NodeCollector, indices
 from core.graphs.uploads import IngestLimits
 
@@ -41,7 +42,10 @@ class Sources:
 
 @dataclass(frozen=True)
 class Assembled:
-    """The graph and, by edge type, the counts ``rows, loops_dropped, duplicates_merged, edges``."""
+    """The graph and, by edge type, the counts ``rows, loops_dropped, duplicates_merged, edges``; where edges
+    carry attributes ``values_clipped`` too, and where each row's are kept ``records`` and, in the place of
+    merged rows, ``duplicates_merged`` as the rows over the cap that were left out.
+    """
 
     graph: Graph
     counts: dict[str, dict[str, int]]
@@ -80,11 +84,14 @@ def assemble_edges(
     counts: dict[str, dict[str, int]] = {}
     for edge_type in schema.edge_types:
         rows, times = collector.columns(edge_type)
-        if times is not None:
+        if edge_type.once and times is not None:
             broken = broken_once(edge_type, rows, times)
             if len(broken):
                 _reject_conflicts(edge_type, "time", broken, collector, sources, limits)
-        merged = merge_edges(schema, edge_type, nodes, rows)
+        merged = merge_edges(schema, edge_type, nodes, rows, times if edge_type.ordered else None)
+        if merged.faults:
+            again = _again(edge_type, collector, sources)
+            reject_slots(schema, edge_type, merged, again, Findings(file, limits.max_findings))
         if edge_type.functional:
             broken = broken_functional(merged.edges)
             if len(broken):
@@ -97,6 +104,10 @@ def assemble_edges(
             "duplicates_merged": merged.duplicates_merged,
             "edges": merged.edges.count,
         }
+        if edge_type.attributes:
+            counts[edge_type.name]["values_clipped"] = collector.clipped[edge_type.name] + merged.clipped
+        if not edge_type.merged and merged.edges.values is not None:
+            counts[edge_type.name]["records"] = merged.edges.values.count
     broken_nodes = broken_degrees(schema, tables)
     if broken_nodes:
         _reject_degrees(schema, broken_nodes, collector, sources, limits)

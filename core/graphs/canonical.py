@@ -2,7 +2,8 @@
 
 Rows are packed into one unsigned 64-bit key where the public bounds allow (nodes and steps need at most 64
 bits together), so that sorting and merging work on a single flat column; else they are sorted column-wise.
-Dropping loops and merging exact duplicates is 1-Lipschitz: one raw row more changes at most one edge.
+Dropping loops and merging exact duplicates is 1-Lipschitz: one raw row more changes at most one edge. What an
+edge carries is made of its own rows alone (:mod:`core.graphs.merging`), so that this holds with values too.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from types import MappingProxyType
 import numpy as np
 import pyarrow as pa
 
+from core.graphs.merging import Fault, checked, faults_of, merge_values
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.graphs.tables import EdgeTable, NodeTable
 
@@ -22,11 +24,16 @@ _INT32_MAX = np.iinfo(np.int32).max
 
 @dataclass(frozen=True)
 class Merged:
-    """Canonical edges and what canonicalisation removed; the counts are private."""
+    """Canonical edges and what canonicalisation removed; the counts are private.
+
+    ``faults``: edges whose values are not as declared; ``clipped``: of how many sums were set to a bound.
+    """
 
     edges: EdgeTable
     loops_dropped: int
     duplicates_merged: int
+    faults: tuple[Fault, ...] = ()
+    clipped: int = 0
 
 
 def canonical_edges(
@@ -34,19 +41,32 @@ def canonical_edges(
 ) -> EdgeTable:
     """Canonicalise ``table`` in fresh read-only columns: int32 where the counts allow, else int64.
 
-    Raises ValueError when a column, an index or a step lies outside the schema. O(m log m) time, about
-    16 bytes an edge beyond input and output.
+    Raises ValueError when a column, an index, a step or a value lies outside the schema. O(m log m) time,
+    about 16 bytes an edge beyond input and output, and as many again where edges carry values.
     """
-    return merge_edges(schema, edge_type, nodes, table).edges
+    merged = merge_edges(schema, edge_type, nodes, table)
+    if merged.faults:
+        what = merged.faults[0].attribute
+        problem = "has too many records of one edge" if what is None else f"leaves the range of {what!r}"
+        raise ValueError(f"edge type {edge_type.name!r} {problem}")
+    return merged.edges
 
 
 def merge_edges(
-    schema: GraphSchema, edge_type: EdgeType, nodes: Mapping[str, NodeTable], table: EdgeTable
+    schema: GraphSchema,
+    edge_type: EdgeType,
+    nodes: Mapping[str, NodeTable],
+    table: EdgeTable,
+    time: np.ndarray | None = None,
 ) -> Merged:
-    """Canonicalise as :func:`canonical_edges`, and count self-loops dropped and duplicates merged."""
+    """Canonicalise as :func:`canonical_edges`, and count self-loops dropped and duplicates merged.
+
+    Values that break the schema are told, not raised. ``time``: of each row, where it orders their values.
+    """
     source_count, target_count = nodes[edge_type.source].count, nodes[edge_type.target].count
     _check(edge_type, schema.steps, source_count, target_count, table)
     source, target, step = table.source, table.target, table.step
+    values = checked(edge_type, table)
     loops = 0
     if edge_type.homogeneous:
         kept = source != target
@@ -54,20 +74,34 @@ def merge_edges(
         if loops:
             source, target = source[kept], target[kept]
             step = None if step is None else step[kept]
+            values = None if values is None else values.of_edges(kept, len(kept))
+            time = None if time is None else time[kept]
         if not edge_type.directed:
             source, target = np.minimum(source, target), np.maximum(source, target)
     source_bits, target_bits = (source_count - 1).bit_length(), (target_count - 1).bit_length()
     step_bits = 0 if step is None else (schema.steps - 1).bit_length()
-    if source_bits + target_bits + step_bits <= 64:
+    place = None
+    if values is not None:
+        source, target, step, merged, place = _merge_places(
+            source, target, step, (source_bits, target_bits, step_bits)
+        )
+    elif source_bits + target_bits + step_bits <= 64:
         source, target, step, merged = _merge_packed(source, target, step, source_bits, target_bits)
     else:
         source, target, step, merged = _merge_columns(source, target, step)
     width = [np.int32 if count - 1 <= _INT32_MAX else np.int64 for count in (source_count, target_count)]
     columns = [source.astype(width[0]), target.astype(width[1])]
-    columns += [] if step is None else [step.astype(np.int32)]
-    for column in columns:  # fresh copies all, so that no writer is left behind
+    steps = None if step is None else step.astype(np.int32)
+    for column in (*columns, *([] if steps is None else [steps])):  # fresh copies: no writer is left behind
         column.flags.writeable = False
-    return Merged(EdgeTable(*columns), loops, merged)
+    if values is None:
+        return Merged(EdgeTable(columns[0], columns[1], steps), loops, merged)
+    records = values.count
+    values, clipped = merge_values(edge_type, values, place, len(columns[0]), time)
+    if values.edge is not None:
+        merged = records - values.count
+    faults = faults_of(edge_type, values)
+    return Merged(EdgeTable(columns[0], columns[1], steps, values), loops, merged, faults, clipped)
 
 
 def _check(edge_type: EdgeType, steps: int, source_count: int, target_count: int, table: EdgeTable) -> None:
@@ -111,6 +145,31 @@ def _merge_packed(
     key >>= np.uint64(target_bits)
     source = key & np.uint64((1 << source_bits) - 1)
     return source, target, step, rows - len(key)
+
+
+def _merge_places(
+    source: np.ndarray, target: np.ndarray, step: np.ndarray | None, bits: tuple[int, int, int]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, int, np.ndarray | None]:
+    """Merge, and tell which edge each row became: int64, None where rows are canonical as they stand."""
+    if sum(bits) <= 63:
+        key = source.astype(np.uint64) << np.uint64(bits[1]) | target.astype(np.uint64)
+        keys = [key if step is None else step.astype(np.uint64) << np.uint64(bits[0] + bits[1]) | key]
+    else:
+        keys = [target, source] if step is None else [target, source, step]
+    if len(keys) == 1 and bool(np.all(keys[0][1:] > keys[0][:-1])):
+        return source, target, step, 0, None
+    order = np.lexsort(keys) if len(keys) > 1 else np.argsort(keys[0], kind="stable")
+    first = np.ones(len(order), dtype=bool)
+    if len(order):
+        changes = (each[1:] != each[:-1] for each in (column[order] for column in keys))
+        first[1:] = np.logical_or.reduce(list(changes))
+    if first.all() and bool(np.all(order[1:] > order[:-1])):
+        return source, target, step, 0, None
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.cumsum(first) - 1
+    kept = order[first]
+    step = None if step is None else step[kept]
+    return source[kept], target[kept], step, len(order) - len(kept), place
 
 
 def _merge_columns(source: np.ndarray, target: np.ndarray, step: np.ndarray | None) -> _Columns:

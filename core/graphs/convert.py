@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from core.graphs.graph import Graph, NodeTable
 from core.graphs.schema import EdgeType
+from core.graphs.value_tables import edges_of, python_values
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -27,7 +28,7 @@ def to_networkx(graph: Graph) -> nx.Graph:
 
     Nodes are named as in :func:`node_keys`; with several node types they carry ``type`` and ``node_id``.
     Edges carry ``time``, the step, where the relation is temporal, ``type`` where there are several edge
-    types, and ``weight`` where the graph has weights.
+    types, what they carry by its names, and ``weight`` where the graph has weights.
     Directed when any relation is directed or joins two node types (the orientation then says which end is
     which); a multigraph when a pair may occur more than once. O(n + m) Python objects.
     """
@@ -35,7 +36,7 @@ def to_networkx(graph: Graph) -> nx.Graph:
 
     schema = graph.schema
     directed = any(t.directed or not t.homogeneous for t in schema.edge_types)
-    multiple = schema.temporal or len(schema.edge_types) > 1
+    multiple = schema.temporal or len(schema.edge_types) > 1 or not all(t.merged for t in schema.edge_types)
     made: nx.Graph = {
         (False, False): nx.Graph,
         (False, True): nx.MultiGraph,
@@ -66,18 +67,14 @@ def _edge_data(
     graph: Graph, edge_type: EdgeType, keys: Mapping[str, list[str]]
 ) -> list[tuple[str, str, dict[str, Any]]]:
     table = graph.edges[edge_type.name]
-    several = {"type": edge_type.name} if len(graph.schema.edge_types) > 1 else {}
+    data = python_values(edge_type, table)
+    rows = edges_of(table, slice(None))
+    if table.step is not None:
+        for item, step in zip(data, table.step[rows].tolist(), strict=True):
+            item["time"] = step
+    if len(graph.schema.edge_types) > 1:
+        for item in data:
+            item["type"] = edge_type.name
     sources, targets = keys[edge_type.source], keys[edge_type.target]
-    ends = zip(table.source.tolist(), table.target.tolist(), strict=True)
-    if table.step is None:
-        edges = [(sources[s], targets[t], dict(several)) for s, t in ends]
-    else:
-        steps = table.step.tolist()
-        edges = [
-            (sources[s], targets[t], {"time": step, **several})
-            for (s, t), step in zip(ends, steps, strict=True)
-        ]
-    if edge_type.name in graph.weights:
-        for (_, _, data), weight in zip(edges, graph.weights[edge_type.name].tolist(), strict=True):
-            data["weight"] = weight
-    return edges
+    ends = zip(table.source[rows].tolist(), table.target[rows].tolist(), strict=True)
+    return [(sources[s], targets[t], item) for (s, t), item in zip(ends, data, strict=True)]

@@ -1,4 +1,4 @@
-"""One immutable columnar graph: typed nodes, typed edges, optional integer steps.
+"""One immutable columnar graph: typed nodes, typed edges, optional integer steps, optional values of edges.
 
 A graph is canonical by construction: ends are indices into their node type's universe, undirected edges
 between nodes of one type are stored once with ``source <= target``, each (source, target, step) stands once,
@@ -8,17 +8,18 @@ no self-loops, sorted by (step, source, target). :meth:`Graph.build` makes any c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
 
 from core.graphs.canonical import canonical_edges, canonical_nodes
+from core.graphs.edge_attributes import WEIGHT
 from core.graphs.schema import GraphSchema
-from core.graphs.tables import Cell, EdgeTable, NodeTable
+from core.graphs.tables import Cell, EdgeTable, EdgeValues, NodeTable
 
-__all__ = ["PRESENT_FROM", "Cell", "EdgeTable", "Graph", "NodeTable"]
+__all__ = ["PRESENT_FROM", "Cell", "EdgeTable", "EdgeValues", "Graph", "NodeTable"]
 
 
 PRESENT_FROM = 0.5
@@ -27,16 +28,23 @@ PRESENT_FROM = 0.5
 
 @dataclass(frozen=True)
 class Graph:
-    """An immutable graph that satisfies its schema.
-
-    ``weights``: one float32 in (0, 1] for each edge of a relation, in the edges' order, where a method
-    publishes them; of no graph that was uploaded. They are no part of what :meth:`equals` compares.
-    """
+    """An immutable graph that satisfies its schema."""
 
     schema: GraphSchema
     nodes: Mapping[str, NodeTable]
     edges: Mapping[str, EdgeTable]
-    weights: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def weights(self) -> Mapping[str, np.ndarray]:
+        """One float32 in (0, 1] for each edge of a relation, in the edges' order, where a method publishes
+        them; of no graph that was uploaded, whose ``weight``, if any, is declared.
+        """
+        held = {name: table.values for name, table in self.edges.items()}
+        return {
+            name: values.columns[WEIGHT]
+            for name, values in held.items()
+            if values is not None and WEIGHT in values.columns and not self.schema.edge_type(name).attributes
+        }
 
     @classmethod
     def build(
@@ -44,8 +52,9 @@ class Graph:
     ) -> Graph:
         """Build a canonical, read-only graph: edges oriented, merged, sorted, free of self-loops.
 
-        Raises ValueError when a type, a count, an attribute, an index or a step lies outside the schema. A
-        node type that declares its count may be left out of ``nodes``. O(m log m).
+        Rows of one edge are merged, and so are their values, as the schema declares. Raises ValueError when a
+        type, a count, an attribute, an index, a step or a value lies outside the schema. A node type that
+        declares its count may be left out of ``nodes``, and values out of ``edges``. O(m log m).
         """
         nodes = canonical_nodes(schema, nodes)
         tables = {}
@@ -61,16 +70,23 @@ class Graph:
         return cls(schema, MappingProxyType(nodes), MappingProxyType(tables))
 
     def weighted(self, weights: Mapping[str, np.ndarray]) -> Graph:
-        """Attach weights. Raises ValueError where a relation has another number of edges."""
+        """Attach weights. Raises ValueError where a relation has another number of edges, or attributes."""
+        edges = dict(self.edges)
         for name, values in weights.items():
-            if values.shape != (self.edges[name].count,) or values.dtype != np.float32:
+            table = edges[name]
+            if values.shape != (table.count,) or values.dtype != np.float32:
                 raise ValueError(f"weights of {name!r} are no float32 for each of its edges")
-        return replace(self, weights=MappingProxyType(dict(weights)))
+            if self.schema.edge_type(name).attributes:
+                raise ValueError(f"edges of {name!r} carry attributes of their own")
+            edges[name] = replace(table, values=EdgeValues({WEIGHT: values}))
+        return replace(self, edges=MappingProxyType(edges))
 
     def present(self) -> Graph:
         """Drop the weights, and of a relation with weights the edges below PRESENT_FROM."""
-        kept = {name: values >= PRESENT_FROM for name, values in self.weights.items()}
-        return replace(self, weights={}).only(kept)
+        weights = self.weights
+        edges = {name: table.bare() if name in weights else table for name, table in self.edges.items()}
+        kept = {name: values >= PRESENT_FROM for name, values in weights.items()}
+        return replace(self, edges=MappingProxyType(edges)).only(kept)
 
     def only(self, rows: Mapping[str, np.ndarray]) -> Graph:
         """Keep only these rows of the named relations: sorted places, or a mask.
@@ -83,11 +99,14 @@ class Graph:
         for name, kept in rows.items():
             table = edges[name]
             step = None if table.step is None else table.step[kept]
-            edges[name] = EdgeTable(table.source[kept], table.target[kept], step)
+            values = None if table.values is None else table.values.of_edges(kept, table.count)
+            edges[name] = EdgeTable(table.source[kept], table.target[kept], step, values)
         return replace(self, edges=MappingProxyType(edges))
 
     def equals(self, other: Graph) -> bool:
-        """Tell whether schema, nodes (ids, attributes, their order) and edges are the same; O(n + m)."""
+        """Tell whether schema, nodes (ids, attributes, their order) and edges (with their values) are the
+        same; O(n + m).
+        """
         return (
             self.schema == other.schema and _same(self.nodes, other.nodes) and _same(self.edges, other.edges)
         )
@@ -125,7 +144,7 @@ def _same(one: object, other: object) -> bool:
     """Tell whether two columns, tables, or tables by name hold the same; a missing number equals itself."""
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         return one.keys() == other.keys() and all(_same(one[name], other[name]) for name in one)
-    if isinstance(one, NodeTable | EdgeTable):
+    if isinstance(one, NodeTable | EdgeTable | EdgeValues):
         return _same(vars(one), vars(other))
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
         return one.dtype == other.dtype and np.array_equal(one, other, equal_nan=one.dtype.kind == "f")

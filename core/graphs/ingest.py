@@ -150,21 +150,34 @@ def _request(
         )
     if schema is None:
         columns = ("source", "target", "time", "type")
-        return ReadRequest(path, "edges", options, columns, columns[:2], notes=notes, limits=limits)
+        kept = options.extra_columns != "ignore"  # to be proposed
+        return ReadRequest(
+            path, "edges", options, columns, columns[:2], any_columns=kept, notes=notes, limits=limits
+        )
     several = schema.collection is None and len(schema.edge_types) > 1
     graph = (GRAPH_ID,) if schema.collection is not None else ()
     needed = [("time", schema.temporal), ("type", several)]
-    wanted = (*graph, "source", "target", *(name for name, present in needed if present))
+    values = value_names(schema)
+    required = (*graph, "source", "target", *(name for name, present in needed if present))
+    wanted = (*required, *values)
+    required += tuple(a.name for t in schema.edge_types for a in t.attributes if a.needs_column)
     return ReadRequest(
         path,
         "edges",
         options,
         wanted,
-        wanted,
+        tuple(dict.fromkeys(required)),
         integer_ids=all(node_type.count is not None for node_type in schema.node_types),
         attributes=frozenset(a.name for t in schema.node_types for a in t.attributes),
+        values=values,
+        undirected=all(t.homogeneous and not t.directed for t in schema.edge_types),
         limits=limits,
     )
+
+
+def value_names(schema: GraphSchema) -> tuple[str, ...]:
+    """List the columns of what edges carry, each once, in the declared order."""
+    return tuple(dict.fromkeys(a.name for t in schema.edge_types for a in t.attributes))
 
 
 def _node_columns(schema: GraphSchema | None) -> tuple[tuple[str, ...], tuple[str, ...]]:

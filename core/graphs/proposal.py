@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.graphs.columns import as_text, integers_of, is_text, numbers_of, times_of
+from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.findings import Findings, reject, shown
 from core.graphs.formats._base import END_TYPES, Batch, Notes, RawGraph
 from core.graphs.grids import proposed_grid, width_in_words
@@ -34,7 +35,9 @@ from core.graphs.schema import (
     TimeGrid,
 )
 from core.graphs.uploads import IngestLimits
+from core.graphs.value_proposal import Seen, proposed_values
 
+_STRUCTURE = frozenset({"source", "target", "time", "type", *END_TYPES})
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
 
 READS_DATA = (
@@ -69,6 +72,7 @@ class _Relation:
     low: int | None = None
     high: int | None = None
     grain: int = 0
+    values: dict[str, Seen] = field(default_factory=dict)
 
 
 def propose(
@@ -85,10 +89,16 @@ def propose(
         reject("edges", "the file holds no edges; upload an edge list as the part edges")
     relations = _relations(raw.edges, limits)
     warnings = [READS_DATA, DIRECTED if raw.directed else UNDIRECTED, *notes.remarks]
-    if notes.skipped:
-        warnings.append(
-            f"Edges carry no attributes here: {', '.join(map(shown, notes.skipped))} is not read."
-        )
+    carried, unread = proposed_values(
+        {name: each.values for name, each in relations.items()},
+        {name: each.low is not None for name, each in relations.items()},
+    )
+    ignored = tuple(notes.skipped | dict.fromkeys(unread))
+    if unread:
+        told = "; ".join(f"{shown(name)}, as {why}" for name, why in unread.items())
+        warnings.append(f"Columns of the edges that are not read: {told}.")
+    if any(carried.values()):
+        warnings.append(_told(carried))
     derived = None
     if listed is None:
         ends = [series for relation in relations.values() for series in relation.sources + relation.targets]
@@ -98,7 +108,8 @@ def propose(
     node_types = _node_types(derived if listed is None else listed, nodes_file)
     members = _members(derived if listed is None else listed, node_types)
     edge_types = tuple(
-        _edge_type(name, each, members, bool(raw.directed)) for name, each in sorted(relations.items())
+        _edge_type(name, each, members, bool(raw.directed), carried[name])
+        for name, each in sorted(relations.items())
     )
     grid = _grid(list(relations.values()))
     if grid is not None and grid.width > 1:
@@ -108,7 +119,22 @@ def propose(
             "mean other steps."
         )
     schema = GraphSchema(node_types=node_types, edge_types=edge_types, time=grid)
-    return SchemaProposal(schema, derived, tuple(warnings), tuple(notes.skipped))
+    return SchemaProposal(schema, derived, tuple(warnings), ignored)
+
+
+def _told(carried: Mapping[str, tuple[EdgeAttribute, ...]]) -> str:
+    """Say what edges are proposed to carry, and how to have it otherwise."""
+    named = "; ".join(
+        f"{', '.join(f'{attribute.name} ({attribute.kind})' for attribute in attributes)} of {name}"
+        for name, attributes in carried.items()
+        if attributes
+    )
+    return (
+        f"What edges carry was read off the data: {named}. Categories and bounds become public; bounds were "
+        "widened to round numbers. Of several rows of one edge the latest value is taken, without time the "
+        "largest: declare another aggregate where you mean a sum or a mean. Upload with extra_columns=ignore "
+        "where edges shall carry nothing."
+    )
 
 
 def _table(batches: Iterator[Batch], file: str, limits: IngestLimits) -> pa.Table:
@@ -193,6 +219,9 @@ def _gather(relation: _Relation, part: pa.Table, times: np.ndarray | None, limit
     if sum(len(series) for series in relation.sources + relation.targets) > limits.max_nodes:
         relation.sources = [pl.concat(relation.sources).unique()]
         relation.targets = [pl.concat(relation.targets).unique()]
+    for name in part.column_names:
+        if name not in _STRUCTURE:
+            relation.values.setdefault(name, Seen()).add(part[name])
     if times is not None:
         low, high = int(times.min()), int(times.max())
         relation.low = low if relation.low is None else min(relation.low, low)
@@ -245,7 +274,13 @@ def _members(listed: pa.Table, node_types: tuple[NodeType, ...]) -> dict[str, pl
     return {t.name: pl.Series(ids.filter(pc.equal(types, t.name)), dtype=pl.String) for t in node_types}
 
 
-def _edge_type(name: str, relation: _Relation, members: dict[str, pl.Series], directed: bool) -> EdgeType:
+def _edge_type(
+    name: str,
+    relation: _Relation,
+    members: dict[str, pl.Series],
+    directed: bool,
+    attributes: tuple[EdgeAttribute, ...],
+) -> EdgeType:
     ends = []
     for end, gathered in (("source", relation.sources), ("target", relation.targets)):
         ids = pl.concat(gathered).unique() if gathered else pl.Series([], dtype=pl.String)
@@ -263,6 +298,7 @@ def _edge_type(name: str, relation: _Relation, members: dict[str, pl.Series], di
         target=ends[1],
         directed=directed and ends[0] == ends[1],  # elsewhere the types of the ends tell them apart
         temporal=relation.low is not None,
+        attributes=attributes,
     )
 
 

@@ -50,6 +50,7 @@ def pseudonymise(
             inverse[edge_type.source][table_of.source],
             inverse[edge_type.target][table_of.target],
             table_of.step,
+            table_of.values,
         )
     return Graph.build(graph.schema, nodes, edges), permutations
 

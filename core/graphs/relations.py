@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -16,7 +16,9 @@ from core.graphs.formats._base import END_TYPES
 from core.graphs.graph import EdgeTable
 from core.graphs.rows import Fault, Kinds, Resolved, type_codes
 from core.graphs.schema import EdgeType, GraphSchema
+from core.graphs.tables import EdgeValues
 from core.graphs.universe import NodeIndex
+from core.graphs.value_columns import ValueRows, read_values, refuse_values
 
 # Findings name the first few: more would not help a curator.
 MAX_VIOLATORS = 20
@@ -42,22 +44,27 @@ def _untimed(name: str, _: object) -> str:
 
 @dataclass(frozen=True)
 class EdgeRows:
-    """Rows of one edge type: positions of the ends, raw times (None without time), places in the batch."""
+    """Rows of one edge type: positions of the ends, raw times (None without time), places in the batch, and
+    what they carry."""
 
     edge_type: EdgeType
     rows: np.ndarray
     source: np.ndarray
     target: np.ndarray
     time: np.ndarray | None
+    values: ValueRows = field(default_factory=ValueRows)
 
 
 class EdgeCollector:
-    """Rows of an edge list, resolved against the universe and gathered by type in 8 to 20 bytes each."""
+    """Rows of an edge list, resolved against the universe and gathered by type in 8 to 20 bytes each, and 4
+    or 8 for each value."""
 
     def __init__(self, schema: GraphSchema, universe: Mapping[str, NodeIndex], mend_time: str) -> None:
         self.schema, self.universe, self.mend_time = schema, universe, mend_time
         self.kinds = Kinds.of(schema, "edge")
         self.parts: dict[str, list[tuple[np.ndarray, ...]]] = {t.name: [] for t in schema.edge_types}
+        self.attributes = list(dict.fromkeys(a.name for t in schema.edge_types for a in t.attributes))
+        self.clipped = dict.fromkeys(self.parts, 0)
 
     def resolve(self, table: pa.Table) -> Resolved[list[EdgeRows]]:
         """Sort the rows by edge type, with the faults of the rows."""
@@ -75,7 +82,9 @@ class EdgeCollector:
             self._look_up(edge_type, table, positions)
             source, target = self._oriented(edge_type, table, rows, positions, faults)
             time = self._times(edge_type, times, rows, faults)
-            content.append(EdgeRows(edge_type, rows, source, target, time))
+            values = read_values(edge_type, table, rows, time, faults)
+            refuse_values(edge_type, self.attributes, table, rows, faults)
+            content.append(EdgeRows(edge_type, rows, source, target, time, values))
         return Resolved(content, table.num_rows, faults)
 
     def _by_graph(self, table: pa.Table, codes: np.ndarray, faults: list[Fault]) -> list[EdgeRows]:
@@ -187,31 +196,39 @@ class EdgeCollector:
         for part in content:
             ends = [part.source.astype(np.int32), part.target.astype(np.int32)]
             if part.time is not None:
-                ends.append(self._steps(part.time))
-                if part.edge_type.once:
+                ends.append(steps_of(self.schema, part.time))
+                if part.edge_type.once or part.edge_type.ordered:
                     ends.append(part.time)
-            self.parts[part.edge_type.name].append(tuple(ends))
-
-    def _steps(self, time: np.ndarray) -> np.ndarray:
-        grid = self.schema.time
-        assert grid is not None
-        # In unsigned arithmetic the difference of two times inside the grid cannot overflow.
-        offset = time.astype(np.uint64) - np.uint64(grid.start % 2**64)
-        return (offset // np.uint64(grid.width)).astype(np.int32)
+            self.parts[part.edge_type.name].append((*ends, *part.values.columns))
+            self.clipped[part.edge_type.name] += part.values.clipped
 
     def columns(self, edge_type: EdgeType) -> tuple[EdgeTable, np.ndarray | None]:
-        """Hand over the gathered rows of one type, and their raw times where it is declared ``once``.
+        """Hand over the gathered rows of one type, and their raw times where its declared facts or values
+        need them.
 
         The rows are handed over: a second call gives none.
         """
         parts = self.parts.pop(edge_type.name, [])
         self.parts[edge_type.name] = []
-        width = 2 + edge_type.temporal + edge_type.once
+        timed = edge_type.once or edge_type.ordered
+        width = 2 + edge_type.temporal + timed
         joined = [
-            np.concatenate([p[i] for p in parts]) if parts else np.empty(0, np.int32) for i in range(width)
+            np.concatenate([p[i] for p in parts]) if parts else np.empty(0, np.int32)
+            for i in range(width + len(edge_type.attributes))
         ]
         step = joined[2] if edge_type.temporal else None
-        return EdgeTable(joined[0], joined[1], step), joined[3] if edge_type.once else None
+        names = [attribute.name for attribute in edge_type.attributes]
+        values = EdgeValues(dict(zip(names, joined[width:], strict=True))) if names else None
+        return EdgeTable(joined[0], joined[1], step, values), joined[3] if timed else None
+
+
+def steps_of(schema: GraphSchema, time: np.ndarray) -> np.ndarray:
+    """Find the step in which each time lies; int32. They lie inside the grid."""
+    grid = schema.time
+    assert grid is not None
+    # In unsigned arithmetic the difference of two times inside the grid cannot overflow.
+    offset = time.astype(np.uint64) - np.uint64(grid.start % 2**64)
+    return (offset // np.uint64(grid.width)).astype(np.int32)
 
 
 def pair_keys(edge_type: EdgeType, source: np.ndarray, target: np.ndarray) -> np.ndarray:

@@ -12,8 +12,6 @@ from enum import StrEnum
 from typing import Annotated, Any, Self
 
 from pydantic import (
-    BaseModel,
-    ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
     field_validator,
@@ -21,7 +19,16 @@ from pydantic import (
     model_validator,
 )
 
-Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,62}$")]
+from core.graphs.edge_attributes import (
+    IN_TIME,
+    MAX_ATTRIBUTES,
+    MAX_RECORDS,
+    EdgeAttribute,
+    Multiplicity,
+    Overflow,
+    merging_problem,
+)
+from core.graphs.names import Frozen, Name
 
 MAX_NODES = 200_000_000
 MAX_STEPS = 100_000
@@ -31,10 +38,6 @@ MAX_TIME = 2**62  # differences of times then fit 64 bits
 MAX_TYPES = 4096  # node types, and edge types; the service's own limit is a setting
 RESERVED_ATTRIBUTES = frozenset({"id", "type", "node_id"})  # columns of a node list
 GRAPH_ID = "graph_id"  # the column that names the graph of a collection to which a row belongs
-
-
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Protection(StrEnum):
@@ -74,7 +77,7 @@ class AttributeKind(StrEnum):
     VECTOR = "vector"
 
 
-class Attribute(_Frozen):
+class Attribute(Frozen):
     """One column of a node table, with its protection."""
 
     name: Name
@@ -83,7 +86,7 @@ class Attribute(_Frozen):
     label: bool = Field(default=False, description="True for the class label of node classification.")
 
 
-class NodeType(_Frozen):
+class NodeType(Frozen):
     """A node type and its public universe.
 
     ``count`` declares nodes 0..count-1; ``None`` says that a node list is uploaded (part ``nodes``, or inside
@@ -119,7 +122,7 @@ class NodeType(_Frozen):
         return self
 
 
-class EdgeType(_Frozen):
+class EdgeType(Frozen):
     """A relation between two node types.
 
     ``temporal`` edges carry a time; the others belong to no timestamp. ``public`` relations are common
@@ -127,6 +130,11 @@ class EdgeType(_Frozen):
     source, ``once`` a pair at most once over time, ``edge_bound`` at most so many edges in each snapshot (in
     all, without time): declared facts, checked at ingest, never repaired. ``presence`` says what an edge in a
     snapshot means: declared, never inferred, for the warnings that follow from it.
+
+    ``attributes`` are what its edges carry. Several rows of one edge (in one snapshot) are merged into one
+    value of each attribute by its ``aggregate``, or with ``multiplicity`` ``each`` kept beside one another,
+    at most ``records_per_slot``; more are refused, unless ``overflow`` says which are kept. Either is decided
+    by the rows of that edge alone. All four are written only where attributes are declared.
     """
 
     name: Name = "edge"
@@ -139,11 +147,55 @@ class EdgeType(_Frozen):
     once: bool = False
     edge_bound: Annotated[int, Field(ge=1, le=MAX_EDGE_BOUND)] | None = None
     presence: Presence | None = None
+    attributes: Annotated[tuple[EdgeAttribute, ...], Field(max_length=MAX_ATTRIBUTES)] = ()
+    multiplicity: Multiplicity | None = None
+    records_per_slot: Annotated[int, Field(ge=1, le=MAX_RECORDS)] | None = None
+    overflow: Overflow = Overflow.REFUSE
 
     @property
     def homogeneous(self) -> bool:
         """Whether both ends are of one node type."""
         return self.source == self.target
+
+    @property
+    def merged(self) -> bool:
+        """Whether several rows of one edge become one value of each attribute."""
+        return self.multiplicity is not Multiplicity.EACH
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the times of an edge's rows decide which values it carries."""
+        by_time = any(attribute.aggregate in IN_TIME for attribute in self.attributes)
+        return by_time or self.overflow is not Overflow.REFUSE
+
+    def without_attributes(self) -> EdgeType:
+        """Declare the same relation, whose edges carry nothing."""
+        if not self.attributes:
+            return self
+        kept = {name: getattr(self, name) for name in type(self).model_fields if name not in _CARRIED}
+        return type(self)(**kept)
+
+    @model_serializer(mode="wrap")
+    def _compact(self, write: SerializerFunctionWrapHandler):  # unannotated: it keeps its JSON Schema
+        written: dict[str, Any] = write(self)
+        for name in _CARRIED:
+            if not self.attributes or not written.get(name):
+                written.pop(name, None)
+        if self.overflow is Overflow.REFUSE:
+            written.pop("overflow", None)
+        return written
+
+    @model_validator(mode="after")
+    def _attributes_agree(self) -> Self:
+        names = [attribute.name for attribute in self.attributes]
+        if len(set(names)) != len(names):
+            raise ValueError(f"attribute names of edge type {self.name!r} must be unique")
+        problem = merging_problem(
+            self.attributes, self.multiplicity, self.records_per_slot, self.overflow, self.temporal
+        )
+        if problem:
+            raise ValueError(f"edge type {self.name!r}: {problem}")
+        return self
 
     @model_validator(mode="after")
     def _functional_has_a_source(self) -> Self:
@@ -158,7 +210,10 @@ class EdgeType(_Frozen):
         return self
 
 
-class TimeGrid(_Frozen):
+_CARRIED = ("attributes", "multiplicity", "records_per_slot", "overflow")
+
+
+class TimeGrid(Frozen):
     """Public snapshots: step ``t`` covers times ``start + t*width <= time < start + (t+1)*width``.
 
     Times are integers in one unit (seconds, days, a running number). An event outside the grid is refused.
@@ -169,7 +224,7 @@ class TimeGrid(_Frozen):
     count: Annotated[int, Field(ge=1, le=MAX_STEPS)]
 
 
-class CollectionGraph(_Frozen):
+class CollectionGraph(Frozen):
     """One graph of a collection, by its id in the column ``graph_id``.
 
     ``nodes`` declares nodes 0..nodes-1; ``None`` says that a node list is uploaded. ``label`` is the graph's
@@ -186,7 +241,7 @@ class CollectionGraph(_Frozen):
         return f"graph-{self.id}"
 
 
-class Collection(_Frozen):
+class Collection(Frozen):
     """Many graphs as one dataset: each is a node type of its own, with one relation inside.
 
     Which graphs there are and how many nodes each has is public by declaration, never counted from the
@@ -236,7 +291,7 @@ class Collection(_Frozen):
         )
 
 
-class GraphSchema(_Frozen):
+class GraphSchema(Frozen):
     """The declared, public shape of a graph, or of a collection of graphs.
 
     A ``collection`` stands in the place of ``node_types``, ``edge_types`` and ``time``: both tuples then hold
@@ -289,6 +344,14 @@ class GraphSchema(_Frozen):
                     raise ValueError(f"edge type {edge.name!r} names the undeclared node type {end!r}")
             if edge.temporal and self.time is None:
                 raise ValueError(f"edge type {edge.name!r} is temporal, but no time grid is declared")
+        kinds: dict[str, str] = {}
+        for edge in self.edge_types:
+            for attribute in edge.attributes:
+                if kinds.setdefault(attribute.name, attribute.kind) != attribute.kind:
+                    raise ValueError(
+                        f"the edge attribute {attribute.name!r} has one kind in all edge types, which share "
+                        "a column"
+                    )
         if self.time is not None and not any(edge.temporal for edge in self.edge_types):
             raise ValueError("a time grid is declared, but no edge type is temporal")
         return self

@@ -58,7 +58,7 @@ def write_checked(
 
     Raises as :func:`checked_list`.
     """
-    links = checked_list(file, read_graph(graph_folder), limits, progress)
+    links = checked_list(file, read_graph(graph_folder, protected_values=False), limits, progress)
     out.mkdir(parents=True, exist_ok=True)
     write_sensitive(replace(links, list_id=list_id), out)
     return {name: len(source) for name, (source, _) in links.pairs.items()}

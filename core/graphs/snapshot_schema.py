@@ -14,7 +14,8 @@ from core.graphs.schema import MAX_TIME, GraphSchema, TimeGrid
 def tick_schema(schema: GraphSchema, edge_types: Sequence[str], step: int) -> GraphSchema:
     """Declare the same node types, the asked relations, and a grid of one step: the dataset's ``step``.
 
-    ``once`` speaks of all steps together, which a snapshot alone cannot show: it is not declared here. Raises
+    ``once`` speaks of all steps together, which a snapshot alone cannot show: it is not declared here.
+    Neither is what edges carry: no method of streams reads it. Raises
     InvalidInput where the step lies beyond every time, ValueError for a schema without time.
     """
     if schema.time is None:
@@ -23,7 +24,7 @@ def tick_schema(schema: GraphSchema, edge_types: Sequence[str], step: int) -> Gr
     if start + schema.time.width > MAX_TIME:
         raise InvalidInput("this step lies beyond the largest time", field="step")
     kept = tuple(
-        relation.model_copy(update={"once": False})
+        relation.without_attributes().model_copy(update={"once": False})
         for relation in schema.edge_types
         if relation.name in edge_types
     )

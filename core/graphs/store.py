@@ -1,4 +1,5 @@
-"""The stored form of a graph: a folder of ``schema.json``, ``nodes.parquet`` and ``edges.parquet``.
+"""The stored form of a graph: a folder of ``schema.json``, ``nodes.parquet`` and ``edges.parquet``, and where
+edges carry values ``values.parquet`` (:mod:`core.graphs.value_store`).
 
 ``nodes.parquet`` has the columns ``type``, ``id`` and one for each attribute; ``edges.parquet`` has ``type``,
 ``source`` and ``target`` (indices into the node types) and ``step`` (null without time). No row group mixes
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ import pyarrow.parquet as pq
 
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import GraphSchema
+from core.graphs.value_store import VALUES, read_values, write_values
 
 ROW_GROUP_ROWS = 1 << 20
 COMPRESSION = "zstd"
@@ -36,16 +39,24 @@ def write_graph(graph: Graph, folder: Path) -> None:
     write_edges(graph, folder)
 
 
-def read_graph(folder: Path) -> Graph:
-    """Read the graph that :func:`write_graph` stored; ValueError where a file contradicts the schema."""
+def read_graph(folder: Path, *, protected_values: bool = True) -> Graph:
+    """Read the graph that :func:`write_graph` stored; ValueError where a file contradicts the schema.
+
+    Without ``protected_values`` only edges of public relations come with what they carry.
+    """
     schema = read_schema(folder)
     nodes = _read_nodes(folder / "nodes.parquet")
-    return Graph.build(schema, nodes, _read_edges(schema, folder / "edges.parquet"))
+    edges = _read_edges(schema, folder / "edges.parquet")
+    wanted = [t for t in schema.edge_types if t.attributes and (t.public or protected_values)]
+    values = read_values(folder / VALUES, wanted) if wanted else {}
+    valued = {name: replace(edges[name], values=each) for name, each in values.items()}
+    return Graph.build(schema, nodes, edges | valued)
 
 
 def write_edges(graph: Graph, folder: Path) -> None:
-    """Write ``schema.json`` and ``edges.parquet`` to ``folder``; with the nodes beside them it is whole."""
+    """Write all but the nodes to ``folder``; with them beside it is whole."""
     folder.mkdir(parents=True, exist_ok=True)
+    write_values(graph, folder / VALUES)
     _write_edges(graph, folder / "edges.parquet")
     (folder / "schema.json").write_text(graph.schema.model_dump_json(indent=2) + "\n", encoding="utf-8")
 

@@ -1,4 +1,5 @@
-"""The columns that a graph is made of: node tables, edge tables, and the cell that a query sees."""
+"""The columns that a graph is made of: node tables, edge tables with their values, and the cell that a query
+sees."""
 
 from __future__ import annotations
 
@@ -33,16 +34,52 @@ class NodeTable:
 
 
 @dataclass(frozen=True)
+class EdgeValues:
+    """What edges carry: columns of equal length, one row for each record.
+
+    Codes of categories, integers and seconds of a day are int32, numbers float64; weights that a method
+    publishes are float32, under ``weight``. ``edge`` is the place of the edge that a record belongs to,
+    ascending, where edges may have several; None: one record for each edge, in their order.
+    """
+
+    columns: Mapping[str, np.ndarray]
+    edge: np.ndarray | None = None
+
+    @property
+    def count(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    def of_edges(self, kept: np.ndarray, edges: int) -> EdgeValues:
+        """Keep the records of some of the ``edges``: a mask over them, or places that ascend."""
+        if self.edge is None:
+            return EdgeValues({name: column[kept] for name, column in self.columns.items()})
+        mask = np.zeros(edges, dtype=bool)
+        mask[kept] = True
+        place = np.cumsum(mask) - 1
+        rows = mask[self.edge]
+        columns = {name: column[rows] for name, column in self.columns.items()}
+        return EdgeValues(columns, place[self.edge[rows]])
+
+
+@dataclass(frozen=True)
 class EdgeTable:
-    """Canonical edges of one type: int32 or int64 columns of equal length; ``step`` None without time."""
+    """Canonical edges of one type: int32 or int64 columns of equal length; ``step`` None without time.
+
+    ``values`` are what they carry, None where nothing is declared or read. No query of edges sees them.
+    """
 
     source: np.ndarray
     target: np.ndarray
     step: np.ndarray | None = None
+    values: EdgeValues | None = None
 
     @property
     def count(self) -> int:
         return len(self.source)
+
+    def bare(self) -> EdgeTable:
+        """Return the same edges, which carry nothing."""
+        return self if self.values is None else EdgeTable(self.source, self.target, self.step)
 
 
 @dataclass(frozen=True)

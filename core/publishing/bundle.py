@@ -2,7 +2,8 @@
 
 ``nodes.parquet``: ``id``, ``type`` and the public attributes. ``edges.parquet``: ``source`` and ``target``
 (node ids, within the relation's node types as ``schema.json`` declares them), ``type`` and ``step`` (null
-for a relation without time), and ``weight`` where the method publishes weights (null in a relation without).
+for a relation without time), what edges of public relations carry by its names, and ``weight`` where the
+method publishes weights (null in a relation without). An edge with several records has a row for each.
 Both have ``graph_id`` where the release is a collection of graphs. Ids and types are plain strings. A method
 may add tables of vectors: ``id``, ``type`` and ``vector``, of one length for all nodes of a type.
 """
@@ -21,11 +22,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from core.errors import PrivacyViolation
-from core.graphs.graph import PRESENT_FROM, EdgeTable, Graph, NodeTable
-from core.graphs.schema import GRAPH_ID, GraphSchema
+from core.graphs.edge_attributes import WEIGHT
+from core.graphs.graph import PRESENT_FROM, EdgeTable, EdgeValues, Graph, NodeTable
+from core.graphs.rows import Fault
+from core.graphs.schema import GRAPH_ID, EdgeType, GraphSchema
+from core.graphs.value_columns import read_values
+from core.graphs.value_tables import edges_of, record_count, value_columns, value_fields
 
 CHUNK_ROWS = 1 << 20
-WEIGHT = "weight"
 MEDIA_TYPES = {".parquet": "application/vnd.apache.parquet", ".json": "application/json"}
 EDGE_COLUMNS = pa.schema(
     [("source", pa.string()), ("target", pa.string()), ("type", pa.string()), ("step", pa.int32())]
@@ -43,15 +47,16 @@ def write_tables(graph: Graph, folder: Path, *, first_step: int = 0) -> None:
     )
     owners = graph.schema.graph_ids()
     fields = EDGE_COLUMNS.append(pa.field(GRAPH_ID, pa.string())) if owners else EDGE_COLUMNS
-    if graph.weights:
-        fields = fields.append(pa.field(WEIGHT, pa.float32()))
+    carried = value_fields(graph)
+    for field in carried:
+        fields = fields.append(field)
     with pq.ParquetWriter(folder / "edges.parquet", fields, compression="zstd") as writer:
         for edge_type in graph.schema.edge_types:
             ids = [graph.nodes[end].id_array() for end in (edge_type.source, edge_type.target)]
             table = graph.edges[edge_type.name]
-            for start in range(0, table.count, CHUNK_ROWS):
-                rows = slice(start, min(start + CHUNK_ROWS, table.count))
-                size = rows.stop - rows.start
+            for start in range(0, count := record_count(table), CHUNK_ROWS):
+                records = slice(start, min(start + CHUNK_ROWS, count))
+                size, rows = records.stop - records.start, edges_of(table, records)
                 columns = [
                     ids[0].take(pa.array(table.source[rows])),
                     ids[1].take(pa.array(table.target[rows])),
@@ -60,15 +65,10 @@ def write_tables(graph: Graph, folder: Path, *, first_step: int = 0) -> None:
                     if table.step is None
                     else pa.array(table.step[rows] + np.int32(first_step), pa.int32()),
                     *([pa.repeat(owners[edge_type.name], size)] if owners else []),
-                    *([_weights(graph, edge_type.name, rows)] if graph.weights else []),
+                    *value_columns(edge_type, table, records, carried),
                 ]
                 writer.write_table(pa.Table.from_arrays(columns, schema=fields))
     (folder / "schema.json").write_text(graph.schema.model_dump_json(indent=2) + "\n", encoding="utf-8")
-
-
-def _weights(graph: Graph, relation: str, rows: slice) -> pa.Array:
-    weights = graph.weights.get(relation)
-    return pa.nulls(rows.stop - rows.start, pa.float32()) if weights is None else pa.array(weights[rows])
 
 
 def write_vectors(
@@ -146,7 +146,8 @@ def read_alignment(path: Path) -> dict[str, np.ndarray]:
 
 
 def read_aligned(release: Path, alignment: Path, *, first_step: int = 0) -> Graph:
-    """Read the released graph with every node back at its original's index; ids and attributes left out.
+    """Read the released graph with every node back at its original's index; ids and attributes of nodes left
+    out.
 
     Of a relation with weights the edges from PRESENT_FROM on. ``first_step`` as it was written.
     """
@@ -160,7 +161,7 @@ def read_aligned(release: Path, alignment: Path, *, first_step: int = 0) -> Grap
     edges = {}
     for edge_type in schema.edge_types:
         rows = pq.read_table(release / "edges.parquet", filters=[("type", "=", edge_type.name)])
-        if WEIGHT in rows.column_names:
+        if WEIGHT in rows.column_names and not edge_type.attributes:
             faint = pc.fill_null(pc.less(rows[WEIGHT], pa.scalar(PRESENT_FROM, pa.float32())), False)
             rows = rows.filter(pc.invert(faint))
         ends = []
@@ -170,9 +171,21 @@ def read_aligned(release: Path, alignment: Path, *, first_step: int = 0) -> Grap
                 raise PrivacyViolation("a released edge names an undeclared node")
             ends.append(original[kind][index.to_numpy()])
         step = rows["step"].to_numpy() - np.int32(first_step) if edge_type.temporal else None
-        edges[edge_type.name] = EdgeTable(ends[0], ends[1], step)
+        edges[edge_type.name] = EdgeTable(ends[0], ends[1], step, _values(edge_type, rows))
     nodes = {kind: NodeTable(len(found)) for kind, found in ids.items()}
     return Graph.build(_without_attributes(schema), nodes, edges)
+
+
+def _values(edge_type: EdgeType, rows: pa.Table) -> EdgeValues | None:
+    """Read what the edges carry, where it is declared."""
+    names = [attribute.name for attribute in edge_type.attributes]
+    if not names:
+        return None
+    faults: list[Fault] = []
+    read = read_values(edge_type, rows, np.arange(rows.num_rows), None, faults)
+    if faults:
+        raise PrivacyViolation("a released edge carries what its schema does not declare")
+    return EdgeValues(dict(zip(names, read.columns, strict=True)))
 
 
 def _without_attributes(schema: GraphSchema) -> GraphSchema:

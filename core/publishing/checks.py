@@ -63,6 +63,8 @@ def chosen(names: Sequence[str], wanted: Sequence[str], what: str) -> tuple[str,
 def released_schema(schema: GraphSchema, edge_types: Sequence[str]) -> GraphSchema:
     """Return what the release declares: the asked and the public relations, and the public attributes.
 
+    Edges of a public relation keep what they carry; of a protected one it is not synthesised, nor declared.
+
     Declared facts of a relation (``functional``, ``once``, ``edge_bound``) stay declared, as every method
     keeps them. What is declared of persons (``protected``, ``degree_bound``) is not: a release protects
     nobody any more, and no method keeps the bound. Of a collection the asked graphs are released, and the
@@ -70,7 +72,11 @@ def released_schema(schema: GraphSchema, edge_types: Sequence[str]) -> GraphSche
     """
     if schema.collection is not None:
         return GraphSchema(collection=schema.collection.released(set(edge_types)), node_ids=schema.node_ids)
-    kept = tuple(t for t in schema.edge_types if t.public or t.name in edge_types)
+    kept = tuple(
+        t if t.public else t.without_attributes()
+        for t in schema.edge_types
+        if t.public or t.name in edge_types
+    )
     kinds = tuple(
         kind.model_copy(
             update={

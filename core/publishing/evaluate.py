@@ -42,7 +42,7 @@ def run_evaluation(
         first_step=spec.release.step or 0,
     )
     progress("load", 1, 2)
-    original = restricted(read_graph(graph_folder), synthetic.schema)
+    original = restricted(read_graph(graph_folder, protected_values=False), synthetic.schema)
     progress("load", 2, 2)
     comparison = suite.compare(original, synthetic, spec.suite, progress)
     shadows = shadow_releases(synthetic, spec, progress)

@@ -71,7 +71,8 @@ def publish(
         raise InvalidInput("the list of sensitive links is missing", field="named_links")
     recorder.opening()
     progress("load", 0, 1)
-    graph = read_graph(graph_folder)
+    # What edges of protected relations carry is not even read: no method synthesises it.
+    graph = read_graph(graph_folder, protected_values=False)
     progress("load", 1, 1)
     meter = Meter(agreed.plan, recorder)
     private = PrivateGraph(graph, meter, partial(read_sensitive, graph_folder, graph))
@@ -164,7 +165,8 @@ def dress(
 ) -> tuple[Graph, dict[str, np.ndarray]]:
     """The sample with the public parts of the original around it, and where each node came from.
 
-    Public relations, public attributes and, where declared public, node ids are copied; else nodes get fresh
+    Public relations with what their edges carry, public attributes and, where declared public, node ids are
+    copied, and nothing that edges of the sample carry; else nodes get fresh
     pseudonyms in a random order, or those of ``order``. ``permutations[type][new_index] ==
     original_index``. Of the sample only the asked relations are read; PrivacyViolation when one is missing or
     has another universe.
@@ -185,7 +187,8 @@ def dress(
         aligned = all(source.nodes[end].count == original.nodes[end].count for end in ends)
         if edge_type.name not in source.edges or not aligned:
             raise PrivacyViolation("the sample does not match the relations and nodes it was asked for")
-        edges[edge_type.name] = source.edges[edge_type.name]
+        drawn = source.edges[edge_type.name]
+        edges[edge_type.name] = drawn if edge_type.public else drawn.bare()
     graph = Graph.build(schema, nodes, edges)
     if public_ids:
         return graph, {name: np.arange(table.count) for name, table in graph.nodes.items()}

@@ -89,6 +89,7 @@ def caveats(
                 text="Node attributes that were not declared public are not part of this release.",
             )
         )
+    notices.extend(values_left_out(schema))
     if seeded:
         notices.append(
             Notice(
@@ -197,6 +198,22 @@ def _unit_caveats(guarantee: GuaranteePart) -> Iterator[Notice]:
             text="The guarantee covers all occurrences of one pair of nodes. Several pairs, for instance all "
             "relations of one node, are covered at a multiple of epsilon only.",
         )
+
+
+def values_left_out(schema: GraphSchema, edge_types: Sequence[str] | None = None) -> tuple[Notice, ...]:
+    """Say what edges of protected relations carry that no release does; nothing where they carry nothing.
+
+    ``edge_types``: those of interest, all unless given. Follows from the schema alone.
+    """
+    carried = [
+        f"{', '.join(attribute.name for attribute in each.attributes)} of {each.name}"
+        for each in schema.edge_types
+        if each.attributes and not each.public and (edge_types is None or each.name in edge_types)
+    ]
+    if not carried:
+        return ()
+    text = f"What edges carry is not synthesised, and is not part of this release: {'; '.join(carried)}."
+    return (Notice(code="edge_attributes_left_out", text=text),)
 
 
 def lasting_relations(

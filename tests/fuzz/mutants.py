@@ -28,12 +28,21 @@ import scipy.sparse as sp
 
 from core.errors import IngestRejected, InvalidInput
 from core.graphs import formats
-from core.graphs.graph import EdgeTable, Graph
+from core.graphs.edge_attributes import EdgeAttribute
+from core.graphs.graph import EdgeTable, EdgeValues, Graph
 from core.graphs.ingest import canonicalise
-from core.graphs.schema import GraphSchema, NodeType
+from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.graphs.uploads import IngestLimits, UploadedFile
 
 DECLARED = GraphSchema(node_types=(NodeType(count=12),))
+VALUED = "+values"
+"""Behind a format's name: its files' edges carry values."""
+_AMOUNT = EdgeAttribute(name="amount", kind="number", bounds=(-10, 10), aggregate="sum")
+_OTHERS = (
+    EdgeAttribute(name="sign", kind="category", categories=("minus", "=1+1", "p,lus"), aggregate="max"),
+    EdgeAttribute(name="stars", kind="integer", bounds=(0, 5), clip=True, aggregate="mean"),
+    EdgeAttribute(name="hour", kind="time_of_day", aggregate="min"),
+)
 LIMITS = IngestLimits(max_bytes=1 << 24, max_document_bytes=1 << 22, max_rows=10**5, max_nodes=10**4)
 TOKENS = (
     *(b"\x00", b"\xff\xfe", b"\xed\xa0\x80", b"-1", b"0", b"9" * 19, b"9" * 5000, b"1e309", b"nan", b"inf"),
@@ -60,17 +69,33 @@ TOKENS = (
 )
 
 
+def declared(name: str) -> GraphSchema:
+    """The schema of a format's files: a matrix holds one number for each edge."""
+    if not name.endswith(VALUED):
+        return DECLARED
+    matrix = name.startswith(("npz", "matrix_market"))
+    kind = EdgeType(attributes=(_AMOUNT,) if matrix else (_AMOUNT, *_OTHERS))
+    return GraphSchema(node_types=DECLARED.node_types, edge_types=(kind,))
+
+
 @cache
 def seeds(name: str) -> tuple[bytes, ...]:
     """Whole files of a format, as this project and as others write them."""
-    chosen = formats.get(name)
+    chosen = formats.get(name.removesuffix(VALUED))
     ends = EdgeTable(np.array([0, 1, 2, 3, 4]), np.array([1, 2, 3, 4, 5]))
     graph = Graph.build(DECLARED, {}, {"edge": ends})
+    if name.endswith(VALUED):
+        codes = np.array([0, 1, 2, 0, 1], dtype=np.int32)
+        held = {"amount": codes / 4, "sign": codes, "stars": codes, "hour": codes * 3601}
+        schema = declared(name)
+        names = [attribute.name for attribute in schema.edge_types[0].attributes]
+        values = EdgeValues({each: held[each] for each in names})
+        graph = Graph.build(schema, {}, {"edge": EdgeTable(ends.source, ends.target, None, values)})
     with tempfile.TemporaryDirectory() as folder:
         chosen.write(graph, Path(folder) / "file")
         written = (Path(folder) / "file").read_bytes()
     found = [written, *OTHERS.get(name, lambda: ())()]
-    if name not in ("npz", "parquet"):
+    if not name.startswith(("npz", "parquet")):
         found += [gzip.compress(each, mtime=0) for each in found]
     return tuple(found)
 
@@ -184,8 +209,8 @@ def ingest(name: str, content: bytes, folder: Path, number: int) -> None:
     out = folder / "out"
     try:
         canonicalise(
-            {"edges": UploadedFile(folder / "upload", name)},
-            DECLARED if number % 2 else None,
+            {"edges": UploadedFile(folder / "upload", name.removesuffix(VALUED))},
+            declared(name) if number % 2 else None,
             out,
             LIMITS,
             fingerprint_key=bytes(32),

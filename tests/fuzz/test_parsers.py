@@ -23,9 +23,10 @@ def fuzz(name: str, first: int, count: int, folder: Path) -> str:
     return ended.stdout
 
 
+@pytest.mark.parametrize("values", ["", "+values"])
 @pytest.mark.parametrize("name", formats.names())
-def test_damaged_files_are_refused_or_read(name: str, tmp_path: Path) -> None:
-    assert fuzz(name, 0, 250, tmp_path) == ""
+def test_damaged_files_are_refused_or_read(name: str, values: str, tmp_path: Path) -> None:
+    assert fuzz(name + values, 0, 250, tmp_path) == ""
 
 
 @pytest.mark.parametrize(
@@ -39,10 +40,11 @@ def test_files_that_once_raised_what_nothing_caught_are_refused(
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
+@pytest.mark.parametrize("values", ["", "+values"])
 @pytest.mark.parametrize("name", formats.names())
-def test_very_many_damaged_files_are_refused_or_read(name: str, tmp_path: Path) -> None:
+def test_very_many_damaged_files_are_refused_or_read(name: str, values: str, tmp_path: Path) -> None:
     for first in range(0, MANY, AT_ONCE):
-        assert fuzz(name, first, AT_ONCE, tmp_path) == ""
+        assert fuzz(name + values, first, AT_ONCE, tmp_path) == ""
 
 
 def test_a_mutant_is_the_same_bytes_each_time() -> None:

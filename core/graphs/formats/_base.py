@@ -1,7 +1,7 @@
 """What every format speaks: requests in, raw batches out.
 
 A raw batch holds what a file says, with ids as strings or integers, before any rule of a schema. Columns of
-edges: ``source``, ``target``, ``time``, ``type``; of nodes: ``id``, ``type`` and attributes.
+edges: ``source``, ``target``, ``time``, ``type`` and attributes; of nodes: ``id``, ``type`` and attributes.
 """
 
 from __future__ import annotations
@@ -88,7 +88,8 @@ class ReadRequest:
 
     ``wanted`` are the columns the schema asks for, in positional order; ``required`` must be there. A column
     outside ``wanted`` is refused unless ``any_columns``; where there are ``notes`` it is skipped, and they
-    name it. ``attributes`` are the node attributes that a document may hold (None: any).
+    name it. ``attributes`` are the node attributes that a document may hold (None: any). ``values`` are the
+    columns of what edges carry; ``undirected``: no edge has a direction.
     """
 
     path: Path
@@ -99,6 +100,8 @@ class ReadRequest:
     integer_ids: bool = False
     any_columns: bool = False
     attributes: frozenset[str] | None = None
+    values: tuple[str, ...] = ()
+    undirected: bool = False
     notes: Notes | None = None
     limits: ReadLimits = field(default_factory=ReadLimits)
 
@@ -109,7 +112,9 @@ class ReadRequest:
 
     def refuses_column(self, name: str) -> bool:
         """Tell whether a column of that name must not be in the file."""
-        if name in self.wanted or self.any_columns or self.options.extra_columns == "ignore":
+        if name in self.wanted or self.options.extra_columns == "ignore":
+            return False
+        if self.any_columns and (self.part == "nodes" or name not in ("", GRAPH_ID)):
             return False
         if self.notes is not None and name and name != GRAPH_ID:
             self.notes.skipped[name] = None
@@ -125,8 +130,7 @@ class ReadRequest:
         """Say what is wrong with a column that is refused, and how to mend it."""
         if name == GRAPH_ID:
             return f"the column {GRAPH_ID} is for collections; declare a schema with the collection's graphs"
-        declare = "" if self.part == "edges" else "declare it, "
-        mend = f"{declare}remove it, or set the option extra_columns to ignore"
+        mend = "declare it, remove it, or set the option extra_columns to ignore"
         return f"the column {shown(name)} is not in the schema; {mend}"
 
 

@@ -162,10 +162,10 @@ def _layout(
             continue
         if name in fields:
             reject(request.file, f"two columns are named {shown(name)}; rename one", line=line, column=number)
+        if request.refuses_column(name):
+            reject(request.file, request.unknown_column(name), line=line, column=number)
         if name in request.wanted or request.any_columns:
             fields[name] = number
-        elif request.refuses_column(name):
-            reject(request.file, request.unknown_column(name), line=line, column=number)
     for name in request.required:
         if name not in fields:
             message = f"the column {name!r} is missing; add it, or name the fields by the option columns"

@@ -42,12 +42,18 @@ def known_names(names: Sequence[str], part: Part, wanted: Sequence[str]) -> list
         meant[lowered.index(synonym)] = meaning
 
     if part == "edges":
-        pairs = [pair for pair in _ENDS if all(lowered.count(name) == 1 for name in pair)]
+        pairs = [
+            pair
+            for pair in _ENDS
+            if all(lowered.count(name) == 1 and names[lowered.index(name)] not in wanted for name in pair)
+        ]
         if pairs and not {"source", "target"} & set(names):
             rename(pairs[0][0], "source")
             rename(pairs[0][1], "target")
     for meaning, synonyms in (("time", _TIMES), ("id", _IDS)):
-        present = [name for name in synonyms if lowered.count(name) == 1]
+        present = [
+            name for name in synonyms if lowered.count(name) == 1 and names[lowered.index(name)] not in wanted
+        ]
         if meaning in wanted and meaning not in names and present:
             rename(present[0], meaning)
     return meant

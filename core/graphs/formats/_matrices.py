@@ -1,4 +1,7 @@
-"""Sparse matrices as graphs: one static relation, nodes named by row and column number, from 0."""
+"""Sparse matrices as graphs: one static relation, nodes named by row and column number, from 0.
+
+Its entries hold one number for each edge, where the relation carries one and no more.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pydantic import Field
+
 from core.errors import NotAccepted
 from core.graphs.findings import reject
 from core.graphs.formats._base import Batch, Options, RawGraph, ReadRequest, columnar
-from core.graphs.schema import GraphSchema
+from core.graphs.schema import GraphSchema, Name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,7 +24,12 @@ if TYPE_CHECKING:
 
 
 class MatrixOptions(Options):
-    """Nothing to declare: a stored entry that is not zero is an edge."""
+    """A stored entry that is not zero is an edge; where entries are values, every stored entry is one."""
+
+    value: Name | None = Field(
+        default=None,
+        description="The edge attribute that the entries hold; by default the only one that is declared.",
+    )
 
 
 @dataclass(frozen=True)
@@ -32,38 +42,105 @@ class Entries:
 
 
 def raw_graph(entries: Entries, request: ReadRequest) -> RawGraph:
-    """Turn the non-zero entries into edges. Both triangles of a symmetric matrix come; ingest merges them."""
-    return RawGraph(edges=_batches(entries, request))
+    """Turn the non-zero entries into edges. Both triangles of a symmetric matrix come; ingest merges them.
+
+    Where entries are values, every stored one is an edge, and of an undirected relation one triangle comes.
+    """
+    name = _value_name(request)
+    # Of a proposal: with values, what is not symmetric has a direction.
+    directed = True if request.any_columns and name is not None and not _symmetric(entries) else None
+    return RawGraph(edges=_batches(entries, request, name), directed=directed)
 
 
-def _batches(entries: Entries, request: ReadRequest) -> Iterator[Batch]:
+def _batches(entries: Entries, request: ReadRequest, name: str | None) -> Iterator[Batch]:
     import numpy as np
     import pyarrow as pa
 
     if "time" in request.required or "type" in request.required:
         reject(request.file, "a matrix carries neither time nor type; use csv or parquet for this schema")
-    present = entries.values != 0
-    ends = {"source": entries.rows, "target": entries.columns}
-    table = pa.table({name: each[present].astype(np.int64) for name, each in ends.items()})
+    columns = {"source": entries.rows.astype(np.int64), "target": entries.columns.astype(np.int64)}
+    if name is None:
+        present = entries.values != 0
+        table = pa.table({each: column[present] for each, column in columns.items()})
+    else:
+        table = pa.table(columns | {name: _numbers(request, name, entries.values)})
+        if request.undirected:
+            if not _symmetric(entries):
+                message = (
+                    "the matrix is not symmetric, but its relation is undirected; write one triangle of it"
+                )
+                reject(request.file, message)
+            if (entries.rows < entries.columns).any():
+                table = table.filter(pa.array(entries.rows <= entries.columns))
     yield columnar(table, bytes_done=request.path.stat().st_size)
 
 
+def _value_name(request: ReadRequest) -> str | None:
+    """Name the attribute that the entries hold; None where they only say which edges there are."""
+    assert isinstance(request.options, MatrixOptions)
+    named, declared = request.options.value, request.values
+    if not declared and request.options.extra_columns == "ignore":
+        return None
+    if request.any_columns or (not declared and named is None):
+        return named
+    if named is None and len(declared) == 1:
+        return declared[0]
+    if named is None or (named,) != declared:
+        known = ", ".join(declared) or "nothing"
+        message = f"a matrix holds one value for each edge, but edges carry {known}; use csv or parquet"
+        reject(request.file, message)
+    return named
+
+
+def _numbers(request: ReadRequest, name: str, values: np.ndarray) -> np.ndarray:
+    import numpy as np
+
+    if values.dtype.kind not in "iuf":
+        message = f"the matrix holds no real numbers, but edges carry {name!r}; write it with its values"
+        reject(request.file, message)
+    if values.dtype.kind == "f" or (values.dtype.kind == "u" and values.dtype.itemsize == 8):
+        return values.astype(np.float64)
+    return values.astype(np.int64)
+
+
+def _symmetric(entries: Entries) -> bool:
+    """Tell whether one triangle is empty or both hold the same; the diagonal does not count. O(m log m)."""
+    import numpy as np
+
+    parts = []
+    for low, high in ((entries.rows, entries.columns), (entries.columns, entries.rows)):
+        half = low < high
+        low, high, held = low[half], high[half], entries.values[half]
+        order = np.lexsort([held, high, low])
+        parts.append([column[order] for column in (low, high, held)])
+    upper, lower = parts
+    if not len(upper[0]) or not len(lower[0]):
+        return True
+    return all(np.array_equal(one, other, equal_nan=True) for one, other in zip(upper, lower, strict=True))
+
+
 def matrix_of(graph: Graph) -> sp.csr_array:
-    """Build the relation's adjacency, int8, or its weights, float32; NotAccepted by :func:`refuses`."""
+    """Build the relation's adjacency, int8, or its weights or values; NotAccepted by :func:`refuses`.
+
+    A value of zero is stored too. O(n + m).
+    """
+    import numpy as np
     import scipy.sparse as sp
 
     reason = refuses(graph.schema)
     if reason:
         raise NotAccepted(reason, field="format")
     relation = graph.schema.edge_types[0]
-    weights, cell = graph.weights.get(relation.name), graph.cell(relation.name, None)
-    if weights is None:
+    values, cell = graph.edges[relation.name].values, graph.cell(relation.name, None)
+    if values is None:
         return cell.adjacency
     shape = (cell.source_count, cell.target_count)
-    forward = sp.coo_array((weights, (cell.source, cell.target)), shape=shape)
+    (held,) = values.columns.values()
+    ends = (cell.source, cell.target)
     if relation.homogeneous and not relation.directed:
-        return (forward + sp.coo_array((weights, (cell.target, cell.source)), shape=shape)).tocsr()
-    return forward.tocsr()
+        held = np.concatenate([held, held])
+        ends = (np.concatenate([cell.source, cell.target]), np.concatenate([cell.target, cell.source]))
+    return sp.coo_array((held, ends), shape=shape).tocsr()
 
 
 def refuses(schema: GraphSchema) -> str | None:
@@ -72,4 +149,9 @@ def refuses(schema: GraphSchema) -> str | None:
         return "a matrix holds one edge type; take csv, parquet or graphml"
     if schema.temporal:
         return "a matrix carries no time; take csv, parquet or graphml"
+    relation = schema.edge_types[0]
+    if relation.attributes:
+        several = len(relation.attributes) > 1 or not relation.merged
+        if several or relation.attributes[0].categories is not None:
+            return "a matrix holds one number for each edge; take csv, parquet or graphml"
     return None

@@ -13,6 +13,7 @@ from core.graphs.formats._formulas import escaped
 from core.graphs.graph import Graph
 from core.graphs.schema import GRAPH_ID, GraphSchema
 from core.graphs.uploads import VECTOR_SEPARATOR
+from core.graphs.value_tables import edges_of, record_count, value_columns, value_fields
 
 ROWS = 1 << 20
 
@@ -34,20 +35,20 @@ def edge_fields(schema: GraphSchema) -> list[pa.Field]:
 
 def edge_tables(graph: Graph) -> Iterator[pa.Table]:
     """Yield the edges by the names of their ends, in canonical order, a bounded number of rows each; then
-    their ``weight``, null in a relation without, where the graph has weights.
+    what they carry, and their ``weight`` where the graph has weights: null in a relation without.
 
     At least one table comes, so that a graph without edges still says its columns.
     """
-    fields = pa.schema(edge_fields(graph.schema))
-    if graph.weights:
-        fields = fields.append(pa.field("weight", pa.float32()))
+    carried = value_fields(graph)
+    fields = pa.schema([*edge_fields(graph.schema), *carried])
     names = {name: table.id_array() for name, table in graph.nodes.items()}
     yield fields.empty_table()
     graph_ids = graph.schema.graph_ids()
     for edge_type in graph.schema.edge_types:
         table = graph.edges[edge_type.name]
-        for start in range(0, table.count, ROWS):
-            rows = slice(start, start + ROWS)
+        for start in range(0, record_count(table), ROWS):
+            records = slice(start, start + ROWS)
+            rows = edges_of(table, records)
             source = names[edge_type.source].take(pa.array(table.source[rows]))
             target = names[edge_type.target].take(pa.array(table.target[rows]))
             columns = [source, target]
@@ -59,10 +60,7 @@ def edge_tables(graph: Graph) -> Iterator[pa.Table]:
                 columns.insert(0, pa.repeat(graph_ids[edge_type.name], len(source)))
             elif len(graph.schema.edge_types) > 1:
                 columns.append(pa.repeat(edge_type.name, len(source)))
-            if graph.weights:
-                weights = graph.weights.get(edge_type.name)
-                none = pa.nulls(len(source), pa.float32())
-                columns.append(none if weights is None else pa.array(weights[rows]))
+            columns += value_columns(edge_type, table, records, carried)
             yield pa.Table.from_arrays(columns, schema=fields)
 
 
@@ -105,4 +103,12 @@ def write_text(tables: Iterator[pa.Table], path: Path, delimiter: str) -> None:
             if header:
                 file.write(delimiter.join(table.column_names).encode() + b"\n")
                 header = False
-            pacsv.write_csv(escaped(table), file, arrow_options)
+            pacsv.write_csv(escaped(_plain(table)), file, arrow_options)
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """Write dictionaries and times of day as the texts that they stand for."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type) or pa.types.is_time(field.type):
+            table = table.set_column(place, field.name, table.column(place).cast(pa.string()))
+    return table

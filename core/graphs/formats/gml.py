@@ -55,8 +55,9 @@ def write(graph: Graph, path: Path) -> None:
 
 def refuses(schema: GraphSchema) -> str | None:
     """Say why the schema cannot be written: GML allows letters, digits and underscores in attribute names."""
-    for node_type in schema.node_types:
-        for attribute in node_type.attributes:
-            if not _KEY.fullmatch(attribute.name) or attribute.name in _RESERVED:
-                return f"gml cannot name the attribute {attribute.name!r}; rename it or take graphml"
+    names = [attribute.name for each in schema.node_types for attribute in each.attributes]
+    names += [attribute.name for each in schema.edge_types for attribute in each.attributes]
+    for name in names:
+        if not _KEY.fullmatch(name) or name in _RESERVED:
+            return f"gml cannot name the attribute {name!r}; rename it or take graphml"
     return None

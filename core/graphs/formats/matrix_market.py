@@ -71,8 +71,10 @@ def _entries(request: ReadRequest, data: bytes) -> _matrices.Entries:
         except pa.ArrowInvalid:
             _blame(request, data, sizes, values)
         ends = tuple(table[name].to_numpy() - 1 for name in names[:2])
-        stored = [table[name].to_numpy() != 0 for name in names[2:]]
-        weights = np.logical_or.reduce(stored) if stored else np.ones(len(ends[0]), bool)
+        stored = [table[name].to_numpy() for name in names[2:]]
+        weights = stored[0] if stored else np.ones(len(ends[0]), bool)
+        if len(stored) > 1:
+            weights = weights + 1j * stored[1]
     if len(weights) != int(sizes["entries"]):
         message = f"the size line promises {int(sizes['entries'])} entries, the file has {len(weights)}"
         reject(
@@ -83,7 +85,8 @@ def _entries(request: ReadRequest, data: bytes) -> _matrices.Entries:
             reject(request.file, f"an index is not in 1 .. {most}; write the matrix again")
     if banner["symmetry"].lower() != b"general":
         ends = (np.concatenate(ends), np.concatenate(ends[::-1]))
-        weights = np.concatenate([weights, weights])
+        skew = banner["symmetry"].lower() == b"skew-symmetric" and weights.dtype != bool
+        weights = np.concatenate([weights, -weights if skew else weights])
     return _matrices.Entries(*ends, weights)
 
 
@@ -117,7 +120,7 @@ def _blame(request: ReadRequest, data: bytes, sizes: re.Match[bytes], values: in
 
 
 def write(graph: Graph, path: Path) -> None:
-    """Write a pattern matrix, or one of weights; symmetric when the relation is. Row i is node i."""
+    """Write a pattern matrix, or one of values; symmetric when the relation is. Row i is node i."""
     import scipy.io
 
     matrix = _matrices.matrix_of(graph)
@@ -125,4 +128,6 @@ def write(graph: Graph, path: Path) -> None:
     undirected = edge_type.homogeneous and not edge_type.directed
     with path.open("wb") as file:
         symmetry = "symmetric" if undirected else "general"
-        scipy.io.mmwrite(file, matrix, field="real" if graph.weights else "pattern", symmetry=symmetry)
+        carried = graph.edges[edge_type.name].values is not None
+        field = ("real" if matrix.dtype.kind == "f" else "integer") if carried else "pattern"
+        scipy.io.mmwrite(file, matrix, field=field, symmetry=symmetry)

@@ -76,7 +76,7 @@ def _columns(request: ReadRequest, names: list[str], kinds: list[pa.DataType]) -
         if names.count(column) > 1:
             reject(request.file, f"two columns are named {shown(column)}; rename one", column=number)
         if column in request.wanted:
-            problem = _kind_problem(column, kind)
+            problem = _kind_problem(request, column, kind)
             if problem:
                 reject(request.file, problem, column=number)
         elif request.refuses_column(column):
@@ -87,11 +87,15 @@ def _columns(request: ReadRequest, names: list[str], kinds: list[pa.DataType]) -
     return [column for column in names if column in request.wanted or request.any_columns]
 
 
-def _kind_problem(column: str, kind: pa.DataType) -> str | None:
+def _kind_problem(request: ReadRequest, column: str, kind: pa.DataType) -> str | None:
     import pyarrow as pa
 
     from core.graphs.columns import is_text, is_time
+    from core.graphs.value_columns import readable
 
+    if column in request.values:
+        mend = "cast it to strings, integers, numbers or times"
+        return None if readable(kind) else f"the column {column!r} is {kind}; {mend}"
     value = kind.value_type if pa.types.is_dictionary(kind) else kind
     text = is_text(value)
     if column in ("source", "target", "id", GRAPH_ID) and not (text or pa.types.is_integer(value)):

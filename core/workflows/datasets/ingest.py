@@ -147,8 +147,8 @@ def propose(
             version.ingest_report = _shown(report or {})
             if derived is not None:
                 session.add(derived)
-            if (report or {}).get("columns_ignored"):
-                # The proposal names them: to confirm it is to leave them out.
+            if (report or {}).get("columns_ignored") or any(t.attributes for t in schema.edge_types):
+                # The proposal names them: to confirm it is to leave out what the confirmed schema does.
                 edges = repository.part(session, version.id, EDGES)
                 assert edges is not None  # its upload queued the validation
                 edges.options = {**edges.options, "extra_columns": "ignore"}

@@ -25,7 +25,7 @@ from core.privacy.plan import ATTO, GuaranteeKind
 from core.privacy.plan import Cost as PlanCost
 from core.privacy.units import Unit
 from core.publishing.true_edges import true_edge_notices
-from core.reports.notices import lasting_relations
+from core.reports.notices import lasting_relations, values_left_out
 from core.workflows.common.context import Services
 from core.workflows.common.policies import needs_approval, policy_of
 from core.workflows.common.specs import new_job, reserve
@@ -70,6 +70,7 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> P
     schema = prepared.graph_schema
     notices = (
         *lasting_relations(schema, release.unit, release.window, release.edge_types),
+        *values_left_out(schema, release.edge_types),
         *true_edge_notices(
             registry.get(release.method),
             prepared.params,

@@ -15,7 +15,7 @@ from core.jobs import idempotency
 from core.ledger.amounts import format_epsilon
 from core.logging import get_logger
 from core.privacy.units import Unit
-from core.reports.notices import lasting_relations
+from core.reports.notices import lasting_relations, values_left_out
 from core.streams import repository, service
 from core.streams.models import Stream as Row
 from core.streams.models import StreamState
@@ -73,7 +73,10 @@ def plan_stream(services: Services, principal: Principal, request: StreamRequest
         stream = terms.stream
         fits, after = window_preview(session, stream, terms.by_step)
         schema = GraphSchema.model_validate(terms.version.graph_schema)
-    notices = lasting_relations(schema, Unit.W_EVENT, stream.window, stream.edge_types)
+    notices = (
+        *lasting_relations(schema, Unit.W_EVENT, stream.window, stream.edge_types),
+        *values_left_out(schema, stream.edge_types),
+    )
     return StreamPlan(
         method=stream.method,
         chosen_because=stream.chosen_because,

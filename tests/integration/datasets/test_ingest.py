@@ -285,14 +285,20 @@ def test_a_graph_that_was_not_asked_for_is_refused(curator: Curator) -> None:
     assert len(curator.objects()) == 1
 
 
-def test_columns_that_a_proposal_leaves_out_stay_out_once_it_is_confirmed(curator: Curator) -> None:
+@pytest.mark.parametrize("kept", [True, False])
+def test_columns_that_a_confirmed_schema_leaves_out_stay_out(curator: Curator, kept: bool) -> None:
     dataset = curator.register(graph_schema=None)
-    version = curator.send(dataset, b"from,to,weight\na,b,.5\nb,c,2\n")
+    version = curator.send(dataset, b"from,to,weight,note\na,b,.5,\nb,c,2,x\n")
     proposed = curator.validate(version)
     assert proposed.state == "proposed", proposed.findings
     assert proposed.ingest_report is not None
-    assert list(proposed.ingest_report["columns_ignored"]) == ["weight"]
+    assert list(proposed.ingest_report["columns_ignored"]) == ["note"]
     view = queries.get_dataset(curator.services, curator.principal, dataset.id)
     schema = GraphSchema.model_validate(view.proposed_schema)
+    assert [attribute.name for attribute in schema.edge_types[0].attributes] == ["weight"]
+    if not kept:
+        bare = tuple(relation.without_attributes() for relation in schema.edge_types)
+        schema = schema.model_copy(update={"edge_types": bare})
     confirm_schema(curator.services, curator.principal, dataset.id, schema)
-    assert curator.validate(version).state == "ready"
+    ready = curator.validate(version)
+    assert ready.state == "ready"

@@ -1,0 +1,165 @@
+"""What edges carry, in a release: of public relations copied, of protected ones nowhere, and said so."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from core.generators import registry
+from core.graphs.edge_attributes import EdgeAttribute
+from core.graphs.graph import EdgeTable, EdgeValues, Graph
+from core.graphs.schema import EdgeType, GraphSchema, NodeType
+from core.graphs.store import read_graph, write_graph
+from core.privacy.meter import MemoryRecorder
+from core.privacy.units import Unit
+from core.publishing import bundle, release, sample
+from core.publishing.checks import released_schema
+from core.publishing.evaluate import run_evaluation
+from tests.support.publishing import Fixed, evaluation, public_of, publish, spec
+
+NODES, LINKS = 30, 90
+SECRET = 987654
+AMOUNT = EdgeAttribute(name="amount", kind="integer", bounds=(0, 10**6), aggregate="sum")
+WEIGHT = EdgeAttribute(name="weight", kind="number", bounds=(0, 1))
+SIGN = EdgeAttribute(name="sign", kind="category", categories=("minus", "plus"))
+SCHEMA = GraphSchema(
+    node_types=(NodeType(count=NODES),),
+    edge_types=(
+        EdgeType(name="pays", attributes=(AMOUNT,)),
+        EdgeType(
+            name="near", public=True, attributes=(WEIGHT, SIGN), multiplicity="each", records_per_slot=9
+        ),
+    ),
+)
+
+
+def original(seed: int = 0, schema: GraphSchema = SCHEMA) -> Graph:
+    """Random links; every payment is of the secret amount, and what is near is the same for all seeds."""
+    rng, fixed = np.random.default_rng(seed), np.random.default_rng(9)
+    columns = {
+        "weight": fixed.integers(0, 9, LINKS) / 8,
+        "sign": fixed.integers(0, 2, LINKS).astype(np.int32),
+    }
+    amounts = EdgeValues({"amount": np.full(NODES, SECRET, dtype=np.int32)})
+    ring = np.arange(NODES), (np.arange(NODES) + 1 + rng.integers(0, NODES - 2)) % NODES
+    edges = {
+        "pays": EdgeTable(*ring, None, amounts),
+        "near": EdgeTable(*fixed.integers(0, NODES // 3, (2, LINKS)), None, EdgeValues(columns)),
+    }
+    return Graph.build(schema, {}, edges)
+
+
+def releases(generator: Any, out: Path, **changes: Any) -> Path:
+    asked = {
+        "unit": Unit.EDGE,
+        "edge_types": ("pays",),
+        "formats": ("csv", "graphml", "node_link"),
+        **changes,
+    }
+    publish(generator, original(), out, **asked)
+    return out / "job"
+
+
+def test_no_value_of_a_protected_relation_is_released_even_if_the_sample_carries_some(tmp_path: Path) -> None:
+    job = releases(Fixed(original(1)), tmp_path)
+    declared = GraphSchema.model_validate_json((job / "release" / "schema.json").read_bytes())
+    assert declared == released_schema(SCHEMA, ("pays",))
+    assert declared.edge_type("pays").attributes == ()
+    table = pq.read_table(job / "release" / "edges.parquet")
+    assert "amount" not in table.column_names
+    for path in (job / "release").iterdir():
+        if path.suffix != ".parquet" and path.name != "public.json":
+            assert b"amount" not in path.read_bytes()
+            assert str(SECRET).encode() not in path.read_bytes()
+
+
+def test_what_edges_of_a_public_relation_carry_is_copied(tmp_path: Path) -> None:
+    job = releases(Fixed(original(1)), tmp_path)
+    back = bundle.read_aligned(job / "release", job / "private" / "alignment.parquet")
+    expected = original().edges["near"]
+    assert back.edges["near"].values.edge.tolist() == expected.values.edge.tolist()
+    for name, column in expected.values.columns.items():
+        assert back.edges["near"].values.columns[name].tolist() == column.tolist()
+    rows = pq.read_table(job / "release" / "edges.parquet")
+    near = rows.filter(np.array(rows["type"].to_pylist()) == "near")
+    assert near.num_rows == expected.values.count > expected.count
+    assert set(near["sign"].to_pylist()) == {"minus", "plus"}
+    assert "sign" in (job / "release" / "graph.csv").read_text().splitlines()[0]
+
+
+def test_a_report_and_a_plan_say_in_one_sentence_what_is_left_out(tmp_path: Path) -> None:
+    releases(Fixed(original(1)), tmp_path)
+    told = [each for each in public_of(tmp_path)["caveats"] if each["code"] == "edge_attributes_left_out"]
+    assert [each["text"] for each in told] == [
+        "What edges carry is not synthesised, and is not part of this release: amount of pays."
+    ]
+
+
+def test_the_public_part_is_the_same_whatever_the_edges_carry(tmp_path: Path) -> None:
+    parts = []
+    for name, amount in (("one", 1), ("other", 2)):
+        graph = original()
+        held = EdgeValues({"amount": np.full(graph.edges["pays"].count, amount, dtype=np.int32)})
+        table = graph.edges["pays"]
+        carried = EdgeTable(table.source, table.target, None, held)
+        again = Graph.build(SCHEMA, {}, {"near": graph.edges["near"], "pays": carried})
+        publish(
+            Fixed(original(1)),
+            again,
+            tmp_path / name,
+            unit=Unit.EDGE,
+            edge_types=("pays",),
+            formats=(),
+            seed=7,
+        )
+        found = public_of(tmp_path / name)
+        found["provenance"].pop("artifacts")
+        parts.append(json.dumps(found))
+    assert parts[0] == parts[1]
+
+
+def test_a_further_sample_copies_what_public_edges_carry(tmp_path: Path) -> None:
+    write_graph(original(), tmp_path / "original")
+    recorder, generator = MemoryRecorder(), Fixed(original(1))
+    asked = {"unit": Unit.EDGE, "edge_types": ("pays",), "formats": ()}
+    release.publish(
+        generator,
+        tmp_path / "original",
+        spec(generator, SCHEMA, **asked),
+        tmp_path / "job",
+        recorder,
+        lambda *_: None,
+    )
+    (tmp_path / "job" / "schema.json").write_text(SCHEMA.model_dump_json())
+    entries = [entry.to_json() for entry in recorder.entries]
+    (tmp_path / "job" / "transcript.json").write_text(json.dumps(entries))
+    again = spec(generator, SCHEMA, job_id="job-2", sample_of="job-1", **asked)
+    sample.draw(Fixed(original(2)), tmp_path / "job", again, tmp_path / "again", lambda *_: None)
+    release_folder = tmp_path / "again" / "release"
+    back = bundle.read_aligned(release_folder, tmp_path / "again" / "private" / "alignment.parquet")
+    assert back.edges["near"].values.columns["sign"].tolist() == (
+        original().edges["near"].values.columns["sign"].tolist()
+    )
+    assert back.edges["pays"].values is None
+
+
+@pytest.mark.parametrize("method", ["dcsbm", "random_rewire"])
+def test_methods_take_a_graph_whose_edges_carry_values(tmp_path: Path, method: str) -> None:
+    generator = registry.get(method)
+    job = releases(generator, tmp_path, formats=())
+    assert read_graph(tmp_path / "original").edges["pays"].values is not None
+    assert "amount" not in pq.read_table(job / "release" / "edges.parquet").column_names
+    asked = evaluation(method=method, unit=Unit.EDGE, nano_epsilon=10**9, edge_types=("pays",), suite="quick")
+    run_evaluation(
+        graph_folder=tmp_path / "original",
+        release_folder=job,
+        spec=asked,
+        out=tmp_path / "evaluation",
+        progress=lambda *_: None,
+    )
+    assert (tmp_path / "evaluation" / "curator.json").exists()
