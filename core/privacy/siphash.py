@@ -81,6 +81,14 @@ def after_word(state, word, last):
 
 
 @njit(cache=True, nogil=True)
+def after_two_words(state, first, second, last):
+    """Hash what ``state`` has absorbed, then two words, then the closing word ``last``. All uint64."""
+    a, b, c, d = _word(state[0], state[1], state[2], state[3], first)
+    a, b, c, d = _word(a, b, c, d, second)
+    return finished(a, b, c, d, last)
+
+
+@njit(cache=True, nogil=True)
 def _absorbed(state, words):
     a, b, c, d = state[0], state[1], state[2], state[3]
     for word in words:

@@ -1,0 +1,267 @@
+"""The reads of unit NODE for people and people: a relation inside the protected type, without direction or time.
+
+Neighbours differ in all edges of one person, replaced by any others. Every read names the whole graph and is
+charged before the data are touched; costs add up. Three kinds of object answer, and each has those questions
+alone whose sensitivity is proved for it: edges kept under theta (:mod:`core.privacy.projection`), edges under a
+declared bound on degrees (:mod:`core.privacy.bounded`), and packed triangles (:mod:`core.privacy.packing`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.errors import InvalidInput, NotAccepted
+from core.graphs.schema import AttributeKind, EdgeType, GraphSchema, NodeType, Protection
+from core.privacy import bounded, entropy, mechanisms, projection
+from core.privacy.events import Pure
+from core.privacy.meter import Meter
+from core.privacy.plan import WHOLE_GRAPH
+from core.privacy.projection import Measure
+from core.privacy.queries import Shape
+from core.privacy.siphash import KEY_BYTES
+
+if TYPE_CHECKING:
+    from core.graphs.graph import Cell, Graph
+
+MECHANISM = "discrete_laplace"
+
+
+def acquaintance(schema: GraphSchema, edge_type: str) -> tuple[EdgeType, NodeType]:
+    """Return the relation and the persons' type; NotAccepted unless it links persons, both ways, untimed."""
+    try:
+        relation = schema.edge_type(edge_type)
+    except KeyError:
+        raise InvalidInput(f"no edge type {edge_type!r} is declared", field="edge_type") from None
+    field, kind = f"schema.edge_types.{edge_type}", schema.protected_type
+    if kind is None or not relation.homogeneous or relation.source != kind.name:
+        raise NotAccepted("people are linked inside the protected node type", field=field)
+    if relation.directed or relation.temporal or relation.public:
+        raise NotAccepted("people are read over one undirected, protected relation without time", field=field)
+    return relation, kind
+
+
+def group_attribute(kind: NodeType, name: str | None) -> str | None:
+    """Choose the public categorical attribute that groups persons: the one named, or the label where public.
+
+    NotAccepted where the named one is not declared public, or has no categories. Public facts alone.
+    """
+    usable = [
+        each
+        for each in kind.attributes
+        if each.protection is Protection.PUBLIC and each.kind is AttributeKind.CATEGORY
+    ]
+    if name is None:
+        return next((each.name for each in usable if each.label), None)
+    if name not in [each.name for each in usable]:
+        raise NotAccepted(f"{name!r} is no public attribute of categories of {kind.name!r}", field="groups")
+    return name
+
+
+class People:
+    """Persons and who knows whom: the door to the reads that hide all edges of one person."""
+
+    def __init__(self, graph: Graph, meter: Meter, edge_type: str) -> None:
+        self.relation, self.kind = acquaintance(graph.schema, edge_type)
+        self.count = graph.nodes[self.kind.name].count
+        self._table = graph.nodes[self.kind.name]
+        self._meter = meter
+        self._read: Callable[[], Cell] = lambda: graph.cell(edge_type, None)
+
+    @property
+    def shape(self) -> Shape:
+        """The public shape of the relation."""
+        return Shape(self.relation, self.count, self.count)
+
+    def groups(self, name: str) -> np.ndarray:
+        """Number the values of a public categorical attribute from 0 on; int64 (n,). Free.
+
+        A person without a value is in a group of those without. NotAccepted for any other attribute.
+        """
+        chosen = group_attribute(self.kind, name)
+        column = self._table.attributes.get(chosen) if chosen else None
+        if column is None:
+            raise NotAccepted(f"the graph has no column {name!r}", field="groups")
+        values = np.array([str(each) for each in column.to_pylist()])
+        return np.unique(values, return_inverse=True)[1].astype(np.int64)
+
+    def projected(self, theta: int, key: bytes | None = None) -> ProjectedGraph:
+        """Project the whole graph at a public or paid ``theta``, by a fresh key unless one is given."""
+        return ProjectedGraph(self, theta, key, None)
+
+    def inside(self, labels: np.ndarray, groups: int, theta: int, key: bytes | None = None) -> InsideGroups:
+        """Project the edges inside public groups alone; ``labels`` (n,) in 0..groups-1."""
+        return InsideGroups(self, theta, key, (_labels(self.count, labels, groups), True), groups)
+
+    def across(self, labels: np.ndarray, groups: int, theta: int, key: bytes | None = None) -> ProjectedGraph:
+        """Project the edges between different public groups alone; ``labels`` (n,) in 0..groups-1."""
+        return ProjectedGraph(self, theta, key, (_labels(self.count, labels, groups), False))
+
+    def bounded(self, bound: int) -> BoundedGraph:
+        """Read under the schema's declared bound on degrees, which ``bound`` may not fall below.
+
+        NotAccepted where none is declared: it is checked at ingest, and no read may rest on another.
+        """
+        declared = self.kind.degree_bound
+        if declared is None or type(bound) is not int or not declared <= bound <= projection.MAX_THETA:
+            raise NotAccepted(
+                f"the schema declares no degree_bound of at most {bound}", field="node_types.degree_bound"
+            )
+        return BoundedGraph(self, bound)
+
+    def packed_triangles(self, *, tau: int, share: float, nano_epsilon: int, purpose: str) -> float:
+        """Count triangles, of which no person counts in more than ``tau``, with discrete Laplace noise.
+
+        ``share``, public or paid for: how many of all triples of persons are looked at, as a keyed function
+        chooses; the answer is scaled up by it. Any number on a grid of 1 / share may come out.
+        Sensitivity, unit, proof: :func:`core.privacy.packing.packed`.
+        """
+        from core.privacy import packing
+
+        sensitivity, share = packing.sensitivity(tau), packing.check_share(share)
+        self.charge(nano_epsilon, "packed triangles", purpose)
+        source, target = self.edges()
+        triples = packing.chosen_triangles(source, target, self.count, share, self.fresh_key())
+        value = packing.packed(triples, self.count, tau)
+        noisy = mechanisms.discrete_laplace(np.array([value]), sensitivity, nano_epsilon)
+        return float(noisy[0]) / share
+
+    def fresh_key(self) -> bytes:
+        """Draw a key for an order of pairs, from the operating system's entropy."""
+        return entropy.noise_generator().bytes(KEY_BYTES)
+
+    def charge(self, nano_epsilon: int, what: str, purpose: str) -> None:
+        """Charge the whole graph for a read with Laplace noise, durably, before it is made."""
+        self._meter.charge(WHOLE_GRAPH, None, Pure(nano_epsilon, f"{MECHANISM}/{what}"), purpose)
+
+    def edges(self) -> tuple[np.ndarray, np.ndarray]:
+        """The private edges, for the objects of this module: after :meth:`charge` only."""
+        cell = self._read()
+        return cell.source.astype(np.int64), cell.target.astype(np.int64)
+
+
+def _labels(nodes: int, labels: np.ndarray, groups: int) -> np.ndarray:
+    return projection.checked_groups(labels, nodes, groups)[0]
+
+
+class ProjectedGraph:
+    """Kept edges under ``theta``; it answers what :mod:`core.privacy.projection` proves, and nothing else.
+
+    No edges, no cell and no table of blocks can be had of it, whatever is asked.
+    """
+
+    def __init__(
+        self, people: People, theta: int, key: bytes | None, among: tuple[np.ndarray, bool] | None
+    ) -> None:
+        self.theta = projection.check_theta(theta)
+        self._people = people
+        self._key = people.fresh_key() if key is None else key
+        self._among = among
+        self._kept: np.ndarray | None = None
+
+    def edge_count(self, *, nano_epsilon: int, purpose: str) -> int:
+        """Count the kept edges, with discrete Laplace noise of scale theta / epsilon; any integer.
+
+        Sensitivity, unit, proof: :func:`core.privacy.projection.edge_count`.
+        """
+        question = projection.edge_count(self.theta)
+        return int(self._asked(question, "projected edge count", nano_epsilon, purpose)[0])
+
+    def tail_counts(self, *, thresholds: np.ndarray, nano_epsilon: int, purpose: str) -> np.ndarray:
+        """How many nodes have at least j kept edges, noise of scale 2 theta / epsilon; int64, any integers.
+
+        Sensitivity, unit, proof: :func:`core.privacy.projection.kept_tail_counts`. Asking for fewer
+        thresholds costs the same.
+        """
+        question = projection.kept_tail_counts(self._people.shape, self.theta, thresholds)
+        return self._asked(question, "projected tail counts", nano_epsilon, purpose)
+
+    def group_ends(
+        self, *, labels: np.ndarray, groups: int, nano_epsilon: int, purpose: str
+    ) -> np.ndarray:
+        """Sum kept degrees in each public group, noise of scale 2 theta / epsilon; int64 (groups,).
+
+        Sensitivity, unit, proof: :func:`core.privacy.projection.group_ends`.
+        """
+        question = projection.group_ends(self._people.count, self.theta, labels, groups)
+        return self._asked(question, "projected ends of groups", nano_epsilon, purpose)
+
+    def _asked(
+        self, question: tuple[int, Measure], what: str, nano_epsilon: int, purpose: str
+    ) -> np.ndarray:
+        sensitivity, measure = question
+        self._people.charge(nano_epsilon, what, purpose)
+        return mechanisms.discrete_laplace(measure(self._degrees()), sensitivity, nano_epsilon)
+
+    def _degrees(self) -> np.ndarray:
+        """The kept degrees, private; int64 (n,). O(m log m) at the first call."""
+        if self._kept is None:
+            source, target = self._people.edges()
+            if self._among is not None:
+                labels, same = self._among
+                rows = (labels[source] == labels[target]) == same
+                source, target = source[rows], target[rows]
+            nodes = self._people.count
+            kept = projection.kept_edges(source, target, nodes, self.theta, self._key)
+            ends = np.concatenate([source[kept], target[kept]])
+            self._kept = np.bincount(ends, minlength=nodes).astype(np.int64)
+        return self._kept
+
+
+class InsideGroups(ProjectedGraph):
+    """A projection of the edges inside public groups: each group's graph is projected by itself."""
+
+    def __init__(
+        self, people: People, theta: int, key: bytes | None, among: tuple[np.ndarray, bool], groups: int
+    ) -> None:
+        super().__init__(people, theta, key, among)
+        self._labels, self._groups = among[0], groups
+
+    def counts(self, *, nano_epsilon: int, purpose: str) -> np.ndarray:
+        """Count kept edges inside every group, noise of scale theta / epsilon; int64 (groups,).
+
+        Sensitivity, unit, proof: :func:`core.privacy.projection.inside_counts`.
+        """
+        nodes = self._people.count
+        question = projection.inside_counts(nodes, self.theta, self._labels, self._groups)
+        return self._asked(question, "projected edges inside groups", nano_epsilon, purpose)
+
+
+@dataclass(frozen=True)
+class BoundedGraph:
+    """All edges, under a declared bound on degrees; it answers what :mod:`core.privacy.bounded` proves."""
+
+    people: People
+    bound: int
+
+    def edge_count(self, *, nano_epsilon: int, purpose: str) -> int:
+        """Count the edges. Sensitivity: bound. :func:`core.privacy.bounded.edge_count`."""
+        return int(self._asked(bounded.edge_count(self.bound), "edge count", nano_epsilon, purpose)[0])
+
+    def tail_counts(self, *, thresholds: np.ndarray, nano_epsilon: int, purpose: str) -> np.ndarray:
+        """How many nodes have at least j edges. L1 2 bound. :func:`core.privacy.bounded.tail_counts`."""
+        question = bounded.tail_counts(self.people.shape, self.bound, thresholds)
+        return self._asked(question, "tail counts", nano_epsilon, purpose)
+
+    def group_matrix(
+        self, *, labels: np.ndarray, groups: int, nano_epsilon: int, purpose: str
+    ) -> np.ndarray:
+        """Count edges between every two groups. L1 2 bound. :func:`core.privacy.bounded.group_matrix`."""
+        question = bounded.group_matrix(self.people.shape, self.bound, labels, groups)
+        return self._asked(question, "edges inside and between groups", nano_epsilon, purpose)
+
+    def triangles(self, *, nano_epsilon: int, purpose: str) -> int:
+        """Count the triangles. Sensitivity: bound (bound - 1) / 2. :func:`core.privacy.bounded.triangles`."""
+        return int(self._asked(bounded.triangles(self.bound), "triangles", nano_epsilon, purpose)[0])
+
+    def _asked(
+        self, question: tuple[int, bounded.Measure], what: str, nano_epsilon: int, purpose: str
+    ) -> np.ndarray:
+        sensitivity, measure = question
+        self.people.charge(nano_epsilon, what, purpose)
+        source, target = self.people.edges()
+        values = measure(source, target, self.people.count)
+        return mechanisms.discrete_laplace(values, sensitivity, nano_epsilon)
