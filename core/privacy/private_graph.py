@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from core.privacy.gradients import DpSgdSession
     from core.privacy.label_stream import LabelRule, LabelStream
     from core.privacy.lazy_response import LazyResponse
+    from core.privacy.people import People
     from core.privacy.people_things import PeopleAndThings
     from core.privacy.randomised_response import Flips
 
@@ -87,6 +88,17 @@ class PrivateGraph:
             meter.charge(edge_type, step, event, purpose)
 
         return PrivateCell(shape, step, meter, charge, None, lambda: graph.cell(edge_type, step))
+
+    def people(self, edge_type: str) -> People:
+        """Open the door to the reads of a relation inside the protected node type, under unit node alone.
+
+        Free: which relations exist is public. What may be asked, and why: :mod:`core.privacy.people`.
+        """
+        from core.privacy.people import People
+
+        if self.unit is not Unit.NODE:
+            raise NotAccepted("the reads of people hide all edges of one node: unit node", field="unit")
+        return People(self._graph, self._meter, edge_type)
 
     def dp_sgd(
         self,

@@ -10,6 +10,7 @@ import functools
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from core import errors
@@ -162,6 +163,16 @@ def owners() -> Graph:
     return Graph.build(schema, {}, {"edge": EdgeTable(ends[:, 0], ends[:, 1])})
 
 
+def people() -> Graph:
+    """Persons with two public attributes, neither of them a label."""
+    nodes = 200
+    attributes = tuple(Attribute(name=name, protection=Protection.PUBLIC) for name in ("team", "floor"))
+    schema = GraphSchema(node_types=(NodeType(count=nodes, attributes=attributes, protected=True),))
+    columns = {"team": pa.array([str(i % 2) for i in range(nodes)]), "floor": pa.array(["1"] * nodes)}
+    table = EdgeTable(*blocks(1, nodes).T)
+    return Graph.build(schema, {"node": NodeTable(nodes, None, columns)}, {"edge": table})
+
+
 @functools.cache
 def request_of(where: str) -> tuple[Graph, Unit, int | None]:
     """The graph, the unit and the window of a request."""
@@ -196,6 +207,8 @@ def request_of(where: str) -> tuple[Graph, Unit, int | None]:
             return owners(), Unit.NODE, None
         case "two plain":
             return two_relations(), Unit.EDGE, None
+        case "people":
+            return people(), Unit.NODE, None
     raise AssertionError(where)
 
 

@@ -1,0 +1,119 @@
+"""Our own method for people and people: degrees, groups and triangles that hide all edges of one person.
+
+The reads of one undirected relation, each of which may use what was read before:
+1. edges kept by projections at theta = 4, 16, 64, ... (L1 theta), until the noisy number says that nodes have
+   far fewer than theta on average. That is the mean degree, roughly.
+2. how many nodes have at least j edges at a theta of about four mean degrees, for every j up to theta (L1
+   2 theta).
+3. edges at a theta of twelve to twenty-four mean degrees.
+4. where a public attribute groups persons: edges inside each group (L1 theta, all groups together), and
+   across groups (L1 theta), each of a projection of those edges alone.
+5. triangles, of which no person counts in more than tau (L1 tau + 1), twice: roughly, then at the tau that
+   suits what was found.
+The projections are undone: the law of degrees is the one that explains 1, 2 and 3 as projections of a graph
+whose edges join ends at random (:mod:`core.generators.projection.law`). A graph is drawn by matching edge ends,
+group by group, with the degrees of that law, and rewired, keeping degrees and totals between groups, until it
+has as many triangles as were read.
+
+Guarantee: pure epsilon. Unit: node, all edges of one person, replaced by any others. Proof of the total: which
+thetas, thresholds and taus are asked is a function of earlier noisy outputs and public facts, hence the same
+for two neighbours once those are given; whichever reads are made, their costs add up to epsilon, so that they
+are adaptive reads under a sum that is fixed. The reads' own proofs: :mod:`core.privacy.projection` and
+:mod:`core.privacy.packing`. Keys of projections are fresh and independent of the graph. All else is
+post-processing. Run times depend on the graph and are not published.
+
+What is not there: labels from ties, degrees of single persons, tables of edges between groups. A projected graph
+does not protect those, though each of its nodes has few edges: whether an edge is kept can hang on a person far
+away, and then so may the next edge, without end.
+
+Sources: projections, Day, Li, Lyu, SIGMOD 2016; packings, Kasiviswanathan, Nissim, Raskhodnikova, Smith, TCC
+2013. Undoing the projection, totals inside groups and the whole are ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from core import errors
+from core.generators._shared.frame.heeded import Idle, require_heeded
+from core.generators._shared.frame.plan import plan_of
+from core.generators.base import Assurance, GraphKinds, Progress, PublicFacts, require_accepted
+from core.generators.projection.params import ProjectionParams
+from core.privacy.events import Pure, pure_nano_epsilon
+from core.privacy.people import acquaintance, group_attribute
+from core.privacy.plan import WHOLE_GRAPH, Allotment, GuaranteeKind, PrivacyPlan
+from core.privacy.units import Unit
+
+if TYPE_CHECKING:
+    from core.generators._shared.frame.model import CellsModel
+    from core.privacy.private_graph import PrivateGraph
+
+LEAST_NANO_EPSILON = 1_000_000
+
+
+class Projection:
+    """The method for one undirected relation inside the protected node type."""
+
+    name = "projection"
+    title = "Degrees, groups and triangles of people"
+    summary = (
+        "Keyed edge projections whose loss is undone, totals inside public groups, and packed triangles: hides "
+        "all edges of one person. Pure epsilon under unit node."
+    )
+    assurance: Assurance = "proven"
+    Params = ProjectionParams
+    accepts = GraphKinds(static=True)
+    units = frozenset({Unit.NODE})
+    kinds = frozenset({GuaranteeKind.PURE})
+
+    def plan(self, params: ProjectionParams, public: PublicFacts) -> PrivacyPlan:
+        """Grant the whole graph epsilon once: one person has edges everywhere.
+
+        One relation, undirected, inside the protected node type, without time; groups are a public attribute
+        of categories. A parameter that could change nothing is refused.
+        """
+        require_accepted(self, public)
+        if len(public.edge_types) != 1:
+            raise errors.NotAccepted("projection takes one relation", field="edge_types")
+        _, kind = acquaintance(public.schema, public.edge_types[0])
+        grouped = group_attribute(kind, params.groups) is not None
+        require_heeded(params, _idle(params, grouped))
+        if public.nano_epsilon < LEAST_NANO_EPSILON:
+            raise errors.NotAccepted("epsilon is too small to be divided", field="epsilon")
+        event = Pure(public.nano_epsilon, "discrete laplace")
+        return plan_of(self.name, public, [Allotment(WHOLE_GRAPH, None, event, "people")])
+
+    def fit(
+        self, graph: PrivateGraph, plan: PrivacyPlan, params: ProjectionParams, progress: Progress
+    ) -> CellsModel:
+        """Fit the model, at the plan's cost at most."""
+        from core.generators._shared.frame.model import CellsModel
+        from core.generators.projection.draw import draw
+        from core.generators.projection.fit import fit
+
+        progress("fit", 0, 1)
+        names = [each.name for each in graph.schema.edge_types if not each.public]
+        nano_epsilon = sum(pure_nano_epsilon(each.event) or 0 for each in plan.allotments)
+        columns = fit(graph.people(names[0]), nano_epsilon, params)
+        progress("fit", 1, 1)
+        counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
+        return CellsModel(self.name, graph.schema, counts, params, {(names[0], None): columns}, draw)
+
+    def load(self, folder: Path) -> CellsModel:
+        """Read the model that its ``save`` wrote."""
+        from core.generators._shared.frame.model import load_cells
+        from core.generators.projection.draw import draw
+
+        return load_cells(folder, self.name, self.Params, draw)
+
+
+def _idle(params: ProjectionParams, grouped: bool) -> Iterable[Idle]:
+    if not grouped:
+        yield Idle(("group_share",), "there are no groups; a public attribute named by groups makes some")
+    if not params.triangle_share:
+        yield Idle(("proposals",), "nothing is rewired; a triangle_share above 0 asks for it")
+
+
+GENERATOR = Projection()

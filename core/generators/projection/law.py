@@ -24,9 +24,9 @@ from core.generators._shared.degrees.fitted import FLOOR, DegreeLaw
 SINGLES = 48  # degrees that have a grid point of their own; beyond, points are spaced by ratio
 RATIO = 1.06
 ROUGHNESS = 1.0  # standard deviation of the log density's second difference over one unit of log degree
-LOOSE = 3.0  # standard deviation of the log density around a first guess
+LOOSE = 1.5  # standard deviation of the log density around a first guess
 MODEL = 0.01  # relative error of the projection's model, where it takes edges
-ABOVE = 0.02
+ABOVE = 0.02  # of the edges, about: what the largest theta cuts off
 ROUNDS = 8
 STEPS = 40
 CLOSE = 1e-4
@@ -102,13 +102,28 @@ class Openness:
 
 def kept_mean(grid: np.ndarray, share: float, theta: int) -> np.ndarray:
     """The expected number of edges that a node of each degree keeps; (g,)."""
-    points = np.unique(np.concatenate([np.arange(1, min(theta, 64) + 1), np.rint(np.geomspace(min(theta, 64), theta, 40))]))
-    at = points.astype(np.int64)
+    near = min(theta, SINGLES)
+    spaced = np.rint(np.geomspace(near, theta, 40))
+    at = np.unique(np.concatenate([np.arange(1, near + 1), spaced])).astype(np.int64)
     weight = np.diff(np.concatenate([[0], at]))  # each tail stands for those since the last one
     upper = reached(grid, share, at)
     lower = np.vstack([reached(grid, share, np.array([1])), upper[:-1]])
     steps = np.where(weight[:, None] == 1, upper, (upper + lower) / 2)
     return (steps * weight[:, None]).sum(axis=0)
+
+
+def kept_share(law: DegreeLaw, part: float, theta: int) -> float:
+    """The share of edges that a projection at ``theta`` keeps where it sees ``part`` of each node's edges."""
+    exact = law.grid * part
+    low = np.floor(exact).astype(np.int64)
+    split = np.concatenate([law.mass * (1 - (exact - low)), law.mass * (exact - low)])
+    values, place = np.unique(np.concatenate([low, low + 1]), return_inverse=True)
+    mass = np.bincount(place, weights=split)
+    ends = float(values @ mass)
+    if len(values) < 2 or ends <= 0:
+        return 1.0
+    share = Openness(values, theta).share(mass)
+    return float(np.clip(kept_mean(values, share, theta) @ mass / ends, 0.05, 1.0))
 
 
 def fitted_law(
@@ -140,8 +155,9 @@ def fitted_law(
             rows.append(upper)
             told.append(tail.count)
             variance.append(tail.variance + (MODEL * lost) ** 2 + 1)
+        weight = 1 / np.concatenate([np.broadcast_to(each, np.shape(a)) for each, a in zip(variance, told, strict=True)])
         found = posterior_mode(
-            np.log(mass), reference, prior, nodes, np.vstack(rows), np.concatenate(told), 1 / np.concatenate(variance)
+            np.log(np.maximum(mass, FLOOR)), reference, prior, nodes, np.vstack(rows), np.concatenate(told), weight
         )
         change = np.abs(found - mass).sum() / 2
         mass = found

@@ -1,0 +1,50 @@
+"""The parameters of ``projection``. Public facts only."""
+
+from __future__ import annotations
+
+from pydantic import Field, model_validator
+
+from core.generators.base import Parameters
+
+
+class ProjectionParams(Parameters):
+    """What a caller may set. All of it is public and enters the report."""
+
+    groups: str | None = Field(
+        default=None,
+        description=(
+            "The public attribute of categories whose values group persons, for communities; by default the "
+            "class label where it is declared public, and none otherwise."
+        ),
+    )
+    scale_share: float = Field(
+        default=0.08,
+        gt=0,
+        lt=1,
+        description="Share of epsilon for edge counts at theta 4, 16, ..., which say what theta to go on with.",
+    )
+    edge_share: float = Field(default=0.2, gt=0, lt=1, description="Share of epsilon for the number of edges.")
+    group_share: float = Field(
+        default=0.2,
+        gt=0,
+        lt=1,
+        description="Share of epsilon for edges inside groups and across, where there are groups.",
+    )
+    triangle_share: float = Field(
+        default=0.15,
+        ge=0,
+        lt=1,
+        description=(
+            "Share of epsilon for the number of triangles; 0: it is not aimed at. The law of degrees gets what "
+            "all shares leave."
+        ),
+    )
+    proposals: float = Field(
+        default=60, ge=0, le=1000, description="Rewirings tried for each end of an edge, at most."
+    )
+
+    @model_validator(mode="after")
+    def _leaves_the_law_a_share(self) -> ProjectionParams:
+        if self.scale_share + self.edge_share + self.group_share + self.triangle_share > 0.95:
+            raise ValueError("the shares must leave at least 0.05 for the law of degrees")
+        return self
