@@ -1,9 +1,9 @@
 """The number of triangles of which no node counts in more than ``tau``: a packing, for unit NODE.
 
 A node may close as many triangles as it has pairs of neighbours, and change every other node's number by its
-own degree, so neither a plain count nor one cut node by node has a useful sensitivity. The most triangles that
-can be packed, each by a fraction of 0 to 1, so that no node holds more than tau of them, is a linear program
-whose optimum one node moves by tau at most; no bound on degrees is needed.
+own degree, so neither a plain count nor one cut node by node has a useful sensitivity. The most triangles
+that can be packed, each by a fraction of 0 to 1, so that no node holds more than tau of them, is a linear
+program whose optimum one node moves by tau at most; no bound on degrees is needed.
 After Kasiviswanathan, Nissim, Raskhodnikova and Smith, "Analyzing graphs with node differential privacy", TCC
 2013, and R2T, Dong, Fang, Yi, Tao and Machanavajjhala, SIGMOD 2022.
 """
@@ -44,8 +44,8 @@ def check_share(share: Any) -> float:
 def packed(triples: np.ndarray, nodes: int, tau: int) -> int:
     """The most triangles, in fractions, such that every node is in ``tau`` at most; rounded.
 
-    ``triples`` (k, 3): triangles of a graph over ``nodes`` nodes, each once; all of them, or those of a set of
-    triples that was fixed without looking at the graph (:func:`chosen_triangles`).
+    ``triples`` (k, 3): triangles of a graph over ``nodes`` nodes, each once; all of them, or those of a set
+    of triples that was fixed without looking at the graph (:func:`chosen_triangles`).
 
     Sensitivity: tau + 1. Unit: NODE. Proof: let f(G) be the optimum and G - v the graph without v's edges. A
     packing of G - v is one of G. A packing of G, less what it holds of triangles at v (tau at most), is one

@@ -1,9 +1,9 @@
-"""The reads of unit NODE for people and people: a relation inside the protected type, without direction or time.
+"""The reads of unit NODE for people and people: a relation inside the protected type, undirected and untimed.
 
 Neighbours differ in all edges of one person, replaced by any others. Every read names the whole graph and is
 charged before the data are touched; costs add up. Three kinds of object answer, and each has those questions
-alone whose sensitivity is proved for it: edges kept under theta (:mod:`core.privacy.projection`), edges under a
-declared bound on degrees (:mod:`core.privacy.bounded`), and packed triangles (:mod:`core.privacy.packing`).
+alone whose sensitivity is proved for it: edges kept under theta (:mod:`core.privacy.projection`), edges under
+a declared bound on degrees (:mod:`core.privacy.bounded`), and packed triangles (:mod:`core.privacy.packing`).
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class People:
         column = self._table.attributes.get(chosen) if chosen else None
         if column is None:
             raise NotAccepted(f"the graph has no column {name!r}", field="groups")
-        values = np.array([str(each) for each in column.to_pylist()])
+        values = np.array([str(each) for each in column.tolist()])
         return np.unique(values, return_inverse=True)[1].astype(np.int64)
 
     def projected(self, theta: int, key: bytes | None = None) -> ProjectedGraph:
@@ -179,9 +179,7 @@ class ProjectedGraph:
         question = projection.kept_tail_counts(self._people.shape, self.theta, thresholds)
         return self._asked(question, "projected tail counts", nano_epsilon, purpose)
 
-    def group_ends(
-        self, *, labels: np.ndarray, groups: int, nano_epsilon: int, purpose: str
-    ) -> np.ndarray:
+    def group_ends(self, *, labels: np.ndarray, groups: int, nano_epsilon: int, purpose: str) -> np.ndarray:
         """Sum kept degrees in each public group, noise of scale 2 theta / epsilon; int64 (groups,).
 
         Sensitivity, unit, proof: :func:`core.privacy.projection.group_ends`.
@@ -189,9 +187,7 @@ class ProjectedGraph:
         question = projection.group_ends(self._people.count, self.theta, labels, groups)
         return self._asked(question, "projected ends of groups", nano_epsilon, purpose)
 
-    def _asked(
-        self, question: tuple[int, Measure], what: str, nano_epsilon: int, purpose: str
-    ) -> np.ndarray:
+    def _asked(self, question: tuple[int, Measure], what: str, nano_epsilon: int, purpose: str) -> np.ndarray:
         sensitivity, measure = question
         self._people.charge(nano_epsilon, what, purpose)
         return mechanisms.discrete_laplace(measure(self._degrees()), sensitivity, nano_epsilon)
@@ -246,9 +242,7 @@ class BoundedGraph:
         question = bounded.tail_counts(self.people.shape, self.bound, thresholds)
         return self._asked(question, "tail counts", nano_epsilon, purpose)
 
-    def group_matrix(
-        self, *, labels: np.ndarray, groups: int, nano_epsilon: int, purpose: str
-    ) -> np.ndarray:
+    def group_matrix(self, *, labels: np.ndarray, groups: int, nano_epsilon: int, purpose: str) -> np.ndarray:
         """Count edges between every two groups. L1 2 bound. :func:`core.privacy.bounded.group_matrix`."""
         question = bounded.group_matrix(self.people.shape, self.bound, labels, groups)
         return self._asked(question, "edges inside and between groups", nano_epsilon, purpose)

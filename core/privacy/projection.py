@@ -2,21 +2,21 @@
 
 Under unit NODE two neighbours differ in all edges of one node, of which there may be as many as nodes. All
 pairs of nodes stand in one order that a key decides; edges are taken in that order, and one is kept while
-both of its ends have fewer than ``theta`` kept edges. The order knows nothing of the graph: SipHash-2-4 of the
-two nodes' numbers under a key that is drawn from the operating system, ties by the numbers themselves.
+both of its ends have fewer than ``theta`` kept edges. The order knows nothing of the graph: SipHash-2-4 of
+the two nodes' numbers under a key that is drawn from the operating system, ties by the numbers themselves.
 
 What one node can change (Lemma). Let G and G' differ in edges of node v only, d and d' be the kept degrees,
 k = d(v) and k' = d'(v). Then the sum over u != v of |d(u) - d'(u)| is at most k + k', so that the whole
 vector moves by at most k + k' + |k - k'| = 2 max(k, k') <= 2 theta in L1.
 Proof. Take the pairs one by one and look at S = sum over u != v of |d(u) - d'(u)| and at k + k' so far. A
-pair {v, u}, kept in either graph, adds 1 to k or to k', and at most 1 to S. A pair {a, b} without v is an edge
-of both graphs or of none. Kept in both or in neither, it leaves S alone. Kept in G only, it found an end, say
-a, with theta kept edges in G' and fewer in G: |d(a) - d'(a)| falls by 1, that of b grows by 1 at most, and S
-does not grow. The same with the graphs exchanged. So S <= k + k' at every step.
+pair {v, u}, kept in either graph, adds 1 to k or to k', and at most 1 to S. A pair {a, b} without v is an
+edge of both graphs or of none. Kept in both or in neither, it leaves S alone. Kept in G only, it found an
+end, say a, with theta kept edges in G' and fewer in G: |d(a) - d'(a)| falls by 1, that of b grows by 1 at
+most, and S does not grow. The same with the graphs exchanged. So S <= k + k' at every step.
 
 The kept edges themselves are not protected at theta, nor are tables of them by groups of both ends: whether
-an edge far from v is kept may hang on v, and so may that of the next edge, without end. A function of the kept
-*degrees* is what the lemma speaks of, and this module offers no other (docs/generators/projection.md).
+an edge far from v is kept may hang on v, and so may that of the next edge, without end. A function of the
+kept *degrees* is what the lemma speaks of, and this module offers no other (docs/generators/projection.md).
 After Day, Li and Lyu, "Publishing graph degree distribution with node differential privacy", SIGMOD 2016; the
 lemma for replaced edges, and totals inside groups, are ours.
 """

@@ -96,7 +96,7 @@ def test_no_replacement_of_a_node_moves_a_query_by_more_than_its_sensitivity(the
 
 
 def test_the_kept_edges_themselves_move_farther():
-    """The trap: a table of blocks of a projected graph is not protected at theta, nor its edges at 2 theta."""
+    """The trap: a table of blocks is not protected at theta, nor are kept edges at 2 theta."""
     blocks = np.zeros((len(PAIRS), 3), dtype=np.int64)
     blocks[np.arange(len(PAIRS)), LABELS[PAIRS].sum(axis=1)] = 1
     kept = [kept_sets(1, key, "all") for key in (*KEYS, *(fresh_key() for _ in range(4)))]
@@ -129,7 +129,8 @@ def test_the_order_is_the_pairs_own_and_not_the_graphs():
     rank = projection._ranks(low, high, projection.keyed(KEYS[0]))
     some = np.random.default_rng(0).random(len(low)) < 0.3
     again = projection._ranks(low[some], high[some], projection.keyed(KEYS[0]))
-    assert (rank[some] == again).all() and len(np.unique(rank)) == len(rank)
+    assert (rank[some] == again).all()
+    assert len(np.unique(rank)) == len(rank)
     assert (rank != projection._ranks(low, high, projection.keyed(KEYS[1]))).all()
 
 

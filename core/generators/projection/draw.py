@@ -57,8 +57,10 @@ def degrees_of(law: DegreeLaw, nodes: int, edges: int, most: int, rng: Rng) -> n
     tail = degrees > TAIL * 2 * edges / nodes
     rest = 2 * edges - int(degrees[~tail].sum())
     if tail.any() and tail.sum() <= rest <= most * tail.sum():
-        degrees[tail] = np.maximum(scaled_to(degrees[tail], rest, most), 1)
-    return np.sort(np.minimum(integers(scaled_to(degrees, 2 * edges, most), rng), most))
+        degrees[tail] = integers(scaled_to(degrees[tail], rest, most), rng)
+    else:
+        degrees = integers(scaled_to(degrees, 2 * edges, most), rng)
+    return np.sort(np.minimum(degrees, most).astype(np.int64))
 
 
 def placed(degrees: np.ndarray, labels: np.ndarray, ends: np.ndarray, rng: Rng) -> np.ndarray:

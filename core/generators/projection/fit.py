@@ -28,9 +28,9 @@ FIRST_THETA, RUNGS_APART = 4, 4
 SPARSE = 0.35  # of theta: a mean number of kept edges below it says that most edges were kept
 LEAST_MEAN = 0.5
 LAW_THETA, LAW_NOISE = (1.0, 4.0), 0.1
-"""Theta of the law of degrees, in mean degrees: so that noise is about LAW_NOISE of the nodes, within limits."""
+"""Theta for the law of degrees, in mean degrees: noise is about LAW_NOISE of the nodes, within limits."""
 EDGE_THETA, EDGE_NOISE = (12.0, 24.0), 0.02
-"""Theta of the number of edges, in mean degrees: so that noise is about EDGE_NOISE of it, within limits."""
+"""Theta for the number of edges, in mean degrees: noise is about EDGE_NOISE of it, within limits."""
 MOST_THRESHOLDS = 60
 REACH = 2  # the law ends at so many times the largest theta
 INSIDE_SHARE = 0.7  # of what groups cost, for edges inside them
@@ -149,9 +149,7 @@ def law_tails(people: People, mean: float, most: int, nano_epsilon: int) -> Capp
     noise = 2 * mean * NANO / nano_epsilon / people.count  # of the nodes, for each mean degree in theta
     theta = theta_of(mean, float(np.clip(LAW_NOISE / noise, *LAW_THETA)), most)
     at = np.unique(np.rint(np.geomspace(1, theta, MOST_THRESHOLDS)).astype(np.int64))
-    count = people.projected(theta).tail_counts(
-        thresholds=at, nano_epsilon=nano_epsilon, purpose="degrees"
-    )
+    count = people.projected(theta).tail_counts(thresholds=at, nano_epsilon=nano_epsilon, purpose="degrees")
     return CappedTails(theta, at, count, variance(2 * theta, nano_epsilon))
 
 

@@ -134,9 +134,12 @@ def fitted_law(
     mass = first_guess(grid, nodes, edges, tails)
     reference = np.log(np.maximum(mass, FLOOR))
     prior = _prior(grid)
-    models = {theta: Openness(grid, theta) for theta in {each.theta for each in (*edges, *tails)}}
+    thetas = {each.theta for each in edges} | {each.theta for each in tails}
+    models = {theta: Openness(grid, theta) for theta in thetas}
     for _ in range(ROUNDS):
-        rows, told, variance = [], [], []
+        rows: list[np.ndarray] = []
+        told: list[np.ndarray | list[float]] = []
+        variance: list[float | np.ndarray | list[float]] = []
         for each in edges:
             share = models[each.theta].share(mass)
             row = kept_mean(grid, share, each.theta) / 2
@@ -155,9 +158,17 @@ def fitted_law(
             rows.append(upper)
             told.append(tail.count)
             variance.append(tail.variance + (MODEL * lost) ** 2 + 1)
-        weight = 1 / np.concatenate([np.broadcast_to(each, np.shape(a)) for each, a in zip(variance, told, strict=True)])
+        weight = 1 / np.concatenate(
+            [np.broadcast_to(each, np.shape(a)) for each, a in zip(variance, told, strict=True)]
+        )
         found = posterior_mode(
-            np.log(np.maximum(mass, FLOOR)), reference, prior, nodes, np.vstack(rows), np.concatenate(told), weight
+            np.log(np.maximum(mass, FLOOR)),
+            reference,
+            prior,
+            nodes,
+            np.vstack(rows),
+            np.concatenate(told),
+            weight,
         )
         change = np.abs(found - mass).sum() / 2
         mass = found
@@ -194,7 +205,7 @@ def posterior_mode(
     told: np.ndarray,
     weight: np.ndarray,
 ) -> np.ndarray:
-    """The law under which ``rows`` @ law * nodes is near ``told``; by damped Newton steps. (g,), sums to 1."""
+    """The law under which ``rows`` @ law * nodes is near ``told``, by damped Newton steps; sums to 1."""
 
     def cost(log_mass: np.ndarray) -> float:
         miss = rows @ _softmax(log_mass) * nodes - told

@@ -21,9 +21,11 @@ class ProjectionParams(Parameters):
         default=0.08,
         gt=0,
         lt=1,
-        description="Share of epsilon for edge counts at theta 4, 16, ..., which say what theta to go on with.",
+        description="Share of epsilon for edge counts at theta 4, 16, ..., which say at what theta to go on.",
     )
-    edge_share: float = Field(default=0.2, gt=0, lt=1, description="Share of epsilon for the number of edges.")
+    edge_share: float = Field(
+        default=0.2, gt=0, lt=1, description="Share of epsilon for the number of edges."
+    )
     group_share: float = Field(
         default=0.2,
         gt=0,
@@ -35,8 +37,8 @@ class ProjectionParams(Parameters):
         ge=0,
         lt=1,
         description=(
-            "Share of epsilon for the number of triangles; 0: it is not aimed at. The law of degrees gets what "
-            "all shares leave."
+            "Share of epsilon for the number of triangles; 0: it is not aimed at. The law of degrees gets "
+            "what all shares leave."
         ),
     )
     proposals: float = Field(

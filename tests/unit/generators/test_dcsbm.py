@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from core.generators._shared.blocks.whole import whole_blocks
 from core.generators._shared.rewiring.products import degree_covariance, product_aim
 from core.generators.base import no_progress
-from core.generators._shared.blocks.whole import whole_blocks
 from core.generators.dcsbm import GENERATOR, DCSBMParams
 from core.generators.dcsbm.fit import groups_for, groups_of, shares, without_labels
 from core.generators.dcsbm.params import PRESETS

@@ -1,0 +1,170 @@
+"""People and people: all that a fit reads, and the trap of a projected graph, which must be caught.
+
+Whole fits are compared with those of every neighbour of a graph. The reads by themselves are audited on the
+neighbours on which a projection at theta 1 moves farthest; asking edge-level questions of a projected graph
+(a table of blocks at theta, degrees at theta) moves farther than their noise hides, and so does half the
+noise.
+"""
+
+from __future__ import annotations
+
+import itertools
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core.errors import InvalidInput, NotAccepted
+from core.generators.base import PublicFacts
+from core.generators.projection import GENERATOR
+from core.graphs.graph import EdgeTable, Graph, NodeTable
+from core.graphs.schema import EdgeType, GraphSchema, NodeType
+from core.privacy import mechanisms, projection
+from core.privacy.audit import audit_epsilon
+from core.privacy.meter import MemoryRecorder, Meter
+from core.privacy.people import ProjectedGraph
+from core.privacy.plan import WHOLE_GRAPH
+from core.privacy.private_graph import PrivateGraph
+from core.privacy.projection import fresh_key
+from core.privacy.queries import Shape
+from core.privacy.units import Unit
+from tests.property.test_projection import LABELS, NODES, PAIRS, degrees, families, kept_sets
+from tests.support.auditing import SOUND, caught
+from tests.support.generating import NANO
+from tests.support.neighbours import compared, fit_of
+
+SHAPE = Shape(EdgeType(), NODES, NODES)
+
+
+def persons(pairs, nodes: int, **facts) -> Graph:
+    schema = GraphSchema(node_types=(NodeType(count=nodes, protected=True, **facts),))
+    ends = np.asarray(list(pairs), dtype=np.int64).reshape(-1, 2)
+    return Graph.build(schema, {"node": NodeTable(nodes)}, {"edge": EdgeTable(ends[:, 0], ends[:, 1])})
+
+
+def neighbours(pairs: set[tuple[int, int]], nodes: int):
+    """Every graph in which one node has other edges."""
+    for node in range(nodes):
+        rest = {pair for pair in pairs if node not in pair}
+        others = [tuple(sorted((node, other))) for other in range(nodes) if other != node]
+        for size in range(nodes):
+            for chosen in itertools.combinations(others, size):
+                if rest | set(chosen) != pairs:
+                    yield rest | set(chosen)
+
+
+@pytest.mark.parametrize("facts", [{}, {"degree_bound": 4}], ids=["any degree", "declared bound"])
+def test_whole_fits_lie_within_the_plan_for_every_neighbour(facts, tmp_path):
+    nodes, pairs = 5, {(0, 1), (1, 2), (0, 2), (2, 3), (3, 4)}
+    graph = persons(pairs, nodes, **facts)
+    params = GENERATOR.Params(proposals=0)
+    public = PublicFacts(graph.schema, Unit.NODE, None, 4 * NANO, 0, ("edge",))
+    fitted = fit_of(GENERATOR, params, public)
+    for number, other in enumerate(neighbours(pairs, nodes)):
+        folder = tmp_path / str(number)
+        compared(fitted, graph, persons(other, nodes, **facts), WHOLE_GRAPH, Path(folder))
+
+
+def farthest_pair(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The answers of two neighbours that lie farthest apart; ``values`` (graphs, size)."""
+    members = values[families()].astype(np.int64)
+    far = np.abs(members[:, :, None] - members[:, None]).sum(axis=-1)
+    family, one, other = np.unravel_index(far.argmax(), far.shape)
+    return members[family, one], members[family, other]
+
+
+def tables(theta: int, question: str, key: bytes) -> np.ndarray:
+    """The answers of all graphs to a sound question, or to one that a projected graph does not offer."""
+    kept = kept_sets(theta, key, "all")
+    if question == "blocks":
+        blocks = np.zeros((len(PAIRS), 3), dtype=np.int64)
+        blocks[np.arange(len(PAIRS)), LABELS[PAIRS].sum(axis=1)] = 1
+        return kept @ blocks
+    if question == "degrees":
+        return degrees(kept)
+    measure = {
+        "edges": projection.edge_count(theta)[1],
+        "tails": projection.kept_tail_counts(SHAPE, theta, np.arange(1, theta + 1))[1],
+    }[question]
+    return np.array([measure(row) for row in degrees(kept)])
+
+
+def worst(theta: int, question: str) -> tuple[np.ndarray, np.ndarray]:
+    """The neighbours that a question tells apart best, over some orders of pairs."""
+    found = [farthest_pair(tables(theta, question, fresh_key())) for _ in range(8)]
+    return max(found, key=lambda pair: int(np.abs(pair[0] - pair[1]).sum()))
+
+
+def told(pair, sensitivity: int, nano_epsilon: int, runs: int, confidence: float) -> float:
+    """A lower bound on the epsilon of noise of scale ``sensitivity / epsilon`` on the two answers."""
+    one, other = pair
+    sign, low, high = np.sign(one - other), np.minimum(one, other), np.maximum(one, other)
+
+    def run(values, count):
+        noisy = mechanisms.discrete_laplace(np.tile(values, count), sensitivity, nano_epsilon)
+        # What lies beyond the two answers tells no more of which it was.
+        return (np.clip(noisy.reshape(count, -1), low, high) * sign).sum(axis=1).astype(np.float64)
+
+    return audit_epsilon(run, one, other, runs=runs, confidence=confidence).lower_bound
+
+
+SOUND_READS = [("edges", 1, 1), ("edges", 2, 2), ("tails", 1, 2), ("tails", 2, 4), ("degrees", 1, 2)]
+
+
+@pytest.mark.parametrize(("question", "theta", "sensitivity"), SOUND_READS)
+def test_the_proved_questions_keep_to_epsilon(question, theta, sensitivity):
+    assert told(worst(theta, question), sensitivity, NANO, 4_000, SOUND) <= 1.0
+
+
+@pytest.mark.parametrize("question", ["blocks", "degrees"])
+def test_an_edge_level_question_at_theta_is_caught(question):
+    """The trap: each node keeps theta edges, so a count by blocks, or of degrees, gets noise for theta."""
+    assert caught(partial(told, worst(1, question), 1, NANO), 1.0, 4_000)
+
+
+@pytest.mark.parametrize(("question", "theta", "sensitivity"), SOUND_READS[:3])
+def test_half_the_noise_is_caught(question, theta, sensitivity):
+    assert caught(partial(told, worst(theta, question), sensitivity, 2 * NANO), 1.0, 4_000)
+
+
+def session(graph: Graph, nano_epsilon: int = NANO) -> PrivateGraph:
+    public = PublicFacts(graph.schema, Unit.NODE, None, nano_epsilon, 0, ("edge",))
+    return PrivateGraph(graph, Meter(GENERATOR.plan(GENERATOR.Params(), public), MemoryRecorder()))
+
+
+def test_a_projected_graph_answers_the_proved_questions_and_no_others():
+    projected = session(persons([(0, 1)], 3)).people("edge").projected(2)
+    offered = {name for name in dir(projected) if not name.startswith("_")}
+    assert offered == {"theta", "edge_count", "tail_counts", "group_ends"}
+    assert ProjectedGraph.__mro__[1] is object
+
+
+def test_nothing_is_charged_for_what_is_refused():
+    graph = session(persons([(0, 1)], 3))
+    people = graph.people("edge")
+    for refused in (
+        lambda: people.projected(0),
+        lambda: people.projected(2**19 + 1),
+        lambda: people.bounded(3),
+        lambda: people.packed_triangles(tau=0, share=1.0, nano_epsilon=1, purpose="x"),
+        lambda: people.projected(1).tail_counts(thresholds=np.array([0]), nano_epsilon=1, purpose="x"),
+        lambda: people.groups("name"),
+        lambda: graph.people("other"),
+    ):
+        with pytest.raises((InvalidInput, NotAccepted)):
+            refused()
+    assert not graph._meter.transcript
+
+
+def test_reads_under_a_declared_bound():
+    graph = session(persons(PAIRS.tolist(), NODES, degree_bound=4), 9 * 10**11)
+    people = graph.people("edge")
+    with pytest.raises(NotAccepted):
+        people.bounded(3)
+    bounded, cost = people.bounded(4), {"nano_epsilon": 2 * 10**11, "purpose": "check"}
+    assert bounded.edge_count(**cost) == 10
+    assert bounded.triangles(**cost) == 10
+    assert bounded.tail_counts(thresholds=np.array([1, 4]), **cost).tolist() == [5, 5]
+    assert bounded.group_matrix(labels=LABELS, groups=2, **cost).tolist() == [3, 6, 1]
+    assert len(graph._meter.transcript) == 4
