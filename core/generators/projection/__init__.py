@@ -26,9 +26,9 @@ What is not there: labels from ties, tables of edges between groups. A projected
 though each of its nodes has few edges: whether an edge is kept can hang on a person far away, and then so may
 the next edge, without end.
 
-What to expect: degrees, the number of edges, groups and triangles of a graph of some thousand persons at epsilon
-1; single ties do not come through, and hubs beyond what theta reaches are drawn from a power law. Constants were chosen while looking at
-Cora, LastFM Asia, Digg and Facebook.
+What to expect: degrees, the number of edges, groups and triangles of a graph of some thousand persons, at
+epsilon 1. Single ties do not come through, and hubs beyond what theta reaches are drawn from a power law.
+Constants were chosen while looking at Cora, LastFM Asia, Digg and Facebook.
 
 Sources: projections, Day, Li, Lyu, SIGMOD 2016; packings, Kasiviswanathan, Nissim, Raskhodnikova, Smith, TCC
 2013. Undoing the projection, totals inside groups and the whole are ours.
