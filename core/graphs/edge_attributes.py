@@ -30,6 +30,10 @@ RESERVED = frozenset(
 """Columns of an edge list, and what documents name edges by."""
 
 Number = int | Annotated[float, Field(allow_inf_nan=False)]
+Categories = Annotated[
+    tuple[Annotated[str, Field(min_length=1, max_length=MAX_LETTERS)], ...],
+    Field(min_length=1, max_length=MAX_CATEGORIES),
+]
 
 
 class EdgeAttributeKind(StrEnum):
@@ -93,13 +97,7 @@ class EdgeAttribute(Frozen):
 
     name: Name
     kind: EdgeAttributeKind
-    categories: (
-        Annotated[
-            tuple[Annotated[str, Field(min_length=1, max_length=MAX_LETTERS)], ...],
-            Field(min_length=1, max_length=MAX_CATEGORIES),
-        ]
-        | None
-    ) = None
+    categories: Categories | None = None
     bounds: tuple[Number, Number] | None = None
     cuts: Annotated[tuple[Number, ...], Field(max_length=MAX_CUTS)] = ()
     clip: bool = False
@@ -146,35 +144,44 @@ class EdgeAttribute(Frozen):
         if self.aggregate is not None and self.aggregate not in _TAKEN[self.kind]:
             known = ", ".join(sorted(_TAKEN[self.kind]))
             raise ValueError(f"{what}: values of this kind are merged by {known}")
-        self._check_categories(what)
-        self._check_range(what)
+        exact = self.kind is EdgeAttributeKind.INTEGER
+        if exact and not all(isinstance(each, int) for each in (*self.range, *self.cuts)):
+            raise ValueError(f"{what}: bounds and cuts of integers are integers")
+        if self.cuts and self.categories is not None:
+            raise ValueError(f"{what}: categories are not cut into bins")
+        most = LARGEST_INTEGER if exact else LARGEST_NUMBER
+        problem = categories_problem(self.categories) or range_problem(self.range, self.cuts, most)
+        if problem:
+            raise ValueError(f"{what} {problem}")
         return self
 
-    def _check_categories(self, what: str) -> None:
-        if self.categories is None:
-            return
-        if len(set(self.categories)) != len(self.categories):
-            raise ValueError(f"{what} declares a category twice")
-        for each in self.categories:
-            if not each.isprintable() or each != each.strip():
-                raise ValueError(f"{what}: the category {each!r} has control characters or spaces around it")
-        if self.cuts:
-            raise ValueError(f"{what}: categories are not cut into bins")
 
-    def _check_range(self, what: str) -> None:
-        low, high = self.range
-        if self.numeric:
-            exact = self.kind is EdgeAttributeKind.INTEGER
-            if exact and not all(isinstance(each, int) for each in (low, high, *self.cuts)):
-                raise ValueError(f"{what}: bounds and cuts of integers are integers")
-            if not low <= high:
-                raise ValueError(f"{what}: the first bound is above the second")
-            most = LARGEST_INTEGER if exact else LARGEST_NUMBER
-            if max(abs(low), abs(high)) > most:
-                raise ValueError(f"{what}: bounds lie between -{most} and {most}")
-        cuts = list(self.cuts)
-        if cuts != sorted(set(cuts)) or (cuts and not (low < cuts[0] and cuts[-1] <= high)):
-            raise ValueError(f"{what}: cuts ascend and lie inside the range of its values")
+def categories_problem(categories: tuple[str, ...] | None) -> str | None:
+    """Say what is wrong with declared categories, or None."""
+    known = categories or ()
+    if len(set(known)) != len(known):
+        return "declares a category twice"
+    for each in known:
+        if not each.isprintable() or each != each.strip():
+            return f"has the category {each!r}, with control characters or spaces around it"
+    return None
+
+
+def range_problem(
+    bounds: tuple[float, float] | None, cuts: tuple[float, ...], most: float = LARGEST_NUMBER
+) -> str | None:
+    """Say what is wrong with bounds and the cuts between them, or None; without bounds there are no cuts."""
+    if bounds is None:
+        return None
+    low, high = bounds
+    if not low <= high:
+        return "has its first bound above the second"
+    if max(abs(low), abs(high)) > most:
+        return f"has bounds that do not lie between -{most} and {most}"
+    inside = all(low < cut <= high for cut in cuts)
+    if list(cuts) != sorted(set(cuts)) or not inside:
+        return "has cuts that do not ascend, or do not lie inside the range of its values"
+    return None
 
 
 def merging_problem(

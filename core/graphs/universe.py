@@ -135,9 +135,13 @@ class NodeCollector:
             needed = f"write {width} finite numbers with {VECTOR_SEPARATOR!r} between them"
         else:
             text = as_text(column).combine_chunks()
-            return pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.string()), text)
+            text = pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.string()), text)
+            _require_known(attribute, text, rows, faults)
+            return text
         if bad.any():
             faults.append(Fault(rows[bad], name, lambda v: f"{name!r} is {shown(v)}; {needed}"))
+        if attribute.bounds is not None:
+            return _within(attribute, attribute.bounds, values, rows, faults)
         return values
 
     def keep(self, content: Mapping[str, tuple[pa.ChunkedArray, dict[str, Column]]]) -> None:
@@ -175,6 +179,43 @@ class NodeCollector:
             tables[node_type.name] = table
             problems += [problem] if problem else []
         return tables, problems
+
+
+def _require_known(attribute: Attribute, text: pa.Array, rows: np.ndarray, faults: list[Fault]) -> None:
+    """Find values that are none of the declared categories; a missing one may be."""
+    if attribute.categories is None:
+        return
+    known = pc.is_in(text, value_set=pa.array(attribute.categories, type=pa.string()))
+    strange = rows[pc.and_(pc.invert(known), pc.is_valid(text)).to_numpy(zero_copy_only=False)]
+    if len(strange):
+        name = attribute.name
+        faults.append(
+            Fault(strange, name, lambda v: f"{name!r} has no category {shown(v)}; declare it, or mend it")
+        )
+
+
+def _within(
+    attribute: Attribute,
+    bounds: tuple[float, float],
+    values: np.ndarray,
+    rows: np.ndarray,
+    faults: list[Fault],
+) -> np.ndarray:
+    """Clip the numbers to their bounds where that is declared, else find those outside; NaN is missing."""
+    low, high = bounds
+    if attribute.clip:
+        return np.clip(values, low, high)
+    outside = (values < low) | (values > high)
+    if outside.any():
+        name, mend = attribute.name, "mend it, declare wider bounds, or clip"
+        faults.append(
+            Fault(
+                rows[outside],
+                name,
+                lambda v: f"{name!r} is {shown(v)}, outside {low:g} to {high:g}; {mend}",
+            )
+        )
+    return values
 
 
 def _joined(ids: list[pa.ChunkedArray]) -> pa.Array:
