@@ -21,7 +21,7 @@ from core.datasets import repository as datasets
 from core.datasets import sensitive_repository as lists
 from core.datasets.models import Dataset, DatasetState, DatasetVersion, ListState, SensitiveList
 from core.datasets.views import ListInUse, ListUpload, SensitiveLinks
-from core.errors import DatasetNotReady, InvalidInput, LinksNotNamed, NotAccepted
+from core.errors import DatasetNotReady, LinksNotNamed, NotAccepted
 from core.graphs.schema import GraphSchema
 from core.identity.models import Role
 from core.identity.service import Principal, require
@@ -68,8 +68,7 @@ def receive_list(
     try:
         counted = Counted(chunks, limit, hashlib.sha256())
         services.store.put(object_key, seal(counted, key, context=object_key))
-        if length is not None and counted.size_bytes != length:
-            raise InvalidInput("fewer or more bytes arrived than were announced; send the list again")
+        counted.require_whole(length, "list")
         with services.db.transaction() as session:
             dataset = service.lock(session, principal.tenant, dataset_id)
             version = _require_nameable(session, dataset)

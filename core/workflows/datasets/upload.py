@@ -78,6 +78,16 @@ class Counted:
             if chunk:
                 yield chunk
 
+    def require_whole(self, announced: int | None, what: str) -> None:
+        """Refuse a ``what`` of which nothing arrived, or not what was ``announced``; InvalidInput."""
+        if not self.size_bytes:
+            raise InvalidInput(
+                f"no bytes arrived: send the {what} as the request's body; one without rows has its header",
+                field="body",
+            )
+        if announced is not None and self.size_bytes != announced:
+            raise InvalidInput(f"fewer or more bytes arrived than were announced; send the {what} again")
+
     def hexdigest(self) -> str:
         """Compute the digest of what has passed."""
         return self._digest.hexdigest()
@@ -114,8 +124,7 @@ def receive_part(
         beating = keep_alive(counted, lambda: extend(services, upload), services.settings.heartbeat_seconds)
         sealed = seal(beating, upload.content_key, context=upload.object_key)
         services.store.put(upload.object_key, sealed)
-        if length is not None and counted.size_bytes != length:
-            raise InvalidInput("fewer or more bytes arrived than were announced; send the file again")
+        counted.require_whole(length, "file")
         row = DatasetPart(
             version_id=upload.version_id,
             part=part,

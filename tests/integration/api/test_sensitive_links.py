@@ -309,6 +309,11 @@ def test_an_empty_list_is_an_answer_too(keeper: Tenant, dataset_id: str):
     assert released(keeper, dataset_id)["state"] == "published"
 
 
+def test_a_request_without_a_list_is_refused(keeper: Tenant, dataset_id: str):
+    refused = put(keeper, dataset_id, "")
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "body"), refused.json()
+
+
 def test_a_public_dataset_needs_none(tenant: Tenant):
     dataset_id = tenant.ready(policy=NONE_ALLOWED, public=True)
     assert released(tenant, dataset_id)["state"] == "published"

@@ -61,6 +61,14 @@ def test_a_part_sent_again_replaces_the_one_before(curator: Curator) -> None:
     assert curator.objects() != before
 
 
+def test_a_file_of_no_bytes_is_refused_and_leaves_nothing(curator: Curator) -> None:
+    dataset = curator.register()
+    with pytest.raises(InvalidInput, match="no bytes arrived") as refused:
+        curator.send(dataset, b"")
+    assert refused.value.members["field"] == "body"
+    assert (newest(curator, dataset.id), curator.objects()) == (None, [])
+
+
 def test_over_the_limit_leaves_nothing(curator: Curator) -> None:
     settings = curator.services.settings.model_copy(update={"max_upload_bytes": 3_000_000})
     small = Curator(replace(curator.services, settings=settings), curator.principal)
