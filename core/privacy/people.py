@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.errors import InvalidInput, NotAccepted
-from core.graphs.schema import AttributeKind, EdgeType, GraphSchema, NodeType, Protection
+from core.errors import NotAccepted
 from core.privacy import bounded, entropy, mechanisms, projection
 from core.privacy.events import Pure
 from core.privacy.meter import Meter
+from core.privacy.persons import acquaintance, group_attribute
 from core.privacy.plan import WHOLE_GRAPH
 from core.privacy.projection import Measure
 from core.privacy.queries import Shape
@@ -28,37 +28,6 @@ if TYPE_CHECKING:
     from core.graphs.graph import Cell, Graph
 
 MECHANISM = "discrete_laplace"
-
-
-def acquaintance(schema: GraphSchema, edge_type: str) -> tuple[EdgeType, NodeType]:
-    """Return the relation and the persons' type; NotAccepted unless it links persons, both ways, untimed."""
-    try:
-        relation = schema.edge_type(edge_type)
-    except KeyError:
-        raise InvalidInput(f"no edge type {edge_type!r} is declared", field="edge_type") from None
-    field, kind = f"schema.edge_types.{edge_type}", schema.protected_type
-    if kind is None or not relation.homogeneous or relation.source != kind.name:
-        raise NotAccepted("people are linked inside the protected node type", field=field)
-    if relation.directed or relation.temporal or relation.public:
-        raise NotAccepted("people are read over one undirected, protected relation without time", field=field)
-    return relation, kind
-
-
-def group_attribute(kind: NodeType, name: str | None) -> str | None:
-    """Choose the public categorical attribute that groups persons: the one named, or the label where public.
-
-    NotAccepted where the named one is not declared public, or has no categories. Public facts alone.
-    """
-    usable = [
-        each
-        for each in kind.attributes
-        if each.protection is Protection.PUBLIC and each.kind is AttributeKind.CATEGORY
-    ]
-    if name is None:
-        return next((each.name for each in usable if each.label), None)
-    if name not in [each.name for each in usable]:
-        raise NotAccepted(f"{name!r} is no public attribute of categories of {kind.name!r}", field="groups")
-    return name
 
 
 class People:

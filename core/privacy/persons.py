@@ -1,13 +1,15 @@
 """Which schemas the unit NODE can protect: one node type of persons, an end of every protected relation.
 
+And what of a schema the reads of people and people need: their relation, and the attribute that groups them.
+
 A relation without such an end belongs to nobody who is protected: it is declared public, or refused. What is
 checked is public; no data are read.
 """
 
 from __future__ import annotations
 
-from core.errors import NotAccepted
-from core.graphs.schema import GraphSchema
+from core.errors import InvalidInput, NotAccepted
+from core.graphs.schema import AttributeKind, EdgeType, GraphSchema, NodeType, Protection
 from core.privacy.units import Unit
 
 TIMES = "unit edge is for graphs without time, event, w-event and pair for graphs with it, node for both"
@@ -47,3 +49,34 @@ def require_persons(schema: GraphSchema, unit: Unit) -> None:
     """Raise NotAccepted with the field to mend where the unit cannot protect the schema."""
     if (refused := refusal(schema, unit)) is not None:
         raise NotAccepted(refused[0], field=f"schema.{refused[1]}")
+
+
+def acquaintance(schema: GraphSchema, edge_type: str) -> tuple[EdgeType, NodeType]:
+    """Return the relation and the persons' type; NotAccepted unless it links persons, both ways, untimed."""
+    try:
+        relation = schema.edge_type(edge_type)
+    except KeyError:
+        raise InvalidInput(f"no edge type {edge_type!r} is declared", field="edge_type") from None
+    field, kind = f"schema.edge_types.{edge_type}", schema.protected_type
+    if kind is None or not relation.homogeneous or relation.source != kind.name:
+        raise NotAccepted("people are linked inside the protected node type", field=field)
+    if relation.directed or relation.temporal or relation.public:
+        raise NotAccepted("people are read over one undirected, protected relation without time", field=field)
+    return relation, kind
+
+
+def group_attribute(kind: NodeType, name: str | None) -> str | None:
+    """Choose the public categorical attribute that groups persons: the one named, or the label where public.
+
+    NotAccepted where the named one is not declared public, or has no categories. Public facts alone.
+    """
+    usable = [
+        each
+        for each in kind.attributes
+        if each.protection is Protection.PUBLIC and each.kind is AttributeKind.CATEGORY
+    ]
+    if name is None:
+        return next((each.name for each in usable if each.label), None)
+    if name not in [each.name for each in usable]:
+        raise NotAccepted(f"{name!r} is no public attribute of categories of {kind.name!r}", field="groups")
+    return name

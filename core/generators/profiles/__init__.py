@@ -26,6 +26,9 @@ Declared facts are kept: a pair that occurs once over time is drawn once, a pers
 has one thing. Relations are drawn apart from one another: what a person has in one says nothing of another.
 Whatever pairs of things go together for other reasons than public ones is not kept.
 
+What to expect: how many edges persons and things have, which things have many, and when, of some thousand
+persons at epsilon 1; which things one person has together, as far as public facts of the things tell.
+
 Run times of the reads depend on the true edges and are not for publication. Source: our own; deconvolution by
 expectation-maximisation, Silverman, Jones, Wilson, Nychka, JRSS B 52 (1990); degree-preserving chains, Besag
 and Clifford, Biometrika 76 (1989).

@@ -16,7 +16,7 @@ from core.generators.projection.law import (
     kept_share,
 )
 from core.privacy.events import NANO
-from core.privacy.people import group_attribute
+from core.privacy.persons import group_attribute
 from core.privacy.projection import MAX_THETA
 
 if TYPE_CHECKING:
