@@ -12,6 +12,7 @@ from numba import njit
 
 TRIES = 4  # choices of b before a proposal is given up
 VISIT = 8  # proposals at a node before the next: nodes of few edges, whose triangles weigh most, have a turn
+TURNS = 0.25  # of the proposals go so; then hubs, where most triangles are closed, have as many as edges
 
 
 @njit(cache=True, nogil=True)
@@ -62,9 +63,10 @@ def close_triangles(start, others, labels, triangles, target, product, aim, band
         x = int(rng.random() * nodes)
         degree_x = _degree(start, x)
         made += 1
+        visit = min(degree_x, VISIT) if made < TURNS * proposals else degree_x
         for i in range(start[x], start[x + 1]):
             marks[others[i]] = 1
-        for _ in range(min(degree_x, VISIT)):
+        for _ in range(visit):
             made += 1
             u = rng.random() * degree_x
             v = others[start[x] + int(u)]
