@@ -28,8 +28,8 @@ event, a window or a pair of a temporal one; each snapshot is released anew. An 
 edge of any unit, and a unit's cells pay each for itself, so PAIR needs no argument of its own.
 
 What matters where: below about 19 edges a node at epsilon 1 there is one label, and the method is one of
-degrees, triangles and clustering, as ``degree_triangle`` is, which reads neither tails nor clustering and
-leans on a public guess of transitivity instead. Above, labels keep communities and central nodes. Tails
+degrees, triangles and clustering, as ``degree_triangle`` is, which reads no clustering and leans on a public
+guess of transitivity instead. Above, labels keep communities and central nodes. Tails
 matter on sparse graphs, degree products on graphs with hubs.
 
 The method's first version, without 1, 3 and 7 and with at least two labels, is the preset ``first``;
