@@ -28,6 +28,8 @@ COMMON = 0.03
 DOUBT = 0.03
 """By how much persons' histograms may be off about a period's share of all edges."""
 FIT_SWEEPS = 3.0
+MOST_EDGES = 2**18
+"""Of the graph on which tastes are tried."""
 _EMPTY = np.empty(0)
 
 
@@ -62,8 +64,7 @@ class Relation:
         things = self._things(active)
         found["things"] = things.ravel()
         if self._granted("structure") is not None:
-            drawing = Drawing(self._frame, active, things, self._rng)
-            found["tastes"] = self._tastes(drawing, things.sum(axis=1)).ravel()
+            found["tastes"] = self._tastes(active, things).ravel()
         return found
 
     def _activity(self, idle: float) -> np.ndarray:
@@ -134,16 +135,20 @@ class Relation:
         centre = np.maximum(mean + believed * off, 0.0)
         return _counts(centre, variance * (1 - believed), self._rng)
 
-    def _tastes(self, drawing: Drawing, popularity: np.ndarray) -> np.ndarray:
+    def _tastes(self, active: Active, things: np.ndarray) -> np.ndarray:
+        """Read and fit how tastes count; float64 (things, r). Of a large relation some persons are drawn."""
         columns = public_columns(self._graph, self._reads, self._frame.shape.edge_type, self._graph.schema)
-        attributes = whitened(columns, popularity)
+        attributes = whitened(columns, things.sum(axis=1))
         if not attributes.shape[1]:
             return np.zeros((self._frame.things, 0))
         clip = clip_of(attributes.shape[1])
         paid: Noisy = self._reads.second_moments(
             self._name, attributes=attributes, clip=clip, **self._paid("structure")
         )
-        return fitted_tastes(paid, attributes, drawing, clip, FIT_SWEEPS)
+        part = min(1.0, MOST_EDGES / max(float(active.edges.sum()), 1.0))
+        few = active.of_first(max(1, int(part * self._frame.persons)))  # persons stand in a random order
+        drawing = Drawing(self._frame, few, things, self._rng)
+        return fitted_tastes(paid, attributes, drawing, clip, FIT_SWEEPS, part)
 
     def _granted(self, what: str) -> Fraction | None:
         return self._noise.get(Read(self._name, what, 0.0).purpose)

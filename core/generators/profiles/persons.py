@@ -98,6 +98,11 @@ class Active:
     step: np.ndarray
     edges: np.ndarray
 
+    def of_first(self, count: int) -> Active:
+        """Leave only the first ``count`` persons."""
+        kept = self.person < count
+        return Active(self.person[kept], self.step[kept], self.edges[kept])
+
 
 def spread_over_steps(
     degrees: np.ndarray, activity: np.ndarray, periods: np.ndarray, bounds: np.ndarray, rng: Rng
@@ -119,12 +124,26 @@ def spread_over_steps(
     busy = np.flatnonzero(degrees)
     size = min(len(busy), len(place))
     keep = rng.permutation(len(place))[:size]
-    order = keep[np.argsort(active[keep], kind="stable")]
+    first, active = first[keep], active[keep]
+    order = np.lexsort((_evenly(active * steps + first, rng), active))
+    first, active = first[order], active[order]
     spread = float(np.log(degrees[busy]).std()) if len(busy) else 0.0
     noise = rng.standard_normal(len(busy)) * TIED * max(spread, 0.3)
     rank = np.argsort(np.log(np.maximum(degrees[busy], 1)) + noise, kind="stable")[len(busy) - size :]
     person = busy[rank]
-    return _split(person, degrees[person], first[order], active[order], steps, rng)
+    # Of those who are active in as many steps, every first step gets its share of busy ones.
+    person = person[np.lexsort((degrees[person], active))]
+    return _split(person, degrees[person], first, active, steps, rng)
+
+
+def _evenly(group: np.ndarray, rng: Rng) -> np.ndarray:
+    """Place the members of every group evenly in 0..1, each group from a start of its own; float64."""
+    order = np.argsort(group, kind="stable")
+    _, begins, sizes = np.unique(group[order], return_index=True, return_counts=True)
+    found = np.empty(len(group))
+    turn = np.arange(len(group)) - np.repeat(begins, sizes)
+    found[order] = (turn + np.repeat(rng.random(len(sizes)), sizes)) / np.repeat(sizes, sizes)
+    return found
 
 
 def _split(

@@ -117,24 +117,25 @@ def whitened(columns: np.ndarray, popularity: np.ndarray) -> np.ndarray:
 
 
 def fitted_tastes(
-    paid: Noisy, attributes: np.ndarray, drawing: Drawing, clip: float, sweeps: float
+    paid: Noisy, attributes: np.ndarray, drawing: Drawing, clip: float, sweeps: float, part: float
 ) -> np.ndarray:
     """Fit weighted directions (things, r): what a person's standard normal coordinates are multiplied by.
 
-    ``drawing``: a graph without preferences, which is swapped towards them. A direction is kept where the
-    paid moments exceed those of that graph by more than the noise's largest eigenvalue would. The number of
-    rounds is constant.
+    ``drawing``: a graph without preferences of a ``part`` of the persons, which is swapped towards them. A
+    direction is kept where the paid moments exceed those of that graph by more than chance and noise
+    together would make the largest eigenvalue. The number of rounds is constant.
     """
     rows = on_attribute_grid(attributes, len(attributes))
 
     def moments() -> np.ndarray:
         found = profiles(drawing.edges(), rows, clip, RADIUS).astype(np.float64) / RADIUS
-        return found.T @ found
+        return found.T @ found / part
 
     width = attributes.shape[1]
     null = moments()
     values, vectors = np.linalg.eigh(paid.values - null)
-    edge = paid.deviation * float(np.sqrt(2 * width))
+    chance = float(np.sqrt(max(len(np.unique(drawing.edges().person)), 1))) / part / clip**2
+    edge = float(np.hypot(paid.deviation, chance)) * float(np.sqrt(2 * width))
     kept = values > MARGIN * edge
     if not kept.any():
         return np.zeros((len(attributes), 0))
