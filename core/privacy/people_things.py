@@ -1,9 +1,10 @@
 """What unit ``node`` may read where persons meet things: histograms of persons, clipped sums over them.
 
-One type of nodes is protected, the *persons*; every protected relation links a person to a thing. Neighbours
-differ in one person: all of its edges, in every relation and step, are replaced by any others. Each read is
-a sum over persons of what one person's edges say by themselves, so that the neighbours' answers differ by
-a - b, one person's part before and after.
+One type of nodes is protected, the *persons*; every relation that is read links a person to a thing.
+Neighbours differ in one person: all of its edges, in every relation and step, are replaced by any others.
+Each read is a sum over persons of what one person's edges say by themselves, so that the neighbours' answers
+differ by a - b, one person's part before and after. Relations among persons may stand beside; no read here
+looks at them.
 
 Bounds, in units of a radius R that is an integer: both parts have L2 norm at most R, and <a, b> >= 0. So
 |a - b|^2 = |a|^2 + |b|^2 - 2<a, b> <= 2 R^2, which is what every read here is noised for.
@@ -82,14 +83,6 @@ class PeopleAndThings:
         self._graph, self._meter = graph, meter
         self._schema = graph.schema
         self.person_type: str = protected.name
-        for relation in self._schema.edge_types:
-            if not relation.public and (relation.source == self.person_type) == (
-                relation.target == self.person_type
-            ):
-                raise NotAccepted(
-                    f"every protected relation has one end at {self.person_type!r}",
-                    field=f"schema.edge_types.{relation.name}",
-                )
 
     def public_pairs(self, relation: str) -> tuple[np.ndarray, np.ndarray]:
         """Return the ends of a public relation's edges: (source, target), copies. Free."""
@@ -267,6 +260,11 @@ class PeopleAndThings:
         declared = self._declared(relation)
         if declared.public:
             raise NotAccepted(f"{relation!r} is public, and is not measured", field="edge_type")
+        if (declared.source == self.person_type) == (declared.target == self.person_type):
+            raise NotAccepted(
+                f"{relation!r} does not have exactly one end at {self.person_type!r}",
+                field=f"schema.edge_types.{relation}",
+            )
         thing = declared.target if declared.source == self.person_type else declared.source
         return self._graph.nodes[self.person_type].count, self._graph.nodes[thing].count
 

@@ -80,7 +80,8 @@ class Profiles:
             relation = public.schema.edge_type(name)
             if relation.homogeneous:
                 raise errors.NotAccepted(
-                    f"profiles takes relations with one protected end; {name!r} has two: see projection",
+                    f"profiles takes relations with one protected end, and {name!r} has two: leave it out; "
+                    "projection takes such a relation, of a dataset of persons alone",
                     field=f"schema.edge_types.{name}",
                 )
         require_heeded(params, idle_of(public.schema, public.edge_types, params))

@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from core.privacy.private_graph import PrivateGraph
 
 LEAST_NANO_EPSILON = 1_000_000
+_PURPOSE = "people of "
+"""How the plan names its relation: what is granted is granted for the whole graph."""
 
 
 class Projection:
@@ -86,8 +88,8 @@ class Projection:
         require_heeded(params, _idle(params, grouped))
         if public.nano_epsilon < LEAST_NANO_EPSILON:
             raise errors.NotAccepted("epsilon is too small to be divided", field="epsilon")
-        event = Pure(public.nano_epsilon, "discrete laplace")
-        return plan_of(self.name, public, [Allotment(WHOLE_GRAPH, None, event, "people")])
+        event, purpose = Pure(public.nano_epsilon, "discrete laplace"), _PURPOSE + public.edge_types[0]
+        return plan_of(self.name, public, [Allotment(WHOLE_GRAPH, None, event, purpose)])
 
     def fit(
         self, graph: PrivateGraph, plan: PrivacyPlan, params: ProjectionParams, progress: Progress
@@ -98,12 +100,12 @@ class Projection:
         from core.generators.projection.fit import fit
 
         progress("fit", 0, 1)
-        names = [each.name for each in graph.schema.edge_types if not each.public]
+        (name,) = (each.purpose.removeprefix(_PURPOSE) for each in plan.allotments)
         nano_epsilon = sum(pure_nano_epsilon(each.event) or 0 for each in plan.allotments)
-        columns = fit(graph.people(names[0]), nano_epsilon, params)
+        columns = fit(graph.people(name), nano_epsilon, params)
         progress("fit", 1, 1)
         counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
-        return CellsModel(self.name, graph.schema, counts, params, {(names[0], None): columns}, draw)
+        return CellsModel(self.name, graph.schema, counts, params, {(name, None): columns}, draw)
 
     def load(self, folder: Path) -> CellsModel:
         """Read the model that its ``save`` wrote."""

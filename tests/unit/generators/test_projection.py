@@ -200,6 +200,20 @@ def test_what_is_refused_names_the_field(case):
     assert refused.value.members["field"] == field
 
 
+def test_of_two_relations_the_one_that_is_asked_for_is_read():
+    relations = (EdgeType(name="calls"), EdgeType(name="visits"))
+    schema = GraphSchema(node_types=(NodeType(count=600, protected=True),), edge_types=relations)
+    calls, visits = EdgeTable(np.array([0]), np.array([1])), grouped().edges["edge"]
+    graph = Graph.build(schema, {}, {"calls": calls, "visits": visits})
+    facts = PublicFacts(schema, Unit.NODE, None, 20 * NANO, 0, ("visits",))
+    plan = GENERATOR.plan(GENERATOR.Params(), facts)
+    session = PrivateGraph(graph, Meter(plan, MemoryRecorder()))
+    drawn = GENERATOR.fit(session, plan, GENERATOR.Params(), no_progress).sample(
+        public_generator(1), no_progress
+    )
+    assert drawn.edges["visits"].count == pytest.approx(visits.count, rel=0.3)
+
+
 def test_a_unit_that_hides_edges_has_no_door_to_people():
     from core.generators.lapgraph import GENERATOR as LAPGRAPH
 

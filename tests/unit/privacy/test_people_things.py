@@ -284,5 +284,7 @@ def test_the_door_opens_under_unit_node_to_relations_of_persons_and_things():
         node_types=(NodeType(name="user", count=3, protected=True),),
         edge_types=(EdgeType(name="knows", source="user", target="user"),),
     )
-    with pytest.raises(NotAccepted, match="one end"):
-        reads_of(Graph.build(friends, {}, {}))
+    reads, meter = reads_of(Graph.build(friends, {}, {}))
+    with pytest.raises(NotAccepted, match="exactly one end"):
+        reads.degree_histogram("knows", bounds=np.array([0]), noise_multiplier=SIGMA, purpose="p")
+    assert not meter.transcript
