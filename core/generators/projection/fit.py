@@ -32,7 +32,7 @@ LAW_THETA, LAW_NOISE = (1.0, 4.0), 0.1
 EDGE_THETA, EDGE_NOISE = (12.0, 24.0), 0.02
 """Theta for the number of edges, in mean degrees: noise is about EDGE_NOISE of it, within limits."""
 MOST_THRESHOLDS = 60
-REACH = 2  # the law ends at so many times the largest theta
+REACH = 1.25  # the law ends at so many times the largest theta
 INSIDE_SHARE = 0.7  # of what groups cost, for edges inside them
 INSIDE_THETA, ACROSS_THETA = 3.0, 3.0  # in mean degrees
 CLUMPED = 2.0  # one person in so many has the edges across groups, more or less
@@ -63,7 +63,7 @@ def fit(people: People, nano_epsilon: int, params: ProjectionParams) -> Columns:
     budget["edges"] += left
     tails = law_tails(people, mean, most, budget["law"])
     edges.append(wide_count(people, mean, most, budget["edges"]))
-    reach = min(most, max(REACH * edges[-1].theta, FIRST_THETA))
+    reach = min(most, max(round(REACH * edges[-1].theta), FIRST_THETA))
     law = fitted_law(nodes, reach, edges, [tails])
     total = float(law.grid @ law.mass) * nodes / 2
     inside, across = np.array([total]), 0.0
