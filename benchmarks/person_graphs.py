@@ -129,7 +129,7 @@ def _with_groups(name: str, folder: Path, bound: int | None) -> Graph:
     number = place.permutation(len(names))
     group = np.empty(len(names), dtype=np.int64)
     group[number[np.searchsorted(names, rows[:, 0])]] = rows[:, 1]
-    attribute = Attribute(name="group", kind=AttributeKind.CATEGORY, protection=Protection.PUBLIC)
+    attribute = Attribute(name="group", kind=AttributeKind.CATEGORY, protection=Protection.PUBLIC, label=True)
     kind = NodeType(count=len(names), attributes=(attribute,), protected=True, degree_bound=bound)
     schema = GraphSchema(node_types=(kind,), edge_types=(EdgeType(),))
     ends = number[np.searchsorted(names, ends)]

@@ -1,9 +1,9 @@
 """People and people: all that a fit reads, and the trap of a projected graph, which must be caught.
 
-Whole fits are compared with those of every neighbour of a graph. The reads by themselves are audited on the
-neighbours on which a projection at theta 1 moves farthest; asking edge-level questions of a projected graph
-(a table of blocks at theta, degrees at theta) moves farther than their noise hides, and so does half the
-noise.
+Whole fits are compared with those of every neighbour of a graph, and of a larger one with some. The reads by
+themselves are audited on the neighbours on which a projection at theta 1 moves farthest; asking edge-level
+questions of a projected graph (a table of blocks at theta, degrees at theta) moves farther than their noise
+hides, and so does half the noise.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from core.errors import InvalidInput, NotAccepted
 from core.generators.base import PublicFacts
 from core.generators.projection import GENERATOR
 from core.graphs.graph import EdgeTable, Graph, NodeTable
-from core.graphs.schema import EdgeType, GraphSchema, NodeType
+from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, Protection
 from core.privacy import mechanisms, projection
 from core.privacy.audit import audit_epsilon
 from core.privacy.meter import MemoryRecorder, Meter
@@ -64,6 +65,65 @@ def test_whole_fits_lie_within_the_plan_for_every_neighbour(facts, tmp_path):
     for number, other in enumerate(neighbours(pairs, nodes)):
         folder = tmp_path / str(number)
         compared(fitted, graph, persons(other, nodes, **facts), WHOLE_GRAPH, Path(folder))
+
+
+def grouped(pairs) -> Graph:
+    """Seven persons in two public groups; one of them knows everybody in most graphs that are asked for."""
+    attribute = Attribute(name="team", protection=Protection.PUBLIC, label=True)
+    kind = NodeType(count=7, protected=True, attributes=(attribute,))
+    table = NodeTable(7, None, {"team": pa.array([f"team {each % 2}" for each in range(7)])})
+    ends = np.asarray(sorted(pairs), dtype=np.int64).reshape(-1, 2)
+    edges = {"edge": EdgeTable(ends[:, 0], ends[:, 1])}
+    return Graph.build(GraphSchema(node_types=(kind,)), {"node": table}, edges)
+
+
+HUB = {(0, other) for other in range(1, 7)} | {(1, 3), (2, 4), (3, 5), (4, 6), (1, 2), (5, 6)}
+
+
+def some_neighbours(pairs: set[tuple[int, int]]):
+    """Graphs in which one of seven nodes knows nobody, everybody, or some by chance."""
+    rng = np.random.default_rng(3)
+    for node in range(7):
+        rest = {pair for pair in pairs if node not in pair}
+        others = [tuple(sorted((node, other))) for other in range(7) if other != node]
+        for chosen in (np.zeros(6, bool), np.ones(6, bool), *(rng.random((3, 6)) < 0.5)):
+            yield rest | {pair for pair, is_chosen in zip(others, chosen, strict=True) if is_chosen}
+
+
+def compared_with_some(fitted, graph: Graph, folder: Path) -> None:
+    for number, other in enumerate(some_neighbours(HUB)):
+        compared(fitted, graph, grouped(other), WHOLE_GRAPH, folder / str(number))
+
+
+def test_whole_fits_with_groups_lie_within_the_plan_where_projections_cut_edges_off(tmp_path):
+    thetas = []
+    graph = grouped(HUB)
+    public = PublicFacts(graph.schema, Unit.NODE, None, 4 * NANO, 0, ("edge",))
+    fitted = fit_of(GENERATOR, GENERATOR.Params(proposals=0), public)
+    checked = projection.check_theta
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(projection, "check_theta", lambda theta: thetas.append(theta) or checked(theta))
+        compared_with_some(fitted, graph, tmp_path)
+    assert min(thetas) <= 2  # of six edges
+
+
+@pytest.mark.parametrize("question", ["edge_count", "kept_tail_counts", "inside_counts"])
+def test_whole_fits_with_a_third_of_a_sensitivity_are_told_apart(question, monkeypatch, tmp_path):
+    sound = getattr(projection, question)
+
+    def third(*given):
+        sensitivity, measure = sound(*given)
+        return max(1, sensitivity // 3), measure
+
+    monkeypatch.setattr(projection, question, third)
+    params = {"scale_share": 0.01, "edge_share": 0.01, "group_share": 0.01, "triangle_share": 0.0}
+    params |= {"edge_count": {"edge_share": 0.9}, "inside_counts": {"group_share": 0.9}}.get(question, {})
+    graph = grouped(HUB)
+    public = PublicFacts(graph.schema, Unit.NODE, None, 4 * NANO, 0, ("edge",))
+    fitted = fit_of(GENERATOR, GENERATOR.Params(**params), public)
+    with pytest.raises(AssertionError) as told:
+        compared_with_some(fitted, graph, tmp_path)
+    assert "spent <=" in str(told.traceback[-1].statement)
 
 
 def farthest_pair(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -16,6 +16,7 @@ from core.generators.projection.law import (
     kept_share,
 )
 from core.privacy.events import NANO
+from core.privacy.packing import MAX_TAU
 from core.privacy.persons import group_attribute
 from core.privacy.projection import MAX_THETA
 
@@ -201,6 +202,6 @@ def counted_triangles(people: People, edges: float, nano_epsilon: int) -> float:
     )
     rough = min(max(rough, 2 * (ROUGH_TAU + 1) * NANO / first / share), full)
     share = min(1.0, TRIANGLES / rough)
-    tau = max(1, round(TAU_NOISE * share * rough * second / NANO))
+    tau = min(max(1, round(TAU_NOISE * share * rough * second / NANO)), MAX_TAU)
     found = people.packed_triangles(tau=tau, share=share, nano_epsilon=second, purpose="triangles")
     return min(max(found, 0.0), full)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from core.generators.base import Parameters
+
+LEAST_SHARE = 0.001
+"""Of epsilon, so that each read of the least epsilon that is taken has a part of it."""
 
 
 class ProjectionParams(Parameters):
@@ -19,16 +22,16 @@ class ProjectionParams(Parameters):
     )
     scale_share: float = Field(
         default=0.08,
-        gt=0,
+        ge=LEAST_SHARE,
         lt=1,
         description="Share of epsilon for edge counts at theta 4, 16, ..., which say at what theta to go on.",
     )
     edge_share: float = Field(
-        default=0.2, gt=0, lt=1, description="Share of epsilon for the number of edges."
+        default=0.2, ge=LEAST_SHARE, lt=1, description="Share of epsilon for the number of edges."
     )
     group_share: float = Field(
         default=0.2,
-        gt=0,
+        ge=LEAST_SHARE,
         lt=1,
         description="Share of epsilon for edges inside groups and across, where there are groups.",
     )
@@ -44,6 +47,13 @@ class ProjectionParams(Parameters):
     proposals: float = Field(
         default=60, ge=0, le=1000, description="Rewirings tried for each end of an edge, at most."
     )
+
+    @field_validator("triangle_share")
+    @classmethod
+    def _nothing_or_enough(cls, share: float) -> float:
+        if 0 < share < LEAST_SHARE:
+            raise ValueError(f"triangle_share is 0, or at least {LEAST_SHARE}")
+        return share
 
     @model_validator(mode="after")
     def _leaves_the_law_a_share(self) -> ProjectionParams:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pyarrow as pa
 import pytest
+from pydantic import ValidationError
 
 from core import errors
 from core.generators._shared.degrees.fitted import DegreeLaw
 from core.generators.base import PublicFacts, no_progress
 from core.generators.projection import GENERATOR
 from core.generators.projection.draw import degrees_of, placed
+from core.generators.projection.fit import counted_triangles
 from core.generators.projection.law import (
     CappedEdges,
     CappedTails,
@@ -22,6 +26,7 @@ from core.generators.projection.law import (
 )
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import Attribute, AttributeKind, EdgeType, GraphSchema, NodeType, Protection, TimeGrid
+from core.privacy import packing
 from core.privacy.entropy import public_generator
 from core.privacy.events import Pure
 from core.privacy.meter import MemoryRecorder, Meter
@@ -166,6 +171,29 @@ def test_groups_with_more_edges_get_nodes_with_more():
     assert abs(int(found.sum()) - int(degrees.sum())) <= 1
     assert found.sum() % 2 == 0
     assert found[:500].sum() > 1.5 * found[500:].sum()
+
+
+SHARES = ("scale_share", "edge_share", "group_share", "triangle_share")
+
+
+@pytest.mark.parametrize("share", SHARES)
+def test_a_share_that_reads_nothing_is_refused_before_the_graph_is_opened(share):
+    with pytest.raises(ValidationError, match=share):
+        GENERATOR.Params(**{share: 1e-9})
+    for epsilon in (0.001, 1000.0):
+        assert fitted(grouped(120), epsilon, **{share: 0.001})[1].transcript
+
+
+def test_no_tau_is_above_the_largest_that_is_taken():
+    asked = []
+
+    def packed_triangles(*, tau: int, **_) -> float:
+        asked.append(packing.sensitivity(tau))
+        return 50_000.0
+
+    people = SimpleNamespace(packed_triangles=packed_triangles)
+    assert counted_triangles(people, 100_000.0, 900 * NANO) == 50_000
+    assert asked[1] == packing.MAX_TAU + 1
 
 
 REFUSED = {
