@@ -6,6 +6,8 @@ anonymous: number 17 of a release is nobody in particular.
 
 1. How many persons have how many edges, in bins that grow by a quarter; with time, how many begin when and
    have edges in how many steps. Of a relation that gives a person one class: how many persons have which.
+   Busy persons are few, and noise in a bin of a thousand edges each would outweigh everybody: where no bin
+   stands out of the noise any more, a power law with an end is fitted.
 2. What things have, over all steps and in each: persons' vectors are clipped to the length that a person of D
    edges has, so that one with d > D edges counts for the root of D d. D is the ``clip_quantile`` of the noisy
    degrees. The law of the things' degrees is deconvolved; its quantiles go to the things in their noisy

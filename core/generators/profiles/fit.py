@@ -58,7 +58,9 @@ class Relation:
             return {**found, "classes": counts, "activity": self._activity(counts[0])}
         bounds = degree_bins(self._frame.most_degree)
         histogram = self._reads.degree_histogram(self._name, bounds=bounds, **self._paid("degrees"))
-        found["degrees"] = smooth_counts(histogram.values, histogram.deviation, self._frame.persons)
+        found["degrees"] = smooth_counts(
+            histogram.values, histogram.deviation, self._frame.persons, bounds, self._frame.most_degree
+        )
         found["activity"] = self._activity(found["degrees"][0])
         active = persons_of(self._frame, found, self._rng)
         things = self._things(active)

@@ -27,7 +27,7 @@ def noisy_count(cell: PrivateCell, nano_epsilon: int) -> int:
     return int(np.clip(noisy[0], 0, slot_count(cell.shape)))
 
 
-def to_total(values: np.ndarray, total: int, most: np.ndarray | int | None = None) -> np.ndarray:
+def to_total(values: np.ndarray, total: float, most: np.ndarray | float | None = None) -> np.ndarray:
     """``values`` shifted and cut to 0..``most`` (n - 1 unless given) that sum to ``total``; float64 (n,).
 
     The one shift s with sum clip(values - s, 0, most) = total, which is at most the sum of ``most``: the
