@@ -44,7 +44,9 @@ MAX_EXPONENT = 700.0
 
 FLIPS = "edgerand"
 SINGLE = ("dcsbm", "psgraph", "privgraph", "ldpgen", "dgg", "dp_dk", "tmf", "lapgraph", "edgerand")
-SMALL = ("degree_triangle", *SINGLE)
+SMALL = ("dcsbm", "degree_triangle", *SINGLE[1:])
+SMALL_PARAMS: Mapping[str, Mapping[str, Any]] = MappingProxyType({"dcsbm": {"preset": "small"}})
+"""What a method is set to where a static graph is small."""
 TIMED = ("anchored", *SINGLE)
 STREAM = (
     *("keyframe", "psgraph", "anchored", "dcsbm", "dgg"),
@@ -90,6 +92,7 @@ def choose(
         if isinstance(plan, PrivacyPlan):
             return Choice(FLIPS, reason, params, plan)
     order, reason = _preferred(public, nodes)
+    settings = SMALL_PARAMS if order is SMALL else {}
     first: tuple[str, errors.NotAccepted] | None = None
     for name in order:
         if name not in known:
@@ -98,10 +101,10 @@ def choose(
         if allowed is not None and name not in allowed:
             planned = errors.NotAccepted("the dataset's policy does not allow it", field="method")
         else:
-            planned = _planned(known[name], {}, public)
+            planned = _planned(known[name], settings.get(name, {}), public)
         if isinstance(planned, PrivacyPlan):
             passed = "" if first is None else f" {first[0]} comes first, but it says: {first[1].message}."
-            return Choice(name, reason + passed, {}, planned)
+            return Choice(name, reason + passed, settings.get(name, {}), planned)
         first = first or (name, planned)
     if first is None:
         raise errors.NotAccepted("no method is installed that could be chosen", field="method")

@@ -1,14 +1,15 @@
 """Degrees and triangles: a graph from noisy degrees, a noisy number of triangles and noisy degree products.
 
-Our own method where a graph is too small, or epsilon too low, for communities to be told: ``dcsbm`` with one
-label. Reads, per cell: the number of edges (L1 sensitivity 1), every node's degree (L1 sensitivity 2: an edge
-has two ends), how many nodes have at least so many edges (L1 sensitivity 2 for any thresholds, which follow
-from the noisy degrees), the number of triangles (ladder mechanism: an integer's rung moves by at most 1 with
-one edge), and the sum over edges of the noisy degrees' product (the noisy degrees are an earlier output, so
-one edge adds one term, at most the product of their two largest). Discrete Laplace noise but for the
-triangles. Proof: the five compose in sequence, each at its share of the cell's epsilon, and the shares sum to
-it; all that follows is a function of these numbers, of the public universe and of parameters. Pure epsilon
-per cell; how cells add up under each unit is said below.
+Our own method where a graph is too small, or epsilon too low, for communities to be told: what ``dcsbm``
+does in its preset ``small``, under a name of its own, with no label and no block counts. Reads, per cell:
+the number of edges (L1 sensitivity 1), every node's degree (L1 sensitivity 2: an edge has two ends), how
+many nodes have at least so many edges (L1 sensitivity 2 for any thresholds, which follow from the noisy
+degrees), the number of triangles (ladder mechanism: an integer's rung moves by at most 1 with one edge),
+and the sum over edges of the noisy degrees' product (the noisy degrees are an earlier output, so one edge
+adds one term, at most the product of their two largest). Discrete Laplace noise but for the triangles.
+Proof: the five compose in sequence, each at its share of the cell's epsilon, and the shares sum to it; all
+that follows is a function of these numbers, of the public universe and of parameters. Pure epsilon per
+cell; how cells add up under each unit is said below.
 
 Degrees are deconvolved (the law that explains noisy degrees, tail counts and the number of edges is found,
 and its quantiles go to the nodes in the order of their posterior means; nodes that stand alone keep their own

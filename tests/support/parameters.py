@@ -135,6 +135,7 @@ TRIED: Mapping[str, Table] = {
             "tail_share": (0.06, 0.2),
             "triangle_share": (0.06, 0.2),
             "clustering_share": (0.06, 0.2),
+            "transitivity": (0.0, 1.0),
             "product_share": (0.05, 0.2),
             "groups": (2, 5),
             "spread": (0.0001, 1.0),
@@ -387,7 +388,7 @@ IDLE: list[Idle] = [
     *idle(
         "dcsbm",
         "plain",
-        {"proposals": 5.0, "band": 0.1, "spread": 0.1},
+        {"proposals": 5.0, "transitivity": 0.2, "band": 0.1, "spread": 0.1},
         triangle_share=0.0,
         product_share=0.0,
         clustering_share=0.0,

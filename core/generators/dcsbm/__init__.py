@@ -28,12 +28,13 @@ event, a window or a pair of a temporal one; each snapshot is released anew. An 
 edge of any unit, and a unit's cells pay each for itself, so PAIR needs no argument of its own.
 
 What matters where: below about 19 edges a node at epsilon 1 there is one label, and the method is one of
-degrees, triangles and clustering, as ``degree_triangle`` is, which reads no clustering and leans on a public
-guess of transitivity instead. Above, labels keep communities and central nodes. Tails
-matter on sparse graphs, degree products on graphs with hubs.
+degrees, triangles and clustering. Above, labels keep communities and central nodes. Tails matter on sparse
+graphs, degree products on graphs with hubs. On graphs of some hundred edges clustering is mostly noise, and
+the number of triangles too: the preset ``small`` reads no clustering and leans on a public guess of
+transitivity, as ``degree_triangle`` does; ``method: auto`` takes it up to a thousand nodes.
 
 The method's first version, without 1, 3 and 7 and with at least two labels, is the preset ``first``;
-``balanced`` and ``spectral`` are variants of it. Run times depend on true degrees and are not published.
+``balanced`` and ``spectral`` are variants of that. Run times depend on true degrees and are not published.
 
 Sources: ladder, Zhang, Cormode, Procopiuc, Srivastava, Xiao, SIGMOD 2015; degree-corrected block models,
 Karrer and Newman, Phys. Rev. E 83 (2011). The label stream, the clustering ladder and the whole are ours.
@@ -68,7 +69,9 @@ class DCSBM(PerCell):
     def idle(self, params: DCSBMParams) -> Iterable[Idle]:
         """The parameters that the others leave without effect."""
         if not params.triangle_share:
-            yield Idle(("proposals",), "nothing is rewired; a triangle_share above 0 asks for it")
+            yield Idle(
+                ("proposals", "transitivity"), "nothing is rewired; a triangle_share above 0 asks for it"
+            )
         if not params.product_share:
             yield Idle(
                 ("band", "spread"), "degree products are not aimed at; a product_share above 0 asks for them"

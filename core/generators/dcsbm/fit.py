@@ -16,11 +16,13 @@ from core.generators._shared.degrees.fitted import (
     degree_law,
     fitted_degrees,
     posterior_means,
+    scaled_to,
 )
 from core.generators._shared.degrees.tails import Ends, counted_tails, law_with_tails
 from core.generators._shared.frame.plan import divide
 from core.generators._shared.rewiring.clustering import told_clustering
 from core.generators._shared.rewiring.products import degree_covariance
+from core.generators._shared.triangles.draw import triangle_aim
 from core.privacy.entropy import Generator as Rng
 from core.privacy.events import NANO
 from core.privacy.label_stream import LabelRule, LabelStream, split
@@ -47,10 +49,10 @@ def fit(cell: PrivateCell, nodes: int, nano_epsilon: int, params: DCSBMParams, r
     """The noisy values of one cell, at ``nano_epsilon`` in all.
 
     Columns: ``labels`` int32 (n,) 0..k-1; ``degrees`` float32 (n,), whole numbers; ``blocks`` float64
-    (k(k+1)/2,), edges between labels i <= j, none negative; ``triangles`` int64 (1,), ``clustering`` float64
-    (3,), see ``ToldClustering``, or () where none are paid for; ``covariance`` float64 (2,), the mean of
-    (d(u) - mean)(d(v) - mean) over edges {u, v} and the standard deviation of its noise, or (). ``rng`` makes
-    choices that are independent of the graph.
+    (k(k+1)/2,), edges between labels i <= j, none negative; ``triangles`` int64 (1,), what is aimed at,
+    and ``clustering`` float64 (3,), see ``ToldClustering``, or () where none are paid for; ``covariance``
+    float64 (2,), the mean of (d(u) - mean)(d(v) - mean) over edges {u, v} and the standard deviation of
+    its noise, or (). ``rng`` makes choices that are independent of the graph.
     O(n k + m + n * grid + triangles' count) time, O(n k + m) memory.
     """
     budget, most = shares(params, nano_epsilon), max(1, MAX_VALUES // nodes)
@@ -86,6 +88,10 @@ def fit(cell: PrivateCell, nodes: int, nano_epsilon: int, params: DCSBMParams, r
     if stream is not None:
         evidence = seen_edges(stream, noisy, order, rule, law, budget["degree"], budget["label"])
     degrees = fitted_degrees(noisy, budget["degree"], rng, evidence, law=law)
+    if "triangle" in budget and params.transitivity is not None:
+        scaled = scaled_to(degrees, round(edges.total))
+        aim = triangle_aim(int(triangles[0]), budget["triangle"], scaled, params.transitivity)
+        triangles = np.array([round(aim)], dtype=np.int64)
     return {
         "labels": labels.astype(np.int32),
         "degrees": degrees.astype(np.float32),

@@ -30,6 +30,17 @@ PRESETS: Mapping[str, Mapping[str, float]] = {
         "proposals": 60,
     },
     "spectral": {**FIRST, "degree_share": 0.32, "product_share": 0, "proposals": 20},
+    "small": {
+        "groups": 1,
+        "degree_share": 0.43,
+        "tail_share": 0.15,
+        "triangle_share": 0.29,
+        "clustering_share": 0,
+        "transitivity": 0.1,
+        "spread": 0.05,
+        "band": 0.02,
+        "proposals": 150,
+    },
 }
 """What a preset sets apart from the parameters' own defaults, which are the preset ``default``."""
 
@@ -39,13 +50,14 @@ class DCSBMParams(PresetParameters):
 
     PRESETS = PRESETS
 
-    preset: Literal["default", "first", "balanced", "spectral"] = Field(
+    preset: Literal["default", "first", "balanced", "spectral", "small"] = Field(
         default="default",
         description=(
             "Values for all that is not set. 'first' is the method's first version, which gives labels the "
             "most and reads neither degree tails nor clustering; its variants are 'balanced', which spends "
             "more on degrees and rewires longer, for assortativity, and 'spectral', which leaves "
-            "assortativity alone, for the leading eigenvector."
+            "assortativity alone, for the leading eigenvector. 'small' is for graphs of few edges: one "
+            "label, no clustering, and triangles that lean on a public guess."
         ),
     )
     degree_share: float = Field(
@@ -89,6 +101,15 @@ class DCSBMParams(PresetParameters):
         ge=0,
         lt=1,
         description="Share of epsilon for the sum of local clustering coefficients; 0: it is not aimed at.",
+    )
+    transitivity: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description=(
+            "Public guess of the transitivity, which the noisy triangles are drawn towards by the variances "
+            "of both; by default they stand alone."
+        ),
     )
     product_share: float = Field(
         default=0.05,

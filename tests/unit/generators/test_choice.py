@@ -66,13 +66,22 @@ def test_a_static_graph_gets_a_model_and_a_small_one_a_model_without_blocks():
     small = chosen(facts(nodes=100))
     assert small.method == first_of(choice.SMALL)
     assert "1000 nodes" in small.reason
-    assert chosen(facts(nodes=choice.SMALL_NODES)).method == first_of(choice.SMALL)
-    assert chosen(facts(nodes=choice.SMALL_NODES + 1)).method == first_of(choice.SINGLE)
+    assert small.params == choice.SMALL_PARAMS.get(small.method, {})
+    assert chosen(facts(nodes=choice.SMALL_NODES)).params == small.params
+    large = chosen(facts(nodes=choice.SMALL_NODES + 1))
+    assert (large.method, large.params) == (first_of(choice.SINGLE), {})
+
+
+def test_small_and_large_static_graphs_get_one_method():
+    """Its preset alone differs, and the guess that this leans on is public."""
+    small, large = chosen(facts(nodes=100)), chosen(facts())
+    assert small.method == large.method == "dcsbm"
+    assert small.params == {"preset": "small"}
 
 
 def test_a_declared_bound_says_that_a_small_graph_is_dense():
-    assert chosen(facts(nodes=100, edge_bound=1_000)).method == first_of(choice.SMALL)
-    assert chosen(facts(nodes=100, edge_bound=1_001)).method == first_of(choice.SINGLE)
+    assert chosen(facts(nodes=100, edge_bound=1_000)).params == {"preset": "small"}
+    assert chosen(facts(nodes=100, edge_bound=1_001)).params == {}
 
 
 def test_streams_and_snapshots():

@@ -47,6 +47,8 @@ def test_the_reads_of_a_preset_cost_epsilon_in_all(preset):
     first = ["degrees", "labels", "edges inside and between labels"]
     if preset == "default":  # too few edges a node for labels, whatever the count's noise
         first = ["edge count", "degrees", "degree tails", "edges inside and between labels"]
+    if preset == "small":
+        first = ["edge count", "degrees", "degree tails", "edges inside and between labels", "triangles"]
     assert list(costs)[: len(first)] == first
     assert ("clustering" in costs) == (preset == "default")
     assert ("degree products over edges" in costs) == (preset != "spectral")
@@ -188,6 +190,19 @@ def test_one_label_is_not_paid_for():
     assert sum(pure_nano_epsilon(entry.event) for entry in meter.transcript) == NANO
     _, meter = fit(GENERATOR, graph_of(planted(), NODES), 1, groups=2)
     assert "labels" in [entry.purpose for entry in meter.transcript]
+
+
+def test_noisy_triangles_lean_on_a_public_guess():
+    """A star has no triangles and many paths: a guess says much of it while epsilon says little."""
+    star = np.array([(0, leaf) for leaf in range(1, NODES)])
+
+    def aimed(epsilon: float, transitivity: float | None) -> int:
+        model, _ = fit(GENERATOR, graph_of(star, NODES), epsilon, preset="small", transitivity=transitivity)
+        return int(model.cells["edge", None]["triangles"][0])
+
+    assert DCSBMParams(preset="small").transitivity == 0.1
+    assert np.median([aimed(0.5, 1.0) for _ in range(21)]) > 30 > aimed(0.5, 0.0)
+    assert aimed(PLENTY, 1.0) == aimed(PLENTY, None) == 0
 
 
 def test_without_noise_clustering_comes_back():
