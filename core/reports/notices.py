@@ -53,7 +53,7 @@ def caveats(
             )
         )
     else:
-        notices.extend(_unit_caveats(guarantee))
+        notices.extend(_unit_caveats(guarantee, schema))
         notices.extend(lasting_relations(schema, guarantee.unit, guarantee.window))
         notices.extend(_node_prices(guarantee, schema))
         if snapshot:
@@ -164,7 +164,7 @@ def _node_prices(guarantee: GuaranteePart, schema: GraphSchema) -> Iterator[Noti
         )
 
 
-def _unit_caveats(guarantee: GuaranteePart) -> Iterator[Notice]:
+def _unit_caveats(guarantee: GuaranteePart, schema: GraphSchema) -> Iterator[Notice]:
     if guarantee.unit is Unit.EDGE:
         yield Notice(
             code="unit_edge",
@@ -185,9 +185,11 @@ def _unit_caveats(guarantee: GuaranteePart) -> Iterator[Notice]:
             "protected at this epsilon.",
         )
     elif guarantee.unit is Unit.NODE:
+        person = schema.protected_type
+        kind = f"the protected type, {person.name}" if person else "the protected type"
         yield Notice(
             code="unit_node",
-            text="The guarantee covers all edges of one node of the protected type, in every relation and "
+            text=f"The guarantee covers all edges of one node of {kind}, in every relation and "
             "snapshot that is not public. Several such nodes, for instance a family whose edges tell of one "
             "another, are covered at a multiple of epsilon only. Nodes of the other types, public relations "
             "and public attributes are not protected.",

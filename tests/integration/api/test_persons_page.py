@@ -49,7 +49,10 @@ def test_the_page_from_registration_to_report(
         else:
             said[words[0]] = " ".join(command(*words).stdout.split())
     assert "profiles" in said["plan"]
-    assert "epsilon" in said["budget"]
+    assert "epsilon 3.237543628 of 8 left" in said["plan"]
+    assert "epsilon 3.237543628 of 8 left" in said["budget"]
+    again = " ".join(command("plan", dataset, "--epsilon", "4", "--delta", "0.000001").stdout.split())
+    assert "epsilon 1.084252253 of 8 left" in again
     assert (tmp_path / "nodes.parquet").exists()
     found = tenant.call("GET", f"/jobs/{job}/report").json()
     assert found["public"]["guarantee"]["unit"] == "node"

@@ -55,6 +55,14 @@ def test_every_unit_says_what_it_does_not_cover(unit, window, code):
     ]
 
 
+def test_the_node_caveat_names_who_is_protected():
+    kinds = (NodeType(name="patient", protected=True), NodeType(name="diagnosis"))
+    relation = EdgeType(name="has", source="patient", target="diagnosis")
+    patients = GraphSchema(node_types=kinds, edge_types=(relation,))
+    found = caveats(guarantee(unit=Unit.NODE), patients, protected_attributes=False, seeded=False)
+    assert "all edges of one node of the protected type, patient, in every relation" in found[1].text
+
+
 @pytest.mark.parametrize("unit", list(Unit))
 def test_edges_of_a_node_are_priced_where_their_number_is_declared(unit):
     schema = GraphSchema(node_types=(NodeType(degree_bound=3),))
