@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from typing import Any
 
-from core.graphs.schema import Derived, GraphSchema, Protection
+from core.graphs.schema import Derived, GraphSchema, NodeType, Protection
 from core.privacy.events import (
     Composed,
     Event,
@@ -97,7 +97,7 @@ def public_part(
     ``derived`` names what of the schema and universe was read off the data; ``notices`` are the method's own
     caveats.
     """
-    part = guarantee_part(guarantee, assurance, claim)
+    part = guarantee_part(guarantee, assurance, claim, schema.protected_type)
     summary = transcript_summary(plan, transcript)
     described = PublicStatistics.model_validate(statistics)
     protected = any(
@@ -139,8 +139,13 @@ def public_part(
     )
 
 
-def guarantee_part(guarantee: Guarantee, assurance: str, claim: Claim | None = None) -> GuaranteePart:
-    """Print the guarantee: epsilon and delta as exact decimals of the ledger's integers."""
+def guarantee_part(
+    guarantee: Guarantee, assurance: str, claim: Claim | None = None, hidden: NodeType | None = None
+) -> GuaranteePart:
+    """Print the guarantee: epsilon and delta as exact decimals of the ledger's integers.
+
+    ``hidden``: the protected node type, where the schema declares one.
+    """
     nano = guarantee.nano_epsilon
     return GuaranteePart(
         kind=guarantee.kind.value,
@@ -148,6 +153,7 @@ def guarantee_part(guarantee: Guarantee, assurance: str, claim: Claim | None = N
         delta=None if nano is None else decimal_string(guarantee.delta_atto, ATTO),
         unit=guarantee.unit,
         window=guarantee.window,
+        protected_type=None if hidden is None else hidden.name,
         statement=guarantee.statement,
         assurance=assurance,
         noise=guarantee.assurance,

@@ -104,10 +104,16 @@ def _guarantee(given: GuaranteePart) -> list[str]:
             ("Epsilon", given.epsilon or "none"),
             ("Delta", given.delta or "none"),
             ("Unit", given.unit.value),
+            *([("Protected node type", given.protected_type)] if given.protected_type else []),
             ("Window, snapshots", given.window),
             ("How the method was checked", given.assurance),
         ],
     )
+    relied = wording.reliance(given)
+    if relied:
+        lines += ["### What one person can rely on", ""]
+        for paragraph in relied:
+            lines += [escape(paragraph), ""]
     if given.reasons:
         lines += ["Why nothing is guaranteed:", "", *items(given.reasons)]
     if given.noise:

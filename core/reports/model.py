@@ -41,11 +41,19 @@ class GuaranteePart(ReportModel):
     delta: DecimalString | None = Field(description="Decimal string, rounded up; null for kind none.")
     unit: Unit = Field(description="What a neighbouring graph differs in.")
     window: Count | None = Field(description="Consecutive snapshots of the unit w-event; null otherwise.")
+    protected_type: str | None = Field(
+        default=None, description="The node type whose nodes are hidden under the unit node; null otherwise."
+    )
     statement: str = Field(description="The guarantee in plain words.")
     assurance: str = Field(description="How the method was checked: proven, reviewed or experimental.")
     noise: tuple[str, ...] = Field(default=(), description="How far the draws are from the exact mechanism.")
     reasons: tuple[str, ...] = Field(default=(), description="Why there is none, for kind none.")
     claimed: Claim | None = None
+
+    @property
+    def hidden_type(self) -> str:
+        """The type of the nodes that the unit node hides, in words."""
+        return f"the protected type, {self.protected_type}" if self.protected_type else "the protected type"
 
 
 class PurposeSummary(ReportModel):

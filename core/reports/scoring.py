@@ -78,7 +78,7 @@ def _bound(guarantee: GuaranteePart) -> ScorePart:
     else:
         delta = "" if guarantee.delta in (None, "0") else f", delta {guarantee.delta}"
         question = (
-            "which of two lists of edges one node has"
+            "which of two lists of edges one person has"
             if guarantee.unit.replaced
             else f"whether one unit ({guarantee.unit}) is present"
         )

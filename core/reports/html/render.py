@@ -125,6 +125,7 @@ def _page(public: PublicPart, curator: CuratorPart | None, evaluation: Evaluatio
         "short_guarantee": wording.short_guarantee(public.guarantee),
         "unit": wording.unit_words(public.guarantee),
         "guess": wording.guess_words(public.guarantee),
+        "reliance": wording.reliance(public.guarantee),
         "together": wording.together(public.guarantee),
         "gauge": _gauge(public),
         "assurance": wording.ASSURANCE.get(public.guarantee.assurance, ""),

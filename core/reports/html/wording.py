@@ -11,6 +11,7 @@ from typing import Literal
 
 from core.privacy.guarantee import of_several
 from core.privacy.units import Unit
+from core.reports.html.numbers import at_most
 from core.reports.model import GuaranteePart, PublicPart
 from core.reports.reproduction import command
 
@@ -25,7 +26,8 @@ UNITS: Mapping[Unit, tuple[str, str]] = {
     Unit.PAIR: ("one pair", "everything between two nodes, over all snapshots and relations"),
     Unit.NODE: (
         "one node",
-        "all edges of one node of the protected type, over all snapshots and relations, whatever they are",
+        "all edges of one node of {kind}, over all snapshots and all relations but public ones, however many "
+        "they are",
     ),
 }
 ASSURANCE = {
@@ -101,13 +103,34 @@ def dataset_of(public: PublicPart) -> str:
 def unit_words(guarantee: GuaranteePart) -> tuple[str, str]:
     """Say what one unit is called, and what it is."""
     name, meaning = UNITS[guarantee.unit]
-    return name, meaning.format(window=guarantee.window)
+    return name, meaning.format(window=guarantee.window, kind=guarantee.hidden_type)
+
+
+def reliance(guarantee: GuaranteePart) -> tuple[str, ...]:
+    """Say what a person in the data can rely on, in a few paragraphs; empty unless a node is hidden."""
+    bounds = together(guarantee)
+    if not guarantee.unit.replaced or not bounds:
+        return ()
+    delta = "" if not bounds[0].delta else f" and a probability of {guarantee.delta} beside"
+    return (
+        f"A person here is a node of {guarantee.hidden_type}. Each of them has the same promise, with few "
+        "edges or many: had all of their edges been any others, over all snapshots and all relations but "
+        "public ones, this release would have been as likely up to a factor of "
+        f"e^{guarantee.epsilon}{delta}.",
+        "Told as a guess: somebody knows everything else in the original, and two lists of this person's "
+        "edges are equally likely to them. Whatever they compute from the release, they name the true one "
+        f"with probability at most {at_most(bounds[0].right)}; a coin flip is right with 50 %. That holds "
+        "for every attacker and for the two lists that are easiest to tell apart.",
+        "The edges that such a node has in the release are drawn anew and are nobody's, also where node ids "
+        "are public. What holds of people in general, such as which things go together, the release may "
+        "tell of a person too, whether or not their edges were in the original: that is what it is for.",
+    )
 
 
 def guess_words(guarantee: GuaranteePart) -> tuple[str, str, str]:
     """Say what an attacker does not know of the original, between what they guess, and that in one word."""
     if guarantee.unit.replaced:
-        return "all edges of one node", "one list of its edges and any other", "which of two lists they are"
+        return "all edges of one person", "one list of its edges and any other", "which of two lists they are"
     name = unit_words(guarantee)[0]
     return name, "“it is there” and “it is not there”", "whether it is there"
 

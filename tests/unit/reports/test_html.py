@@ -15,6 +15,7 @@ from core.reports.comparison import MetaPathShares
 from core.reports.html import render
 from core.reports.html.render import MAX_CHARTED, _environment
 from core.reports.html.wording import right_at_most, together
+from core.reports.markdown import markdown
 from core.reports.model import Charge, GuaranteePart, PublicPart, Report
 from core.reports.reproduction import command
 from tests.support import report_parts as parts
@@ -261,7 +262,7 @@ def test_a_release_without_guarantee_says_so_first():
         ("event", None, "one edge in one snapshot"),
         ("w-event", 5, "all changes within 5 consecutive snapshots"),
         ("pair", None, "everything between two nodes"),
-        ("node", None, "all edges of one node of the protected type"),
+        ("node", None, "A person here is a node of the protected type"),
     ],
 )
 def test_the_guarantee_is_said_in_plain_words(unit, window, words):
@@ -271,6 +272,20 @@ def test_the_guarantee_is_said_in_plain_words(unit, window, words):
     assert "at most 73.2 %" in found.words  # 73.106: a bound is never rounded below itself
     assert ("guesses which of two lists they are" in found.words) == (unit == "node")
     assert ("guesses whether it is there" in found.words) == (unit != "node")
+
+
+def test_a_person_reads_what_they_can_rely_on_in_both_forms_of_the_report():
+    relation = parts.relation("has", 2, 9)
+    promise = parts.guarantee(unit="node", kind="approximate", delta="0.000001", protected_type="patient")
+    report = parts.report(parts.public_part([relation], promise=promise))
+    for words in (page(report).words, markdown(report).replace("\\", "")):
+        section = words.split("What one person can rely on")[1]
+        assert "A person here is a node of the protected type, patient." in section
+        assert f"e^{promise['epsilon']} and a probability of 0.000001 beside" in section
+        assert "with probability at most 73.2" in section
+        assert "are drawn anew and are nobody's" in section
+    others = parts.public_part([relation], promise=parts.guarantee(unit="pair"))
+    assert "person" not in page(parts.report(others)).words
 
 
 def test_the_bound_on_a_guess_and_on_several_units():
