@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
+import re
 import resource
 import time
 from collections import defaultdict
@@ -264,8 +265,16 @@ def tables(lines: list[Line]) -> Iterator[str]:
 
 
 def _mean(values: list[float | None]) -> str:
+    """Mean over runs, and their standard deviation where there are several that differ."""
     defined = [value for value in values if value is not None]
-    return f"{np.mean(defined):.3f}".replace("0.", ".", 1) if defined else ""
+    if not defined:
+        return ""
+    mean, spread = _short(float(np.mean(defined))), float(np.std(defined))
+    return f"{mean} ± {_short(spread)}" if spread > 0.0005 else mean
+
+
+def _short(value: float) -> str:
+    return re.sub(r"^(-?)0\.", r"\1.", f"{value:.3f}")
 
 
 def main() -> None:
