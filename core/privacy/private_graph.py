@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from core.graphs.sensitive import SensitiveLinks
     from core.privacy.attributes import PrivateAttributes
     from core.privacy.dp_sgd import DpSgd
+    from core.privacy.edge_values import EdgeValueReads
     from core.privacy.gradients import DpSgdSession
     from core.privacy.label_stream import LabelRule, LabelStream
     from core.privacy.lazy_response import LazyResponse
@@ -77,6 +78,15 @@ class PrivateGraph:
 
         kind = self.schema.node_type(node_type)
         return PrivateAttributes(kind, self._graph.nodes[kind.name], self._meter)
+
+    def edge_values(self, edge_type: str, attribute: str) -> EdgeValueReads:
+        """Open the reads of what a relation's edges carry. Free: what is declared is public. Not under unit
+        node.
+        """
+        from core.privacy.edge_values import EdgeValueReads
+
+        self._require_edges()
+        return EdgeValueReads(self._graph, self._meter, edge_type, attribute)
 
     def cell(self, edge_type: str, step: int | None) -> PrivateCell:
         """Open one cell for its operations. Free: which cells exist is public. Not under unit node."""

@@ -1,0 +1,275 @@
+"""Reads of what edges carry: sensitivities by brute force over all tiny graphs, charges, and the noise's law."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+from core.errors import InvalidInput, NotAccepted, PlanExceeded
+from core.graphs.edge_attributes import EdgeAttribute
+from core.graphs.graph import EdgeTable, EdgeValues, Graph
+from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.privacy import mechanisms
+from core.privacy.audit import audit_epsilon
+from core.privacy.edge_values import EdgeValueReads
+from core.privacy.events import Pure
+from core.privacy.meter import MemoryRecorder, Meter
+from core.privacy.plan import Allotment, PrivacyPlan
+from core.privacy.private_graph import PrivateGraph
+from core.privacy.units import Unit
+from tests.support.auditing import SOUND, caught
+
+NANO = 10**9
+STARS = EdgeAttribute(name="stars", kind="integer", bounds=(1, 3), aggregate="max")
+SCORES = np.array([-4, 1, 2])
+LABELS = np.array([0, 1, 1])
+ABSENT = 0
+"""A slot's state: absent, or the number of stars."""
+
+
+class World:
+    """One relation over so few nodes and steps that every graph can be listed: a state for each slot."""
+
+    def __init__(self, *, directed: bool = False, sides: tuple[int, int] | None = None, steps: int = 0):
+        kinds = (NodeType(count=3),)
+        ends, relation = (3, 3), {"directed": directed}
+        if sides is not None:
+            kinds, ends = (NodeType(count=sides[0]), NodeType(name="item", count=sides[1])), sides
+            relation = {"target": "item"}
+        declared = EdgeType(name="rates", temporal=steps > 0, attributes=(STARS,), **relation)
+        time = TimeGrid(count=steps) if steps else None
+        self.schema = GraphSchema(node_types=kinds, edge_types=(declared,), time=time)
+        pairs = list(itertools.product(*map(range, ends)))
+        if sides is None:
+            pairs = [(a, b) for a, b in pairs if (a != b if directed else a < b)]
+        self.pairs, self.steps = pairs, max(steps, 1)
+        self.slots = [(a, b, t) for a, b in pairs for t in range(self.steps)]
+
+    def graph(self, states: tuple[int, ...]) -> Graph:
+        rows = [(*slot, state) for slot, state in zip(self.slots, states, strict=True) if state]
+        source, target, step, stars = np.array(rows, dtype=np.int32).reshape(-1, 4).T
+        values = EdgeValues({"stars": stars})
+        timed = self.schema.edge_types[0].temporal
+        table = EdgeTable(source, target, step if timed else None, values)
+        return Graph.build(self.schema, {}, {"rates": table})
+
+    def every(self) -> Iterator[tuple[int, ...]]:
+        return itertools.product(range(4), repeat=len(self.slots))
+
+    def reads(self, graph: Graph, unit: Unit, nano_epsilon: int = 100 * NANO) -> tuple[EdgeValueReads, Meter]:
+        cells = self.schema.steps_of("rates")
+        granted = tuple(Allotment("rates", step, Pure(nano_epsilon, "test"), "test") for step in cells)
+        window = 1 if unit is Unit.W_EVENT else None
+        plan = PrivacyPlan("test", unit, window, self.schema.steps, granted)
+        meter = Meter(plan, MemoryRecorder())
+        return PrivateGraph(graph, meter).edge_values("rates", "stars"), meter
+
+
+WORLDS = {
+    "undirected": World(),
+    "directed": World(directed=True),
+    "bipartite": World(sides=(2, 2)),
+    "in time": World(sides=(1, 2), steps=2),
+}
+BOUNDS = {"histogram": 1, "by_step": 1, "by_classes": 1, "by_node": 1, "node_sums": 4}
+"""Of L1, as declared; twice as much where both ends of an edge are counted."""
+
+
+def asked(reads: EdgeValueReads, steps: int) -> dict[tuple[str, str], Callable[[], np.ndarray]]:
+    """Every read of the class, by name and side."""
+    paid = {"nano_epsilon": NANO, "purpose": "test"}
+    shape = reads.shape
+    sources = np.arange(shape.source_count) % 2
+    targets = np.arange(shape.target_count) % 2
+    found: dict[tuple[str, str], Callable[[], np.ndarray]] = {
+        ("histogram", ""): lambda: reads.histogram(**paid),
+        ("by_step", ""): lambda: reads.by_step(periods=np.arange(steps), labels=LABELS, **paid),
+        ("by_classes", ""): lambda: reads.by_classes(
+            sources=sources, targets=targets, labels=LABELS, **paid
+        ),
+    }
+    for side in reads.sides:
+        found["by_node", side] = lambda side=side: reads.by_node(side=side, labels=LABELS, **paid)
+        found["node_sums", side] = lambda side=side: reads.node_sums(side=side, scores=SCORES, **paid)
+    return found
+
+
+@pytest.fixture
+def exact(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Reads give exact values, and the sensitivities that they claim are listed."""
+    claimed: list[int] = []
+
+    def seen(values: np.ndarray, l1_sensitivity: int, nano_epsilon: int) -> np.ndarray:
+        claimed.append(l1_sensitivity)
+        return values
+
+    monkeypatch.setattr(mechanisms, "discrete_laplace", seen)
+    return claimed
+
+
+def answers(world: World, states: tuple[int, ...], unit: Unit, claimed: list[int]):
+    """By read: the exact table, the claimed sensitivity, and how many cells were charged."""
+    reads, meter = world.reads(world.graph(states), unit)
+    found = {}
+    for key, read in asked(reads, world.steps).items():
+        before = len(meter.transcript)
+        table = read().ravel()
+        found[key] = table, claimed[-1], len(meter.transcript) - before
+    return found
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_one_edge_moves_no_table_by_more_than_is_claimed_and_some_by_as_much(name: str, exact: list[int]):
+    world = WORLDS[name]
+    unit = Unit.EVENT if world.schema.temporal else Unit.EDGE
+    every = list(world.every())
+    if len(every) > 500:  # directed: all graphs of three edges and fewer, and all that one more makes of them
+        every = [states for states in every if sum(map(bool, states)) <= 3]
+    known = {states: answers(world, states, unit, exact) for states in every}
+    worst: dict[tuple[str, str], int] = {}
+    for states, before in known.items():
+        for place, state in enumerate(states):
+            if state != ABSENT:
+                continue
+            for stars in (1, 2, 3):
+                after = known.get((*states[:place], stars, *states[place + 1 :]))
+                for key in before if after is not None else ():
+                    moved = int(np.abs(after[key][0] - before[key][0]).sum())
+                    worst[key] = max(worst.get(key, 0), moved)
+    for key, (_, claimed, _) in before.items():
+        assert worst[key] == claimed == BOUNDS[key[0]] * (2 if key[1] == "both" else 1), key
+
+
+def test_a_changed_value_alone_moves_tables_by_twice_as_much(exact: list[int]):
+    world = WORLDS["bipartite"]
+    before = answers(world, (1, 0, 0, 0), Unit.EDGE, exact)
+    after = answers(world, (2, 0, 0, 0), Unit.EDGE, exact)
+    moved = {key: int(np.abs(after[key][0] - before[key][0]).sum()) for key in before}
+    assert max(moved.values()) == 5  # a score of -4 becomes 1
+    assert all(moved[key] <= 2 * before[key][1] for key in before)
+    assert moved["histogram", ""] == 2
+
+
+@pytest.mark.parametrize(("name", "unit"), [("in time", Unit.PAIR), ("in time", Unit.W_EVENT)])
+def test_what_all_edges_of_a_pair_move_is_what_their_cells_are_charged(
+    name: str, unit: Unit, exact: list[int]
+):
+    """Every graph, and every way in which one pair's edges of all steps may be others."""
+    world = WORLDS[name]
+    known = {states: answers(world, states, unit, exact) for states in world.every()}
+    worst = dict.fromkeys(next(iter(known.values())), 0.0)
+    for states, before in known.items():
+        for pair in range(len(world.pairs)):
+            own = slice(pair * world.steps, (pair + 1) * world.steps)
+            if any(states[own]):
+                continue
+            for held in itertools.product(range(4), repeat=world.steps):
+                after = known[(*states[: own.start], *held, *states[own.stop :])]
+                cells = sum(map(bool, held))
+                for key, (table, claimed, charged) in before.items():
+                    assert charged == world.steps
+                    moved = int(np.abs(after[key][0] - table).sum())
+                    assert moved <= claimed * cells
+                    worst[key] = max(worst[key], moved / claimed)
+    assert set(worst.values()) == {2.0}  # both steps of a pair, each of which is charged
+
+
+def test_a_pair_linked_both_ways_in_one_cell_counts_twice(exact: list[int]):
+    world = World(directed=True, steps=1)
+    for key, (_, claimed, charged) in answers(world, (0,) * 6, Unit.PAIR, exact).items():
+        assert (claimed, charged) == (2 * BOUNDS[key[0]], 1)
+
+
+def test_every_cell_is_charged_before_anything_is_read(monkeypatch: pytest.MonkeyPatch):
+    world = WORLDS["in time"]
+    reads, meter = world.reads(world.graph((1, 2, 3, 0)), Unit.EVENT)
+
+    def unread() -> None:
+        raise AssertionError(f"read after {len(meter.transcript)} charges")
+
+    monkeypatch.setattr(reads, "_edges", unread)
+    for read in asked(reads, world.steps).values():
+        before = len(meter.transcript)
+        with pytest.raises(AssertionError, match=f"after {before + 2} charges"):
+            read()
+
+
+def test_a_read_beyond_the_plan_reads_nothing(monkeypatch: pytest.MonkeyPatch):
+    world = WORLDS["bipartite"]
+    reads, _ = world.reads(world.graph((1, 0, 0, 0)), Unit.EDGE, nano_epsilon=NANO)
+    reads.histogram(nano_epsilon=NANO, purpose="all there is")
+    monkeypatch.setattr(reads, "_edges", lambda: pytest.fail("read"))
+    with pytest.raises(PlanExceeded):
+        reads.histogram(nano_epsilon=1, purpose="one more")
+
+
+def test_what_may_not_be_asked_is_refused():
+    world = WORLDS["undirected"]
+    graph = world.graph((1, 0, 0))
+    reads, meter = world.reads(graph, Unit.EDGE)
+    paid = {"nano_epsilon": NANO, "purpose": "test"}
+    with pytest.raises(NotAccepted):
+        reads.by_node(side="source", labels=LABELS, **paid)
+    with pytest.raises(InvalidInput):
+        reads.node_sums(side="both", scores=np.array([0, 1, 5000]), **paid)
+    with pytest.raises(InvalidInput):
+        reads.by_classes(sources=np.array([0, 1, 0]), targets=np.array([0, 0, 0]), labels=LABELS, **paid)
+    with pytest.raises(InvalidInput):
+        PrivateGraph(graph, meter).edge_values("rates", "price")
+    assert not meter.transcript
+    each = STARS.model_copy(update={"aggregate": None})
+    several = EdgeType(name="rates", attributes=(each,), multiplicity="each", records_per_slot=2)
+    schema = world.schema.model_copy(update={"edge_types": (several,)})
+    none = Graph.build(schema, {}, {})
+    with pytest.raises(NotAccepted, match="several records"):
+        PrivateGraph(none, meter).edge_values("rates", "stars")
+
+
+def test_noise_is_discrete_laplace_of_the_claimed_scale():
+    """Means and mean absolute values of thousands of draws: off by six standard errors once in 10^8 runs."""
+    world = WORLDS["undirected"]
+    graph = world.graph((3, 0, 0))
+    for key, truth, scale in (
+        (("histogram", ""), [0, 0, 1], 1),
+        (("node_sums", "both"), [2, 2, 0], 8),
+        (("by_node", "both"), [0, 1, 0, 1, 0, 0], 2),
+    ):
+        reads, _ = world.reads(graph, Unit.EDGE, nano_epsilon=1000 * NANO)
+        noise = np.concatenate([asked(reads, 1)[key]().ravel() - truth for _ in range(1000)])
+        p = np.exp(-1 / scale)
+        variance, absolute = 2 * p / (1 - p) ** 2, 2 * p / (1 - p * p)
+        assert abs(noise.mean()) < 6 * np.sqrt(variance / len(noise))
+        spread = np.sqrt(variance - absolute**2)
+        assert abs(np.abs(noise).mean() - absolute) < 6 * spread / np.sqrt(len(noise))
+
+
+def audited(runs: int, confidence: float) -> float:
+    """A lower bound on epsilon of the node sums, from one edge of the largest score present or absent."""
+    world = WORLDS["undirected"]
+
+    def ends(graph: Graph, count: int) -> np.ndarray:
+        sums = []
+        for done in range(count):
+            if done % 1000 == 0:  # a plan has an end
+                reads, _ = world.reads(graph, Unit.EDGE, nano_epsilon=1000 * NANO)
+            sums.append(reads.node_sums(side="both", scores=SCORES, nano_epsilon=NANO, purpose="test"))
+        return -(np.array(sums)[:, :2].sum(axis=1).astype(float))
+
+    neighbours = world.graph((1, 0, 0)), world.graph((0, 0, 0))
+    return audit_epsilon(ends, *neighbours, runs=runs, confidence=confidence).lower_bound
+
+
+def test_the_audited_epsilon_holds():
+    assert audited(2000, SOUND) <= 1.0
+
+
+def test_scores_whose_sensitivity_is_claimed_for_one_end_are_caught(monkeypatch: pytest.MonkeyPatch):
+    """The planted mistake: an undirected edge adds its score to two sums, and noise is for one."""
+    true = mechanisms.discrete_laplace
+    monkeypatch.setattr(
+        mechanisms, "discrete_laplace", lambda values, l1, epsilon: true(values, l1 // 2, epsilon)
+    )
+    assert caught(audited, 1.0, 3000)
