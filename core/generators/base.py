@@ -212,6 +212,19 @@ class EvidenceGenerator(Generator, Protocol):
 
 
 @runtime_checkable
+class ValuesGenerator(Generator, Protocol):
+    """A method that may synthesise what edges carry, beside the edges themselves."""
+
+    def carries(self, params: Any) -> bool:
+        """Tell whether these parameters ask for it: then all that the schema declares is in every sample."""
+        ...
+
+    def values_plan(self, plan: PrivacyPlan) -> PrivacyPlan:
+        """Return the part of the plan that reads what edges carry; the rest reads edges alone."""
+        ...
+
+
+@runtime_checkable
 class LinkHidingGenerator(Generator, Protocol):
     """A method that hides links which are named to it: the curators' list of sensitive links."""
 
@@ -248,6 +261,11 @@ class StreamGenerator(Generator, Protocol):
         the last published snapshot's state was saved to; None for the first. Snapshots may be missing.
         """
         ...
+
+
+def carries_values(generator: Generator, params: Any) -> bool:
+    """Tell whether the edges of a release by ``generator`` carry what the schema declares."""
+    return isinstance(generator, ValuesGenerator) and generator.carries(params)
 
 
 def require_accepted(generator: Generator, public: PublicFacts) -> None:

@@ -112,8 +112,7 @@ class EdgeValueReads:
 
         def measure(source: np.ndarray, target: np.ndarray, step: np.ndarray, bin: np.ndarray) -> np.ndarray:
             return sum(
-                np.bincount(end * k + of_bin[bin], minlength=nodes * k)
-                for end in _ends(side, source, target)
+                np.bincount(end * k + of_bin[bin], minlength=nodes * k) for end in _ends(side, source, target)
             )  # type: ignore[return-value]
 
         sensitivity = 2 if side == "both" else 1

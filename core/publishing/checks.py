@@ -60,10 +60,11 @@ def chosen(names: Sequence[str], wanted: Sequence[str], what: str) -> tuple[str,
     return tuple(name for name in names if name in wanted)
 
 
-def released_schema(schema: GraphSchema, edge_types: Sequence[str]) -> GraphSchema:
+def released_schema(schema: GraphSchema, edge_types: Sequence[str], *, values: bool = False) -> GraphSchema:
     """Return what the release declares: the asked and the public relations, and the public attributes.
 
-    Edges of a public relation keep what they carry; of a protected one it is not synthesised, nor declared.
+    Edges of a public relation keep what they carry; those of a protected one carry it where the method
+    synthesises ``values``, and else it is not declared.
 
     Declared facts of a relation (``functional``, ``once``, ``edge_bound``) stay declared, as every method
     keeps them. What is declared of persons (``protected``, ``degree_bound``) is not: a release protects
@@ -73,7 +74,7 @@ def released_schema(schema: GraphSchema, edge_types: Sequence[str]) -> GraphSche
     if schema.collection is not None:
         return GraphSchema(collection=schema.collection.released(set(edge_types)), node_ids=schema.node_ids)
     kept = tuple(
-        t if t.public else t.without_attributes()
+        t if t.public or values else t.without_attributes()
         for t in schema.edge_types
         if t.public or t.name in edge_types
     )

@@ -42,7 +42,8 @@ def run_evaluation(
         first_step=spec.release.step or 0,
     )
     progress("load", 1, 2)
-    original = restricted(read_graph(graph_folder, protected_values=False), synthetic.schema)
+    carried = any(each.attributes and not each.public for each in synthetic.schema.edge_types)
+    original = restricted(read_graph(graph_folder, protected_values=carried), synthetic.schema)
     progress("load", 2, 2)
     comparison = suite.compare(original, synthetic, spec.suite, progress)
     shadows = shadow_releases(synthetic, spec, progress)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from core.errors import InvalidInput, PlanExceeded, PrivacyViolation
 from core.generators import registry
-from core.generators.base import FittedModel, Generator, Progress
+from core.generators.base import FittedModel, Generator, Progress, carries_values
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.pseudonyms import Permuter, pseudonymise
 from core.graphs.schema import GraphSchema, NodeIds
@@ -71,8 +71,8 @@ def publish(
         raise InvalidInput("the list of sensitive links is missing", field="named_links")
     recorder.opening()
     progress("load", 0, 1)
-    # What edges of protected relations carry is not even read: no method synthesises it.
-    graph = read_graph(graph_folder, protected_values=False)
+    # What edges of protected relations carry is not even read where the method does not synthesise it.
+    graph = read_graph(graph_folder, protected_values=carries_values(generator, agreed.params))
     progress("load", 1, 1)
     meter = Meter(agreed.plan, recorder)
     private = PrivateGraph(graph, meter, partial(read_sensitive, graph_folder, graph))
@@ -144,7 +144,7 @@ def agree(generator: Generator, schema: GraphSchema, task: ReleaseTask) -> Agree
     spec, reserved = task.release, PrivacyPlan.from_json(task.plan)
     params = checks.checked_params(generator.Params, spec.params)
     checks.protected_relations(schema, spec.edge_types)
-    released = checks.released_schema(schema, spec.edge_types)
+    released = checks.released_schema(schema, spec.edge_types, values=carries_values(generator, params))
     checks.checked_formats(spec.formats, released)
     facts = spec.facts(schema, reserved.accountant)
     plan = generator.plan(params, facts)
@@ -166,8 +166,8 @@ def dress(
     """The sample with the public parts of the original around it, and where each node came from.
 
     Public relations with what their edges carry, public attributes and, where declared public, node ids are
-    copied, and nothing that edges of the sample carry; else nodes get fresh
-    pseudonyms in a random order, or those of ``order``. ``permutations[type][new_index] ==
+    copied; else nodes get fresh pseudonyms in a random order, or those of ``order``. Edges of the sample
+    carry what ``schema`` declares, and nothing else. ``permutations[type][new_index] ==
     original_index``. Of the sample only the asked relations are read; PrivacyViolation when one is missing or
     has another universe.
     """
@@ -188,7 +188,7 @@ def dress(
         if edge_type.name not in source.edges or not aligned:
             raise PrivacyViolation("the sample does not match the relations and nodes it was asked for")
         drawn = source.edges[edge_type.name]
-        edges[edge_type.name] = drawn if edge_type.public else drawn.bare()
+        edges[edge_type.name] = drawn if edge_type.public or edge_type.attributes else drawn.bare()
     graph = Graph.build(schema, nodes, edges)
     if public_ids:
         return graph, {name: np.arange(table.count) for name, table in graph.nodes.items()}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from core.errors import PrivacyViolation
 from core.generators import registry
-from core.generators.base import Generator, Progress
+from core.generators.base import Generator, Progress, carries_values
 from core.graphs.graph import Graph, NodeTable
 from core.graphs.schema import GraphSchema, NodeIds
 from core.privacy.guarantee import guarantee_of
@@ -50,11 +50,12 @@ def draw(generator: Generator, source: Path, task: ReleaseTask, out: Path, progr
     schema = GraphSchema.model_validate_json((source / "schema.json").read_bytes())
     plan, transcript = PrivacyPlan.from_json(task.plan), read_transcript(source / "transcript.json")
     guarantee = guarantee_of(plan, transcript, spec.delta_atto)
+    params = generator.Params.model_validate(spec.params)
     agreed = Agreed(
-        generator.Params.model_validate(spec.params),
+        params,
         spec.facts(schema, plan.accountant),
         plan,
-        released_schema(schema, spec.edge_types),
+        released_schema(schema, spec.edge_types, values=carries_values(generator, params)),
     )
     copied = public_side(source / "release", source / "private" / "alignment.parquet", agreed.released)
     model = generator.load(source / "private" / "model")

@@ -19,6 +19,7 @@ from core.generators.base import (
     PublicFacts,
     VectorModel,
     WeightedModel,
+    carries_values,
 )
 from core.graphs import formats
 from core.graphs.formats._base import ListsNodes
@@ -30,6 +31,7 @@ from core.privacy.plan import PrivacyPlan
 from core.publishing import bundle
 from core.publishing.spec import ReleaseSpec
 from core.publishing.true_edges import true_edge_notices
+from core.publishing.values import value_notices
 from core.reports.build import Origin, public_part
 from core.reports.model import Claim
 from core.reports.training import TrainingPart, training_part
@@ -103,13 +105,17 @@ def write_bundle(
         derived=spec.derived,
         claim=_claim(paid.generator, agreed),
         training=_training(model),
-        notices=true_edge_notices(
-            paid.generator,
-            agreed.params,
-            agreed.plan,
-            agreed.facts.schema,
-            {name: table.count for name, table in released.nodes.items()},
+        notices=(
+            *true_edge_notices(
+                paid.generator,
+                agreed.params,
+                agreed.plan,
+                agreed.facts.schema,
+                {name: table.count for name, table in released.nodes.items()},
+            ),
+            *value_notices(paid.generator, agreed.params, agreed.plan, agreed.facts.schema),
         ),
+        synthesised=spec.edge_types if carries_values(paid.generator, agreed.params) else (),
         artifacts=[
             entry | {"name": entry["name"].removeprefix("release/")}  # as it will be downloaded
             for entry in entries

@@ -33,7 +33,7 @@ from core.reports.model import (
     PurposeSummary,
     TranscriptSummary,
 )
-from core.reports.notices import caveats, warnings
+from core.reports.notices import caveats, values_left_out, warnings
 from core.reports.precision import precisions
 from core.reports.scoring import curator_scores
 from core.reports.sensitive import found_out
@@ -89,13 +89,14 @@ def public_part(
     claim: Claim | None = None,
     training: TrainingPart | None = None,
     notices: Sequence[Notice] = (),
+    synthesised: Sequence[str] = (),
 ) -> PublicPart:
     """Build the part that is published. Reads the plan, its transcript, public facts and the synthetic graph
     only.
 
     ``schema`` is the dataset's (public) schema; ``artifacts`` are the manifest's entries of its files;
     ``derived`` names what of the schema and universe was read off the data; ``notices`` are the method's own
-    caveats.
+    caveats; ``synthesised`` are the relations whose edges carry synthetic values.
     """
     part = guarantee_part(guarantee, assurance, claim, schema.protected_type)
     summary = transcript_summary(plan, transcript)
@@ -134,6 +135,7 @@ def public_part(
                 snapshot=origin.stream_id is not None,
                 sample_of=origin.sample_of,
             ),
+            *values_left_out(schema, synthesised=synthesised),
             *notices,
         ),
     )

@@ -89,7 +89,6 @@ def caveats(
                 text="Node attributes that were not declared public are not part of this release.",
             )
         )
-    notices.extend(values_left_out(schema))
     if seeded:
         notices.append(
             Notice(
@@ -202,15 +201,21 @@ def _unit_caveats(guarantee: GuaranteePart, schema: GraphSchema) -> Iterator[Not
         )
 
 
-def values_left_out(schema: GraphSchema, edge_types: Sequence[str] | None = None) -> tuple[Notice, ...]:
-    """Say what edges of protected relations carry that no release does; nothing where they carry nothing.
+def values_left_out(
+    schema: GraphSchema, edge_types: Sequence[str] | None = None, *, synthesised: Sequence[str] = ()
+) -> tuple[Notice, ...]:
+    """Say what edges of protected relations carry that the release does not; often nothing.
 
-    ``edge_types``: those of interest, all unless given. Follows from the schema alone.
+    ``edge_types``: those of interest, all unless given; without those that are ``synthesised``. Follows from
+    the schema alone.
     """
     carried = [
         f"{', '.join(attribute.name for attribute in each.attributes)} of {each.name}"
         for each in schema.edge_types
-        if each.attributes and not each.public and (edge_types is None or each.name in edge_types)
+        if each.attributes
+        and not each.public
+        and each.name not in synthesised
+        and (edge_types is None or each.name in edge_types)
     ]
     if not carried:
         return ()

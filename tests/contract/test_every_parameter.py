@@ -16,7 +16,8 @@ import pytest
 from core import errors
 from core.generators import registry
 from core.generators.base import LearnedModel, PublicFacts, VectorModel, WeightedModel, no_progress
-from core.graphs.graph import EdgeTable, Graph, NodeTable
+from core.graphs.edge_attributes import EdgeAttribute
+from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
 from core.graphs.schema import (
     Attribute,
     AttributeKind,
@@ -173,6 +174,15 @@ def people() -> Graph:
     return Graph.build(schema, {"node": NodeTable(nodes, None, columns)}, {"edge": table})
 
 
+def valued() -> Graph:
+    """Two communities, whose members rate one another; a node's edges have its own stars."""
+    stars = EdgeAttribute(name="stars", kind="integer", bounds=(1, 5), aggregate="max")
+    schema = GraphSchema(node_types=(NodeType(count=NODES),), edge_types=(EdgeType(attributes=(stars,)),))
+    source, target = blocks(1).T
+    table = EdgeTable(source, target, None, EdgeValues({"stars": (1 + source % 5).astype(np.int32)}))
+    return Graph.build(schema, {}, {"edge": table})
+
+
 @functools.cache
 def request_of(where: str) -> tuple[Graph, Unit, int | None]:
     """The graph, the unit and the window of a request."""
@@ -201,14 +211,12 @@ def request_of(where: str) -> tuple[Graph, Unit, int | None]:
             return sided(40, 30, STEPS, functional=True), Unit.EVENT, None
         case "typed":
             return typed(), Unit.EDGE, None
-        case "persons":
-            return persons(), Unit.NODE, None
-        case "owners":
-            return owners(), Unit.NODE, None
+        case "persons" | "owners" | "people":
+            return {"persons": persons, "owners": owners, "people": people}[where](), Unit.NODE, None
         case "two plain":
             return two_relations(), Unit.EDGE, None
-        case "people":
-            return people(), Unit.NODE, None
+        case "valued":
+            return valued(), Unit.EDGE, None
     raise AssertionError(where)
 
 
@@ -255,6 +263,8 @@ def _told(method: str, where: str, params: dict[str, Any]) -> list[Any]:
         for table in sampled.edges.values():
             columns = (table.source, table.target, table.step)
             found += [column.tolist() for column in columns if column is not None]
+            if table.values is not None:
+                found += [column.tolist() for column in table.values.columns.values()]
     if isinstance(model, LearnedModel):
         found.append(repr(model.training()))
     if isinstance(model, VectorModel):

@@ -1,4 +1,4 @@
-"""Reads of what edges carry: sensitivities by brute force over all tiny graphs, charges, and the noise's law."""
+"""Reads of what edges carry: sensitivities by brute force over tiny graphs, charges, the noise's law."""
 
 from __future__ import annotations
 
@@ -87,9 +87,7 @@ def asked(reads: EdgeValueReads, steps: int) -> dict[tuple[str, str], Callable[[
     found: dict[tuple[str, str], Callable[[], np.ndarray]] = {
         ("histogram", ""): lambda: reads.histogram(**paid),
         ("by_step", ""): lambda: reads.by_step(periods=np.arange(steps), labels=LABELS, **paid),
-        ("by_classes", ""): lambda: reads.by_classes(
-            sources=sources, targets=targets, labels=LABELS, **paid
-        ),
+        ("by_classes", ""): lambda: reads.by_classes(sources=sources, targets=targets, labels=LABELS, **paid),
     }
     for side in reads.sides:
         found["by_node", side] = lambda side=side: reads.by_node(side=side, labels=LABELS, **paid)

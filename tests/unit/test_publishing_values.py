@@ -163,3 +163,81 @@ def test_methods_take_a_graph_whose_edges_carry_values(tmp_path: Path, method: s
         progress=lambda *_: None,
     )
     assert (tmp_path / "evaluation" / "curator.json").exists()
+
+
+def synthesised(tmp_path: Path, **params: Any) -> tuple[Path, MemoryRecorder]:
+    """A release by a method that was asked for what edges carry, and its transcript."""
+    write_graph(original(), tmp_path / "original")
+    recorder, generator = MemoryRecorder(), registry.get("dcsbm")
+    asked = spec(generator, SCHEMA, **ASKED, params={"attribute_share": 0.4, **params})
+    release.publish(generator, tmp_path / "original", asked, tmp_path / "job", recorder, lambda *_: None)
+    (tmp_path / "job" / "schema.json").write_text(SCHEMA.model_dump_json())
+    entries = [entry.to_json() for entry in recorder.entries]
+    (tmp_path / "job" / "transcript.json").write_text(json.dumps(entries))
+    return tmp_path / "job", recorder
+
+
+ASKED = {
+    "unit": Unit.EDGE,
+    "edge_types": ("pays",),
+    "formats": ("csv", "graphml", "node_link"),
+    "nano_epsilon": 20 * 10**9,  # so that there are edges
+}
+
+
+def test_a_method_that_is_asked_for_them_releases_values_in_every_format(tmp_path: Path) -> None:
+    job, recorder = synthesised(tmp_path)
+    declared = GraphSchema.model_validate_json((job / "release" / "schema.json").read_bytes())
+    assert declared.edge_type("pays").attributes == (AMOUNT,)
+    back = bundle.read_aligned(job / "release", job / "private" / "alignment.parquet")
+    pays = back.edges["pays"]
+    assert pays.count == pays.values.count > 0
+    assert 0 <= pays.values.columns["amount"].min() <= pays.values.columns["amount"].max() <= 10**6
+    for name in ("graph.csv", "graph.graphml", "graph.json"):
+        assert b"amount" in (job / "release" / name).read_bytes()
+    spent = sum(each.event.nano_epsilon for each in recorder.entries)
+    assert spent <= 20 * 10**9
+    reads = [each.event.nano_epsilon for each in recorder.entries if "amount" in each.purpose]
+    assert sum(reads) == 8 * 10**9
+
+
+def test_a_report_says_what_is_synthesised_and_what_covers_a_changed_value(tmp_path: Path) -> None:
+    synthesised(tmp_path)
+    part = public_of(tmp_path)
+    told = {each["code"]: each["text"] for each in part["caveats"]}
+    assert "edge_attributes_left_out" not in told
+    assert "amount of pays" in told["edge_values_synthesised"]
+    assert "epsilon 16, twice" in told["edge_values_synthesised"]
+    assert part["parameters"]["attribute_share"] == 0.4
+    assert part["guarantee"]["epsilon"] == "20"
+
+
+def test_a_further_sample_draws_values_anew_and_a_comparison_reads_them(tmp_path: Path) -> None:
+    job, _ = synthesised(tmp_path)
+    generator = registry.get("dcsbm")
+    params = {"attribute_share": 0.4}
+    again = spec(generator, SCHEMA, job_id="job-2", sample_of="job-1", params=params, **ASKED)
+    sample.draw(generator, job, again, tmp_path / "again", lambda *_: None)
+    drawn = [
+        bundle.read_aligned(each / "release", each / "private" / "alignment.parquet").edges["pays"]
+        for each in (job, tmp_path / "again")
+    ]
+    assert all(each.values.count == each.count for each in drawn)
+    assert drawn[0].values.columns["amount"].tolist() != drawn[1].values.columns["amount"].tolist()
+    run_evaluation(
+        graph_folder=tmp_path / "original",
+        release_folder=job,
+        spec=evaluation(
+            method="dcsbm",
+            unit=Unit.EDGE,
+            nano_epsilon=20 * 10**9,
+            edge_types=("pays",),
+            suite="standard",
+            params=params,
+            shadows=1,
+            shadow_links=10**6,
+        ),
+        out=tmp_path / "evaluation",
+        progress=lambda *_: None,
+    )
+    assert (tmp_path / "evaluation" / "curator.json").exists()

@@ -33,6 +33,9 @@ graphs, degree products on graphs with hubs. On graphs of some hundred edges clu
 the number of triangles too: the preset ``small`` reads no clustering and leans on a public guess of
 transitivity, as ``degree_triangle`` does; ``method: auto`` takes it up to a thousand nodes.
 
+With ``attribute_share``, that share of epsilon pays for tables of what edges carry, and all above for what is
+left (:mod:`core.generators._shared.values`, with the reads and proofs of :mod:`core.privacy.edge_values`).
+
 The method's first version, without 1, 3 and 7 and with at least two labels, is the preset ``first``;
 ``balanced`` and ``spectral`` are variants of that. Run times depend on true degrees and are not published.
 
@@ -51,10 +54,11 @@ from collections.abc import Iterable
 
 from core.generators._shared.frame.heeded import Idle
 from core.generators._shared.frame.percell import Parts, PerCell
+from core.generators._shared.values.stage import CarriesValues
 from core.generators.dcsbm.params import DCSBMParams
 
 
-class DCSBM(PerCell):
+class DCSBM(CarriesValues, PerCell):
     """The method for static graphs, and the same on each snapshot of a stream."""
 
     name = "dcsbm"

@@ -23,7 +23,7 @@ from core.datasets.models import Dataset, DatasetState, DatasetVersion
 from core.errors import DatasetNotReady, InvalidInput, NotAccepted, NotFound, UnitMismatch
 from core.evaluation.metric import Suite
 from core.generators import registry
-from core.generators.base import Generator, LinkHidingGenerator, PublicFacts
+from core.generators.base import Generator, LinkHidingGenerator, PublicFacts, carries_values
 from core.generators.choice import AUTO, Choice, choose
 from core.graphs.schema import MAX_TYPES, Derived, GraphSchema
 from core.identity.service import Principal
@@ -148,7 +148,6 @@ def prepare(session: Session, principal: Principal, request: JobRequest, setting
         registry.get(request.method)  # an unknown name is refused before anything else
     edge_types = protected_relations(schema, request.edge_types)
     check_cells(schema, edge_types, settings, field="edge_types")
-    wanted = checked_formats(request.formats, released_schema(schema, edge_types))
     nano_epsilon, delta_atto = epsilon_cost(request.epsilon), delta_cost(request.delta)
     if nano_epsilon > MAX_NANO_EPSILON:
         raise InvalidInput(f"A release has at most epsilon {MAX_NANO_EPSILON // NANO}.", field="epsilon")
@@ -163,6 +162,8 @@ def prepare(session: Session, principal: Principal, request: JobRequest, setting
         accountant=Accountant.RENYI if account.filter == Filter.RENYI else Accountant.PRIVACY_LOSS,
     )
     choice, generator, params = method_of(request.method, request.parameters, facts, dataset, version)
+    released = released_schema(schema, edge_types, values=carries_values(generator, params))
+    wanted = checked_formats(request.formats, released)
     plan = generator.plan(params, facts) if choice is None else choice.plan
     cost = plan.cost()
     check_plan(plan, cost, account, nano_epsilon, delta_atto)

@@ -21,6 +21,7 @@ from core.datasets.models import Dataset, DatasetState
 from core.errors import DatasetNotReady, InvalidInput, NotAccepted, StorageError
 from core.evaluation.metric import Suite
 from core.generators import registry
+from core.generators.base import carries_values
 from core.graphs.schema import GraphSchema
 from core.identity.models import Role
 from core.identity.service import Principal, require
@@ -100,7 +101,7 @@ def _checked(session: Session, source: Job, request: SampleRequest) -> tuple[Dat
             "A snapshot of a live stream is published once: the snapshots after it follow from it.",
             field="job_id",
         )
-    registry.get(source.method)
+    generator = registry.get(source.method)
     dataset = datasets.share_locked(session, source.dataset_id)
     assert dataset is not None  # datasets are never deleted
     if dataset.state == DatasetState.ARCHIVED:
@@ -113,7 +114,8 @@ def _checked(session: Session, source: Job, request: SampleRequest) -> tuple[Dat
         raise InvalidInput("Only public datasets take a seed.", field="seed")
     # The draw is free, but it is a release: one that a curator would no longer allow is not made.
     policies.check_release(dataset, method=source.method, kind=paid.kind)
-    released = released_schema(_schema(session, source), paid.release.edge_types)
+    values = carries_values(generator, generator.Params.model_validate(paid.release.params))
+    released = released_schema(_schema(session, source), paid.release.edge_types, values=values)
     drawn = dict(paid.release) | {
         "job_id": ids.new_id(ids.JOB),
         "sample_of": source.id,

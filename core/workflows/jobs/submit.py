@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from core.errors import BudgetRefused
 from core.generators import registry
+from core.generators.base import carries_values
 from core.graphs.schema import GraphSchema
 from core.identity.models import Role
 from core.identity.service import Principal, require
@@ -25,6 +26,7 @@ from core.privacy.plan import ATTO, GuaranteeKind
 from core.privacy.plan import Cost as PlanCost
 from core.privacy.units import Unit
 from core.publishing.true_edges import true_edge_notices
+from core.publishing.values import value_notices
 from core.reports.notices import lasting_relations, values_left_out
 from core.workflows.common.context import Services
 from core.workflows.common.policies import needs_approval, policy_of
@@ -67,17 +69,19 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> P
         drawn = drawn_on(session, dataset.account_id, team=principal.team, project=request.project)
         quotas_after = tuple(preview(quota.id) for quota in drawn)
     exposing = [EXPOSING] if spec.kind is GuaranteeKind.NONE else []
-    schema = prepared.graph_schema
+    schema, generator = prepared.graph_schema, registry.get(release.method)
+    synthesised = release.edge_types if carries_values(generator, prepared.params) else ()
     notices = (
         *lasting_relations(schema, release.unit, release.window, release.edge_types),
-        *values_left_out(schema, release.edge_types),
+        *values_left_out(schema, release.edge_types, synthesised=synthesised),
         *true_edge_notices(
-            registry.get(release.method),
+            generator,
             prepared.params,
             prepared.plan,
             schema,
             node_counts(prepared.version, schema),
         ),
+        *value_notices(generator, prepared.params, prepared.plan, schema),
     )
     return Plan(
         method=release.method,

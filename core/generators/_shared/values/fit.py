@@ -1,0 +1,168 @@
+"""What is paid for of one attribute, and the tables that follow from it.
+
+The reads, each of which may use what was read before and the edges of a graph that the method's model drew:
+1. a histogram of the values' bins (L1 1).
+2. for every node, of values with an order the sum of their scores, of others how many of its edges have each
+   (L1 the largest score, or 1; twice where both ends are counted).
+3. how many edges have which kind of value, between classes of nodes (L1 1). Classes are by drawn degree, and
+   by what a node's edges tend to carry.
+4. of a relation with time, bins by period (L1 1).
+Sensitivities and proofs: :mod:`core.privacy.edge_values`. Their epsilons add up to the attribute's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.generators._shared.blocks.estimates import norm_sub, norm_sub_groups
+from core.generators._shared.frame.plan import divide
+from core.generators._shared.values.bins import Division, divided
+from core.generators._shared.values.effects import by_degree, by_mass, node_rates
+from core.privacy.events import NANO
+
+if TYPE_CHECKING:
+    from core.generators._shared.frame.columns import Columns
+    from core.graphs.tables import EdgeTable
+    from core.privacy.edge_values import EdgeValueReads
+
+HISTOGRAM, CLASSES, STEPS = 0.1, 0.3, 0.1
+"""Shares of the attribute's epsilon; nodes have what is left."""
+MOST_CLASSES = 16
+PERIODS = 8
+WORTH = 0.1
+"""Noise that all pairs of classes may have together, as a part of the edges."""
+
+
+def paid(reads: EdgeValueReads, drawn: EdgeTable, steps: int, nano_epsilon: int) -> Columns:
+    """Pay for one attribute's tables, at ``nano_epsilon`` in each cell of the relation.
+
+    ``drawn``: the relation's edges in a graph that the structure's model drew. ``steps``: of the relation.
+    Columns: ``histogram`` (fine,) shares; ``bins``, ``kinds``, ``score``: a :class:`Division`;
+    ``source_rates``, ``target_rates`` (nodes * columns,): mean score, or share of each bin;
+    ``source_classes``, ``target_classes`` (nodes,); ``pairs`` (classes * classes * kinds,) and ``steps``
+    (periods * bins,): shares of one pair of classes, of one period; ``periods`` (steps,). Of an undirected
+    relation only the source has any. O(m + n bins).
+    """
+    shares = [HISTOGRAM, CLASSES, *([STEPS] if steps > 1 else [])]
+    first, between, *timed, nodes = divide(nano_epsilon, *shares)
+    histogram = norm_sub(reads.histogram(nano_epsilon=first, purpose=f"{_of(reads)}: histogram"))
+    histogram = (
+        histogram / histogram.sum() if histogram.sum() > 0 else np.full(len(histogram), 1 / len(histogram))
+    )
+    division = divided(reads.bins, histogram)
+    mass = np.bincount(division.bins, weights=histogram)
+    ends = {"source": [drawn.source], "target": [drawn.target], "both": [drawn.source, drawn.target]}
+    rates, degrees = {}, {}
+    for side, cost in zip(reads.sides, _even(nodes, len(reads.sides)), strict=True):
+        count = reads.shape.target_count if side == "target" else reads.shape.source_count
+        degrees[side] = np.bincount(np.concatenate(ends[side]), minlength=count)
+        rates[side] = _rates(reads, side, division, mass, degrees[side], cost)
+    number = _class_count(drawn.count, between, division, reads.shape.undirected)
+    classes = {side: _classes(rates[side], degrees[side], number) for side in rates}
+    pairs = _pairs(reads, classes, division, mass, between)
+    periods = np.arange(steps) * min(PERIODS, steps) // steps
+    by_period = mass[None, :]
+    if timed:
+        noisy = reads.by_step(
+            periods=periods, labels=division.bins, nano_epsilon=timed[0], purpose=f"{_of(reads)}: by step"
+        )
+        by_period = shares_of(noisy.astype(np.float64), mass[None, :], NANO / timed[0])
+    none = np.empty(0, dtype=np.float32)
+    source, target = reads.sides[0], reads.sides[-1] if len(reads.sides) > 1 else None
+    return {
+        "histogram": histogram,
+        "bins": division.bins.astype(np.int32),
+        "kinds": division.kinds.astype(np.int32),
+        "score": division.score,
+        "source_rates": rates[source].astype(np.float32).ravel(),
+        "target_rates": none if target is None else rates[target].astype(np.float32).ravel(),
+        "source_classes": classes[source].astype(np.int32),
+        "target_classes": np.empty(0, np.int32) if target is None else classes[target].astype(np.int32),
+        "pairs": pairs.ravel(),
+        "steps": by_period.ravel(),
+        "periods": periods.astype(np.int32),
+    }
+
+
+def shares_of(counts: np.ndarray, expected: np.ndarray, scale: float) -> np.ndarray:
+    """Turn rows of noisy counts into shares, drawn towards ``expected`` by as much as the noise weighs.
+
+    ``counts`` (rows, columns); ``scale`` of the noise. Every row adds up to 1.
+    """
+    rows, columns = counts.shape
+    kept = norm_sub_groups(counts.ravel(), np.repeat(np.arange(rows), columns), rows).reshape(rows, columns)
+    weight = 2 * scale * columns
+    return (kept + weight * expected) / (kept.sum(axis=1, keepdims=True) + weight)
+
+
+def _of(reads: EdgeValueReads) -> str:
+    return f"values of {reads.bins.attribute.name}"
+
+
+def _even(total: int, parts: int) -> list[int]:
+    return [total // parts] * (parts - 1) + [total - total // parts * (parts - 1)]
+
+
+def _rates(
+    reads: EdgeValueReads, side: str, division: Division, mass: np.ndarray, degrees: np.ndarray, cost: int
+) -> np.ndarray:
+    ends = 2 if side == "both" else 1
+    purpose = f"{_of(reads)}: nodes, {side}"
+    score = division.score
+    if len(score):
+        most = max(1, int(np.abs(score).max()))
+        noise = 2 * (ends * reads.multiplicity * most * NANO / cost) ** 2
+        scores = score[division.bins].astype(np.int64)
+        sums = reads.node_sums(side=side, scores=scores, nano_epsilon=cost, purpose=purpose)
+        mean = np.array([mass @ score])
+        return node_rates(sums[:, None].astype(np.float64), degrees, mean, mass @ score**2 - mean**2, noise)
+    noise = 2 * (ends * reads.multiplicity * NANO / cost) ** 2
+    noisy_counts = reads.by_node(side=side, labels=division.bins, nano_epsilon=cost, purpose=purpose)
+    counts = noisy_counts.astype(np.float64)
+    # A row's sum says more of a node's edges than one drawn graph does, the more the less its noise weighs.
+    heed = degrees / (degrees + noise * counts.shape[1] + 1e-9)
+    size = np.maximum(degrees + heed * (counts.sum(axis=1) - degrees), 0)
+    found = np.maximum(node_rates(counts, size, mass, mass * (1 - mass), noise), 1e-4 * mass)
+    return found / np.maximum(found.sum(axis=1, keepdims=True), 1e-300)
+
+
+def _class_count(edges: int, cost: int, division: Division, undirected: bool) -> int:
+    """As many classes on a side as their pairs' noise allows; 1..MOST_CLASSES."""
+    kinds = int(division.kinds.max()) + 1
+    pairs = WORTH * edges * cost / NANO / kinds * (2 if undirected else 1)
+    return int(np.clip(np.sqrt(pairs), 1, MOST_CLASSES))
+
+
+def _classes(rates: np.ndarray, degrees: np.ndarray, number: int) -> np.ndarray:
+    """Divide nodes by degree, then by what sets their rates most apart; ``number`` of them at most."""
+    by = 3 if number >= 9 else 2 if number >= 4 else 1
+    groups = by_degree(degrees, by)
+    weight = degrees / max(float(degrees.sum()), 1.0)
+    away = rates - weight @ rates
+    direction = np.linalg.eigh((away * weight[:, None]).T @ away)[1][:, -1]
+    return by_mass(away @ direction, degrees, groups, max(1, number // by))
+
+
+def _pairs(
+    reads: EdgeValueReads, classes: dict[str, np.ndarray], division: Division, mass: np.ndarray, cost: int
+) -> np.ndarray:
+    """Pay for the kinds of value between classes; shares (classes, classes, kinds), float64."""
+    sources, targets = classes[reads.sides[0]], classes[reads.sides[-1]]
+    kinds = division.kinds[division.bins]
+    noisy = reads.by_classes(
+        sources=sources, targets=targets, labels=kinds, nano_epsilon=cost, purpose=f"{_of(reads)}: classes"
+    ).astype(np.float64)
+    scale = reads.multiplicity * NANO / cost
+    if reads.shape.undirected:  # an edge stands where the smaller class comes first: its mirror image too
+        first = np.moveaxis(noisy, 2, 0)
+        noisy = np.moveaxis(np.triu(first) + np.swapaxes(np.triu(first, 1), 1, 2), 0, 2)
+    overall = np.bincount(division.kinds, weights=mass)
+    a, b, count = noisy.shape
+    rows = shares_of(noisy.sum(axis=1), overall[None, :], scale * np.sqrt(b))
+    columns = shares_of(noisy.sum(axis=0), overall[None, :], scale * np.sqrt(a))
+    expected = rows[:, None, :] * columns[None, :, :] / np.maximum(overall, 1e-12)
+    expected = expected / expected.sum(axis=2, keepdims=True)
+    found = shares_of(noisy.reshape(-1, count), expected.reshape(-1, count), scale)
+    return found.reshape(a, b, count)

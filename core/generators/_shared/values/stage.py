@@ -1,0 +1,120 @@
+"""The stage that gives what edges carry to the edges of a method: any method that can draw a graph.
+
+It has a share of the job's epsilon, which the method does without. It draws one graph from the fitted model
+(free: the model is paid for), reads the attributes' tables by the degrees of that graph, and gives values to
+the edges of every graph that is drawn later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from core.generators._shared.frame.heeded import Idle, require_heeded
+from core.generators._shared.values import share
+
+if TYPE_CHECKING:
+    from core.generators._shared.frame.model import StoredCells
+    from core.generators._shared.frame.percell import PerCell as Structure
+    from core.generators.base import FittedModel, Progress, PublicFacts
+    from core.graphs.graph import Graph
+    from core.privacy.entropy import Generator as Rng
+    from core.privacy.events import Pure
+    from core.privacy.plan import PrivacyPlan
+    from core.privacy.private_graph import PrivateGraph
+else:
+    Structure = object
+
+FOLDER = "values"
+
+
+class CarriesValues(Structure):
+    """Stands before a method's own class, whose ``Params`` are :class:`share.ValueParameters` too."""
+
+    def carries(self, params: Any) -> bool:
+        """Tell whether the edges of a release carry what the schema declares."""
+        return params.attribute_share > 0
+
+    def values_plan(self, plan: PrivacyPlan) -> PrivacyPlan:
+        """Return the part of the plan that reads what edges carry."""
+        return share.of_values(plan)
+
+    def plan(self, params: Any, public: PublicFacts) -> PrivacyPlan:
+        """Plan the method with what the share leaves of epsilon, and the reads of values with the share."""
+        if not self.carries(params):
+            return super().plan(params, public)
+        structure = super().plan(params, share.structures(public, params.attribute_share))
+        idle = share.why_idle(public)
+        require_heeded(params, [Idle(("attribute_share",), idle)] if idle else [])
+        share.require_synthesised(public)
+        return share.with_values(structure, public, params.attribute_share)
+
+    def fit(self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> Any:
+        """Fit the method, then pay for the values' tables, at the plan's cost at most."""
+        if not self.carries(params):
+            return super().fit(graph, plan, params, progress)
+        structure, values = share.parted(plan)
+        model = super().fit(graph, structure, params, progress)
+        return ValuedModel(model, _paid(self.name, model, graph, values, params, progress))
+
+    def load(self, folder: Path) -> Any:
+        """Read the model that its ``save`` wrote."""
+        model = super().load(folder)
+        if not (folder / FOLDER).exists():
+            return model
+        from core.generators._shared.frame.model import load_stored
+
+        return ValuedModel(model, load_stored(folder / FOLDER, self.name, self.Params))
+
+
+@dataclass(frozen=True)
+class ValuedModel:
+    """A fitted model, and the paid tables of what edges carry: a cell for each attribute of a relation,
+    (relation, its place among the declared ones)."""
+
+    structure: FittedModel
+    tables: StoredCells
+
+    def sample(self, rng: Rng, progress: Progress) -> Graph:
+        """Draw a graph, and values for its edges."""
+        from core.generators._shared.values.draw import dressed
+
+        return dressed(self.structure.sample(rng, progress), self.tables, rng)
+
+    def save(self, folder: Path) -> None:
+        """Write both, the tables below ``folder``."""
+        self.structure.save(folder)
+        self.tables.save(folder / FOLDER)
+
+
+def _paid(
+    method: str,
+    model: FittedModel,
+    graph: PrivateGraph,
+    values: Mapping[str, Pure],
+    params: Any,
+    progress: Progress,
+) -> StoredCells:
+    from core.generators._shared.frame.model import StoredCells
+    from core.generators._shared.values.fit import paid
+    from core.generators.base import no_progress
+    from core.privacy.entropy import noise_generator
+
+    drawn = model.sample(noise_generator(), no_progress)
+    cells: dict[tuple[str, int | None], Any] = {}
+    asked = [
+        (graph.schema.edge_type(name), place, event.nano_epsilon)
+        for name, event in values.items()
+        for place in range(len(graph.schema.edge_type(name).attributes))
+    ]
+    for done, (relation, place, nano_epsilon) in enumerate(asked):
+        progress("values", done, len(asked))
+        reads = graph.edge_values(relation.name, relation.attributes[place].name)
+        each = nano_epsilon // len(relation.attributes)
+        steps = len(graph.schema.steps_of(relation.name))
+        cells[relation.name, place] = paid(reads, drawn.edges[relation.name], steps, each)
+    progress("values", len(asked), len(asked))
+    counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
+    return StoredCells(method, graph.schema, counts, params, cells)

@@ -1,0 +1,52 @@
+"""A fit that pays for what edges carry, end to end on two neighbours: its paid tables keep to epsilon.
+
+Among four nodes an edge of the rarest value is present or absent; the outputs are the model's tables. A copy
+that pays as stated, but whose noise is a sixteenth of what it should be, must be caught: several reads share
+epsilon, and one number tells of one of them.
+"""
+
+import numpy as np
+
+from core.generators.dcsbm import GENERATOR
+from core.graphs.edge_attributes import EdgeAttribute
+from core.graphs.graph import EdgeTable, EdgeValues, Graph
+from core.graphs.schema import EdgeType, GraphSchema, NodeType
+from core.privacy import mechanisms
+from core.privacy.audit import audit_epsilon, repeated
+from tests.support.auditing import SOUND, caught
+from tests.support.generating import fit
+
+EPSILON = 1.0
+SIGN = EdgeAttribute(name="sign", kind="integer", bounds=(-1, 1), aggregate="min")
+SCHEMA = GraphSchema(node_types=(NodeType(count=4),), edge_types=(EdgeType(name="edge", attributes=(SIGN,)),))
+
+
+def graph_of(*signed: tuple[int, int, int]) -> Graph:
+    source, target, sign = np.array(signed, dtype=np.int32).reshape(-1, 3).T
+    table = EdgeTable(source, target, None, EdgeValues({"sign": sign}))
+    return Graph.build(SCHEMA, {}, {"edge": table})
+
+
+def paid_tables(graph: Graph) -> np.ndarray:
+    model, _ = fit(GENERATOR, graph, EPSILON, attribute_share=0.9, proposals=0)
+    columns = model.tables.cells["edge", 0]
+    return np.concatenate([columns["histogram"], columns["source_rates"], columns["pairs"].ravel()[:3]])
+
+
+def measured(runs: int, confidence: float) -> float:
+    neighbours = graph_of((0, 1, 1), (2, 3, -1)), graph_of((0, 1, 1))
+    return audit_epsilon(repeated(paid_tables), *neighbours, runs=runs, confidence=confidence).lower_bound
+
+
+def test_the_printed_epsilon_holds():
+    assert measured(250, SOUND) <= EPSILON
+
+
+def test_noise_at_a_sixteenth_of_its_scale_is_caught(monkeypatch):
+    true = mechanisms.discrete_laplace
+
+    def bold(values, l1_sensitivity, nano_epsilon, **options):
+        return true(values, l1_sensitivity, 16 * nano_epsilon, **options)
+
+    monkeypatch.setattr(mechanisms, "discrete_laplace", bold)
+    assert caught(measured, EPSILON, 250)
