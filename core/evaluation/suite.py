@@ -18,6 +18,7 @@ from core.evaluation.drawing import draw
 from core.evaluation.metric import Suite, of_suite
 from core.evaluation.steps import evaluated_steps, mean_row, steps_of
 from core.evaluation.utility import degrees, relative
+from core.evaluation.values import compare_values, described
 from core.evaluation.view import UndirectedView
 from core.evaluation.whole.compare import WHOLE, compare_whole
 from core.graphs.graph import Graph
@@ -81,10 +82,10 @@ def compare(original: Graph, synthetic: Graph, suite: Suite, progress: Progress)
     """Compare every metric of every protected relation, original against synthetic; curators only.
 
     Both graphs have one universe, nodes aligned by index. Per edge type: one row a step and the means over
-    steps; ``overall`` is the mean over edge types. Relations that either graph lacks, and public ones (copied
-    as they are), are left out. ``whole`` takes all relations of a step as one graph; ``anchors`` says how far
-    a random graph and a resample of the original are from it. Progress counts cells under the stages
-    ``compare`` and ``anchors``, and steps under ``whole``.
+    steps, and what edges carry in both; ``overall`` is the mean over edge types. Relations that either graph
+    lacks, and public ones (copied as they are), are left out. ``whole`` takes all relations of a step as one
+    graph; ``anchors`` says how far a random graph and a resample of the original are from it. Progress counts
+    cells under the stages ``compare`` and ``anchors``, and steps under ``whole``.
     """
     shared = [t for t in original.schema.edge_types if t.name in synthetic.edges and not t.public]
     plan = [(t, step) for t in shared for step in steps_of(original.schema, t, suite)]
@@ -100,6 +101,9 @@ def compare(original: Graph, synthetic: Graph, suite: Suite, progress: Progress)
     means = {name: mean_row(found) for name, found in rows.items()}
     whole = compare_whole(original, synthetic, suite, progress, rows)
     metrics = catalogue.described(suite)
+    values = {t.name: compare_values(original, synthetic, t) for t in shared}
+    if any(values.values()):
+        metrics |= described()
     if whole is not None:
         metrics |= {metric.name: metric.to_json() for metric in of_suite(WHOLE, suite)}
     return {
@@ -107,7 +111,13 @@ def compare(original: Graph, synthetic: Graph, suite: Suite, progress: Progress)
         "steps_evaluated": len(evaluated_steps(original.schema, suite)),
         "metrics": metrics,
         "edge_types": [
-            {"name": name, "rows": rows[name], "means": means[name], "degrees": histograms[name].bins()}
+            {
+                "name": name,
+                "rows": rows[name],
+                "means": means[name],
+                "degrees": histograms[name].bins(),
+                "values": values[name],
+            }
             for name in rows
         ],
         "overall": mean_row(list(means.values())) if means else None,

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from core.graphs.edge_attributes import MAX_ATTRIBUTES
 from core.graphs.schema import MAX_TYPES
 from core.reports.base import Count, ReportModel, Share, SuiteName
 from core.reports.statistics import Drawing, MetricInfo, MetricName
@@ -48,6 +49,14 @@ class ComparedDegrees(ReportModel):
     bins: Annotated[tuple[ComparedBin, ...], Field(max_length=64)]
 
 
+class ValuesComparison(ReportModel):
+    """One attribute of a relation's edges, over all steps; metrics of the family ``values``."""
+
+    name: str
+    kind: str
+    row: ComparedRow
+
+
 class EdgeTypeComparison(ReportModel):
     """One protected relation, step by step."""
 
@@ -55,6 +64,9 @@ class EdgeTypeComparison(ReportModel):
     rows: Annotated[tuple[ComparedRow, ...], Field(max_length=4096)]
     means: ComparedRow
     degrees: Annotated[tuple[ComparedDegrees, ...], Field(max_length=2)] = ()
+    values: Annotated[tuple[ValuesComparison, ...], Field(max_length=MAX_ATTRIBUTES)] = Field(
+        default=(), description="What edges carry, where the release has it."
+    )
 
 
 class NodeTypeComparison(ReportModel):

@@ -240,4 +240,8 @@ def test_a_further_sample_draws_values_anew_and_a_comparison_reads_them(tmp_path
         out=tmp_path / "evaluation",
         progress=lambda *_: None,
     )
-    assert (tmp_path / "evaluation" / "curator.json").exists()
+    part = json.loads((tmp_path / "evaluation" / "curator.json").read_text())
+    (carried,) = part["comparison"]["edge_types"][0]["values"]
+    assert carried["name"] == "amount"
+    assert carried["row"]["scalars"]["value_mean"]["original"] == SECRET
+    assert 0 <= carried["row"]["distances"]["value_distance"] <= 1

@@ -1,0 +1,198 @@
+"""What edges carry, compared: values of a synthetic graph beside those of its original. For curators only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from core.evaluation.metric import Metric
+from core.evaluation.utility import relative
+from core.graphs.edge_attributes import EdgeAttribute
+from core.graphs.graph import Graph
+from core.graphs.schema import EdgeType
+from core.graphs.tables import EdgeTable
+from core.graphs.value_bins import bins_of
+
+BUSY = 10
+"""Nodes with fewer edges say little of what their edges tend to carry."""
+MOST_NODES = 4_000_000
+"""Entries of a table of nodes and bins, at most: beyond, nodes are not compared."""
+
+_FAMILY = "values"
+_CORRELATION = (
+    "Pearson correlation, over edges, of the value with ln(1 + degree) of the {end}; integers and numbers. "
+    "Undefined where either is the same for all."
+)
+SCALARS: tuple[Metric, ...] = (
+    Metric("value_mean", "Mean value", "Mean over edges; integers and numbers.", _FAMILY),
+    Metric(
+        "value_degree_correlation",
+        "Value with degree",
+        _CORRELATION.format(end="ends, both of which count"),
+        _FAMILY,
+    ),
+    Metric(
+        "value_source_correlation", "Value with source's degree", _CORRELATION.format(end="source"), _FAMILY
+    ),
+    Metric(
+        "value_target_correlation", "Value with target's degree", _CORRELATION.format(end="target"), _FAMILY
+    ),
+)
+_FAR = (
+    "of categories and times of day (by hour, or declared cuts) the total variation, half the sum over bins "
+    "of |p - q|; of integers and numbers the earth mover's distance over the width of the declared bounds"
+)
+DISTANCES: tuple[Metric, ...] = (
+    Metric(
+        "value_distance",
+        "Distance of values",
+        f"How far apart both graphs' values are: {_FAR}. From 0 to 1.",
+        _FAMILY,
+        better="lower",
+    ),
+    Metric(
+        "value_node_distance",
+        "Distance of nodes' values",
+        f"The mean, over nodes with at least {BUSY} edges in both graphs, of the distance between the values "
+        "of a node's edges, as in value_distance. Chance alone keeps it from 0.",
+        _FAMILY,
+        better="lower",
+    ),
+    Metric(
+        "value_step_distance",
+        "Distance of values by step",
+        "The mean, over steps in which both graphs have edges, of value_distance within the step; of "
+        "relations with time.",
+        _FAMILY,
+        better="lower",
+    ),
+)
+
+
+def described() -> dict[str, dict[str, Any]]:
+    """Describe what is measured of values, by name."""
+    return {metric.name: metric.to_json() for metric in SCALARS + DISTANCES}
+
+
+def compare_values(original: Graph, synthetic: Graph, edge_type: EdgeType) -> list[dict[str, Any]]:
+    """Compare every attribute of the relation that both graphs carry, in declared order; else nothing.
+
+    Nodes are aligned by index. A row of ``scalars`` and ``distances``, as for other metrics. O(m + n bins).
+    """
+    ours, theirs = original.edges[edge_type.name], synthetic.edges[edge_type.name]
+    if ours.values is None or theirs.values is None or not edge_type.merged:
+        return []
+    undirected = edge_type.homogeneous and not edge_type.directed
+    counts = (original.nodes[edge_type.source].count, original.nodes[edge_type.target].count)
+    found = []
+    for attribute in edge_type.attributes:
+        if attribute.name in ours.values.columns and attribute.name in theirs.values.columns:
+            row = _row(attribute, (ours, theirs), counts, undirected, original.schema.steps)
+            found.append({"name": attribute.name, "kind": str(attribute.kind), "row": row})
+    return found
+
+
+def _row(
+    attribute: EdgeAttribute,
+    tables: tuple[EdgeTable, EdgeTable],
+    counts: tuple[int, int],
+    undirected: bool,
+    steps: int,
+) -> dict[str, Any]:
+    columns = [_column(table, attribute.name) for table in tables]
+    if attribute.numeric:
+        sides = [_scalars(table, each, undirected) for table, each in zip(tables, columns, strict=True)]
+        scalars = {name: relative.scalar(sides[0][name], sides[1][name]) for name in sides[0]}
+    else:
+        scalars = {}
+    distances = {
+        "value_distance": _far(attribute, _binned(attribute, columns[0]), _binned(attribute, columns[1])),
+        "value_node_distance": _by_group(
+            attribute, _node_tables(attribute, tables, columns, counts, undirected)
+        ),
+    }
+    if all(table.step is not None for table in tables):
+        grouped = [
+            _table(attribute, each, table.step, steps) for table, each in zip(tables, columns, strict=True)
+        ]
+        distances["value_step_distance"] = _by_group(attribute, grouped, least=1)
+    return {"step": None, "scalars": scalars, "distances": distances}
+
+
+def _column(table: EdgeTable, name: str) -> np.ndarray:
+    assert table.values is not None
+    return table.values.columns[name]
+
+
+def _scalars(table: EdgeTable, column: np.ndarray, undirected: bool) -> dict[str, float | None]:
+    values = column.astype(np.float64)
+    ends = {"source": table.source, "target": table.target}
+    if undirected:
+        ends = {"degree": np.concatenate([table.source, table.target])}
+    found: dict[str, float | None] = {"value_mean": float(values.mean()) if len(values) else None}
+    for side, nodes in ends.items():
+        degree = np.log1p(np.bincount(nodes)[nodes].astype(np.float64)) if len(nodes) else np.zeros(0)
+        carried = np.tile(values, len(nodes) // max(len(values), 1))
+        found[f"value_{side}_correlation"] = _correlation(carried, degree)
+    return found
+
+
+def _correlation(one: np.ndarray, other: np.ndarray) -> float | None:
+    if len(one) < 2 or not one.std() or not other.std():
+        return None
+    return float(np.corrcoef(one, other)[0, 1])
+
+
+def _binned(attribute: EdgeAttribute, column: np.ndarray) -> np.ndarray:
+    fine = bins_of(attribute)
+    return np.bincount(fine.places(column), minlength=fine.count)[None, :]
+
+
+def _table(attribute: EdgeAttribute, column: np.ndarray, group: np.ndarray | None, groups: int) -> np.ndarray:
+    """Count by group and bin; (groups, bins)."""
+    fine = bins_of(attribute)
+    assert group is not None
+    places = group.astype(np.int64) * fine.count + fine.places(column)
+    return np.bincount(places, minlength=groups * fine.count).reshape(groups, fine.count)
+
+
+def _node_tables(
+    attribute: EdgeAttribute,
+    tables: tuple[EdgeTable, EdgeTable],
+    columns: list[np.ndarray],
+    counts: tuple[int, int],
+    undirected: bool,
+) -> list[np.ndarray]:
+    """Count by end and bin, of both graphs: sources, then targets, or both ends of a node together."""
+    nodes = counts[0] if undirected else sum(counts)
+    if nodes * bins_of(attribute).count > MOST_NODES:
+        return [np.zeros((0, 1)), np.zeros((0, 1))]
+    found = []
+    for table, column in zip(tables, columns, strict=True):
+        targets = table.target if undirected else table.target.astype(np.int64) + counts[0]
+        ends = np.concatenate([table.source.astype(np.int64), targets])
+        found.append(_table(attribute, np.tile(column, 2), ends, nodes))
+    return found
+
+
+def _by_group(attribute: EdgeAttribute, tables: list[np.ndarray], least: int = BUSY) -> float | None:
+    """Average over groups with ``least`` edges in both tables; None where there is no such group."""
+    ours, theirs = tables
+    kept = (ours.sum(axis=1) >= least) & (theirs.sum(axis=1) >= least)
+    return _far(attribute, ours[kept], theirs[kept]) if kept.any() else None
+
+
+def _far(attribute: EdgeAttribute, ours: np.ndarray, theirs: np.ndarray) -> float | None:
+    """Average the distances of like rows of counts; None where one is empty. Bins stand for their middles."""
+    if not len(ours) or not ours.sum(axis=1).min() or not theirs.sum(axis=1).min():
+        return None
+    away = ours / ours.sum(axis=1, keepdims=True) - theirs / theirs.sum(axis=1, keepdims=True)
+    if not attribute.numeric:
+        return float(np.abs(away).sum(axis=1).mean() / 2)
+    middles = bins_of(attribute).middles
+    low, high = attribute.range
+    if high <= low:
+        return 0.0
+    moved = np.abs(np.cumsum(away, axis=1))[:, :-1] * np.diff(middles)
+    return float(moved.sum(axis=1).mean() / (high - low))
