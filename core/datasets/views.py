@@ -31,6 +31,9 @@ class PolicyRules(Answer):
     )
     project_required: bool = Field(description="Jobs name a project that has a quota.")
     team_required: bool = Field(description="Jobs come from a team that has a quota.")
+    measurements: bool = Field(
+        default=True, description="Releases carry the noisy numbers that they paid for."
+    )
 
 
 class DatasetPolicy(Answer):

@@ -28,6 +28,7 @@ from core.privacy.events import (
     pure_nano_epsilon,
     to_json,
 )
+from core.privacy.measurements import Measurements
 from core.privacy.plan import MAX_STEPS, CellKey, PrivacyPlan
 
 MAX_SEQUENCE = 2**31 - 1
@@ -151,6 +152,7 @@ class Meter:
 
     def __init__(self, plan: PrivacyPlan, recorder: Recorder) -> None:
         self.plan = plan
+        self.measurements = Measurements()
         self._recorder = recorder
         self._purses: dict[CellKey, _Purse] = {}
         self._branches: dict[tuple[int, int], int] = {}

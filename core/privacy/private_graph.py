@@ -21,6 +21,7 @@ from core.graphs.schema import GraphSchema
 from core.privacy import mechanisms, queries
 from core.privacy.events import (
     LAZY_RESPONSE,
+    NANO,
     Event,
     GaussianEvent,
     Pure,
@@ -28,6 +29,7 @@ from core.privacy.events import (
     check_nano_epsilon,
     positive_fraction,
 )
+from core.privacy.measurements import Part
 from core.privacy.meter import Meter
 from core.privacy.persons import TIMES, require_persons
 from core.privacy.plan import WHOLE_GRAPH, CellKey
@@ -236,6 +238,7 @@ class PrivateCell(UndirectedReads):
         self._charge = charge
         self._branch = branch
         self._read = read
+        self._parts: tuple[Part, ...] = ()
 
     @property
     def multiplicity(self) -> int:
@@ -253,7 +256,11 @@ class PrivateCell(UndirectedReads):
         question = queries.ask(query, self.shape, public_args)
         self._charge(Pure(nano_epsilon, f"discrete_laplace/{query}"), purpose)
         values = question.measure(self._read()).astype(np.int64)
-        return mechanisms.discrete_laplace(values, question.l1_sensitivity * self.multiplicity, nano_epsilon)
+        sensitivity = question.l1_sensitivity * self.multiplicity
+        noisy = mechanisms.discrete_laplace(values, sensitivity, nano_epsilon)
+        cell, scale = (self.shape.edge_type.name, self.step), Fraction(sensitivity * NANO, nano_epsilon)
+        self._meter.measurements.keep(cell, query, public_args, self._parts, scale, noisy, purpose)
+        return noisy
 
     def gaussian(
         self, query: str, *, noise_multiplier: Fraction | float, purpose: str, **public_args: Any
@@ -413,6 +420,8 @@ class PrivateCell(UndirectedReads):
         )
         halves = _halves(self._read, checked)
         cells = [self._branch_cell(key, side, halves) for key, side in zip(keys, (True, False), strict=True)]
+        for cell, inside in zip(cells, (True, False), strict=True):
+            cell._parts = (*self._parts, Part(checked, inside))
         try:
             yield cells[0], cells[1]
         finally:

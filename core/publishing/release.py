@@ -79,7 +79,7 @@ def publish(
     model, state = fitted(spec, generator, private, agreed.plan, agreed.params, previous, progress)
     require_metered(meter.transcript)
     guarantee = guarantee_of(agreed.plan, meter.transcript, spec.delta_atto, spec.window_nano_epsilon)
-    paid = Paid(generator, spec, agreed, guarantee, meter.transcript)
+    paid = Paid(generator, spec, agreed, guarantee, meter.transcript, meter.measurements)
 
     def keep(private_folder: Path) -> None:
         model.save(private_folder / "model")

@@ -56,6 +56,9 @@ class _Release(_Spec):
     named_links: bool = Field(
         default=False, description="The curators' list of sensitive links must be there; none is drawn."
     )
+    measurements: bool = Field(
+        default=True, description="The noisy numbers that were paid for are published beside the graph."
+    )
     derived: Annotated[tuple[Derived, ...], Field(max_length=2)] = Field(
         default=(), description="What of the public schema and universe was read off the data."
     )

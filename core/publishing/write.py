@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,9 +26,11 @@ from core.graphs.formats._base import ListsNodes
 from core.graphs.graph import Graph
 from core.graphs.schema import GraphSchema
 from core.privacy.guarantee import Guarantee
+from core.privacy.measurements import Measurements
 from core.privacy.meter import TranscriptEntry
-from core.privacy.plan import PrivacyPlan
+from core.privacy.plan import GuaranteeKind, PrivacyPlan
 from core.publishing import bundle
+from core.publishing.measurements import write_measurements
 from core.publishing.spec import ReleaseSpec
 from core.publishing.true_edges import true_edge_notices
 from core.publishing.values import value_notices
@@ -59,6 +61,7 @@ class Paid:
     agreed: Agreed
     guarantee: Guarantee
     transcript: Sequence[TranscriptEntry]
+    measurements: Measurements = field(default_factory=Measurements)
 
 
 def weights_of(model: FittedModel) -> Mapping[str, tuple[np.ndarray, np.ndarray]]:
@@ -86,6 +89,9 @@ def write_bundle(
     vectors = model.vectors() if isinstance(model, VectorModel) else {}
     for name, of_types in vectors.items():
         bundle.write_vectors(released, permutations, of_types, folder / f"{name}.parquet")
+    if spec.measurements and agreed.plan.kind is not GuaranteeKind.NONE:
+        first = agreed.plan.first_step
+        write_measurements(released, permutations, paid.measurements, folder, first_step=first)
     media_types = _export(released, folder, spec.formats)
     bundle.write_alignment(permutations, private / "alignment.parquet")
     if keep is not None:

@@ -97,6 +97,10 @@ class Policy(BaseModel):
     team_required: StrictBool = Field(
         default=False, description="A job's key must be of a team that has a quota of the account."
     )
+    measurements: StrictBool = Field(
+        default=True,
+        description="Releases carry the noisy numbers that they paid for, with intervals; it costs nothing.",
+    )
 
 
 def policy_of(dataset: Dataset) -> Policy:
@@ -112,10 +116,11 @@ def rules_of(policy: Policy) -> PolicyRules:
 def stored(policy: Policy) -> dict[str, Any]:
     """Return the policy as JSON, as the dataset keeps it.
 
-    The usual least epsilon is left out: the version before this one, which serves on during an upgrade, takes
-    no policy with a field that it does not know.
+    What is newer and stands at its default is left out: the version before this one, which serves on during
+    an upgrade, takes no policy with a field that it does not know.
     """
-    usual = {"min_epsilon_per_job"} if policy.min_epsilon_per_job == LEAST_EPSILON else None
+    newer = {"min_epsilon_per_job": LEAST_EPSILON, "measurements": True}
+    usual = {name for name, value in newer.items() if getattr(policy, name) == value}
     return policy.model_dump(mode="json", exclude=usual)
 
 
@@ -299,6 +304,10 @@ def _dropped(new: bool, old: bool) -> bool:
     return old and not new
 
 
+def _gained(new: bool, old: bool) -> bool:
+    return new and not old
+
+
 _LOOSER: dict[str, Callable[[Any, Any], bool]] = {
     "methods": _wider,
     "kinds": _wider,
@@ -308,4 +317,5 @@ _LOOSER: dict[str, Callable[[Any, Any], bool]] = {
     "curator_report_readers": _wider,
     "project_required": _dropped,
     "team_required": _dropped,
+    "measurements": _gained,
 }

@@ -185,6 +185,7 @@ def prepare(session: Session, principal: Principal, request: JobRequest, setting
             seed=request.seed,
             # Of a public graph a share of the links may be drawn and hidden, for evaluation; of no other.
             named_links=isinstance(generator, LinkHidingGenerator) and not dataset.public,
+            measurements=policy_of(dataset).measurements,
             derived=tuple(map(Derived, version.derived)),
         ),
         # What no epsilon measures takes nothing from the budget: it exposes the account when it opens the

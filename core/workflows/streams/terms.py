@@ -31,7 +31,7 @@ from core.publishing.checks import checked_params, chosen
 from core.publishing.spec import JobSpec, Place, Tick
 from core.streams.models import Stream, StreamState
 from core.streams.service import MAX_STEP
-from core.workflows.common.policies import check_least, check_stream
+from core.workflows.common.policies import Policy, check_least, check_stream, policy_of
 from core.workflows.jobs.prepare import (
     check_plan,
     check_policy,
@@ -113,7 +113,7 @@ def stream_terms(session: Session, principal: Principal, request: StreamRequest)
         team=principal.team,
         project=request.project,
     )
-    spec, plan = tick_spec(stream, version, account, first)
+    spec, plan = tick_spec(stream, version, account, first, policy_of(dataset))
     check_plan(plan, plan.cost(), account, nano_epsilon, 0)
     check_terms(session, dataset, spec, team=principal.team, project=request.project)
     by_step = _by_step(generator, params, schema, facts, account)
@@ -155,9 +155,9 @@ def window_preview(session: Session, stream: Stream, by_step: Mapping[str, int])
 
 
 def tick_spec(
-    stream: Stream, version: DatasetVersion, account: BudgetAccount, step: int
+    stream: Stream, version: DatasetVersion, account: BudgetAccount, step: int, policy: Policy
 ) -> tuple[JobSpec, PrivacyPlan]:
-    """Plan what one step of the stream does and costs; a function of its terms and the step alone."""
+    """Plan what one step of the stream does and costs; a function of its terms, the policy and the step."""
     release = Tick(
         job_id=ids.new_id(ids.JOB),
         dataset_id=stream.dataset_id,
@@ -169,6 +169,7 @@ def tick_spec(
         window=stream.window,
         nano_epsilon=stream.nano_epsilon,
         edge_types=tuple(stream.edge_types),
+        measurements=policy.measurements,
         derived=tuple(map(Derived, version.derived)),
         tick=Place(stream_id=stream.id, step=step),
     )

@@ -14,6 +14,7 @@ from core.ledger.amounts import format_epsilon
 from core.privacy.units import Unit
 from core.streams import repository
 from core.streams.models import Stream
+from core.workflows.common.policies import policy_of
 from core.workflows.common.specs import new_job, reserve
 from core.workflows.streams.terms import check_terms, tick_spec
 
@@ -26,7 +27,8 @@ def add_tick(session: Session, principal: Principal, stream: Stream, step: int, 
     """
     version = datasets.existing_version(session, stream.version_id)
     dataset = datasets.existing(session, stream.dataset_id)
-    spec, plan = tick_spec(stream, version, accounts.account(session, stream.account_id), step)
+    account = accounts.account(session, stream.account_id)
+    spec, plan = tick_spec(stream, version, account, step, policy_of(dataset))
     team, project = stream.team, stream.project
     check_terms(session, dataset, spec, team=team, project=project)
     job = new_job(principal, dataset, spec, plan.to_json(), plan.digest())

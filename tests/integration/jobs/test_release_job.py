@@ -76,7 +76,8 @@ def test_a_job_is_published_charged_once_evaluated_and_served(
     requester = dataclasses.replace(principal, roles=frozenset({Role.REQUESTER}))
     files = job_queries.artifacts(services, requester, job.id)
     assert [a.name for a in files] == [
-        "edges.parquet", "graph.graphml", "nodes.parquet", "public.json", "schema.json",
+        "edges.parquet", "graph.graphml", "measurements.json", "measurements.parquet", "nodes.parquet",
+        "public.json", "schema.json",
     ]  # fmt: skip
     artifact, chunks = job_queries.open_artifact(services, requester, job.id, "edges.parquet")
     assert len(b"".join(chunks)) == artifact.size_bytes

@@ -55,6 +55,7 @@ RANKED: list[tuple[str, Any, Any]] = [
     ("curator_report_readers", ["ada"], None),
     ("project_required", True, False),
     ("team_required", True, False),
+    ("measurements", False, True),
 ]
 
 
@@ -91,6 +92,7 @@ policies = st.builds(
     curator_report_readers=st.none() | st.sets(st.sampled_from(["ada", "bo"])).map(tuple),
     project_required=st.booleans(),
     team_required=st.booleans(),
+    measurements=st.booleans(),
 )
 requests = st.fixed_dictionaries(
     {

@@ -1,0 +1,238 @@
+"""The noisy numbers that a release paid for, published beside it: each with its interval and its unit.
+
+``measurements.json`` lists the measurements: what was counted, the law of the noise, how near. In
+``measurements.parquet`` is a row for each value: ``measurement`` (its number in the list), whose it is, and
+``value`` between ``low`` and ``high``, which hold the truth with the confidence of the list, each by itself.
+Whose: ``id`` is a released node's; ``key`` and ``other_key`` are what the list says, a rank, a degree, groups
+of nodes. ``measurement_groups.parquet`` says which node is in which group. All of it is post-processing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from core.graphs.graph import Graph
+from core.graphs.schema import EdgeType
+from core.privacy.measurements import Measurement, Measurements, deviation
+from core.publishing.bundle import write_json
+from core.reports.precision import CONFIDENCE, QUANTITIES, within
+
+LIST, VALUES, GROUPS = "measurements.json", "measurements.parquet", "measurement_groups.parquet"
+NOTE = (
+    "What the release paid for, as it was measured: for totals use these, not counts of the synthetic graph. "
+    "Each interval holds the true number with the stated confidence, by itself; it follows from the noise."
+)
+TOO_MANY = "more values than are kept"
+OWN_CLASSES = "classes of pairs, which have a meaning to the method alone"
+ROWS = pa.schema(
+    [
+        ("measurement", pa.int32()),
+        ("id", pa.string()),
+        ("key", pa.int64()),
+        ("other_key", pa.int64()),
+        ("value", pa.int64()),
+        ("low", pa.int64()),
+        ("high", pa.int64()),
+    ]
+)
+MEMBERS = pa.schema(
+    [("grouping", pa.int32()), ("id", pa.string()), ("type", pa.string()), ("group", pa.int64())]
+)
+
+
+@dataclass(frozen=True)
+class _Keys:
+    """Whose the values of a measurement are: columns of their length; ``names`` says what they mean."""
+
+    node: np.ndarray | None = None
+    keys: tuple[np.ndarray, ...] = ()
+    names: tuple[str, ...] = ()
+
+
+@dataclass
+class _Groupings:
+    """The groupings of nodes that measurements name, each once; rows are nodes of the original."""
+
+    found: list[tuple[str, np.ndarray]] = field(default_factory=list)
+    numbers: dict[tuple[str, bytes], int] = field(default_factory=dict)
+
+    def number(self, kind: str, labels: np.ndarray) -> int:
+        own = np.ascontiguousarray(labels, dtype=np.int64)
+        key = (kind, own.tobytes())
+        if key not in self.numbers:
+            self.numbers[key] = len(self.found)
+            self.found.append((kind, own))
+        return self.numbers[key]
+
+
+def write_measurements(
+    released: Graph,
+    permutations: Mapping[str, np.ndarray],
+    measurements: Measurements,
+    folder: Path,
+    *,
+    first_step: int = 0,
+) -> None:
+    """Write the three files below ``folder``; none where nothing was measured by a named query.
+
+    ``permutations`` and ``first_step`` are those of the release. One measurement's rows in memory.
+    """
+    if not len(measurements):
+        return
+    groupings = _Groupings()
+    listed: list[dict[str, Any]] = []
+    left_out: list[dict[str, Any]] = []
+    with pq.ParquetWriter(folder / VALUES, ROWS, compression="zstd") as writer:
+        for each in measurements:
+            relation = released.schema.edge_type(each.edge_type)
+            asked = {
+                "edge_type": each.edge_type,
+                "step": None if each.step is None else each.step + first_step,
+            }
+            if each.values is None or each.query not in _KEYS:
+                why = TOO_MANY if each.values is None else OWN_CLASSES
+                left_out.append(asked | {"query": each.query, "values": each.size, "why": why})
+                continue
+            keys, near = _KEYS[each.query](each, relation), within(each.scale, CONFIDENCE)
+            side = each.arguments.get("side")
+            rows = _rows(len(listed), each.values, keys, side, near, released, relation, permutations)
+            writer.write_table(rows)
+            listed.append(asked | _described(each, keys, near, relation, groupings))
+    if groupings.found:
+        _write_groups(groupings, released, permutations, folder / GROUPS)
+    content = {"note": NOTE, "confidence": CONFIDENCE, "measurements": listed, "left_out": left_out}
+    write_json(folder / LIST, content)
+
+
+def _described(
+    each: Measurement, keys: _Keys, near: int, relation: EdgeType, groupings: _Groupings
+) -> dict[str, Any]:
+    kinds = {"labels": relation.source, "target_labels": relation.target}
+    if each.query == "group_degrees":
+        kinds["labels"] = relation.source if each.arguments.get("side") == "target" else relation.target
+    return {
+        "query": each.query,
+        "quantity": QUANTITIES[each.query].title,
+        "side": each.arguments.get("side"),
+        "purpose": each.purpose,
+        "values": each.size,
+        "keys": list(keys.names),
+        "groupings": [
+            groupings.number(kind, each.arguments[name])
+            for name, kind in kinds.items()
+            if each.arguments.get(name) is not None
+        ],
+        "counts_edges": [
+            {"grouping": groupings.number(relation.source, part.labels), "inside": part.inside}
+            for part in each.parts
+        ],
+        "distribution": "discrete_laplace",
+        "scale": float(each.scale),
+        "standard_deviation": deviation(each.scale),
+        "within": near,
+    }
+
+
+def _rows(
+    number: int,
+    values: np.ndarray,
+    keys: _Keys,
+    side: str | None,
+    near: int,
+    released: Graph,
+    relation: EdgeType,
+    permutations: Mapping[str, np.ndarray],
+) -> pa.Table:
+    """Build a measurement's rows, in the order of its keys; those of nodes in the order of the release."""
+    ids, columns = pa.nulls(len(values), pa.string()), list(keys.keys)
+    if keys.node is not None:
+        kind = relation.target if side == "target" else relation.source
+        own = np.empty(len(permutations[kind]), dtype=np.int64)
+        own[permutations[kind]] = np.arange(len(own))  # where each node of the original went
+        place = own[keys.node]
+        order = np.argsort(place, kind="stable")
+        values, columns = values[order], [column[order] for column in columns]
+        ids = released.nodes[kind].id_array().take(pa.array(place[order])).cast(pa.string())
+    shown = [
+        *(pa.array(column) for column in columns),
+        *[pa.nulls(len(values), pa.int64())] * (2 - len(columns)),
+    ]
+    return pa.Table.from_arrays(
+        [
+            pa.repeat(pa.scalar(number, pa.int32()), len(values)),
+            ids,
+            *shown,
+            *(
+                pa.array(each)
+                for each in (values, np.maximum(values - near, 0), np.maximum(values + near, 0))
+            ),
+        ],
+        schema=ROWS,
+    )
+
+
+def _write_groups(
+    groupings: _Groupings, released: Graph, permutations: Mapping[str, np.ndarray], path: Path
+) -> None:
+    with pq.ParquetWriter(path, MEMBERS, compression="zstd") as writer:
+        for number, (kind, labels) in enumerate(groupings.found):
+            own = labels[permutations[kind]]
+            columns = [
+                pa.repeat(pa.scalar(number, pa.int32()), len(own)),
+                released.nodes[kind].id_array().cast(pa.string()),
+                pa.repeat(pa.scalar(kind), len(own)),
+                pa.array(own),
+            ]
+            writer.write_table(pa.Table.from_arrays(columns, schema=MEMBERS))
+
+
+def _whole(each: Measurement, relation: EdgeType) -> _Keys:
+    return _Keys()
+
+
+def _nodes(each: Measurement, relation: EdgeType) -> _Keys:
+    return _Keys(node=np.arange(each.size), names=("id",))
+
+
+def _numbered(name: str) -> Callable[[Measurement, EdgeType], _Keys]:
+    return lambda each, relation: _Keys(keys=(np.arange(each.size),), names=(name,))
+
+
+def _thresholds(each: Measurement, relation: EdgeType) -> _Keys:
+    return _Keys(keys=(np.asarray(each.arguments["thresholds"], dtype=np.int64),), names=("at least",))
+
+
+def _pairs_of_groups(each: Measurement, relation: EdgeType) -> _Keys:
+    names = ("group", "other group")
+    if relation.homogeneous:
+        groups = (math.isqrt(8 * each.size + 1) - 1) // 2
+        return _Keys(keys=tuple(np.triu_indices(groups)), names=names)
+    labels = each.arguments["target_labels"]
+    across = each.arguments.get("target_groups") or int(np.max(labels)) + 1
+    return _Keys(keys=tuple(np.divmod(np.arange(each.size), across)), names=names)
+
+
+def _nodes_and_groups(each: Measurement, relation: EdgeType) -> _Keys:
+    groups = each.arguments.get("groups") or int(np.max(each.arguments["labels"])) + 1
+    node, group = np.divmod(np.arange(each.size), groups)
+    return _Keys(node=node, keys=(group,), names=("id", "group"))
+
+
+_KEYS: Mapping[str, Callable[[Measurement, EdgeType], _Keys]] = {
+    "edge_count": _whole,
+    "degrees": _nodes,
+    "sorted_degrees": _numbered("rank"),
+    "degree_histogram": _numbered("degree"),
+    "tail_counts": _thresholds,
+    "group_matrix": _pairs_of_groups,
+    "group_degrees": _nodes_and_groups,
+}
+"""Whose the values are, by query, as :mod:`core.privacy.queries` orders them."""
