@@ -41,6 +41,7 @@ DEGREE_TRIANGLE: dict[str, tuple[Any, Any]] = {
     "band": (0.0, 0.5),
     "proposals": (0.0, 100.0),
 }
+VALUED = [Tried("plain", 0.0, 0.3), Tried("valued", 0.2, 0.5)]
 DEFENCE: dict[str, tuple[Any, Any]] = {"sensitive_share": (0.1, 0.5)}
 
 _SGD = {"learn": "link-sgd"}
@@ -125,6 +126,7 @@ TRIED: Mapping[str, Table] = {
         ],
         "spectral": everywhere({"spectral": (False, True)}, *ANCHORED_ROUTES)["spectral"],
         "deconvolve": everywhere({"deconvolve": (True, False)}, *ANCHORED_ROUTES)["deconvolve"],
+        "attribute_share": VALUED,
     },
     "dcsbm": everywhere(
         {
@@ -148,7 +150,7 @@ TRIED: Mapping[str, Table] = {
         "core": at("plain", 0.0, 1.0, groups=2),
         "forward_share": at("plain", 0.2, 0.8, groups=2),
         "resolution": at("plain", 0.1, 10.0, groups=2),
-        "attribute_share": [Tried("plain", 0.0, 0.3), Tried("valued", 0.2, 0.5)],
+        "attribute_share": VALUED,
     },
     "degree_triangle": everywhere(DEGREE_TRIANGLE, "plain"),
     "der": everywhere(

@@ -43,6 +43,10 @@ edges. Guarantee: pure epsilon; (epsilon, delta) with directions. Units edge and
 edges, so each has all of epsilon; w-event: a part for each step of a window, and one for relations without
 time; pair: a part for each cell.
 
+With ``attribute_share``, that share of epsilon pays for tables of what edges carry, and the rest for all
+above (:mod:`core.generators._shared.values`, with the reads and proofs of :mod:`core.privacy.edge_values`).
+Not beside directions.
+
 Declared facts are kept: a pair that occurs once over time is drawn once, a source of a functional relation
 has one target.
 
@@ -64,12 +68,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from core import errors
 from core.generators._shared.frame.plan import cell_plan
 from core.generators._shared.relations.params import AnchoredParams
-from core.generators.base import Assurance, GraphKinds, Progress, PublicFacts, require_accepted
+from core.generators._shared.values.share import structure_of
+from core.generators._shared.values.stage import CarriesValues
+from core.generators.base import (
+    Assurance,
+    GraphKinds,
+    Parameters,
+    Progress,
+    PublicFacts,
+    require_accepted,
+)
 from core.graphs.schema import GraphSchema
 from core.privacy.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import EDGE_WISE
@@ -80,10 +93,10 @@ if TYPE_CHECKING:
     from core.privacy.private_graph import PrivateGraph
 
 
-class Anchored:
-    """Degrees as an anchor, randomised response as evidence."""
+class AnchoredEdges:
+    """Degrees as an anchor, randomised response as evidence: the edges of every relation."""
 
-    name = "anchored"
+    name: ClassVar[str] = "anchored"
     title = "Anchored degrees with evidence"
     summary = (
         "Deconvolved degrees of both sides of every relation in every snapshot, and randomised response on "
@@ -91,7 +104,7 @@ class Anchored:
         "Pure epsilon under every unit but node; (epsilon, delta) where directions are paid for too."
     )
     assurance: Assurance = "proven"
-    Params = AnchoredParams
+    Params: ClassVar[type[Parameters]] = AnchoredParams
     accepts = GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True)
     units = EDGE_WISE
     kinds = frozenset({GuaranteeKind.PURE, GuaranteeKind.APPROXIMATE})
@@ -184,6 +197,16 @@ def _require_kept(
             "evidence=lazy keeps a key in their place",
             field="evidence",
         )
+
+
+class Anchored(CarriesValues, AnchoredEdges):
+    """The edges, and what they carry where a share of epsilon is set aside for it."""
+
+    def true_shares(
+        self, params: AnchoredParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+    ) -> Mapping[str, tuple[float, float]]:
+        """Compute them of what the plan leaves for edges: what edges carry says nothing of pairs."""
+        return super().true_shares(params, structure_of(plan), schema, nodes)
 
 
 GENERATOR = Anchored()

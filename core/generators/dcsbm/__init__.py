@@ -33,8 +33,8 @@ graphs, degree products on graphs with hubs. On graphs of some hundred edges clu
 the number of triangles too: the preset ``small`` reads no clustering and leans on a public guess of
 transitivity, as ``degree_triangle`` does; ``method: auto`` takes it up to a thousand nodes.
 
-With ``attribute_share``, that share of epsilon pays for tables of what edges carry, and all above for what is
-left (:mod:`core.generators._shared.values`, with the reads and proofs of :mod:`core.privacy.edge_values`).
+With ``attribute_share``, that share of epsilon pays for tables of what edges carry, and the rest for all
+above (:mod:`core.generators._shared.values`, with the reads and proofs of :mod:`core.privacy.edge_values`).
 
 The method's first version, without 1, 3 and 7 and with at least two labels, is the preset ``first``;
 ``balanced`` and ``spectral`` are variants of that. Run times depend on true degrees and are not published.

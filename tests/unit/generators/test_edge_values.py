@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
 
 NANO = 10**9
-DCSBM = registry.get("dcsbm")
+DCSBM, ANCHORED = registry.get("dcsbm"), registry.get("anchored")
 NODES = 120
 STARS = EdgeAttribute(name="stars", kind="integer", bounds=(1, 5), aggregate="max")
 SORT = EdgeAttribute(name="sort", kind="category", categories=("a", "b", "c"), aggregate="max")
@@ -124,6 +125,38 @@ def test_a_plan_costs_what_was_asked_for_and_its_structure_has_what_the_share_le
     sampled = model.sample(public_generator(1), no_progress).edges["rates"]
     assert set(sampled.values.columns) == {"stars", "sort"}
     assert sampled.values.count == sampled.count > 0
+
+
+@pytest.mark.parametrize("form", [{"directed": True}, {"sides": True}], ids=["directed", "sides"])
+def test_a_method_for_relations_of_every_form_takes_the_stage(form: dict[str, bool], tmp_path: Path):
+    of = graph(STARS, SORT, steps=2, **form)
+    params = ANCHORED.Params(attribute_share=0.25)
+    asked = facts(of, 4, Unit.EVENT)
+    plan = ANCHORED.plan(params, asked)
+    assert plan.cost().nano_epsilon <= 4 * NANO
+    meter = Meter(plan, MemoryRecorder())
+    model = ANCHORED.fit(PrivateGraph(of, meter), plan, params, no_progress)
+    model.save(tmp_path / "model")
+    drawn = [
+        each.sample(public_generator(3), no_progress) for each in (model, ANCHORED.load(tmp_path / "model"))
+    ]
+    assert drawn[0].equals(drawn[1])
+    table = drawn[0].edges["rates"]
+    assert table.values.count == table.count > 0
+    alone = ANCHORED.plan(ANCHORED.Params(), replace(asked, nano_epsilon=3 * NANO))
+    nodes = {kind.name: NODES for kind in of.schema.node_types}
+    told = [
+        ANCHORED.true_shares(params, each, of.schema, nodes) for each in (plan, alone)
+    ]  # of the same evidence
+    assert told[0] == told[1]
+
+
+def test_a_structure_with_a_delta_is_refused():
+    asked = replace(facts(graph(STARS, steps=2, directed=True), 4, Unit.EVENT), delta_atto=10**12)
+    ANCHORED.plan(ANCHORED.Params(spectral=True), asked)
+    with pytest.raises(NotAccepted) as refused:
+        ANCHORED.plan(ANCHORED.Params(spectral=True, attribute_share=0.25), asked)
+    assert refused.value.members["field"] == "attribute_share"
 
 
 def test_without_a_share_nothing_changes():

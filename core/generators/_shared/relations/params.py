@@ -6,10 +6,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from core.generators.base import Parameters
+from core.generators._shared.values.share import ValueParameters
 
 
-class AnchoredParams(Parameters):
+class AnchoredParams(ValueParameters):
     """What a caller may set. All of it is public and enters the report."""
 
     degree_share: float | None = Field(

@@ -11,7 +11,7 @@ from core.generators._shared.frame.plan import cell_nano_epsilon
 from core.generators.base import Parameters, PublicFacts
 from core.graphs.schema import EdgeType, GraphSchema
 from core.privacy.events import Pure
-from core.privacy.plan import Allotment, PrivacyPlan
+from core.privacy.plan import Allotment, GuaranteeKind, PrivacyPlan
 
 PURPOSE = "what edges carry"
 MECHANISM = "discrete_laplace/values"
@@ -73,8 +73,15 @@ def with_values(structure: PrivacyPlan, public: PublicFacts, share: float) -> Pr
     """Add to the structure's plan what is read of the values: the same in every cell whose edges carry some.
 
     Proof of the total: an edge's cell is charged both, and so are all cells of a window or a pair; costs of
-    two plans add up at most, whatever the unit.
+    two pure plans add up at most, whatever the unit. Raises NotAccepted for a structure with a delta, whose
+    cost the accountant converts as a whole.
     """
+    if structure.kind is not GuaranteeKind.PURE:
+        raise errors.NotAccepted(
+            "what edges carry is paid for in pure epsilon, not beside parameters that spend a delta: leave "
+            "out attribute_share, or them",
+            field="attribute_share",
+        )
     own = replace(public, nano_epsilon=values_nano_epsilon(public, share))
     event = Pure(cell_nano_epsilon(own), MECHANISM)
     added = [
@@ -90,12 +97,15 @@ def of_values(plan: PrivacyPlan) -> PrivacyPlan:
     return replace(plan, allotments=tuple(each for each in plan.allotments if each.purpose == PURPOSE))
 
 
-def parted(plan: PrivacyPlan) -> tuple[PrivacyPlan, dict[str, Pure]]:
-    """Divide the plan into the structure's, and what every cell of a relation may spend on its values."""
-    own = tuple(each for each in plan.allotments if each.purpose != PURPOSE)
-    values = {
-        each.edge_type: each.event
-        for each in plan.allotments
-        if each.purpose == PURPOSE and isinstance(each.event, Pure)
+def structure_of(plan: PrivacyPlan) -> PrivacyPlan:
+    """Return the part of the plan that reads edges alone."""
+    return replace(plan, allotments=tuple(each for each in plan.allotments if each.purpose != PURPOSE))
+
+
+def granted(plan: PrivacyPlan) -> dict[str, int]:
+    """Return what every cell of a relation may spend on its values, by relation, in nano-epsilon."""
+    return {
+        each.edge_type: each.event.nano_epsilon
+        for each in of_values(plan).allotments
+        if isinstance(each.event, Pure)
     }
-    return replace(plan, allotments=own), values

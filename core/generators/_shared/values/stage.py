@@ -10,20 +10,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from core.generators._shared.frame.heeded import Idle, require_heeded
 from core.generators._shared.values import share
 
 if TYPE_CHECKING:
     from core.generators._shared.frame.model import StoredCells
-    from core.generators._shared.frame.percell import PerCell as Structure
-    from core.generators.base import FittedModel, Progress, PublicFacts
+    from core.generators.base import FittedModel, Parameters, Progress, PublicFacts
     from core.graphs.graph import Graph
     from core.privacy.entropy import Generator as Rng
-    from core.privacy.events import Pure
     from core.privacy.plan import PrivacyPlan
     from core.privacy.private_graph import PrivateGraph
+
+    class Structure:
+        """A method's own class, which draws edges."""
+
+        name: ClassVar[str]
+        Params: ClassVar[type[Parameters]]
+
+        def plan(self, params: Any, public: PublicFacts) -> PrivacyPlan: ...
+        def fit(self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> Any: ...
+        def load(self, folder: Path) -> Any: ...
 else:
     Structure = object
 
@@ -55,9 +63,8 @@ class CarriesValues(Structure):
         """Fit the method, then pay for the values' tables, at the plan's cost at most."""
         if not self.carries(params):
             return super().fit(graph, plan, params, progress)
-        structure, values = share.parted(plan)
-        model = super().fit(graph, structure, params, progress)
-        return ValuedModel(model, _paid(self.name, model, graph, values, params, progress))
+        model = super().fit(graph, share.structure_of(plan), params, progress)
+        return ValuedModel(model, _paid(self.name, model, graph, share.granted(plan), params, progress))
 
     def load(self, folder: Path) -> Any:
         """Read the model that its ``save`` wrote."""
@@ -93,7 +100,7 @@ def _paid(
     method: str,
     model: FittedModel,
     graph: PrivateGraph,
-    values: Mapping[str, Pure],
+    granted: Mapping[str, int],
     params: Any,
     progress: Progress,
 ) -> StoredCells:
@@ -105,8 +112,8 @@ def _paid(
     drawn = model.sample(noise_generator(), no_progress)
     cells: dict[tuple[str, int | None], Any] = {}
     asked = [
-        (graph.schema.edge_type(name), place, event.nano_epsilon)
-        for name, event in values.items()
+        (graph.schema.edge_type(name), place, nano_epsilon)
+        for name, nano_epsilon in granted.items()
         for place in range(len(graph.schema.edge_type(name).attributes))
     ]
     for done, (relation, place, nano_epsilon) in enumerate(asked):
