@@ -30,6 +30,7 @@ from core.workflows.ledger import verify
 from tests.support.faults import children_of
 from tests.support.releases import SCHEMA, job_row, ring_edges
 from tests.support.world import Piece, World
+from worker.limits import PROCESS_NAME
 
 STUCK_SECONDS = 120.0
 """Work that has not ended so long after a fault is lost or stuck."""
@@ -231,8 +232,8 @@ def descendants(pid: int) -> list[int]:
 
 def generator_of(holder: int, kind: str = "") -> int | None:
     """The child of that kind, or of any, that works for the worker's process, if one runs."""
-    for child in children_of(holder):
-        with suppress(FileNotFoundError):
-            if f"worker.sandbox\0{kind}".encode() in Path(f"/proc/{child}/cmdline").read_bytes():
+    for child in descendants(holder)[1:]:
+        with suppress(FileNotFoundError, ProcessLookupError):
+            if Path(f"/proc/{child}/comm").read_text().startswith(f"{PROCESS_NAME}{kind}"):
                 return child
     return None

@@ -30,6 +30,7 @@ from sqlalchemy import text
 from benchmarks.campaign_scene import Scene, descendants
 from benchmarks.fault_campaign import UNLIMITED
 from benchmarks.stack import ComposeStack
+from worker.limits import PROCESS_NAME
 
 TICKS = os.sysconf("SC_CLK_TCK")
 SAMPLE_SECONDS = 5.0
@@ -50,7 +51,7 @@ class Samples:
         now = time.monotonic()
         for name, process in stack.processes.items():
             members = descendants(process.pid)
-            lasting = [pid for pid in members if b"worker.sandbox" not in _command(pid)]
+            lasting = [pid for pid in members if not _name(pid).startswith(PROCESS_NAME)]
             self.memory.setdefault(name, []).append((now, sum(map(_resident, lasting))))
             spent = sum(map(_cpu, members))
             self.cpu[name] = (self.cpu.get(name, (spent, spent))[0], spent)
@@ -67,10 +68,10 @@ class Samples:
         return last - first <= max(FLAT_BYTES, FLAT_SHARE * first)
 
 
-def _command(pid: int) -> bytes:
+def _name(pid: int) -> str:
     with suppress(FileNotFoundError, ProcessLookupError):
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    return b""
+        return Path(f"/proc/{pid}/comm").read_text()
+    return ""
 
 
 def _resident(pid: int) -> int:

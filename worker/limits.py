@@ -12,6 +12,9 @@ from pathlib import Path
 
 from worker import landlock, seccomp
 
+PROCESS_NAME = "child-"
+"""How the name of a child's process begins, as ``ps -o comm`` shows it; its kind of work follows."""
+MAX_PROCESS_NAME = 15
 OPEN_FILES = 1024
 PR_SET_PDEATHSIG = 1
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -25,23 +28,45 @@ PASSED_ON = frozenset(
     }
 )  # fmt: skip
 
+QUIET = {
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",  # of Arrow's allocator
+    "_RJEM_MALLOC_CONF": "background_thread:false",  # of Polars'
+}
+"""Keeps allocators of libraries from threads of their own, which they would start before any fork."""
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def child_environment(folder: Path) -> dict[str, str]:
-    """Build a child's environment: an allow-list, so that no address or secret of the service is in it."""
+def child_environment() -> dict[str, str]:
+    """Build the environment of a fork server, and so of its children.
+
+    An allow-list, so that no address or secret of the service is in it.
+    """
     passed = _passed()
     if (kernels := kernels_folder()) is not None:
         kernels.mkdir(parents=True, exist_ok=True)  # a confined child could not
         passed["NUMBA_CACHE_DIR"] = str(kernels)
-    return passed | {
-        "HOME": str(folder),
-        "TMPDIR": str(folder),
-        "PYTHONPATH": str(ROOT),
-        "PYTHONSAFEPATH": "1",  # nothing in the working folder can pass for a module
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONUNBUFFERED": "1",
-    }
+    return (
+        passed
+        | QUIET
+        | {
+            "HOME": "/nonexistent",
+            "PYTHONPATH": str(ROOT),
+            "PYTHONSAFEPATH": "1",  # nothing in the working folder can pass for a module
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONUNBUFFERED": "1",
+        }
+    )
+
+
+def folder_environment(folder: Path) -> dict[str, str]:
+    """Build what a child's environment has beside: where its own files are."""
+    return {"HOME": str(folder), "TMPDIR": str(folder)}
+
+
+def process_name(kind: str) -> str:
+    """Name the process of a child that does this kind of work."""
+    return f"{PROCESS_NAME}{kind}"[:MAX_PROCESS_NAME]
 
 
 def kernels_folder() -> Path | None:

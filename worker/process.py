@@ -16,7 +16,7 @@ from core.settings import Settings, get_settings
 from core.storage.store import make_private_folder
 from core.tracing import spans
 from core.workflows.common.context import Services, open_services
-from worker import gpus
+from worker import gpus, warm
 
 PREFIX = "worker-"
 LOCK = ".lock"
@@ -41,6 +41,7 @@ def this_process() -> WorkerProcess:
     """Open this process at the first call, and return it; call it after any fork."""
     settings = get_settings()
     spans.start(settings, "worker")
+    warm.preload()
     process = open_process(settings)
     gpus.watch(process.services, settings.heartbeat_seconds)
     return process

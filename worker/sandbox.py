@@ -1,6 +1,7 @@
-"""The child: ``python -m worker.sandbox KIND FOLDER``, without credentials or connections.
+"""What a child does, by kind of work: without credentials or connections, in a folder of its own.
 
-It reads and writes ``FOLDER``, and speaks to its supervisor over two pipes. Before a release opens its graph,
+It is a fork of the worker's fork server (:mod:`worker.fork_server`). It reads and writes its folder, and
+speaks to its supervisor over two pipes. Before a release opens its graph,
 and before a metered operation draws, the supervisor has answered that its record is durable.
 """
 
@@ -8,16 +9,12 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core import command_line
 from core.errors import IngestRejected, InvalidInput, LeaseLost, PrivacyViolation
-from worker import limits
-
 if TYPE_CHECKING:
     from core.privacy.meter import TranscriptEntry
 
@@ -35,6 +32,11 @@ class Channel:
         self._events = os.fdopen(events, "wb", buffering=0)
         self._answers = os.fdopen(answers, "rb")
         self._last_sent: tuple[str, int] | None = None
+
+    def order(self) -> tuple[str, Path]:
+        """Read what is to be done: the kind of work and its folder. The first line, and read once."""
+        order = json.loads(self._answers.readline())
+        return str(order["kind"]), Path(order["folder"])
 
     def opening(self) -> None:
         """Make durable that the graph is about to be opened. LeaseLost otherwise: it must not be."""
@@ -219,18 +221,10 @@ KINDS: dict[str, Callable[[Path, Channel], None]] = {
 }
 
 
-def main(arguments: list[str] | None = None) -> int:
+def work(kind: str, folder: Path, channel: Channel) -> int:
     """Do the work; the exit code: 0 when it is done; the reason otherwise, and no word more outside."""
-    parser = command_line.parser("worker.sandbox", __doc__)
-    parser.add_argument("kind", choices=sorted(KINDS))
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--events", type=int, required=True)
-    parser.add_argument("--answers", type=int, required=True)
-    parser.add_argument("--parent", type=int, required=True)
-    asked = parser.parse_args(arguments)
-    limits.confine(asked.parent, asked.folder)
     try:
-        KINDS[asked.kind](asked.folder, Channel(asked.events, asked.answers))
+        KINDS[kind](folder, channel)
     except PrivacyViolation:
         traceback.print_exc()
         return EXIT_VIOLATION
@@ -240,10 +234,3 @@ def main(arguments: list[str] | None = None) -> int:
         traceback.print_exc()
         return EXIT_FAILED
     return 0
-
-
-if __name__ == "__main__":
-    code = main()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)  # the work is on disk: what native threads do when they are torn down must not undo it

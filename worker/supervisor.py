@@ -17,7 +17,7 @@ from core.errors import LeaseLost, PrivacyViolation
 from core.logging import get_logger
 from core.settings import Settings
 from core.tracing import spans
-from worker.child import Child
+from worker.child import SERVER_LOST, Child
 from worker.lease_heartbeat import LeaseHeartbeat
 from worker.sandbox import EXIT_MEMORY, EXIT_VIOLATION
 
@@ -52,7 +52,12 @@ class Ending(StrEnum):
 INFRASTRUCTURE = frozenset({Ending.DRAINED, Ending.LOST, Ending.OUTAGE})
 """Endings after which another worker may try the same work again."""
 
-BY_EXIT_CODE = {0: Ending.FINISHED, EXIT_MEMORY: Ending.MEMORY, EXIT_VIOLATION: Ending.VIOLATION}
+BY_EXIT_CODE = {
+    0: Ending.FINISHED,
+    EXIT_MEMORY: Ending.MEMORY,
+    EXIT_VIOLATION: Ending.VIOLATION,
+    SERVER_LOST: Ending.LOST,
+}
 """How a child ended by itself; FAILED by any other code."""
 
 

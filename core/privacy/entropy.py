@@ -8,6 +8,8 @@ parent's stream.
 from __future__ import annotations
 
 import os
+import random
+import sys
 
 import numpy as np
 
@@ -33,3 +35,18 @@ def public_generator(seed: int | None) -> np.random.Generator:
     if seed is None:
         return noise_generator()
     return np.random.Generator(np.random.PCG64(seed))
+
+
+def forget_random_states() -> None:
+    """Let every generator that a library keeps for its process begin anew, from the operating system.
+
+    For a process that was just forked: its next draws would be its parent's, and its siblings'. Ours are
+    never kept (above), OpenDP's and Numba's begin anew by themselves, and those here are seeded anew by
+    whoever draws from them for a release: none that forgot to would repeat another process's draws.
+    """
+    random.seed()
+    np.random.seed()
+    if networkit := sys.modules.get("networkit"):
+        networkit.setSeed(int.from_bytes(os.urandom(8)), False)
+    if torch := sys.modules.get("torch"):
+        torch.seed()

@@ -18,7 +18,8 @@ from core.workflows.datasets.register import NewDataset, register_dataset
 from core.workflows.jobs import queries as job_queries
 from core.workflows.jobs.cancel import cancel_job
 from deploy.local.processes import COMMANDS
-from tests.support.faults import Processes, alive, assert_sound, children_of, endings, until
+from tests.support.children import child_of, server_of
+from tests.support.faults import Processes, alive, assert_sound, endings, until
 from tests.support.releases import SCHEMA, job_row
 from tests.support.world import put_edges
 from worker.app import app as celery_app
@@ -112,8 +113,9 @@ def test_a_killed_worker_takes_its_child_with_it(
 ) -> None:
     job = submitted()
     worker = processes.start("worker.run_one", "run", job.id, failpoints="after_read:pause=5")
-    child = until(lambda: children_of(worker.pid), what="the start of the child")[0]
+    child, server = child_of(worker.pid), server_of(worker.pid)
     until(lambda: job_row(fault_services, job.id).first_read_at is not None, what="the first read")
     worker.kill()
     worker.wait(timeout=10)
     until(lambda: not alive(child), seconds=5, what="the end of the child")
+    until(lambda: not alive(server), seconds=5, what="the end of the fork server")

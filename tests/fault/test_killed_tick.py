@@ -17,7 +17,8 @@ from core.streams.views import Stream
 from core.workflows.common.context import Services
 from core.workflows.operations import recover
 from core.workflows.streams import snapshots
-from tests.support.faults import Processes, assert_sound, children_of, endings, lapse, mostly_slow, until
+from tests.support.children import child_of
+from tests.support.faults import Processes, assert_sound, endings, lapse, mostly_slow, until
 from tests.support.releases import job_row, stored_keys, violations
 from tests.support.streams import open_stream, publish, rows, seen, send, stream_dataset
 from worker.reaper import reap_once
@@ -116,8 +117,7 @@ def test_a_killed_child_costs_its_tick_and_the_stream_goes_on(
         seconds=120,
         what="the opening of the snapshot",
     )
-    for child in children_of(worker.pid):
-        os.kill(child, signal.SIGKILL)
+    os.kill(child_of(worker.pid), signal.SIGKILL)
     assert worker.wait(timeout=60) == 0, processes.output()
     failed = seen(fault_services, caller, stream, step)
     assert (failed.state, failed.reason, failed.epsilon) == ("failed", "generator_failed", "1")

@@ -17,16 +17,13 @@ from core.jobs.models import Job
 from core.outbox.models import Topic
 from core.workflows.common.context import Services
 from core.workflows.jobs.cancel import cancel_job
-from tests.support.faults import Processes, alive, assert_sound, children_of, endings, lease_over, until
+from tests.support.children import child_of, server_of
+from tests.support.faults import Processes, alive, assert_sound, endings, lease_over, until
 from tests.support.inline import taken
 from tests.support.releases import job_row, spent, stored_keys
 from worker.process import WorkerProcess
 from worker.reaper import reap_once
 from worker.work import take
-
-
-def child_of(process: subprocess.Popen[bytes]) -> int:
-    return until(lambda: children_of(process.pid), what="the start of the child")[0]
 
 
 def has_opened(services: Services, job_id: str) -> bool:
@@ -44,7 +41,7 @@ def held_at(
     """A job, its worker and its child, which waits at the point; None: which was only just started."""
     job = submitted()
     worker = processes.start("worker.run_one", "run", job.id, failpoints=f"{point or 'after_open'}:pause=1")
-    child = child_of(worker)
+    child = child_of(worker.pid)
     if point is not None:
         until(lambda: has_opened(services, job.id), what="the opening of the graph")
     if point == "after_read":

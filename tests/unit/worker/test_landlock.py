@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from core.settings import Settings
 from core.version import TREE, package_version, version_of
-from tests.unit.worker.test_seccomp import planted
+from tests.support.children import planted
 from worker import landlock, preflight, seccomp
 from worker.landlock import Surroundings
 

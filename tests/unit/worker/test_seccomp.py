@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import socket
 import subprocess
 import sys
@@ -14,6 +13,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from core.settings import Settings
+from tests.support import children
+from tests.support.children import planted
 from worker import seccomp
 from worker.preflight import may_work
 
@@ -24,31 +25,6 @@ ALLOWED, KILLED = 0x7FFF0000, 0x80000000
 def refused(code: int) -> int:
     """What the kernel is told to answer with an error."""
     return 0x00050000 | code
-
-
-def planted(folder: Path, program: str, before: str = "") -> str:
-    """What the program prints as the work of a real child, confined by the sandbox's own start."""
-    done = start(folder, program, before)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
-
-
-def start(folder: Path, program: str, before: str = "") -> subprocess.CompletedProcess[str]:
-    """The end of a child whose work is the program; ``before`` is run ahead of the sandbox's start."""
-    script = f"import sys; from worker import sandbox, seccomp\n{before}\n"
-    script += f"def work(folder, channel):\n{textwrap.indent(textwrap.dedent(program), '    ')}\n"
-    script += "sandbox.KINDS['release'] = work; sys.exit(sandbox.main())"
-    null = os.open(os.devnull, os.O_RDWR)
-    arguments = ["--events", str(null), "--answers", str(null), "--parent", str(os.getpid())]
-    done = subprocess.run(
-        [sys.executable, "-c", script, "release", str(folder), *arguments],
-        pass_fds=(null,),
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
-    os.close(null)
-    return done
 
 
 TRY = """
@@ -228,10 +204,11 @@ def test_a_kernel_that_cannot_filter_is_refused(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_child_that_cannot_be_confined_does_no_work(tmp_path: Path) -> None:
-    done = start(tmp_path, "print('worked')", before="seccomp.MACHINES.clear()")
-    assert done.returncode not in (0, None)
-    assert "no filter is known" in done.stderr
-    assert done.stdout == ""
+    with children.served_by("print('worked')", before="seccomp.MACHINES.clear()"):
+        done = children.ended(tmp_path)
+    assert done.code not in (0, None)
+    assert "no filter is known" in done.output
+    assert "worked" not in done.output.splitlines()
 
 
 def judged(rules: list[seccomp.Rule], audit: int, call: int, argument: int) -> int:

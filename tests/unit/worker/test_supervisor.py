@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +13,7 @@ from sqlalchemy.exc import DataError, OperationalError, StatementError
 
 from core.errors import InvalidInput, LeaseLost
 from core.settings import Settings
-from worker import child as child_module
+from tests.support.children import served_by
 from worker.lease_heartbeat import LeaseHeartbeat
 from worker.supervisor import Ending, Orders, no_reads, supervise
 
@@ -23,14 +22,13 @@ SETTINGS = Settings(job_wall_seconds=30, grace_seconds=0.1, sample_seconds=0.05)
 PRELUDE = """
 import json, os, sys, time
 from pathlib import Path
-arguments = dict(zip(sys.argv[3::2], map(int, sys.argv[4::2])))
-events, answers = os.fdopen(arguments["--events"], "wb", 0), os.fdopen(arguments["--answers"], "rb")
+events, answers = channel._events, channel._answers
 def say(line): events.write(line if isinstance(line, bytes) else json.dumps(line).encode() + b"\\n")
 """
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Ending, list[Any]]]:
+def run(tmp_path: Path) -> Callable[..., tuple[Ending, list[Any]]]:
     """Supervises a program that stands in for the sandbox's work; what it recorded and told comes back."""
 
     def start(
@@ -43,10 +41,6 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[
         draining: Callable[[], bool] = lambda: False,
         **limits: float,
     ) -> tuple[Ending, list[Any]]:
-        (tmp_path / "worker").mkdir()
-        (tmp_path / "worker" / "sandbox.py").write_text(PRELUDE + textwrap.dedent(program))
-        environment = {"PYTHONPATH": str(tmp_path), "PATH": str(Path(sys.executable).parent)}
-        monkeypatch.setattr(child_module, "child_environment", lambda folder: environment)
         seen: list[Any] = []
         orders = Orders(
             record=record or seen.append,
@@ -54,7 +48,11 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[
             draining=draining,
             opening=opening,
         )
-        with LeaseHeartbeat(beat, every_seconds=0.05, lease_seconds=1.0) as pulse:
+        work = PRELUDE + textwrap.dedent(program)
+        with (
+            served_by(work),
+            LeaseHeartbeat(beat, every_seconds=0.05, lease_seconds=1.0) as pulse,
+        ):
             ending = supervise("release", tmp_path, SETTINGS.model_copy(update=limits), pulse, orders)
         return ending, seen
 
@@ -79,10 +77,10 @@ def test_messages_are_handed_on_and_a_read_is_answered_after_its_record(run: Run
 @pytest.mark.parametrize(
     ("program", "ending"),
     [
-        ("sys.exit(0)", Ending.FINISHED),
-        ("sys.exit(70)", Ending.FAILED),
-        ("sys.exit(71)", Ending.MEMORY),
-        ("sys.exit(72)", Ending.VIOLATION),
+        ("os._exit(0)", Ending.FINISHED),
+        ("os._exit(70)", Ending.FAILED),
+        ("os._exit(71)", Ending.MEMORY),
+        ("os._exit(72)", Ending.VIOLATION),
         ("raise ValueError('secret')", Ending.FAILED),
         ("os.kill(os.getpid(), 9)", Ending.FAILED),
         ("say(b'no json\\n'); time.sleep(60)", Ending.VIOLATION),

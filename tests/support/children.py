@@ -1,0 +1,83 @@
+"""Children whose work a test writes: forked from a server of the worker's own kind, confined as every child."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from tests.support.faults import children_of, until
+from worker import warm
+from worker.child import Child
+
+SECONDS = 240.0
+
+
+def server(program: str, before: str = "") -> tuple[str, ...]:
+    """The command of a fork server whose releases are the program; ``before`` is run ahead of its start."""
+    script = f"import sys; from worker import fork_server, sandbox, seccomp\n{textwrap.dedent(before)}\n"
+    script += f"def work(folder, channel):\n{textwrap.indent(textwrap.dedent(program), '    ') or '    pass'}\n"
+    script += "sandbox.KINDS['release'] = work; sys.exit(fork_server.main())"
+    return (sys.executable, "-c", script)
+
+
+@contextmanager
+def served_by(program: str, before: str = "", preload: bool = False) -> Iterator[None]:
+    """This thread's children do the program's work."""
+    command = server(program, before) + (("--preload",) if preload else ())
+    with mock.patch.object(warm, "COMMAND", command):
+        try:
+            yield
+        finally:
+            warm.stop()
+
+
+@dataclass
+class Ended:
+    """How a child ended; ``output`` is what it printed, ``used`` what it used."""
+
+    code: int
+    output: str
+    used: dict[str, Any] = field(default_factory=dict)
+
+
+def ended(folder: Path) -> Ended:
+    """A child did its work in the folder."""
+    with Child("release", folder) as child:
+        deadline = time.monotonic() + SECONDS
+        while (code := child.exit_code) is None:
+            assert time.monotonic() < deadline, "the child did not end"
+            for _ in child.messages(0.1):
+                pass
+    return Ended(code, (folder / "output").read_text().strip(), child.used)
+
+
+def planted(folder: Path, program: str, before: str = "") -> str:
+    """What the program prints as the work of a child."""
+    with served_by(program, before):
+        done = ended(folder)
+    assert done.code == 0, done.output
+    return done.output
+
+
+def server_of(worker: int) -> int:
+    """The process id of a worker's fork server."""
+    return until(lambda: [each for each in children_of(worker) if _serves(each)], what="a fork server")[0]
+
+
+def child_of(worker: int) -> int:
+    """The process id of the child that works for the worker."""
+    return until(lambda: children_of(server_of(worker)), what="the start of the child")[0]
+
+
+def _serves(pid: int) -> bool:
+    try:
+        return b"worker.fork_server" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return False

@@ -1,0 +1,266 @@
+"""What a fork server holds before a child, what dies with what, and whose time and memory is whose."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import socket
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from tests.support import children
+from tests.support.children import served_by
+from tests.support.faults import alive, until
+from worker import warm
+from worker.child import SERVER_LOST, Child
+
+# Every mark is sought by a pattern that does not match itself: who seeks it must not find what it looks for.
+SEEK = r"""
+import os, re
+mark = re.compile(b"mark-[0-9a-f]{32}")
+found = []
+with open("/proc/self/maps") as maps, open("/proc/self/mem", "rb", 0) as memory:
+    for line in maps:
+        span, rights = line.split()[:2]
+        first, last = (int(end, 16) for end in span.split("-"))
+        if "r" not in rights or line.rstrip().endswith(("[vvar]", "[vvar_vclock]", "[vsyscall]")):
+            continue
+        memory.seek(first)
+        found += mark.findall(memory.read(last - first))
+found += mark.findall(open("/proc/self/environ", "rb").read())
+found += mark.findall(repr(os.environ).encode())
+print(len(found))
+"""
+THREADS = {
+    "python": "the one that forks, and the only one that a child has",
+    "polars-ooc-clea": "waits for files that Polars spilled, to delete them: asleep until the first, and none "
+    "is spilled before a fork; what a child spills goes with its folder",
+}
+"""Every thread of a fork server, and why it is harmless."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    own = tmp_path / "own"
+    own.mkdir()
+    return own
+
+
+@pytest.fixture(scope="module")
+def preloaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A fork server with everything loaded, whose children run the ``program`` of their folder."""
+    program = "exec((folder / 'program').read_text(), {'folder': folder})"
+    with served_by(program, preload=True):
+        yield tmp_path_factory.mktemp("preloaded")
+
+
+def printed(folder: Path, program: str) -> str:
+    """What a child of the fixture's server prints that runs the program."""
+    (folder / "program").write_text(textwrap.dedent(program))
+    done = children.ended(folder)
+    assert done.code == 0, done.output
+    return done.output
+
+
+def threads(pid: int) -> list[tuple[str, str]]:
+    """Name and state of each thread of the process."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        state = (task / "stat").read_text().rpartition(")")[2].split()[0]
+        found.append(((task / "comm").read_text().strip(), state))
+    return sorted(found)
+
+
+def test_no_secret_of_the_worker_is_in_a_child(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = f"mark-{secrets.token_hex(16)}"
+    monkeypatch.setenv("GRAPHVEIL_MASTER_KEY", secret)
+    monkeypatch.setenv("PGPASSWORD", secret)
+    assert children.planted(folder, SEEK) == "0"
+
+
+def test_a_secret_that_a_server_held_would_be_found(folder: Path) -> None:
+    held = f"HELD = 'ma' + 'rk-{secrets.token_hex(16)}'"
+    assert int(children.planted(folder, SEEK, before=held)) > 0
+
+
+def test_a_child_finds_nothing_of_the_one_before_it(tmp_path: Path) -> None:
+    first, second = tmp_path / f"mark-{secrets.token_hex(16)}", tmp_path / "second"
+    program = f"print(folder.name)\nif folder.name == 'second':\n{textwrap.indent(SEEK, '    ')}"
+    with served_by(program):
+        for each in (first, second):
+            each.mkdir()
+            done = children.ended(each)
+            assert done.code == 0, done.output
+    assert done.output.split() == ["second", "0"]
+
+
+def test_a_child_holds_its_pipes_and_its_output_and_no_other_descriptor(folder: Path) -> None:
+    program = """
+    import os
+    places = {}
+    for each in os.listdir("/proc/self/fd"):
+        try:
+            places[int(each)] = os.readlink(f"/proc/self/fd/{each}")
+        except FileNotFoundError:
+            pass
+    for number in sorted(places):
+        print(number, places[number].partition(":")[0])
+    """
+    with socket.socket() as mine, (folder / "secret").open("wb") as secret:
+        for each in (mine, secret):
+            os.set_inheritable(each.fileno(), True)
+        lines = children.planted(folder, program).splitlines()
+    standard = ["0 /dev/null", *(f"{number} {folder / 'output'}" for number in (1, 2))]
+    assert lines[:3] == standard
+    assert [line.split()[1] for line in lines[3:]] == ["pipe", "pipe"]
+
+
+def test_a_server_with_everything_loaded_holds_a_socket_and_no_other_descriptor(preloaded: Path) -> None:
+    printed(preloaded, "")
+    places = [os.readlink(each) for each in Path(f"/proc/{warm.server().pid}/fd").iterdir()]
+    assert sorted(each.partition(":")[0] for each in places) == ["/dev/null"] * 3 + ["socket"]
+
+
+def test_every_thread_at_the_fork_is_known_and_asleep(preloaded: Path) -> None:
+    printed(preloaded, "")
+    found = threads(warm.server().pid)
+    assert {name for name, _ in found} == set(THREADS)
+    assert len(found) == len(THREADS)
+    assert {state for _, state in found} == {"S"}
+
+
+def test_pools_start_after_the_fork_and_work(preloaded: Path) -> None:
+    program = """
+    import os
+    before = len(os.listdir("/proc/self/task"))
+    import numba, numpy, polars, pyarrow, pyarrow.compute, torch
+    @numba.njit(parallel=True)
+    def total(values):
+        found = 0.0
+        for i in numba.prange(values.size):
+            found += values[i]
+        return found
+    torch.set_num_threads(2)
+    ones = torch.ones(600, 600, requires_grad=True)
+    (ones @ ones).sum().backward()
+    square = numpy.ones((600, 600))
+    table = polars.DataFrame({"key": numpy.arange(100_000) % 7, "value": numpy.ones(100_000)})
+    counted = table.group_by("key").agg(polars.col("value").sum())["value"].sum()
+    column = pyarrow.chunked_array([pyarrow.array([1.0, 2.0]), pyarrow.array([3.0])])
+    print(before, total(numpy.ones(100_000)), ones.grad[0, 0].item(), (square @ square)[0, 0], counted)
+    print(pyarrow.compute.sum(column), len(os.listdir("/proc/self/task")) > before)
+    """
+    assert printed(preloaded, program).split() == "1 100000.0 1200.0 600.0 100000.0 6.0 True".split()
+
+
+def test_nothing_is_loaded_that_starts_a_gpu_or_keeps_a_generator(preloaded: Path) -> None:
+    """numpy's and Python's own are begun anew; no other is kept in any module, ours or a library's."""
+    program = """
+    import random, sys
+    import numpy, randomgen
+    kinds = numpy.random.Generator, numpy.random.BitGenerator, numpy.random.RandomState, random.Random
+    known = {id(numpy.random.mtrand._rand), id(random._inst)}
+    kept = sorted(
+        f"{name}.{held}"
+        for name, module in list(sys.modules.items()) if module is not None
+        for held, value in list(vars(module).items())
+        if isinstance(value, kinds) and not isinstance(value, random.SystemRandom) and id(value) not in known
+    )
+    shared = [line for line in open("/proc/self/maps") if "rw-s" in line]
+    cuda = [line for line in open("/proc/self/maps") if "libcuda" in line]
+    print(kept, shared, cuda, [name for name in ("torch", "sklearn", "matplotlib") if name in sys.modules])
+    print("core.publishing.release" in sys.modules, "core.generators.dcsbm.fit" in sys.modules)
+    """
+    assert printed(preloaded, program) == "[] [] [] []\nTrue True"
+
+
+BUSY = """
+import time
+held = bytearray(b"x" * 150_000_000)
+while time.process_time() < 0.6:
+    pass
+"""
+
+
+def test_a_child_is_charged_for_its_own_time_and_memory(preloaded: Path) -> None:
+    (preloaded / "program").write_text(BUSY)
+    busy = children.ended(preloaded).used
+    (preloaded / "program").write_text("")
+    idle = children.ended(preloaded).used
+    assert busy["cpu_seconds"] >= 0.55
+    assert idle["cpu_seconds"] < 0.4
+    assert busy["peak_bytes"] - idle["peak_bytes"] > 100_000_000
+
+
+def test_the_memory_of_a_child_is_not_that_of_its_server(folder: Path) -> None:
+    with served_by("import time; time.sleep(60)", before="HELD = bytearray(b'x' * 200_000_000)"):
+        with Child("release", folder) as child:
+            until(lambda: child.exit_code is None and child.pid, what="the child")
+            held = until(child.memory_bytes, what="the child's group")
+            own = int(Path(f"/proc/{child.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+            server = int(Path(f"/proc/{warm.server().pid}/statm").read_text().split()[1])
+    assert held < 1.2 * own < 1.2 * (own + server)
+    assert held < own + 50_000_000
+
+
+def test_a_server_that_died_in_between_is_replaced(folder: Path) -> None:
+    with served_by("print('done')"):
+        assert children.ended(folder).output == "done"
+        first = warm.server().pid
+        os.kill(first, signal.SIGKILL)
+        assert children.ended(folder).output == "done"
+        assert warm.server().pid != first
+
+
+def test_a_server_that_dies_before_it_forked_costs_nothing(folder: Path) -> None:
+    with served_by("print('done')"):
+        server = warm.server()
+        os.kill(server.pid, signal.SIGSTOP)
+        with Child("release", folder) as child:
+            assert child.exit_code is None
+            os.kill(server.pid, signal.SIGKILL)
+            code = until(lambda: None if child.exit_code is None else [child.exit_code], what="the end")
+    assert code == [0]
+    assert (folder / "output").read_text() == "done\n"
+
+
+def test_a_server_that_dies_takes_its_child_along_and_says_so(folder: Path) -> None:
+    with served_by("print('begun', flush=True)\nimport time; time.sleep(60)"):
+        with Child("release", folder) as child:
+            until(lambda: child.exit_code is None and child.pid, what="the child")
+            until(lambda: (folder / "output").read_text(), what="its work")
+            os.kill(warm.server().pid, signal.SIGKILL)
+            assert until(lambda: child.exit_code, what="the loss") == SERVER_LOST
+            until(lambda: not alive(child.pid or 0), what="the end of the child")
+
+
+def test_a_server_that_never_starts_is_infrastructure(folder: Path) -> None:
+    with mock.patch.object(warm, "COMMAND", (sys.executable, "-c", "")):
+        with pytest.raises(warm.ServerLost):
+            with Child("release", folder) as child:
+                until(lambda: child.exit_code == SERVER_LOST, what="the loss")
+                raise warm.ServerLost
+        warm.stop()
+
+
+def test_a_child_that_is_killed_before_it_is_there_leaves_nothing(folder: Path) -> None:
+    with served_by("print('worked')"):
+        server = warm.server()
+        os.kill(server.pid, signal.SIGSTOP)
+        began = time.monotonic()
+        with Child("release", folder):
+            pass
+        assert time.monotonic() - began < 5
+        assert not alive(server.pid)
+    assert (folder / "output").read_text() == ""
+
+
+def test_a_child_is_named_after_its_work(folder: Path) -> None:
+    assert children.planted(folder, "print(open('/proc/self/comm').read())") == "child-release"
