@@ -23,6 +23,7 @@ import signal
 import socket
 import sys
 import tempfile
+import time
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,6 +35,7 @@ from worker import limits, preload, sandbox
 DESCRIPTORS = 3
 """What a child is given: where its events go, where answers come from, where its output goes."""
 REFUSED = 1
+SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.002, 0.1
 MAX_WORD_BYTES = 64
 
 
@@ -57,20 +59,20 @@ def serve(control: socket.socket) -> None:
 def _watch(control: socket.socket, child: int) -> bool:
     """Tell how the child ended, and reap it once the worker is done with it; False where the worker is gone.
 
-    Until then nobody else has its process id, nor that of its group.
+    Until then nobody else has its process id, nor that of its group. Whether it has ended is asked again
+    after a tenth of the time that it has run, and ten times a second: not every kernel tells.
     """
-    ending = os.pidfd_open(child)
-    try:
-        ready, _, _ = select.select([ending, control], [], [])
-        if control not in ready:
-            ended = os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
-            by_itself = ended is not None and ended.si_code == os.CLD_EXITED
-            status = 0 if ended is None else ended.si_status
-            _tell(control, {"ended": status if by_itself else -status})
-        if not control.recv(MAX_WORD_BYTES):
-            return False  # what still runs is killed with this process
-    finally:
-        os.close(ending)
+    began, told = time.monotonic(), False
+    while True:
+        if not told and (ended := os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT | os.WNOHANG)):
+            by_itself = ended.si_code == os.CLD_EXITED
+            _tell(control, {"ended": ended.si_status if by_itself else -ended.si_status})
+            told = True
+        pause = min(LONGEST_PAUSE_SECONDS, max(SHORTEST_PAUSE_SECONDS, (time.monotonic() - began) / 10))
+        if select.select([control], [], [], None if told else pause)[0]:
+            break
+    if not control.recv(MAX_WORD_BYTES):
+        return False  # what still runs is killed with this process
     os.kill(child, signal.SIGKILL)  # it may not have left this group when the worker killed its own
     _, _, used = os.wait4(child, 0)
     cpu_seconds = used.ru_utime + used.ru_stime

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.errors import IngestRejected, InvalidInput, LeaseLost, PrivacyViolation
+
 if TYPE_CHECKING:
     from core.privacy.meter import TranscriptEntry
 

@@ -70,6 +70,27 @@ def test_a_killed_child_costs_its_job_what_it_may_have_learned(
     assert_sound(fault_services, job.id)
 
 
+@pytest.mark.parametrize("point", [None, "after_open", "after_read"])
+def test_a_killed_fork_server_loses_no_job(
+    point: str | None, submitted: Callable[[], Job], processes: Processes, fault_services: Services
+) -> None:
+    """It is the worker's, as the worker is: another attempt is made, and one of them is paid."""
+    job, worker, child = held_at(point, submitted, processes, fault_services)
+    os.kill(server_of(worker.pid), signal.SIGKILL)
+    assert worker.wait(timeout=60) == 0, processes.output()
+    assert not alive(child)
+    if job_row(fault_services, job.id).state != "published":  # the child was told of before its server died
+        assert job_row(fault_services, job.id).state == "queued"
+        assert taken(fault_services.settings, Topic.RUN, job.id)
+    assert job_row(fault_services, job.id).state == "published"
+    anew = ["release", "reserve"] * (point is not None)
+    assert endings(fault_services, job.id) in (
+        ["reserve", *anew, "charge"],
+        ["reserve", "release", "reserve", "charge"],
+    )
+    assert_sound(fault_services, job.id)
+
+
 @pytest.mark.parametrize(("point", "ending"), STOPS)
 def test_a_cancelled_job_pays_once_it_opened_the_graph(
     point: str | None,

@@ -76,4 +76,6 @@ def test_help_prints_and_an_unknown_argument_is_refused(
 
 
 def test_the_programs_are_found() -> None:
-    assert {"api", "api.admin.keys", "worker.relay", "worker.preflight", "worker.fork_server"} <= set(programs())
+    assert {"api", "api.admin.keys", "worker.relay", "worker.preflight", "worker.fork_server"} <= set(
+        programs()
+    )

@@ -1,4 +1,4 @@
-"""Children whose work a test writes: forked from a server of the worker's own kind, confined as every child."""
+"""Children whose work a test writes: forked from a server such as a worker's, confined as every child."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ SECONDS = 240.0
 def server(program: str, before: str = "") -> tuple[str, ...]:
     """The command of a fork server whose releases are the program; ``before`` is run ahead of its start."""
     script = f"import sys; from worker import fork_server, sandbox, seccomp\n{textwrap.dedent(before)}\n"
-    script += f"def work(folder, channel):\n{textwrap.indent(textwrap.dedent(program), '    ') or '    pass'}\n"
+    script += (
+        f"def work(folder, channel):\n{textwrap.indent(textwrap.dedent(program), '    ') or '    pass'}\n"
+    )
     script += "sandbox.KINDS['release'] = work; sys.exit(fork_server.main())"
     return (sys.executable, "-c", script)
 

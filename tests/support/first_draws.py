@@ -14,8 +14,8 @@ import torch
 from scipy import stats
 
 from core import ids
-from core.graphs.schema import EdgeType
 from core.graphs.networkit import networkit as loaded
+from core.graphs.schema import EdgeType
 from core.privacy import entropy, gradients, lazy_response, mechanisms, samplers
 from core.privacy.queries import Shape
 from core.privacy.randomised_response import Flips

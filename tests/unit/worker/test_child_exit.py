@@ -11,6 +11,7 @@ import pytest
 from core.graphs.uploads import IngestLimits
 from tests.support import children
 
+
 @pytest.mark.parametrize(("rows", "kept"), [("0,1\n1,2\n", "report"), ("0,1,2\n", "findings")])
 def test_a_library_that_aborts_at_exit_undoes_no_work(tmp_path: Path, rows: str, kept: str):
     (tmp_path / "edges.csv").write_text("source,target\n" + rows)
@@ -22,7 +23,9 @@ def test_a_library_that_aborts_at_exit_undoes_no_work(tmp_path: Path, rows: str,
         "fingerprint_key": "00" * 32,
     }
     (tmp_path / "spec.json").write_text(json.dumps(spec))
-    with children.served_by("sandbox.ingest(folder, channel)", before="import atexit, os; atexit.register(os.abort)"):
+    with children.served_by(
+        "sandbox.ingest(folder, channel)", before="import atexit, os; atexit.register(os.abort)"
+    ):
         done = children.ended(tmp_path)
     assert done.code == 0, done.output
     assert kept in json.loads((tmp_path / "result.json").read_text())

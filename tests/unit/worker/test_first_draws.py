@@ -21,7 +21,9 @@ first_draws.draws()
 PROGRAM = "print(json.dumps(first_draws.draws() | {'kept': repr(KEPT.bytes(16))}))"
 
 
-@pytest.mark.parametrize("forks", [8, pytest.param(1_000, marks=[pytest.mark.slow, pytest.mark.timeout(3_600)])])
+@pytest.mark.parametrize(
+    "forks", [8, pytest.param(1_000, marks=[pytest.mark.slow, pytest.mark.timeout(3_600)])]
+)
 def test_no_two_children_draw_the_same_from_any_source(forks: int, tmp_path: Path) -> None:
     drawn = []
     with served_by(PROGRAM, before=BEFORE, preload=True):
