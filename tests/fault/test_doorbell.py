@@ -93,7 +93,7 @@ def test_an_upload_is_validated_while_the_only_worker_is_at_a_long_job(
     caller: Principal,
 ) -> None:
     processes.start("worker.relay")
-    processes.start(*WORKER, failpoints="after_read:pause=60")
+    processes.start(*WORKER, failpoints="after_read:pause=150")
     job = submitted()
     until(lambda: job_row(fault_services, job.id).first_read_at is not None, what="the job's first read")
     processes.start(*COMMANDS["validator"][2:])
@@ -104,7 +104,7 @@ def test_an_upload_is_validated_while_the_only_worker_is_at_a_long_job(
         with fault_services.db.transaction() as session:
             return session.get_one(DatasetVersion, uploaded.id).state
 
-    until(lambda: state() == VersionState.READY, seconds=45, what="the validation")
+    until(lambda: state() == VersionState.READY, seconds=120, what="the validation")
     assert job_row(fault_services, job.id).state == "running"
 
 
