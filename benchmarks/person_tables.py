@@ -175,9 +175,13 @@ def with_public(original: Graph, synthetic: Graph) -> Graph:
 def people(original: Graph, synthetic: Graph) -> dict[str, float | None]:
     """The figures of people and people."""
     views = [UndirectedView.of(graph.cell("edge", None)) for graph in (original, synthetic)]
-    apart = degrees.distances(*views, Suite.QUICK)["degree_total_variation"]
+    apart = degrees.distances(*views, Suite.QUICK)
     edges = [view.edge_count for view in views]
-    found = {"degree TV": plain(apart), "density RE": abs(edges[1] - edges[0]) / edges[0]}
+    found = {
+        "degree TV": plain(apart["degree_total_variation"]),
+        "degree KS": plain(apart["degree_kolmogorov_smirnov"]),
+        "density RE": abs(edges[1] - edges[0]) / edges[0],
+    }
     if edges[0] <= LARGE:
         closed = [plain(clustering.scalars(view, Suite.QUICK)["triangles"]) or 0 for view in views]
         found["triangles RE"] = abs(closed[1] - closed[0]) / max(closed[0], 1)
