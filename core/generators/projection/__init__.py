@@ -5,7 +5,7 @@ The reads of one undirected relation, each of which may use what was read before
    far fewer than theta on average. That is the mean degree, roughly.
 2. how many nodes have at least j edges at a theta of about four mean degrees, for every j up to theta (L1
    2 theta).
-3. edges at a theta of twelve to twenty-four mean degrees.
+3. edges at a theta of twelve to forty mean degrees, so that few are cut off.
 4. where a public attribute groups persons: edges inside each group (L1 theta, all groups together), and
    across groups (L1 theta), each of a projection of those edges alone.
 5. triangles, of which no person counts in more than tau (L1 tau + 1), twice: roughly, then at the tau that

@@ -30,7 +30,7 @@ SPARSE = 0.35  # of theta: a mean number of kept edges below it says that most e
 LEAST_MEAN = 0.5
 LAW_THETA, LAW_NOISE = (1.0, 4.0), 0.1
 """Theta for the law of degrees, in mean degrees: noise is about LAW_NOISE of the nodes, within limits."""
-EDGE_THETA, EDGE_NOISE = (12.0, 24.0), 0.02
+EDGE_THETA, EDGE_NOISE = (12.0, 40.0), 0.015
 """Theta for the number of edges, in mean degrees: noise is about EDGE_NOISE of it, within limits."""
 MOST_THRESHOLDS = 60
 REACH = 1.25  # the law ends at so many times the largest theta
