@@ -409,7 +409,7 @@ IDLE: list[Idle] = [
     *idle("edgerand", "plain", {"count_share": 0.3}, form="symmetric"),
     *idle_of_hete("hetedp"),
     *idle_of_hete("hetesdg"),
-    *idle("profiles", "owners", {"activity_share": 0.2, "step_share": 0.2, "structure_share": 0.2}),
+    *idle("profiles", "owners", {"activity_share": 0.2, "step_share": 0.2, "structure_share": 0.4}),
     *idle("profiles", "owners", {"class_share": 0.2, "sweeps": 3}),
     *idle("profiles", "persons", {"sweeps": 3}, structure_share=0.0),
     *idle("projection", "people", {"group_share": 0.3}),

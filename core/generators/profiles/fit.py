@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from core.privacy.private_graph import PrivateGraph
 
 MOST_SPREAD = 4.0
-COMMON = 0.03
+COMMON = 0.1
 """Squared relative spread of a thing's edges over periods, beyond chance, where the noise hides it."""
 DOUBT = 0.03
 """By how much persons' histograms may be off about a period's share of all edges."""

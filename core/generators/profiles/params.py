@@ -20,13 +20,13 @@ class ProfilesParams(Parameters):
         description="Share for when persons begin, and how many steps they use; relations with time.",
     )
     total_share: float = Field(
-        default=0.24, gt=0, le=1, description="Share for the things' edges, all steps together."
+        default=0.4, gt=0, le=1, description="Share for the things' edges, all steps together."
     )
     step_share: float = Field(
-        default=0.24, gt=0, le=1, description="Share for the things' edges in each step; relations with time."
+        default=0.18, gt=0, le=1, description="Share for the things' edges in each step; relations with time."
     )
     structure_share: float = Field(
-        default=0.3,
+        default=0.2,
         ge=0,
         le=1,
         description="Share for what kinds of things persons prefer, where public facts tell things apart.",
