@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.generators._shared.values.kernels import chosen, expected
+from core.generators._shared.values.kernels import chosen, expected_of, expected_of_nodes
 from core.graphs.graph import Graph
 from core.graphs.tables import EdgeValues
 from core.graphs.value_bins import ValueBins, bins_of
@@ -100,7 +100,7 @@ class _Weights:
 
     def rake_nodes(self) -> None:
         """Bring every node's edges nearer to what it was read to have."""
-        sources, targets, _, _ = expected(*self.arguments())
+        sources, targets = expected_of_nodes(*self.arguments())
         if self.undirected:
             self._rake_side(0, sources + targets)
             self.of_nodes[1] = self.of_nodes[0]
@@ -127,7 +127,7 @@ class _Weights:
 
     def rake_pairs(self) -> None:
         """Give every pair of classes its shares of the kinds of value."""
-        found = expected(*self.arguments())[2]
+        found = expected_of(2, len(self.pair_shares), *self.arguments())
         of_kind = np.zeros((len(found), self.pair_shares.shape[1]))
         np.add.at(of_kind.T, self.kinds, found.T)
         wanted = self.pair_shares * of_kind.sum(axis=1, keepdims=True)
@@ -136,7 +136,7 @@ class _Weights:
 
     def rake_periods(self) -> None:
         """Give every period its shares of the bins; without time the whole relation."""
-        found = expected(*self.arguments())[3]
+        found = expected_of(3, len(self.period_shares), *self.arguments())
         wanted = self.period_shares * found.sum(axis=1, keepdims=True)
         ratio = np.where(found > 0, wanted / np.maximum(found, 1e-12), 1.0)
         self.of_period *= np.clip(ratio, 1e-6, 1e6)

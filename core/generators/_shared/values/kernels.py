@@ -11,29 +11,46 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def expected(places, of_source, of_target, of_pair, of_period):
-    """Expected numbers of each bin: (sources, bins), (targets, bins), (pairs, bins), (periods, bins)."""
-    bins = of_source.shape[1]
+def _weigh(places, edge, of_source, of_target, of_pair, of_period, weight):
+    """Write the weights of one edge, and return their sum."""
+    source, target = of_source[places[0, edge]], of_target[places[1, edge]]
+    pair, period = of_pair[places[2, edge]], of_period[places[3, edge]]
+    for b in range(weight.size):
+        weight[b] = source[b] * target[b] * pair[b] * period[b]
+    total = 0.0
+    for b in range(weight.size):
+        total += weight[b]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def expected_of_nodes(places, of_source, of_target, of_pair, of_period):
+    """Expected numbers of each bin, by source and by target: (sources, bins), (targets, bins)."""
     sources = np.zeros(of_source.shape, np.float64)
     targets = np.zeros(of_target.shape, np.float64)
-    pairs = np.zeros(of_pair.shape, np.float64)
-    periods = np.zeros(of_period.shape, np.float64)
-    weight = np.empty(bins, np.float64)
+    weight = np.empty(of_source.shape[1], np.float64)
     for edge in range(places.shape[1]):
-        u, v, p, t = places[0, edge], places[1, edge], places[2, edge], places[3, edge]
-        total = 0.0
-        for b in range(bins):
-            weight[b] = of_source[u, b] * of_target[v, b] * of_pair[p, b] * of_period[t, b]
-            total += weight[b]
-        if total <= 0.0:
-            continue
-        for b in range(bins):
-            share = weight[b] / total
-            sources[u, b] += share
-            targets[v, b] += share
-            pairs[p, b] += share
-            periods[t, b] += share
-    return sources, targets, pairs, periods
+        total = _weigh(places, edge, of_source, of_target, of_pair, of_period, weight)
+        if total > 0.0:
+            u, v, part = places[0, edge], places[1, edge], 1.0 / total
+            for b in range(weight.size):
+                sources[u, b] += weight[b] * part
+                targets[v, b] += weight[b] * part
+    return sources, targets
+
+
+@njit(cache=True, nogil=True)
+def expected_of(kind, groups, places, of_source, of_target, of_pair, of_period):
+    """Expected numbers of each bin by pair of classes (``kind`` 2) or period (3); (groups, bins)."""
+    found = np.zeros((groups, of_source.shape[1]), np.float64)
+    weight = np.empty(of_source.shape[1], np.float64)
+    for edge in range(places.shape[1]):
+        total = _weigh(places, edge, of_source, of_target, of_pair, of_period, weight)
+        if total > 0.0:
+            row, part = places[kind, edge], 1.0 / total
+            for b in range(weight.size):
+                found[row, b] += weight[b] * part
+    return found
 
 
 @njit(cache=True, nogil=True)
@@ -43,11 +60,7 @@ def chosen(places, of_source, of_target, of_pair, of_period, uniform):
     found = np.zeros(places.shape[1], np.int64)
     weight = np.empty(bins, np.float64)
     for edge in range(places.shape[1]):
-        u, v, p, t = places[0, edge], places[1, edge], places[2, edge], places[3, edge]
-        total = 0.0
-        for b in range(bins):
-            weight[b] = of_source[u, b] * of_target[v, b] * of_pair[p, b] * of_period[t, b]
-            total += weight[b]
+        total = _weigh(places, edge, of_source, of_target, of_pair, of_period, weight)
         left = uniform[edge] * total
         last = 0
         for b in range(bins):

@@ -1,0 +1,250 @@
+"""What edges carry: how close synthetic values come, and what that costs.
+
+    python -m benchmarks.attribute_tables RESULTS.jsonl --data FOLDER              every table
+    python -m benchmarks.attribute_tables RESULTS.jsonl --data FOLDER --only values --runs 5
+    python -m benchmarks.attribute_tables RESULTS.jsonl --table
+
+Only runs that RESULTS lacks are made. ``values``: read at epsilon, and drawn for the original's own edges,
+so that nothing else is off. Rows "histogram": drawn from the noisy histogram alone, at all of epsilon.
+``drawn``: a release of ``anchored`` at epsilon 2, half of it for values. ``cost``: a generated graph, CPU
+seconds of reads and of one draw, without the structure, and the largest memory by then.
+
+TV or EMD: ``value_distance`` of docs/metrics.md; nodes: ``value_node_distance``; correlation: the absolute
+error of ``value_target_correlation``. Target means: the mean, over targets with ten edges and more in both
+graphs, of |mean - original mean| of their edges' values; spread: the standard deviation of those means over
+that of the original's. AUC: negative edges of the original told by the means of their source's and target's
+edges, of the synthetic graph; of the original without the edge itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.results_file import Line, add, parser_of, read, run_or_print
+from core.evaluation.values import compare_values
+from core.generators._shared.values.draw import drawn_values
+from core.generators._shared.values.fit import paid
+from core.generators.base import PublicFacts, no_progress
+from core.generators.registry import get
+from core.graphs.edge_attributes import EdgeAttribute
+from core.graphs.graph import EdgeTable, EdgeValues, Graph
+from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.privacy.entropy import noise_generator
+from core.privacy.events import NANO, Pure
+from core.privacy.meter import MemoryRecorder, Meter
+from core.privacy.plan import Allotment, PrivacyPlan
+from core.privacy.private_graph import PrivateGraph
+from core.privacy.units import Unit
+
+RUNS = 5
+BUSY = 10
+DAY = 24 * 60 * 60
+EDGE = "edge"
+GRAPHS = ("bitcoin-otc", "bitcoin-alpha", "radoslaw-email")
+EPSILONS = (0.1, 0.5, 1, 2)
+SIZES = (20_000, 1_000_000)
+FIGURES = ("TV or EMD", "nodes", "correlation", "target means", "spread", "AUC")
+TRUST = EdgeAttribute(name="trust", kind="integer", bounds=(-10, 10), aggregate="max")
+HOUR = EdgeAttribute(name="hour", kind="time_of_day", aggregate="first", from_time=True)
+
+
+def loaded(name: str, data: Path) -> Graph:
+    """Directed: who trusts whom how much; or who writes to whom on which day, at what time of it."""
+    if name != "radoslaw-email":
+        short = name.replace("-", "")
+        path = data / name / f"soc-sign-{short}.csv"
+        rows = np.loadtxt(path, delimiter=",", skiprows=1, usecols=(0, 1, 2)).astype(np.int64)
+        return of_columns(rows[:, 0], rows[:, 1], rows[:, 2], TRUST)
+    rows = np.loadtxt(data / name / "email.tsv", comments="%", usecols=(0, 1, 3)).astype(np.int64)
+    rows = rows[np.argsort(rows[:, 2], kind="stable")]
+    day = rows[:, 2] // DAY
+    return of_columns(rows[:, 0], rows[:, 1], rows[:, 2] % DAY, HOUR, day - day.min())
+
+
+def of_columns(
+    source: np.ndarray,
+    target: np.ndarray,
+    values: np.ndarray,
+    attribute: EdgeAttribute,
+    step: np.ndarray | None = None,
+) -> Graph:
+    """One directed relation among the nodes that are named; the first of several rows of an edge."""
+    ids, ends = np.unique(np.concatenate([source, target]), return_inverse=True)
+    relation = EdgeType(name=EDGE, directed=True, temporal=step is not None, attributes=(attribute,))
+    time_grid = None if step is None else TimeGrid(count=int(step.max()) + 1)
+    schema = GraphSchema(node_types=(NodeType(count=len(ids)),), edge_types=(relation,), time=time_grid)
+    held = EdgeValues({attribute.name: values.astype(np.int32)})
+    return Graph.build(schema, {}, {EDGE: EdgeTable(*np.split(ends, 2), step, held)})
+
+
+def generated(edges: int) -> Graph:
+    """Ten edges a node at random; every node gives and gets what is its own, on the average."""
+    rng, nodes = np.random.default_rng(1), edges // 10
+    ends = rng.integers(0, nodes, (2, edges))
+    level = np.clip(0.5 + rng.normal(0, 0.15, nodes)[ends].sum(axis=0), 0, 0.999)
+    return of_columns(ends[0], ends[1], np.floor(level * 21) - 10, TRUST, rng.integers(0, 8, edges))
+
+
+def reads_of(graph: Graph, epsilon: float) -> tuple[Any, int, int]:
+    """Metered reads of the graph's attribute, their nano-epsilon, and the steps."""
+    relation, nano = graph.schema.edge_types[0], int(epsilon * NANO)
+    cells = graph.schema.steps_of(EDGE)
+    granted = tuple(Allotment(EDGE, step, Pure(nano, "values"), "values") for step in cells)
+    unit = Unit.EVENT if relation.temporal else Unit.EDGE
+    meter = Meter(PrivacyPlan("values", unit, None, graph.schema.steps, granted), MemoryRecorder())
+    return PrivateGraph(graph, meter).edge_values(EDGE, relation.attributes[0].name), nano, len(cells)
+
+
+def valued(graph: Graph, epsilon: float, row: str) -> tuple[Graph, tuple[float, float]]:
+    """The same edges with synthetic values, and CPU seconds of reads and of the draw."""
+    reads, nano, steps = reads_of(graph, epsilon)
+    table, rng = graph.edges[EDGE].bare(), noise_generator()
+    begun = time.process_time()
+    if row == "histogram":
+        share = np.maximum(reads.histogram(nano_epsilon=nano, purpose="histogram"), 0) + 1e-9
+        read_at = time.process_time()
+        places = rng.choice(len(share), table.count, p=share / share.sum())
+        column = reads.bins.values(places, rng.random(table.count))
+    else:
+        tables = paid(reads, table, steps, nano)
+        read_at = time.process_time()
+        column = drawn_values(tables, table, reads.bins, reads.shape.undirected, rng)
+    took = read_at - begun, time.process_time() - read_at
+    held = EdgeValues({reads.bins.attribute.name: column})
+    carried = EdgeTable(table.source, table.target, table.step, held)
+    return Graph.build(graph.schema, {}, {EDGE: carried}), took
+
+
+def released(graph: Graph, epsilon: float) -> Graph:
+    """Edges and values by ``anchored``, half of epsilon for each."""
+    method = get("anchored")
+    params = method.Params(attribute_share=0.5)
+    unit = Unit.EVENT if graph.schema.temporal else Unit.EDGE
+    facts = PublicFacts(graph.schema, unit, None, int(epsilon * NANO), 0, (EDGE,))
+    plan = method.plan(params, facts)
+    model = method.fit(PrivateGraph(graph, Meter(plan, MemoryRecorder())), plan, params, no_progress)
+    return model.sample(noise_generator(), no_progress)
+
+
+def figures(original: Graph, synthetic: Graph) -> dict[str, float]:
+    """How far the synthetic values are from the original's; see the module."""
+    attribute = original.schema.edge_types[0].attributes[0]
+    row = compare_values(original, synthetic, original.schema.edge_types[0])[0]["row"]
+    found = {
+        "TV or EMD": row["distances"]["value_distance"],
+        "nodes": row["distances"]["value_node_distance"],
+    }
+    if attribute.numeric:
+        found["correlation"] = row["scalars"]["value_target_correlation"]["absolute_error"]
+        (sums, counts), (drawn, others) = (sums_of(each, "target") for each in (original, synthetic))
+        kept = (counts >= BUSY) & (others >= BUSY)
+        means = sums[kept] / counts[kept], drawn[kept] / others[kept]
+        found["target means"] = float(np.abs(means[0] - means[1]).mean())
+        found["spread"] = float(means[1].std() / means[0].std())
+        found["AUC"] = negatives_told(original, synthetic)
+    return {name: round(float(value), 5) for name, value in found.items()}
+
+
+def sums_of(graph: Graph, side: str) -> tuple[np.ndarray, np.ndarray]:
+    """The sum of each node's values on that side, and how many."""
+    table = graph.edges[EDGE]
+    nodes, count = getattr(table, side), graph.nodes["node"].count
+    (column,) = table.values.columns.values()
+    return np.bincount(nodes, weights=column, minlength=count), np.bincount(nodes, minlength=count)
+
+
+def negatives_told(original: Graph, told_by: Graph) -> float:
+    """The AUC of negative edges of the original, by the sum of their two nodes' means, a bit shrunk."""
+    table = original.edges[EDGE]
+    (values,) = table.values.columns.values()
+    own = values.astype(np.float64) if told_by is original else np.zeros(len(values))
+    less = 1.0 if told_by is original else 0.0
+    mean = float(np.concatenate(list(told_by.edges[EDGE].values.columns.values())).mean())
+    score = np.zeros(len(values))
+    for side in ("source", "target"):
+        nodes = getattr(table, side)
+        sums, counts = sums_of(told_by, side)
+        score += (sums[nodes] - own + mean) / (counts[nodes] - less + 1)
+    negative = values < 0
+    ranks = np.empty(len(score))
+    ranks[np.argsort(score, kind="stable")] = np.arange(len(score))
+    above = ranks[~negative].mean() - ranks[negative].mean()
+    return float(0.5 + above / len(score))
+
+
+def run_missing(asked: argparse.Namespace) -> None:
+    """Make the runs that RESULTS lacks."""
+    known = {
+        (line["table"], line["graph"], line["epsilon"], line["row"], line["run"])
+        for line in read(asked.results)
+    }
+    for table, name, epsilon, row in rows(asked.only):
+        for run in range(asked.runs):
+            if (table, name, epsilon, row, run) not in known:
+                found = measured(table, name, epsilon, row, asked.data)
+                line = {"table": table, "graph": name, "epsilon": epsilon, "row": row, "run": run}
+                add(asked.results, line | {"figures": found})
+
+
+def rows(only: str | None) -> Iterator[tuple[str, str, float, str]]:
+    """Every table, graph, epsilon and row."""
+    for name in GRAPHS if only in (None, "values") else ():
+        yield "values", name, 0, "original"
+        for epsilon in EPSILONS:
+            for row in ("histogram", "this"):
+                yield "values", name, epsilon, row
+    for name in GRAPHS[:2] if only in (None, "drawn") else ():
+        yield "drawn", name, 2, "this"
+    for size in SIZES if only in (None, "cost") else ():
+        yield "cost", str(size), 1, "this"
+
+
+def measured(table: str, name: str, epsilon: float, row: str, data: Path) -> dict[str, float]:
+    """The figures of one run."""
+    if table == "cost":
+        _, (reading, drawing) = valued(generated(int(name)), epsilon, row)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        return {"reads": round(reading, 2), "draw": round(drawing, 2), "MiB": round(peak)}
+    original = loaded(name, data)
+    if row == "original":
+        return figures(original, original)
+    return figures(
+        original, released(original, epsilon) if table == "drawn" else valued(original, epsilon, row)[0]
+    )
+
+
+def tables(lines: list[Line]) -> Iterator[str]:
+    """Every table as Markdown: means over runs."""
+    found: dict[tuple[str, str], dict[tuple[float, str], list[dict[str, float]]]] = defaultdict(dict)
+    for line in lines:
+        of_row = found[line["table"], line["graph"]].setdefault((line["epsilon"], line["row"]), [])
+        of_row.append(line["figures"])
+    for (table, name), by_row in found.items():
+        columns = [
+            each for each in (*FIGURES, "reads", "draw", "MiB") if each in next(iter(by_row.values()))[0]
+        ]
+        yield f"\n{table}, {name}\n\n| epsilon | row | {' | '.join(columns)} | runs |"
+        yield "|---" * (len(columns) + 3) + "|"
+        for (epsilon, row), runs in sorted(by_row.items()):
+            shown = [f"{np.mean([run[each] for run in runs]):.3f}".lstrip("0") for each in columns]
+            yield f"| {epsilon:g} | {row} | {' | '.join(shown)} | {len(runs)} |"
+
+
+def main() -> None:
+    parser = parser_of(__doc__)
+    parser.add_argument("--only", choices=("values", "drawn", "cost"))
+    parser.add_argument("--runs", type=int, default=RUNS)
+    asked = parser.parse_args()
+    run_or_print(parser, asked, run_missing, tables)
+
+
+if __name__ == "__main__":
+    main()
