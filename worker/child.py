@@ -70,6 +70,7 @@ class Child:
                 os.close(answers_write)
                 if not isinstance(error, warm.ServerLost) or self._starts >= MOST_STARTS:
                     raise
+                server.stop()  # its socket is gone, but the kernel may not have it dead yet
             else:
                 break
             finally:
@@ -102,6 +103,8 @@ class Child:
             self._listen()
         except warm.ServerLost:
             if self.pid is None and self._starts < MOST_STARTS:
+                assert self._server is not None
+                self._server.stop()
                 self._start()  # nothing was begun
             else:
                 return SERVER_LOST if self._code is None else self._code

@@ -230,6 +230,15 @@ def test_a_server_that_died_in_between_is_replaced(folder: Path) -> None:
         assert warm.server().pid != first
 
 
+def test_a_server_whose_socket_is_gone_is_replaced_though_it_still_runs(folder: Path) -> None:
+    with served_by("print('done')"):
+        first = warm.server()
+        first._control.shutdown(socket.SHUT_RDWR)
+        with mock.patch.object(warm.ForkServer, "runs", lambda server: server.fileno() >= 0):
+            assert children.ended(folder).output == "done"
+        assert warm.server().pid != first.pid
+
+
 def test_a_server_that_dies_before_it_forked_costs_nothing(folder: Path) -> None:
     with served_by("print('done')"):
         server = warm.server()
