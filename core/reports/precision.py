@@ -35,7 +35,8 @@ class Precision(ReportModel):
     within: Annotated[int, Field(ge=0, description="In units of the quantity; of each figure by itself.")]
     confidence: Share
     snapshots: Count | None = Field(
-        description="In how many snapshots it was asked; the bound is the least exact one's. Null: no time."
+        description="In how many snapshots it was asked; the bound is the least exact one's. Null: no time, "
+        "or of all snapshots together."
     )
     released: float | None = Field(
         default=None,
@@ -51,6 +52,7 @@ class _Quantity:
     sensitivity: Callable[[EdgeType], int]
     size: Callable[[EdgeTypeStatistics], float | None] = lambda relation: None
     additive: bool = True  # over disjoint sets of edges
+    pooled: bool = False  # over all snapshots, each of which is charged for it
 
 
 def _ends(relation: EdgeType) -> int:
@@ -72,8 +74,17 @@ QUANTITIES: Mapping[str, _Quantity] = {
     "group_matrix": _Quantity("edges between two groups of nodes", lambda relation: 1),
     "group_degrees": _Quantity("edges of a node with a group", _ends),
     "pair_classes": _Quantity("edges in a class of pairs", lambda relation: 1),
+    "value_histogram": _Quantity("edges that carry values of one bin", lambda relation: 1, pooled=True),
+    "values_by_step": _Quantity(
+        "edges of a period that carry values of one bin", lambda relation: 1, pooled=True
+    ),
+    "values_by_node": _Quantity("edges of a node that carry values of one bin", _ends, pooled=True),
+    "values_by_classes": _Quantity(
+        "edges of two classes of nodes that carry values of one kind", lambda relation: 1, pooled=True
+    ),
 }
-"""Queries of :mod:`core.privacy.queries` under discrete Laplace noise. A mechanism whose error depends on the
+"""Queries of :mod:`core.privacy.queries`, and the counts of :mod:`core.privacy.edge_values`, under discrete
+Laplace noise. A mechanism whose error depends on the
 data, or whose flips are not recorded, has no line here."""
 
 
@@ -109,7 +120,7 @@ def precisions(
                     quantity=quantity.title,
                     within=max(bound for step in bounds for bound in step),
                     confidence=CONFIDENCE,
-                    snapshots=sum(map(bool, bounds)) if relation.temporal else None,
+                    snapshots=sum(map(bool, bounds)) if relation.temporal and not quantity.pooled else None,
                     released=quantity.size(shown[name]) if name in shown else None,
                 )
             )

@@ -201,6 +201,23 @@ def test_a_method_that_is_asked_for_them_releases_values_in_every_format(tmp_pat
     assert sum(reads) == 8 * 10**9
 
 
+@pytest.mark.parametrize("form", ["csv", "tsv", "graphml", "gml", "node_link", "matrix_market", "npz"])
+def test_every_format_of_a_release_holds_its_values(tmp_path: Path, form: str) -> None:
+    schema = GraphSchema(node_types=(NodeType(count=NODES),), edge_types=(SCHEMA.edge_types[0],))
+    of = Graph.build(schema, {}, {"pays": original().edges["pays"]})
+    asked = {**ASKED, "formats": (form,), "params": {"attribute_share": 0.4}}
+    publish(registry.get("dcsbm"), of, tmp_path, **asked)
+    folder = tmp_path / "job" / "release"
+    (path,) = folder.glob("graph.*")
+    expected = pq.read_table(folder / "edges.parquet")["amount"].to_pylist()
+    if form == "npz":
+        arrays = [np.ravel(array).tolist() for array in np.load(path).values() if array.dtype.kind in "if"]
+        assert any(set(each) == set(expected) for each in arrays)  # an undirected edge has two entries
+    else:
+        text = path.read_text()
+        assert all(str(amount) in text for amount in expected)
+
+
 def test_a_report_says_what_is_synthesised_and_what_covers_a_changed_value(tmp_path: Path) -> None:
     synthesised(tmp_path)
     part = public_of(tmp_path)

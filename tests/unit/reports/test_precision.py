@@ -125,7 +125,14 @@ def test_a_mechanism_whose_error_is_not_known_beforehand_has_no_line(event):
 
 
 def test_every_query_has_its_unit_and_no_more():
-    assert QUANTITIES.keys() == QUERIES.keys()
+    values = {"value_histogram", "values_by_step", "values_by_node", "values_by_classes"}
+    assert QUANTITIES.keys() == QUERIES.keys() | values
+
+
+def test_what_is_asked_of_all_snapshots_together_is_one_figure():
+    entries = [asked("value_histogram", 0.5, "follows", sequence=k, step=k) for k in range(3)]
+    (found,) = precisions(Unit.EVENT, SCHEMA, entries, STATISTICS)
+    assert (found.within, found.snapshots) == (within(Fraction(2), CONFIDENCE), None)
 
 
 def test_the_precision_follows_from_the_plan_and_not_from_the_graph():
