@@ -28,8 +28,15 @@ def ring_edges() -> bytes:
     return ("source,target\n" + "\n".join(rows) + "\n").encode()
 
 
-def ready_dataset(services: Services, principal: Principal, name: str = "ring", **terms: Any) -> Dataset:
-    """A dataset of 30 nodes and 60 edges whose upload was validated in this process."""
+def ready_dataset(
+    services: Services,
+    principal: Principal,
+    name: str = "ring",
+    *,
+    edges: bytes | None = None,
+    **terms: Any,
+) -> Dataset:
+    """A dataset of 30 nodes and 60 edges, or of these, whose upload was validated in this process."""
     declared = {"unit": "edge", "epsilon": "4", "graph_schema": SCHEMA} | terms
     dataset = register_dataset(services, principal, NewDataset(name=name, **declared))
     version = receive_part(
@@ -39,7 +46,7 @@ def ready_dataset(services: Services, principal: Principal, name: str = "ring", 
         part="edges",
         format="csv",
         options={},
-        chunks=[ring_edges()],
+        chunks=[edges or ring_edges()],
         length=None,
     )
     work = begin_ingest(services, version.id, "tests")
