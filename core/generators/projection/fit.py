@@ -64,8 +64,7 @@ def fit(people: People, nano_epsilon: int, params: ProjectionParams) -> Columns:
     budget["edges"] += left
     tails = law_tails(people, mean, most, budget["law"])
     edges.append(wide_count(people, mean, most, budget["edges"]))
-    reach = min(most, max(round(REACH * edges[-1].theta), FIRST_THETA))
-    law = fitted_law(nodes, reach, edges, [tails])
+    law = fitted_law(nodes, reach_of(edges[-1].theta, most), edges, [tails])
     total = float(law.grid @ law.mass) * nodes / 2
     inside, across = np.array([total]), 0.0
     if "groups" in budget:
@@ -121,20 +120,20 @@ def scale_of(people: People, most: int, nano_epsilon: int) -> tuple[list[CappedE
     """Numbers of kept edges at growing thetas, a rough mean degree, and the nano-epsilon that was left.
 
     Every theta that public facts allow has an equal share; the look ends at the first that cuts off little.
+    The mean is that of the law that explains all counts: one at a large theta may be nothing but noise.
     """
     thetas = [min(FIRST_THETA, most)]
     while thetas[-1] < most:
         thetas.append(min(RUNGS_APART * thetas[-1], most))
     each, left, found = nano_epsilon // len(thetas), nano_epsilon, []
-    mean = LEAST_MEAN
     for theta in thetas:
         count = people.projected(theta).edge_count(nano_epsilon=each, purpose="edges, roughly")
         left -= each
         found.append(CappedEdges(theta, count, variance(theta, each)))
-        mean = float(np.clip(2 * count / people.count, LEAST_MEAN, theta))
-        if mean <= SPARSE * theta:
+        if max(2 * count / people.count, LEAST_MEAN) <= SPARSE * theta:
             break
-    return found, mean, left
+    law = fitted_law(people.count, reach_of(found[-1].theta, most), found, [])
+    return found, float(np.clip(law.grid @ law.mass, LEAST_MEAN, found[-1].theta)), left
 
 
 def wide_count(people: People, mean: float, most: int, nano_epsilon: int) -> CappedEdges:
@@ -152,6 +151,11 @@ def law_tails(people: People, mean: float, most: int, nano_epsilon: int) -> Capp
     at = np.unique(np.rint(np.geomspace(1, theta, MOST_THRESHOLDS)).astype(np.int64))
     count = people.projected(theta).tail_counts(thresholds=at, nano_epsilon=nano_epsilon, purpose="degrees")
     return CappedTails(theta, at, count, variance(2 * theta, nano_epsilon))
+
+
+def reach_of(theta: int, most: int) -> int:
+    """The largest degree of a law that was read at ``theta``."""
+    return min(most, max(round(REACH * theta), FIRST_THETA))
 
 
 def theta_of(mean: float, times: float, most: int) -> int:

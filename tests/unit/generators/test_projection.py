@@ -14,7 +14,7 @@ from core.generators._shared.degrees.fitted import DegreeLaw
 from core.generators.base import PublicFacts, no_progress
 from core.generators.projection import GENERATOR
 from core.generators.projection.draw import degrees_of, placed
-from core.generators.projection.fit import counted_triangles
+from core.generators.projection.fit import counted_triangles, scale_of
 from core.generators.projection.law import (
     CappedEdges,
     CappedTails,
@@ -182,6 +182,17 @@ def test_a_share_that_reads_nothing_is_refused_before_the_graph_is_opened(share)
         GENERATOR.Params(**{share: 1e-9})
     for epsilon in (0.001, 1000.0):
         assert fitted(grouped(120), epsilon, **{share: 0.001})[1].transcript
+
+
+def test_a_count_that_is_nothing_but_noise_does_not_say_how_many_edges_there_are():
+    noisy = {4: 2_981, 16: 8_034, 64: -4_740}  # of 5,278 edges; their noise: 424, 1,697, 6,788
+
+    def projected(theta: int) -> SimpleNamespace:
+        return SimpleNamespace(edge_count=lambda **_: noisy[theta])
+
+    _, mean, left = scale_of(SimpleNamespace(projected=projected, count=2_708), 2_707, 80_000_000)
+    assert 2 < mean < 8
+    assert left == 80_000_000 - 3 * (80_000_000 // 6)
 
 
 def test_no_tau_is_above_the_largest_that_is_taken():
