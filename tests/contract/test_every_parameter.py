@@ -174,12 +174,15 @@ def people() -> Graph:
     return Graph.build(schema, {"node": NodeTable(nodes, None, columns)}, {"edge": table})
 
 
-def valued() -> Graph:
+def valued(steps: int = 0) -> Graph:
     """Two communities, whose members rate one another; a node's edges have its own stars."""
     stars = EdgeAttribute(name="stars", kind="integer", bounds=(1, 5), aggregate="max")
-    schema = GraphSchema(node_types=(NodeType(count=NODES),), edge_types=(EdgeType(attributes=(stars,)),))
+    relation = EdgeType(attributes=(stars,), temporal=steps > 0)
+    time = TimeGrid(count=steps) if steps else None
+    schema = GraphSchema(node_types=(NodeType(count=NODES),), edge_types=(relation,), time=time)
     source, target = blocks(1).T
-    table = EdgeTable(source, target, None, EdgeValues({"stars": (1 + source % 5).astype(np.int32)}))
+    step = source % steps if steps else None
+    table = EdgeTable(source, target, step, EdgeValues({"stars": (1 + source % 5).astype(np.int32)}))
     return Graph.build(schema, {}, {"edge": table})
 
 
@@ -217,6 +220,8 @@ def request_of(where: str) -> tuple[Graph, Unit, int | None]:
             return two_relations(), Unit.EDGE, None
         case "valued":
             return valued(), Unit.EDGE, None
+        case "valued stream":
+            return valued(STEPS), Unit.W_EVENT, 2
     raise AssertionError(where)
 
 

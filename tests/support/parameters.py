@@ -187,7 +187,8 @@ TRIED: Mapping[str, Table] = {
         },
         "timed plain",
         "stream",
-    ),
+    )
+    | {"attribute_share": [Tried("stream", 0.0, 0.3), Tried("valued stream", 0.2, 0.5)]},
     "lapgraph": everywhere({"count_share": (0.1, 0.4)}, "plain", "sided"),
     "ldpgen": everywhere({"reports": (2, 4), "initial_groups": (1, 6), "groups": (2, 20)}, "plain"),
     "profiles": everywhere(

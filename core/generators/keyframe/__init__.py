@@ -27,6 +27,10 @@ cells hold disjoint edges, so each step has all of epsilon and a key frame. Unit
 steps of all relations, so epsilon is divided over the relations, and over all steps as over one window.
 Several relations under w-event: the unit has one edge a step, so each relation has all of epsilon.
 
+With ``attribute_share``, that share of epsilon pays for tables of what edges carry, over all steps of a
+finished grid together, and the rest for all above (:mod:`core.generators._shared.values`, with the reads and
+proofs of :mod:`core.privacy.edge_values`). Not in live streams.
+
 What a frame tells of a node is scaled by the number of edges until the next frame, which takes it over scaled
 down but never up: a stream that empties loses the hubs of its full days, one that fills finds its own.
 
@@ -46,11 +50,13 @@ Source: our own; filters: Kalman (1960); matching: configuration model.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
+from core.generators._shared.values.stage import CarriesValues
 from core.generators.base import (
     Assurance,
     GraphKinds,
+    Parameters,
     Progress,
     PublicFacts,
     StreamGenerator,
@@ -69,17 +75,17 @@ if TYPE_CHECKING:
     from core.privacy.private_graph import PrivateGraph
 
 
-class Keyframe:
-    """Key frames and counters."""
+class KeyframeEdges:
+    """Key frames and counters: the edges of every step."""
 
-    name = "keyframe"
+    name: ClassVar[str] = "keyframe"
     title = "Key frames"
     summary = (
         "Edge count and degree tail counters at every step, filtered over time; node degrees and class cells "
         "in one key frame a window. For streams. Pure epsilon under w-event, event or pair privacy."
     )
     assurance: Assurance = "proven"
-    Params = KeyframeParams
+    Params: ClassVar[type[Parameters]] = KeyframeParams
     accepts = GraphKinds(temporal=True, heterogeneous=True)
     units = frozenset({Unit.W_EVENT, Unit.EVENT, Unit.PAIR})
     kinds = frozenset({GuaranteeKind.PURE})
@@ -147,6 +153,10 @@ class Keyframe:
         from core.generators.keyframe.draw import draw
 
         return load_cells(folder, self.name, self.Params, draw)
+
+
+class Keyframe(CarriesValues, KeyframeEdges):
+    """The edges, and what they carry where a share of epsilon is set aside for it; not in live streams."""
 
 
 GENERATOR: StreamGenerator = Keyframe()

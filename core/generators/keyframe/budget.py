@@ -8,7 +8,8 @@ from pydantic import Field, model_validator
 
 from core import errors
 from core.generators._shared.frame.plan import SMALLEST_STEP_NANO_EPSILON, plan_of
-from core.generators.base import Parameters, PublicFacts
+from core.generators._shared.values.share import ValueParameters
+from core.generators.base import PublicFacts
 from core.privacy.events import Pure
 from core.privacy.plan import Allotment, PrivacyPlan
 from core.privacy.units import Unit
@@ -16,7 +17,7 @@ from core.privacy.units import Unit
 COUNTERS, FRAME = "keyframe counters", "key frame"
 
 
-class KeyframeParams(Parameters):
+class KeyframeParams(ValueParameters):
     """What a caller may set. All of it is public and enters the report."""
 
     count_share: float = Field(

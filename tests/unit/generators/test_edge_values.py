@@ -26,7 +26,7 @@ from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
 
 NANO = 10**9
-DCSBM, ANCHORED = registry.get("dcsbm"), registry.get("anchored")
+DCSBM, ANCHORED, KEYFRAME = (registry.get(name) for name in ("dcsbm", "anchored", "keyframe"))
 NODES = 120
 STARS = EdgeAttribute(name="stars", kind="integer", bounds=(1, 5), aggregate="max")
 SORT = EdgeAttribute(name="sort", kind="category", categories=("a", "b", "c"), aggregate="max")
@@ -149,6 +149,20 @@ def test_a_method_for_relations_of_every_form_takes_the_stage(form: dict[str, bo
         ANCHORED.true_shares(params, each, of.schema, nodes) for each in (plan, alone)
     ]  # of the same evidence
     assert told[0] == told[1]
+
+
+@pytest.mark.parametrize(("unit", "window"), [(Unit.W_EVENT, 2), (Unit.EVENT, None), (Unit.PAIR, None)])
+def test_a_method_of_key_frames_takes_the_stage_for_a_finished_grid(unit: Unit, window: int | None):
+    of = graph(STARS, steps=5)
+    params = KEYFRAME.Params(attribute_share=0.25)
+    plan = KEYFRAME.plan(params, facts(of, 4, unit, window=window))
+    assert 4 * NANO - 100 <= plan.cost().nano_epsilon <= 4 * NANO
+    meter = Meter(plan, MemoryRecorder())
+    model = KEYFRAME.fit(PrivateGraph(of, meter), plan, params, no_progress)
+    table = model.sample(public_generator(3), no_progress).edges["rates"]
+    assert table.values.count == table.count > 0
+    alone = KEYFRAME.plan(KEYFRAME.Params(), facts(of, 3, unit, window=window))
+    assert plan.allotments[: len(alone.allotments)] == alone.allotments
 
 
 def test_a_structure_with_a_delta_is_refused():
