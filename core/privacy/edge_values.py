@@ -19,15 +19,16 @@ or removes one value and changes no other. An edge whose value alone changes is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from core.errors import InvalidInput, NotAccepted
 from core.graphs.value_bins import ValueBins, bins_of
 from core.privacy import mechanisms, queries
-from core.privacy.events import Pure, check_nano_epsilon
+from core.privacy.events import NANO, Pure, check_nano_epsilon
 from core.privacy.units import edges_of_unit
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class EdgeValueReads:
         def measure(source: np.ndarray, target: np.ndarray, step: np.ndarray, bin: np.ndarray) -> np.ndarray:
             return np.bincount(bin, minlength=size)
 
-        return self._noisy("value_histogram", size, 1, nano_epsilon, purpose, measure)
+        return self._noisy("value_histogram", size, 1, nano_epsilon, purpose, measure, {})
 
     def by_step(
         self, *, periods: np.ndarray, labels: np.ndarray, nano_epsilon: int, purpose: str
@@ -96,7 +97,15 @@ class EdgeValueReads:
         def measure(source: np.ndarray, target: np.ndarray, step: np.ndarray, bin: np.ndarray) -> np.ndarray:
             return np.bincount(of_step[step] * k + of_bin[bin], minlength=p * k)
 
-        noisy = self._noisy("values_by_step", p * k, 1, nano_epsilon, purpose, measure)
+        noisy = self._noisy(
+            "values_by_step",
+            p * k,
+            1,
+            nano_epsilon,
+            purpose,
+            measure,
+            {"periods": of_step, "bin_labels": of_bin},
+        )
         return noisy.reshape(p, k)
 
     def by_node(self, *, side: str, labels: np.ndarray, nano_epsilon: int, purpose: str) -> np.ndarray:
@@ -116,7 +125,15 @@ class EdgeValueReads:
             )  # type: ignore[return-value]
 
         sensitivity = 2 if side == "both" else 1
-        noisy = self._noisy("values_by_node", nodes * k, sensitivity, nano_epsilon, purpose, measure)
+        noisy = self._noisy(
+            "values_by_node",
+            nodes * k,
+            sensitivity,
+            nano_epsilon,
+            purpose,
+            measure,
+            {"side": side, "bin_labels": of_bin},
+        )
         return noisy.reshape(nodes, k)
 
     def node_sums(self, *, side: str, scores: np.ndarray, nano_epsilon: int, purpose: str) -> np.ndarray:
@@ -143,7 +160,7 @@ class EdgeValueReads:
 
         most = max(1, int(np.abs(score).max()))
         sensitivity = 2 * most if side == "both" else most
-        return self._noisy("node_value_sums", nodes, sensitivity, nano_epsilon, purpose, measure)
+        return self._noisy("node_value_sums", nodes, sensitivity, nano_epsilon, purpose, measure, {})
 
     def by_classes(
         self,
@@ -174,7 +191,7 @@ class EdgeValueReads:
                 a, b = np.minimum(a, b), np.maximum(a, b)
             return np.bincount((a * k2 + b) * kinds + of_bin[bin], minlength=k * k2 * kinds)
 
-        noisy = self._noisy("values_by_classes", k * k2 * kinds, 1, nano_epsilon, purpose, measure)
+        noisy = self._noisy("values_by_classes", k * k2 * kinds, 1, nano_epsilon, purpose, measure, {})
         return noisy.reshape(k, k2, kinds)
 
     def _nodes(self, side: str) -> int:
@@ -192,8 +209,12 @@ class EdgeValueReads:
         nano_epsilon: int,
         purpose: str,
         measure: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray],
+        arguments: Mapping[str, Any],
     ) -> np.ndarray:
-        """Charge every cell, then sum ``measure(source, target, step, bin)`` and add noise; int64 (size,)."""
+        """Charge every cell, then sum ``measure(source, target, step, bin)`` and add noise; int64 (size,).
+
+        ``arguments`` are kept with the answer, as what it was asked with.
+        """
         check_nano_epsilon(nano_epsilon)
         if size > queries.MAX_VALUES:
             raise InvalidInput(f"more than {queries.MAX_VALUES} values would be returned", field="values")
@@ -201,7 +222,11 @@ class EdgeValueReads:
         for step in self._graph.schema.steps_of(self.relation.name):
             self._meter.charge(self.relation.name, step, event, purpose)
         exact = measure(*self._edges()).astype(np.int64)
-        return mechanisms.discrete_laplace(exact, sensitivity * self.multiplicity, nano_epsilon)
+        moved = sensitivity * self.multiplicity
+        noisy = mechanisms.discrete_laplace(exact, moved, nano_epsilon)
+        given, scale = {"bins": self.bins, **arguments}, Fraction(moved * NANO, nano_epsilon)
+        self._meter.measurements.keep((self.relation.name, None), name, given, (), scale, noisy, purpose)
+        return noisy
 
     def _edges(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """The ends, the step (0 without time) and the bin of every edge; int64."""

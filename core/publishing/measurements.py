@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 from core.graphs.graph import Graph
 from core.graphs.schema import EdgeType
+from core.graphs.value_bins import ValueBins
 from core.privacy.measurements import Measurement, Measurements, deviation
 from core.publishing.bundle import write_json
 from core.reports.precision import CONFIDENCE, QUANTITIES, within
@@ -31,7 +32,7 @@ NOTE = (
     "Each interval holds the true number with the stated confidence, by itself; it follows from the noise."
 )
 TOO_MANY = "more values than are kept"
-OWN_CLASSES = "classes of pairs, which have a meaning to the method alone"
+OWN_CLASSES = "classes or scores that have a meaning to the method alone"
 ROWS = pa.schema(
     [
         ("measurement", pa.int32()),
@@ -130,6 +131,7 @@ def _described(
             for name, kind in kinds.items()
             if each.arguments.get(name) is not None
         ],
+        **_binned(each.arguments),
         "counts_edges": [
             {"grouping": groupings.number(relation.source, part.labels), "inside": part.inside}
             for part in each.parts
@@ -139,6 +141,18 @@ def _described(
         "standard_deviation": deviation(each.scale),
         "within": near,
     }
+
+
+def _binned(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Describe the bins of an edge attribute's values, of a measurement that speaks of them."""
+    bins: ValueBins | None = arguments.get("bins")
+    if bins is None:
+        return {}
+    named = ("periods", "bin_labels")
+    tables = {name: arguments[name].tolist() for name in named if name in arguments}
+    categories = bins.attribute.categories
+    starts = bins.starts.tolist() if categories is None else list(categories)
+    return {"attribute": bins.attribute.name, "bins": starts} | tables
 
 
 def _rows(
@@ -220,6 +234,16 @@ def _pairs_of_groups(each: Measurement, relation: EdgeType) -> _Keys:
     return _Keys(keys=tuple(np.divmod(np.arange(each.size), across)), names=names)
 
 
+def _periods(each: Measurement, relation: EdgeType) -> _Keys:
+    labels = int(np.max(each.arguments["bin_labels"])) + 1
+    return _Keys(keys=tuple(np.divmod(np.arange(each.size), labels)), names=("period", "bin label"))
+
+
+def _nodes_and_labels(each: Measurement, relation: EdgeType) -> _Keys:
+    node, label = np.divmod(np.arange(each.size), int(np.max(each.arguments["bin_labels"])) + 1)
+    return _Keys(node=node, keys=(label,), names=("id", "bin label"))
+
+
 def _nodes_and_groups(each: Measurement, relation: EdgeType) -> _Keys:
     groups = each.arguments.get("groups") or int(np.max(each.arguments["labels"])) + 1
     node, group = np.divmod(np.arange(each.size), groups)
@@ -234,5 +258,9 @@ _KEYS: Mapping[str, Callable[[Measurement, EdgeType], _Keys]] = {
     "tail_counts": _thresholds,
     "group_matrix": _pairs_of_groups,
     "group_degrees": _nodes_and_groups,
+    "value_histogram": _numbered("bin"),
+    "values_by_step": _periods,
+    "values_by_node": _nodes_and_labels,
 }
-"""Whose the values are, by query, as :mod:`core.privacy.queries` orders them."""
+"""Whose the values are, by query, as :mod:`core.privacy.queries` and :mod:`core.privacy.edge_values` order
+them."""

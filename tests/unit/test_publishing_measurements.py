@@ -12,7 +12,9 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from core.graphs.graph import Graph
+from core.graphs.edge_attributes import EdgeAttribute
+from core.graphs.graph import EdgeTable, EdgeValues, Graph
+from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.privacy import measurements as kept
 from core.privacy.events import Pure, Unprotected
 from core.privacy.measurements import Measurements, deviation
@@ -173,6 +175,52 @@ def test_steps_have_their_numbers_and_sides_their_nodes(tmp_path: Path) -> None:
             enumerate(np.bincount(ends, minlength=len(own)))
         )
     assert [(each["side"], each["keys"]) for each in listed[-2:]] == [("source", ["id"]), ("target", ["id"])]
+
+
+def rated(seed: int) -> Graph:
+    """Users who rated one another with one to three stars, in three steps."""
+    rng = np.random.default_rng(seed)
+    stars = EdgeAttribute(name="stars", kind="integer", bounds=(1, 3), aggregate="max")
+    relation = EdgeType(name="knows", source="user", target="user", temporal=True, attributes=(stars,))
+    kinds = (NodeType(name="user", count=USERS),)
+    of = GraphSchema(node_types=kinds, edge_types=(relation,), time=TimeGrid(count=STEPS))
+    source = rng.integers(0, USERS - 1, 90)
+    ends = source, source + rng.integers(1, USERS - source)
+    values = EdgeValues({"stars": rng.integers(1, 4, 90).astype(np.int32)})
+    return Graph.build(of, {}, {"knows": EdgeTable(*ends, rng.integers(0, STEPS, 90), values)})
+
+
+def test_what_edges_carry_is_told_by_bin_period_and_node(tmp_path: Path) -> None:
+    periods, labels = np.array([0, 1, 1]), np.array([0, 0, 1])
+
+    def asked(private: PrivateGraph) -> None:
+        reads, each = private.edge_values("knows", "stars"), {"nano_epsilon": EXACT // 4, "purpose": "stars"}
+        reads.histogram(**each)
+        reads.by_step(periods=periods, labels=labels, **each)
+        reads.by_node(side="both", labels=labels, **each)
+        reads.node_sums(side="both", scores=np.array([-1, 0, 1]), **each)
+
+    generator = Asking(asked)
+    generator._sample = rated(2)
+    of = rated(1)
+    publish(generator, of, tmp_path, nano_epsilon=EXACT, edge_types=("knows",), formats=())
+    folder = tmp_path / "job" / "release"
+    listed, rows = read(folder)
+    assert [each["query"] for each in listed] == ["value_histogram", "values_by_step", "values_by_node"]
+    assert {(each["attribute"], *each["bins"]) for each in listed} == {("stars", 1.0, 2.0, 3.0)}
+    assert (listed[1]["periods"], listed[1]["bin_labels"]) == ([0, 1, 1], [0, 0, 1])
+    table = of.edges["knows"]
+    place = table.values.columns["stars"] - 1
+    assert [row["value"] for row in rows[0]] == np.bincount(place, minlength=3).tolist()
+    for row in rows[1]:
+        chosen = (periods[table.step] == row["key"]) & (labels[place] == row["other_key"])
+        assert row["value"] == chosen.sum()
+    own = index_of(folder)
+    for row in rows[2]:
+        at = (table.source == own[row["id"]]) | (table.target == own[row["id"]])
+        assert row["value"] == (at & (labels[place] == row["key"])).sum()
+    (left,) = json.loads((folder / LIST).read_text())["left_out"]
+    assert left["query"] == "node_value_sums"
 
 
 def test_a_release_without_a_guarantee_or_by_policy_has_none(tmp_path: Path) -> None:
