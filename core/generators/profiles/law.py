@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy.optimize import isotonic_regression
 
 from core.generators._shared.degrees.counts import to_total
-from core.generators._shared.degrees.fitted import FLOOR, DegreeLaw, histogram, reference
+from core.generators._shared.degrees.fitted import (
+    FLOOR,
+    SMALLEST_MASS,
+    DegreeLaw,
+    histogram,
+    reference,
+    stretches,
+)
 
 SINGLES, SPACED = 100, 150
 ROUNDS, PRIOR = 12, 100
@@ -18,6 +27,8 @@ SEEN = 2.0
 SURELY = 3.0
 """The same as KNOWN for bins that do not stand out: there are many, and one that is wrong costs more."""
 POWERS = np.array([0.75, 1.0, 1.5, 2.0, 3.0, 5.0])
+EXPONENTS = (0.7, 1.0, 1.5, 2.0, 3.0)
+SCALES = (-6.0, 16.0)
 CUTS = 2.0 ** np.arange(-3, 8)
 """Where laws of busy persons end, in first degrees of those that do not stand out. Chosen, as SEEN was, while
 looking at ML-100k, Amazon, bitcoin-otc and generated degrees: power laws, log-normal and Poisson ones."""
@@ -26,7 +37,7 @@ looking at ML-100k, Amazon, bitcoin-otc and generated degrees: power laws, log-n
 def gaussian_law(noisy: np.ndarray, deviation: float, mean: float, most: int) -> DegreeLaw:
     """Find the law of integers in 0..``most`` that explains ``noisy`` under Gaussian noise; O(values * grid).
 
-    Starts from negative binomial laws of that ``mean``, and leaves them by a few rounds of
+    Starts from negative binomial laws and powers of that ``mean``, and leaves them by a few rounds of
     expectation-maximisation where the noise is small beside the law's own spread.
     """
     grid = grid_up_to(min(most, max(int(noisy.max(initial=0)), 1)))
@@ -34,7 +45,11 @@ def gaussian_law(noisy: np.ndarray, deviation: float, mean: float, most: int) ->
     far = (values[:, None] - grid[None, :]) / max(deviation, 0.25)
     far = far**2 / 2
     kernel = np.exp(np.maximum(far.min(axis=1, keepdims=True) - far, -700.0))
-    start = reference(grid, kernel, counts, max(mean, SMALLEST_MEAN))
+    mean = max(mean, SMALLEST_MEAN)
+    laws = np.vstack([reference(grid, kernel, counts, mean), power_laws(grid, mean)])
+    fits = np.log(np.maximum(kernel @ laws.T, FLOOR)).T @ counts
+    weights = np.exp(fits - fits.max())
+    start = weights @ laws / weights.sum()
     spread = max(float(noisy.var()) - deviation**2, mean, SMALLEST_MEAN)
     weight = PRIOR * deviation**2 / spread
     mass = start
@@ -42,6 +57,32 @@ def gaussian_law(noisy: np.ndarray, deviation: float, mean: float, most: int) ->
         mass = mass * ((counts / np.maximum(kernel @ mass, FLOOR)) @ kernel) + weight * start
         mass /= mass.sum()
     return DegreeLaw(grid, mass)
+
+
+def power_laws(grid: np.ndarray, mean: float) -> np.ndarray:
+    """List laws of that ``mean`` that fall like a power, every thing with an edge; (laws, g), sums 1.
+
+    None where the mean is 1 or less. What has one edge and what has none look alike under the noise: a list
+    of things is mostly one of things that somebody has. O(grid).
+    """
+    last = np.floor(stretches(grid)[1])
+    found = []
+    for power in EXPONENTS if mean > 1 else ():
+        low, high = SCALES
+        for _ in range(40):
+            middle = (low + high) / 2
+            below = falling(last, power, math.exp(middle)) @ grid < mean
+            low, high = (middle, high) if below else (low, middle)
+        found.append(np.maximum(falling(last, power, math.exp(high)), SMALLEST_MASS))
+    laws = np.array(found).reshape(len(found), len(grid))
+    return np.asarray(laws / laws.sum(axis=1, keepdims=True))
+
+
+def falling(last: np.ndarray, power: float, scale: float) -> np.ndarray:
+    """Return the law with P(more than x) = (1 + x / scale)^-power for x = 0, 1, ..., up to the last; (g,)."""
+    below = 1 - (1 + np.maximum(last, 0) / scale) ** -power
+    below[-1] = 1.0
+    return np.diff(below, prepend=0)
 
 
 def grid_up_to(last: int) -> np.ndarray:

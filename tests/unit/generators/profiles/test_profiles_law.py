@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from core.generators.profiles.law import smooth_counts
+from core.generators.profiles.law import gaussian_law, power_laws, smooth_counts
 from core.generators.profiles.persons import degree_bins, degrees_from
 from core.privacy.entropy import public_generator
 
@@ -57,3 +57,30 @@ def test_without_noise_the_hubs_are_kept() -> None:
 def test_noise_that_hides_everybody_leaves_a_law(name: str) -> None:
     degrees = DEGREES[name]
     assert np.isfinite(errors(degrees, 1e5)).all()
+
+
+THINGS = {
+    "a power": (np.random.default_rng(4).zipf(2.1, 5000), 0.15),
+    "many without": (np.random.default_rng(5).negative_binomial(0.5, 0.1, 5000), 0.25),
+    "alike": (np.random.default_rng(6).poisson(30, 2000), 0.3),
+}
+
+
+@pytest.mark.parametrize("name", THINGS)
+def test_the_law_of_things_is_found_under_noise_of_several_edges(name: str) -> None:
+    true, most = np.minimum(THINGS[name][0], 2000), THINGS[name][1]
+    noisy = true + np.rint(np.random.default_rng(7).normal(0, 8, len(true)))
+    drawn = gaussian_law(noisy, 8.0, float(true.mean()), 5000).quantiles(len(true)).astype(np.int64)
+    counts = [np.bincount(each, minlength=2001) for each in (true, np.minimum(drawn, 2000))]
+    assert np.abs(counts[0] - counts[1]).sum() / 2 / len(true) < most
+
+
+@pytest.mark.parametrize("mean", [0.2, 1.0, 1.5, 40.0, 1e4])
+def test_power_laws_are_laws_of_the_mean_asked_for(mean: float) -> None:
+    grid = np.arange(3000)
+    laws = power_laws(grid, mean)
+    assert laws.shape == (0 if mean <= 1 else 5, 3000)
+    assert laws.sum(axis=1) == pytest.approx(np.ones(len(laws)))
+    if 1 < mean < 100:
+        assert laws @ grid == pytest.approx(np.full(len(laws), mean), rel=0.02)
+        assert (laws[:, 0] < 1e-9).all()
