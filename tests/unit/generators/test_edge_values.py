@@ -11,6 +11,7 @@ import pytest
 
 from core.errors import NotAccepted
 from core.generators import registry
+from core.generators._shared.values import bins
 from core.generators._shared.values.draw import drawn_values
 from core.generators._shared.values.fit import paid
 from core.generators.base import PublicFacts, carries_values, no_progress
@@ -224,6 +225,21 @@ def test_with_little_noise_values_and_what_nodes_give_are_kept(
     means = [np.bincount(table.target, weights=each, minlength=NODES) / degree for each in (true, drawn)]
     busy = degree > 10
     assert np.corrcoef(means[0][busy], means[1][busy])[0, 1] > 0.9
+
+
+@pytest.mark.parametrize("most", [1, 3])
+@pytest.mark.parametrize("attribute", [STARS, SORT], ids=lambda each: each.name)
+def test_of_many_nodes_fewer_bins_are_told_apart_and_frequencies_stay(
+    attribute: EdgeAttribute, most: int, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(bins, "MOST_ENTRIES", most * NODES)
+    of = graph(attribute)
+    columns, _ = tables(of, 400)
+    assert columns["bins"].max() < most
+    true, drawn = of.edges["rates"].values.columns[attribute.name], again(of, 400)
+    fine = bins_of(attribute)
+    counts = [np.bincount(fine.places(each), minlength=fine.count) for each in (true, drawn)]
+    assert np.abs(counts[0] - counts[1]).sum() / 2 < 0.06 * len(true)
 
 
 def test_with_time_each_period_has_its_own_values():

@@ -13,6 +13,8 @@ from core.graphs.value_bins import ValueBins
 
 MOST_BINS = 24
 MOST_KINDS = 6
+MOST_ENTRIES = 2**25
+"""Of a table of nodes and bins: of more nodes fewer bins are told apart. 256 MiB."""
 SCORE = 8
 """Scores are whole numbers within so much of 0."""
 REACH = 2.0
@@ -29,10 +31,13 @@ class Division(NamedTuple):
     score: np.ndarray
 
 
-def divided(fine: ValueBins, histogram: np.ndarray) -> Division:
-    """Divide by a noisy histogram, none of whose entries is negative and whose sum is positive."""
+def divided(fine: ValueBins, histogram: np.ndarray, nodes: int) -> Division:
+    """Divide by a noisy histogram, none of whose entries is negative and whose sum is positive.
+
+    ``nodes``: of the larger side. Inside a bin values follow the histogram.
+    """
     ordered = fine.ordered
-    bins = _merged(histogram, MOST_BINS, ordered)
+    bins = _merged(histogram, max(1, min(MOST_BINS, MOST_ENTRIES // max(nodes, 1))), ordered)
     mass = np.bincount(bins, weights=histogram)
     kinds = _merged(mass, MOST_KINDS, ordered)
     return Division(bins, kinds, _scores(fine, histogram, bins) if ordered else np.empty(0))

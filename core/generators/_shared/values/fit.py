@@ -51,7 +51,7 @@ def paid(reads: EdgeValueReads, drawn: EdgeTable, steps: int, nano_epsilon: int)
     histogram = (
         histogram / histogram.sum() if histogram.sum() > 0 else np.full(len(histogram), 1 / len(histogram))
     )
-    division = divided(reads.bins, histogram)
+    division = divided(reads.bins, histogram, max(reads.shape.source_count, reads.shape.target_count))
     mass = np.bincount(division.bins, weights=histogram)
     ends = {"source": [drawn.source], "target": [drawn.target], "both": [drawn.source, drawn.target]}
     rates, degrees = {}, {}
