@@ -48,6 +48,12 @@ class Asking(Fixed):
             allotments.append(Allotment(WHOLE_GRAPH, None, Unprotected("a test"), "all of it"))
         return PrivacyPlan(self.name, public.unit, public.window, public.schema.steps, tuple(allotments))
 
+    def carries(self, params: Any) -> bool:
+        return self._sample.edges["knows"].values is not None
+
+    def values_plan(self, plan: PrivacyPlan) -> PrivacyPlan:
+        return plan
+
     def fit(self, private: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Any) -> Asking:
         self._asked(private)
         return self
