@@ -20,6 +20,10 @@ from core.privacy.units import Unit
 from core.publishing import bundle, release, sample
 from core.publishing.checks import released_schema
 from core.publishing.evaluate import run_evaluation
+from core.reports.evidence import CuratorPart
+from core.reports.html import render
+from core.reports.markdown import markdown
+from core.reports.model import PublicPart, Report
 from tests.support.publishing import Fixed, evaluation, public_of, publish, spec
 
 NODES, LINKS = 30, 90
@@ -262,3 +266,7 @@ def test_a_further_sample_draws_values_anew_and_a_comparison_reads_them(tmp_path
     assert carried["name"] == "amount"
     assert carried["row"]["scalars"]["value_mean"]["original"] == SECRET
     assert 0 <= carried["row"]["distances"]["value_distance"] <= 1
+    public = PublicPart.model_validate(public_of(tmp_path))
+    report = Report(public=public, curator=CuratorPart.model_validate(part))
+    assert "What edges carry: amount" in render(report)
+    assert "What edges carry: amount" in markdown(report)
