@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from typing import Any
 
-from core.graphs.schema import Derived, GraphSchema, NodeType, Protection
+from core.graphs.schema import Derived, GraphSchema, Protection
 from core.privacy.events import (
     Composed,
     Event,
@@ -98,7 +98,8 @@ def public_part(
     ``derived`` names what of the schema and universe was read off the data; ``notices`` are the method's own
     caveats; ``synthesised`` are the relations whose edges carry synthetic values.
     """
-    part = guarantee_part(guarantee, assurance, claim, schema.protected_type)
+    person = schema.protected_type
+    part = guarantee_part(guarantee, assurance, claim, None if person is None else person.name)
     summary = transcript_summary(plan, transcript)
     described = PublicStatistics.model_validate(statistics)
     protected = any(
@@ -142,11 +143,11 @@ def public_part(
 
 
 def guarantee_part(
-    guarantee: Guarantee, assurance: str, claim: Claim | None = None, hidden: NodeType | None = None
+    guarantee: Guarantee, assurance: str, claim: Claim | None = None, hidden: str | None = None
 ) -> GuaranteePart:
     """Print the guarantee: epsilon and delta as exact decimals of the ledger's integers.
 
-    ``hidden``: the protected node type, where the schema declares one.
+    ``hidden``: the name of the protected node type, where the schema declares one.
     """
     nano = guarantee.nano_epsilon
     return GuaranteePart(
@@ -155,7 +156,7 @@ def guarantee_part(
         delta=None if nano is None else decimal_string(guarantee.delta_atto, ATTO),
         unit=guarantee.unit,
         window=guarantee.window,
-        protected_type=None if hidden is None else hidden.name,
+        protected_type=hidden,
         statement=guarantee.statement,
         assurance=assurance,
         noise=guarantee.assurance,

@@ -148,7 +148,8 @@ def check_report(
         raise InvalidInput("the report is malformed") from error
     if (part.provenance.job_id, part.provenance.plan_digest) != (job_id, plan_digest):
         raise InvalidInput("the report speaks of another job or plan")
-    if part.guarantee != guarantee_part(guarantee, part.guarantee.assurance, part.guarantee.claimed):
+    told = part.guarantee
+    if told != guarantee_part(guarantee, told.assurance, told.claimed, told.protected_type):
         raise InvalidInput("the report prints another guarantee than its transcript supports")
     if part.transcript.operations != len(transcript):
         raise InvalidInput("the report leaves operations out")
