@@ -106,6 +106,7 @@ class Stage:
                 "headers": {"If-Match": "*"},
             },
             "DELETE /v1/datasets/{dataset_id}/uploads": lambda: {"dataset_id": self._empty()},
+            "PUT /v1/datasets/{dataset_id}/sensitive-links": lambda: {"content": b"source,target\n"},
             "DELETE /v1/datasets/{dataset_id}/sensitive-links": lambda: {"dataset_id": self._empty()},
             "POST /v1/datasets/{dataset_id}/uploads/{upload_id}/complete": lambda: {
                 "body": {"etags": ["one"]}
