@@ -9,7 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    SerializerFunctionWrapHandler,
+    Tag,
+    model_serializer,
+    model_validator,
+)
 
 from core.evaluation.metric import Suite
 from core.generators.base import PublicFacts
@@ -62,6 +71,18 @@ class _Release(_Spec):
     derived: Annotated[tuple[Derived, ...], Field(max_length=2)] = Field(
         default=(), description="What of the public schema and universe was read off the data."
     )
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what is newer and stands at its default.
+
+        The version before this one, which serves on during an upgrade, reads no spec with a field that it
+        does not know.
+        """
+        written: dict[str, Any] = write(self)
+        if self.measurements:
+            del written["measurements"]
+        return written
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

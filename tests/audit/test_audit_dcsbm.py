@@ -124,6 +124,7 @@ def test_a_fit_without_labels(quick):
     assert heard(300) <= EPSILON
 
 
+@pytest.mark.slow  # half a minute; with labels it is caught in every run of the suite
 def test_a_fit_without_labels_at_half_the_noise_is_caught(quick, half_noise):
     assert caught(heard, EPSILON, 900)
 

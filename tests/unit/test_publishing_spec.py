@@ -65,6 +65,13 @@ def test_what_is_stored_today_is_read_as_its_type_and_written_as_the_version_bef
     assert JobSpec.model_validate(written) == spec
 
 
+def test_a_release_without_measurements_says_so_and_one_with_them_nothing():
+    without = JobSpec.model_validate(stored(PLAIN | {"measurements": False}))
+    assert without.model_dump(mode="json")["release"]["measurements"] is False
+    assert JobSpec.model_validate(without.model_dump(mode="json")) == without
+    assert "measurements" not in JobSpec.model_validate(stored(PLAIN)).model_dump_json()
+
+
 def test_the_oldest_rows_say_neither_what_was_derived_nor_whether_links_are_named():
     release = JobSpec.model_validate(stored(COMMON)).release
     assert (release.derived, release.named_links) == ((), False)

@@ -146,7 +146,8 @@ def test_an_identical_request_is_offered_the_release_that_stands(tenant: Tenant)
     assert (refused.status_code, problem["type"]) == (409, "/problems/identical-release")
     assert (problem["job_id"], problem["state"]) == (first["id"], "queued")
     tenant.work(Topic.RUN, first["id"])
-    problem = once(tenant, dataset_id, "1", method=first["method"]).json()
+    named = {"method": first["method"], "parameters": first["parameters"]}  # what auto chose
+    problem = once(tenant, dataset_id, "1", **named).json()
     assert (problem["job_id"], problem["state"]) == (first["id"], "published"), problem
     assert problem["links"]["samples"] == f"/v1/jobs/{first['id']}/samples"
     for name in ("job", "report", "artifacts"):

@@ -75,7 +75,8 @@ def test_a_job_is_published_charged_once_evaluated_and_served(
 
     requester = dataclasses.replace(principal, roles=frozenset({Role.REQUESTER}))
     files = job_queries.artifacts(services, requester, job.id)
-    assert [a.name for a in files] == [
+    # Whether nodes are grouped hangs on what was read.
+    assert [a.name for a in files if a.name != "measurement_groups.parquet"] == [
         "edges.parquet", "graph.graphml", "measurements.json", "measurements.parquet", "nodes.parquet",
         "public.json", "schema.json",
     ]  # fmt: skip

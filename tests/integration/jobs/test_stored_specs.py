@@ -16,7 +16,7 @@ from core.workflows.jobs import queries
 from core.workflows.jobs.samples import SampleRequest, submit_sample
 from tests.support.world import CALLER, Piece, World, open_world
 
-NEWER_KEYS = ("named_links", "derived", "chosen_because", "measurements")
+NEWER_KEYS = ("named_links", "derived", "chosen_because")
 """What the first version did not write; of a snapshot none before this one wrote the first."""
 
 

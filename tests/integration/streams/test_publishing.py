@@ -69,7 +69,7 @@ def test_a_stream_from_its_opening_to_its_download(
         view = seen(services, principal, stream, step)
         assert (view.state, view.epsilon, view.findings) == ("published", "1", None)
         assert ledger_spent(services, view.job_id) == 10**9
-        measured = {"measurements.json", "measurements.parquet"}
+        measured = {"measurements.json", "measurements.parquet", "measurement_groups.parquet"}
         tables = {"nodes.parquet", "edges.parquet", "schema.json", "public.json"}
         assert set(view.artifacts) - measured == tables
         assert stored_keys(services, "uploads") == []

@@ -52,7 +52,7 @@ def test_thresholds_increase_from_one(noisy):
 
 def test_tail_counts_mend_the_law_of_a_steep_graph():
     degrees, with_tails, without = steep(), [], []
-    for seed in range(5):
+    for seed in range(2):
         noisy, tails, ends = told(degrees, 7.0, 33.0, seed)
         with_tails.append(off(law_with_tails(noisy, 7.0, tails, ends), degrees))
         without.append(off(degree_law(noisy, 7.0, degrees.mean()), degrees))

@@ -48,13 +48,13 @@ def require_synthesised(public: PublicFacts) -> None:
     for each in carrying(public.schema, public.edge_types):
         if not each.merged:
             raise errors.NotAccepted(
-                f"edges of {each.name!r} have several records each, which are not synthesised: declare "
+                f"edges of {each.name!r} have several records each, which are not synthesised; declare "
                 "multiplicity merged, or leave attribute_share out",
                 field="attribute_share",
             )
     if public.tick is not None:
         raise errors.NotAccepted(
-            "snapshots of a live stream are released without what edges carry: leave attribute_share out",
+            "snapshots of a live stream are released without what edges carry; leave attribute_share out",
             field="attribute_share",
         )
 
@@ -78,7 +78,7 @@ def with_values(structure: PrivacyPlan, public: PublicFacts, share: float) -> Pr
     """
     if structure.kind is not GuaranteeKind.PURE:
         raise errors.NotAccepted(
-            "what edges carry is paid for in pure epsilon, not beside parameters that spend a delta: leave "
+            "what edges carry is paid for in pure epsilon, not beside parameters that spend a delta; leave "
             "out attribute_share, or them",
             field="attribute_share",
         )
