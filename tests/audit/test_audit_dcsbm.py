@@ -84,7 +84,9 @@ def test_a_fit(told, params):
     assert measured(told, params, 200) <= EPSILON
 
 
-@pytest.mark.parametrize("params", [LABELS, DEGREES], ids=["labels", "degrees"])
+@pytest.mark.parametrize(
+    "params", [pytest.param(LABELS, marks=pytest.mark.slow), DEGREES], ids=["labels", "degrees"]
+)
 def test_a_fit_with_half_the_noise_is_caught(told, half_noise, params):
     """Its true epsilon is nearly 4."""
     assert caught(partial(measured, told, params), EPSILON, 900)
@@ -124,7 +126,7 @@ def test_a_fit_without_labels(quick):
     assert heard(300) <= EPSILON
 
 
-@pytest.mark.slow  # half a minute; with labels it is caught in every run of the suite
+@pytest.mark.slow  # half a minute; other mistakes are caught in every run of the suite
 def test_a_fit_without_labels_at_half_the_noise_is_caught(quick, half_noise):
     assert caught(heard, EPSILON, 900)
 

@@ -7,6 +7,7 @@ import pytest
 from benchmarks.ledger_soak import CHUNK, SHARE, soak
 
 
+@pytest.mark.slow  # twenty seconds of two processes; races and the state machine run every time
 def test_two_processes_fill_every_window_and_none_overflows(database_url: str) -> None:
     stages = list(soak(database_url, ticks=4 * CHUNK, window=7, stage=2 * CHUNK, stretch=5))
     assert [stage["ticks"] for stage in stages] == [2 * CHUNK, 4 * CHUNK]
