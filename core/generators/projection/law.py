@@ -16,20 +16,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 from scipy.special import betainc
 
 from core.generators._shared.degrees.fitted import FLOOR, DegreeLaw
+from core.generators._shared.degrees.smooth import newton_mode, smooth_prior, softmax
 
 SINGLES = 48  # degrees that have a grid point of their own; beyond, points are spaced by ratio
 RATIO = 1.06
-ROUGHNESS = 1.0  # standard deviation of the log density's second difference over one unit of log degree
 LOOSE = 1.5  # standard deviation of the log density around a first guess
 MODEL = 0.03  # relative error of the projection's model, where it takes edges
 ABOVE = 0.01  # of the edges, about: what the largest theta cuts off
 ROUNDS = 8
 STEPS = 40
-CLOSE = 1e-4
 OPEN_POINTS = 33
 
 
@@ -133,7 +131,7 @@ def fitted_law(
     grid = degree_grid(most)
     mass = first_guess(grid, nodes, edges, tails)
     reference = np.log(np.maximum(mass, FLOOR))
-    prior = _prior(grid)
+    prior = smooth_prior(grid, LOOSE)
     thetas = {each.theta for each in edges} | {each.theta for each in tails}
     models = {theta: Openness(grid, theta) for theta in thetas}
     for _ in range(ROUNDS):
@@ -208,55 +206,15 @@ def posterior_mode(
     """The law under which ``rows`` @ law * nodes is near ``told``, by damped Newton steps; sums to 1."""
 
     def cost(log_mass: np.ndarray) -> float:
-        miss = rows @ _softmax(log_mass) * nodes - told
+        miss = rows @ softmax(log_mass) * nodes - told
         off = log_mass - reference
         return float(0.5 * (weight * miss * miss).sum() + 0.5 * off @ prior @ off)
 
-    here, damping = cost(log_mass), 1e-3
-    diagonal = np.diag_indices(len(log_mass))
-    for _ in range(STEPS):
-        mass = _softmax(log_mass)
+    def derivatives(log_mass: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        mass = softmax(log_mass)
         slopes = nodes * mass * (rows - (rows @ mass)[:, None])
         miss = rows @ mass * nodes - told
         gradient = slopes.T @ (weight * miss) + prior @ (log_mass - reference)
-        curvature = (slopes.T * weight) @ slopes + prior
-        moved, there, step = False, here, np.zeros(0)
-        for _ in range(12):
-            damped = curvature.copy()
-            damped[diagonal] *= 1 + damping
-            step = scipy.linalg.solve(damped, -gradient, assume_a="pos")
-            there = cost(log_mass + step)
-            if there <= here:
-                moved = True
-                break
-            damping *= 4
-        if not moved:
-            break
-        gain, here = here - there, there
-        log_mass = log_mass + step
-        damping = max(damping / 4, 1e-6)
-        if gain < CLOSE:
-            break
-    return _softmax(log_mass)
+        return gradient, (slopes.T * weight) @ slopes + prior
 
-
-def _softmax(logs: np.ndarray) -> np.ndarray:
-    found = np.exp(logs - logs.max())
-    return np.asarray(found / found.sum())
-
-
-def _prior(grid: np.ndarray) -> np.ndarray:
-    """The precision matrix of the log masses around the first guess: smooth from degree 1 on, and loose."""
-    size = len(grid)
-    prior = np.eye(size) / LOOSE**2
-    if size < 4:
-        return prior
-    x = np.log(grid[1:].astype(np.float64))
-    before, after = np.diff(x)[:-1], np.diff(x)[1:]
-    second = np.zeros((size - 3, size))
-    row = np.arange(size - 3)
-    spread = ROUGHNESS * np.sqrt((before + after) / 2)
-    second[row, row + 1] = 1 / before / spread
-    second[row, row + 2] = -(1 / before + 1 / after) / spread
-    second[row, row + 3] = 1 / after / spread
-    return prior + second.T @ second
+    return newton_mode(log_mass, cost, derivatives, STEPS)

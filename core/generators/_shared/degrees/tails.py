@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.linalg
 
 from core.generators._shared.degrees.fitted import (
     FLOOR,
@@ -28,19 +27,18 @@ from core.generators._shared.degrees.fitted import (
     reference,
     stretches,
 )
+from core.generators._shared.degrees.smooth import newton_mode, smooth_prior, softmax
 from core.privacy.events import NANO
 
 if TYPE_CHECKING:
     from core.privacy.private_graph import PrivateCell
 
-ROUGHNESS = 1.0  # standard deviation of the log density's second difference over one unit of log degree
 LOOSE = (
     3.0  # standard deviation of the log density around the reference: what no number speaks of stays there
 )
 CELLS = 400  # noisy values are told apart in so many groups
 STEPS = 100
 LONGEST_STEP = 3.0  # of any log mass: farther, a tail's mass vanishes, and no node there pulls it back
-CLOSE = 1e-4
 HUB = 2.0  # times how far noise reaches: nodes beyond are few enough to be known by their own numbers
 MOST_HUBS = 1000
 
@@ -115,57 +113,31 @@ def _smooth_law(noisy: np.ndarray, scale: float, tails: Tails, ends: Ends | None
     mean = max(float(noisy.mean()) if ends is None else ends.total / nodes, SMALLEST_MEAN)
     start = np.maximum(reference(grid, kernel, counts, mean), FLOOR)
     rows, told, weight = _linear(grid, nodes, tails, ends)
-    prior = _prior(grid)
-    log_mass = np.log(start)
-    reference_log = log_mass.copy()
+    prior, reference_log = smooth_prior(grid, LOOSE), np.log(start)
 
     def cost(log_mass: np.ndarray) -> float:
-        mass = _softmax(log_mass)
+        mass = softmax(log_mass)
         miss = rows @ mass * nodes - told
         off = log_mass - reference_log
         fit = counts @ np.log(np.maximum(kernel @ mass, FLOOR))
         return float(-fit + 0.5 * (weight * miss * miss).sum() + 0.5 * off @ prior @ off)
 
-    here, damping = cost(log_mass), 1e-3
-    for _ in range(STEPS):
-        mass = _softmax(log_mass)
+    def derivatives(log_mass: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        mass = softmax(log_mass)
         shown = kernel * mass
         shown /= np.maximum(shown.sum(axis=1, keepdims=True), FLOOR)
         centred = shown - mass
         slopes = nodes * mass * (rows - (rows @ mass)[:, None])
         miss = rows @ mass * nodes - told
         gradient = -(counts @ centred) + slopes.T @ (weight * miss) + prior @ (log_mass - reference_log)
-        curvature = (centred.T * counts) @ centred + (slopes.T * weight) @ slopes + prior
-        diagonal = np.diag_indices(len(grid))
-        moved = False
-        for _ in range(12):
-            damped = curvature.copy()
-            damped[diagonal] *= 1 + damping
-            step = scipy.linalg.solve(damped, -gradient, assume_a="pos")
-            step *= min(1.0, LONGEST_STEP / max(float(np.abs(step).max()), FLOOR))
-            there = cost(log_mass + step)
-            if there <= here:
-                moved = True
-                break
-            damping *= 4
-        if not moved:
-            break
-        gain, here = here - there, there
-        log_mass = log_mass + step
-        damping = max(damping / 4, 1e-6)
-        if gain < CLOSE:
-            break
-    return DegreeLaw(grid, _softmax(log_mass))
+        return gradient, (centred.T * counts) @ centred + (slopes.T * weight) @ slopes + prior
+
+    return DegreeLaw(grid, newton_mode(reference_log, cost, derivatives, STEPS, LONGEST_STEP))
 
 
 def reach_of(nodes: int, scale: float) -> float:
     """Where noise of ``scale`` goes farther with probability e^-3 for any of the nodes together."""
     return scale * (math.log(nodes) + 3)
-
-
-def _softmax(logs: np.ndarray) -> np.ndarray:
-    found = np.exp(logs - logs.max())
-    return np.asarray(found / found.sum())
 
 
 def _linear(
@@ -181,21 +153,3 @@ def _linear(
         np.append(told, ends.total),
         np.append(weight, 1 / ends.variance),
     )
-
-
-def _prior(grid: np.ndarray) -> np.ndarray:
-    """The precision matrix of the log masses around the reference: smooth from degree 1 on, and loose."""
-    size = len(grid)
-    prior = np.eye(size) / LOOSE**2
-    if size < 4:
-        return prior
-    x = np.log(grid[1:].astype(np.float64))
-    before, after = np.diff(x)[:-1], np.diff(x)[1:]
-    second = np.zeros((size - 3, size))
-    row = np.arange(size - 3)
-    # The change of slope over a stretch of length h has standard deviation ROUGHNESS * sqrt(h).
-    spread = ROUGHNESS * np.sqrt((before + after) / 2)
-    second[row, row + 1] = 1 / before / spread
-    second[row, row + 2] = -(1 / before + 1 / after) / spread
-    second[row, row + 3] = 1 / after / spread
-    return prior + second.T @ second
