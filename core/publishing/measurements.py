@@ -51,9 +51,12 @@ MEMBERS = pa.schema(
 
 @dataclass(frozen=True)
 class _Keys:
-    """Whose the values of a measurement are: columns of their length; ``names`` says what they mean."""
+    """Whose the values of a measurement are: columns of their length; ``names`` says what they mean.
 
-    node: np.ndarray | None = None
+    ``by_node``: every node has as many values, those of the original's first node first.
+    """
+
+    by_node: bool = False
     keys: tuple[np.ndarray, ...] = ()
     names: tuple[str, ...] = ()
 
@@ -166,18 +169,17 @@ def _rows(
     permutations: Mapping[str, np.ndarray],
 ) -> pa.Table:
     """Build a measurement's rows, in the order of its keys; those of nodes in the order of the release."""
-    ids, columns = pa.nulls(len(values), pa.string()), list(keys.keys)
-    if keys.node is not None:
+    ids = pa.nulls(len(values), pa.string())
+    if keys.by_node:
         kind = relation.target if side == "target" else relation.source
-        own = np.empty(len(permutations[kind]), dtype=np.int64)
-        own[permutations[kind]] = np.arange(len(own))  # where each node of the original went
-        place = own[keys.node]
-        order = np.argsort(place, kind="stable")
-        values, columns = values[order], [column[order] for column in columns]
-        ids = released.nodes[kind].id_array().take(pa.array(place[order])).cast(pa.string())
+        order = permutations[kind]
+        own = values.reshape(len(order), len(values) // max(len(order), 1))[order]
+        values = own.ravel()
+        ids = released.nodes[kind].id_array().take(pa.array(np.repeat(np.arange(len(own)), own.shape[1])))
+        ids = ids.cast(pa.string())
     shown = [
-        *(pa.array(column) for column in columns),
-        *[pa.nulls(len(values), pa.int64())] * (2 - len(columns)),
+        *(pa.array(column) for column in keys.keys),
+        *[pa.nulls(len(values), pa.int64())] * (2 - len(keys.keys)),
     ]
     return pa.Table.from_arrays(
         [
@@ -213,7 +215,7 @@ def _whole(each: Measurement, relation: EdgeType) -> _Keys:
 
 
 def _nodes(each: Measurement, relation: EdgeType) -> _Keys:
-    return _Keys(node=np.arange(each.size), names=("id",))
+    return _Keys(by_node=True, names=("id",))
 
 
 def _numbered(name: str) -> Callable[[Measurement, EdgeType], _Keys]:
@@ -240,14 +242,13 @@ def _periods(each: Measurement, relation: EdgeType) -> _Keys:
 
 
 def _nodes_and_labels(each: Measurement, relation: EdgeType) -> _Keys:
-    node, label = np.divmod(np.arange(each.size), int(np.max(each.arguments["bin_labels"])) + 1)
-    return _Keys(node=node, keys=(label,), names=("id", "bin label"))
+    labels = int(np.max(each.arguments["bin_labels"])) + 1
+    return _Keys(by_node=True, keys=(np.arange(each.size) % labels,), names=("id", "bin label"))
 
 
 def _nodes_and_groups(each: Measurement, relation: EdgeType) -> _Keys:
     groups = each.arguments.get("groups") or int(np.max(each.arguments["labels"])) + 1
-    node, group = np.divmod(np.arange(each.size), groups)
-    return _Keys(node=node, keys=(group,), names=("id", "group"))
+    return _Keys(by_node=True, keys=(np.arange(each.size) % groups,), names=("id", "group"))
 
 
 _KEYS: Mapping[str, Callable[[Measurement, EdgeType], _Keys]] = {
