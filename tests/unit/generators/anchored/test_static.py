@@ -225,13 +225,22 @@ def test_the_chain_is_as_long_as_asked():
     assert set(short.tolist()) != set(long.tolist())
 
 
-def test_without_deconvolution_noisy_sizes_are_only_cut():
-    """Noise then makes rows of as many columns as there are; the law that explains it does not."""
-    explained, cut = (fitted(catalogue(False), NANO // 2, deconvolve=each)[0] for each in (True, False))
-    assert (cut["sizes"] >= 0).all()
-    assert cut["sizes"] @ np.arange(len(cut["sizes"])) > explained["sizes"] @ np.arange(
-        len(explained["sizes"])
-    )
+@pytest.mark.parametrize("deconvolve", [True, False])
+def test_without_deconvolution_noisy_sizes_are_only_cut(monkeypatch, deconvolve):
+    """Numbers that stand out of the noise keep their proportions; without deconvolution, all above nought."""
+    paid, law = [], static._law
+
+    def read(noisy, rows, degrees, scale):
+        paid.append((noisy, scale))
+        return law(noisy, rows, degrees, scale)
+
+    monkeypatch.setattr(static, "_law", read)
+    sizes = fitted(catalogue(False), 2 * NANO, deconvolve=deconvolve)[0]["sizes"]
+    [(noisy, scale)] = paid
+    assert (scale > 0) is deconvolve
+    kept = np.flatnonzero(noisy > scale * np.log(GENRES + 1))
+    assert len(kept) > 0
+    np.testing.assert_allclose(sizes[kept] / sizes[kept].sum(), noisy[kept] / noisy[kept].sum())
 
 
 def test_draws_repeat_for_the_same_state_and_differ_for_another():
