@@ -91,8 +91,7 @@ class People:
         from core.privacy import packing
 
         sensitivity, share = packing.sensitivity(tau), packing.check_share(share)
-        self.charge(nano_epsilon, "packed triangles", purpose)
-        source, target = self.edges()
+        source, target = self._paid(nano_epsilon, "packed triangles", purpose)
         triples = packing.chosen_triangles(source, target, self.count, share, self.fresh_key())
         value = packing.packed(triples, self.count, tau)
         noisy = mechanisms.discrete_laplace(np.array([value]), sensitivity, nano_epsilon)
@@ -102,12 +101,12 @@ class People:
         """Draw a key for an order of pairs, from the operating system's entropy."""
         return entropy.noise_generator().bytes(KEY_BYTES)
 
-    def charge(self, nano_epsilon: int, what: str, purpose: str) -> None:
-        """Charge the whole graph for a read with Laplace noise, durably, before it is made."""
-        self._meter.charge(WHOLE_GRAPH, None, Pure(nano_epsilon, f"{MECHANISM}/{what}"), purpose)
+    def _paid(self, nano_epsilon: int, what: str, purpose: str) -> tuple[np.ndarray, np.ndarray]:
+        """Charge the whole graph for a read with Laplace noise, durably; then the private edges.
 
-    def edges(self) -> tuple[np.ndarray, np.ndarray]:
-        """The private edges, for the objects of this module: after :meth:`charge` only."""
+        For the objects of this module: whoever has a door has no edges of it.
+        """
+        self._meter.charge(WHOLE_GRAPH, None, Pure(nano_epsilon, f"{MECHANISM}/{what}"), purpose)
         cell = self._read()
         return cell.source.astype(np.int64), cell.target.astype(np.int64)
 
@@ -158,13 +157,12 @@ class ProjectedGraph:
 
     def _asked(self, question: tuple[int, Measure], what: str, nano_epsilon: int, purpose: str) -> np.ndarray:
         sensitivity, measure = question
-        self._people.charge(nano_epsilon, what, purpose)
-        return mechanisms.discrete_laplace(measure(self._degrees()), sensitivity, nano_epsilon)
+        edges = self._people._paid(nano_epsilon, what, purpose)
+        return mechanisms.discrete_laplace(measure(self._degrees(*edges)), sensitivity, nano_epsilon)
 
-    def _degrees(self) -> np.ndarray:
+    def _degrees(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         """The kept degrees, private; int64 (n,). O(m log m) at the first call."""
         if self._kept is None:
-            source, target = self._people.edges()
             if self._among is not None:
                 labels, same = self._among
                 rows = (labels[source] == labels[target]) == same
@@ -224,7 +222,6 @@ class BoundedGraph:
         self, question: tuple[int, bounded.Measure], what: str, nano_epsilon: int, purpose: str
     ) -> np.ndarray:
         sensitivity, measure = question
-        self.people.charge(nano_epsilon, what, purpose)
-        source, target = self.people.edges()
+        source, target = self.people._paid(nano_epsilon, what, purpose)
         values = measure(source, target, self.people.count)
         return mechanisms.discrete_laplace(values, sensitivity, nano_epsilon)

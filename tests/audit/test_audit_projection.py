@@ -200,6 +200,14 @@ def test_a_projected_graph_answers_the_proved_questions_and_no_others():
     assert ProjectedGraph.__mro__[1] is object
 
 
+def test_the_door_to_people_has_no_edges():
+    """What is not a proved question pays nothing: it must have nothing to tell."""
+    people = session(persons([(0, 1)], 3)).people("edge")
+    offered = {name for name in dir(people) if not name.startswith("_")}
+    questions = {"projected", "inside", "across", "bounded", "packed_triangles"}
+    assert offered == questions | {"relation", "kind", "count", "shape", "groups", "fresh_key"}
+
+
 def test_nothing_is_charged_for_what_is_refused():
     graph = session(persons([(0, 1)], 3))
     people = graph.people("edge")
