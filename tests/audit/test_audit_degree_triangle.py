@@ -123,6 +123,7 @@ def test_the_noise_is_enough(told):
     assert measured(told, 400) <= EPSILON
 
 
+@pytest.mark.slow
 def test_half_the_noise_is_caught(half_noise, told):
     """Its true epsilon is 5."""
     assert caught(partial(measured, told), EPSILON, 500)

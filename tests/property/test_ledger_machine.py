@@ -53,7 +53,8 @@ TERMS: dict[str, dict[str, Any]] = {
     "w-event": {"unit": "w-event", "window": WINDOW, "filter": "basic"},
 }
 CAPACITY = {"basic": (12, 5), "renyi": (16 * BILLION, 10**12), "w-event": (12, 5)}
-EXAMPLES = {"basic": 900, "renyi": 400, "w-event": 700}
+EXAMPLES = {"basic": 300, "renyi": 130, "w-event": 230}
+MANY = {shape: 10 * lives for shape, lives in EXAMPLES.items()}
 NOW = text("SELECT clock_timestamp()")
 DIGESTS = [{"edges.parquet": letter * 64} for letter in "ab"]
 QUOTAS = st.sampled_from([("team", "a"), ("team", "b"), ("project", "x")])
@@ -284,14 +285,12 @@ class LedgerMachine(RuleBasedStateMachine):
             self.connection.close()
 
 
-@pytest.mark.timeout(1_500)  # a minute or two where nothing else runs
-@pytest.mark.parametrize("shape", EXAMPLES)
-def test_the_ledger_is_its_model(database: Database, shape: str) -> None:
+def live(database: Database, shape: str, lives: int) -> None:
     machine = type("Machine", (LedgerMachine,), {"database": database, "shape": shape})
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=EXAMPLES[shape],
+            max_examples=lives,
             stateful_step_count=8,
             deadline=None,
             suppress_health_check=[HealthCheck.too_slow],
@@ -300,3 +299,16 @@ def test_the_ledger_is_its_model(database: Database, shape: str) -> None:
     # Once for all lives, where one at a time would cost a quarter of the whole.
     for each in INVARIANTS:
         assert call(database, each.check) == []
+
+
+@pytest.mark.timeout(600)  # half a minute where nothing else runs
+@pytest.mark.parametrize("shape", EXAMPLES)
+def test_the_ledger_is_its_model(database: Database, shape: str) -> None:
+    live(database, shape, EXAMPLES[shape])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("shape", MANY)
+def test_the_ledger_is_its_model_for_many_lives(database: Database, shape: str) -> None:
+    live(database, shape, MANY[shape])
