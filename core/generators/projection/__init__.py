@@ -9,18 +9,19 @@ The reads of one undirected relation, each of which may use what was read before
 4. where a public attribute groups persons: edges inside each group (L1 theta, all groups together), and
    across groups (L1 theta), each of a projection of those edges alone.
 5. triangles, of which no person counts in more than tau (L1 tau + 1), twice: roughly, then at the tau that
-   suits what was found.
+   suits what was found. Under a declared bound D all of them at once, where that is the less noise (L1
+   D (D - 1) / 2). A number that may be noise alone is dropped.
 The projections are undone: the law of degrees is the one that explains 1, 2 and 3 as projections of a graph
 whose edges join ends at random (:mod:`core.generators.projection.law`). A graph is drawn by matching edge
 ends, group by group, with the degrees of that law, and rewired, keeping degrees and totals between groups,
-until it has as many triangles as were read.
+until it has as many triangles as were read; where none were seen, it has those of chance.
 
 Guarantee: pure epsilon. Unit: node, all edges of one person, replaced by any others. Proof of the total:
 which thetas, thresholds and taus are asked is a function of earlier noisy outputs and public facts, hence the
 same for two neighbours once those are given; whichever reads are made, their costs add up to epsilon, so that
-they are adaptive reads under a sum that is fixed. The reads' own proofs: :mod:`core.privacy.projection` and
-:mod:`core.privacy.packing`. Keys of projections are fresh and independent of the graph. All else is
-post-processing. Run times depend on the graph and are not published.
+they are adaptive reads under a sum that is fixed. The reads' own proofs: :mod:`core.privacy.projection`,
+:mod:`core.privacy.packing` and :mod:`core.privacy.bounded`. Keys of projections are fresh and independent of
+the graph. All else is post-processing. Run times depend on the graph and are not published.
 
 What is not there: labels from ties, tables of edges between groups. A projected graph does not protect those,
 though each of its nodes has few edges: whether an edge is kept can hang on a person far away, and then so may

@@ -15,6 +15,7 @@ from core.generators.projection.law import (
     fitted_law,
     kept_share,
 )
+from core.privacy import bounded
 from core.privacy.events import NANO
 from core.privacy.packing import MAX_TAU
 from core.privacy.persons import group_attribute
@@ -40,9 +41,11 @@ CLUMPED = 2.0  # one person in so many has the edges across groups, more or less
 MOST_GROUPS = 256
 ROUGH_SHARE = 0.25  # of what triangles cost, for the first look
 ROUGH_TAU = 16
-MOST_TRIANGLES = 300_000  # in the first look, were the graph as full of them as its edges allow
+MOST_BOUND = 1_448  # of degrees: beyond it the noise of all triangles together is out of reach
+MOST_TRIANGLES = 50_000  # in the first look, were the graph as full of them as its degrees allow
 TRIANGLES = 20_000  # in the second look, about
 TAU_NOISE = 0.15  # of the triangles
+ROUGHLY_SEEN, SEEN = 2.0, 3.0  # scales of Laplace noise: what lies below may be noise alone
 
 
 def fit(people: People, nano_epsilon: int, params: ProjectionParams) -> Columns:
@@ -50,7 +53,7 @@ def fit(people: People, nano_epsilon: int, params: ProjectionParams) -> Columns:
 
     Columns: ``grid`` int64 (g,) and ``mass`` float64 (g,), the law of degrees; ``most`` int64 (1,), public;
     ``labels`` int32 (n,), public groups; ``inside`` float64 (groups,), edges inside each, and ``across``
-    float64 (1,); ``triangles`` float64 (1,), or () where none are paid for.
+    float64 (1,); ``triangles`` float64 (1,), or () where none are paid for, or none were seen in the noise.
     """
     nodes = people.count
     most = min(nodes - 1, people.kind.degree_bound or nodes - 1, MAX_THETA)
@@ -71,7 +74,8 @@ def fit(people: People, nano_epsilon: int, params: ProjectionParams) -> Columns:
         inside, across = group_counts(people, labels, groups, law, total, most, budget["groups"])
     triangles = np.empty(0)
     if "triangles" in budget:
-        triangles = np.array([counted_triangles(people, total, budget["triangles"])])
+        full = most_triangles(law, nodes, total, people.kind.degree_bound)
+        triangles = counted_triangles(people, full, budget["triangles"])
     return _columns(law, most, labels, inside, across, triangles)
 
 
@@ -196,16 +200,52 @@ def group_counts(
     return even * (share * total / even.sum()), (1 - share) * total
 
 
-def counted_triangles(people: People, edges: float, nano_epsilon: int) -> float:
-    """A number of triangles, none negative: a rough one first, which says at what tau to look again."""
-    first, second = divide(nano_epsilon, ROUGH_SHARE)
-    full = max((2 * edges) ** 1.5 / 6, 1.0)  # no graph of so many edges has more
+def most_triangles(law: DegreeLaw, nodes: int, edges: float, bound: int | None) -> float:
+    """At most so many triangles have room in a graph of that law, or of so many edges; 1 at least."""
+    pairs = nodes * float(law.grid * (law.grid - 1.0) @ law.mass) / 2  # of neighbours: a triangle takes three
+    found = min((2 * edges) ** 1.5 / 6, pairs / 3)
+    return max(found if bound is None else min(found, edges * (bound - 1) / 3), 1.0)
+
+
+def counted_triangles(people: People, full: float, nano_epsilon: int) -> np.ndarray:
+    """A number of triangles, (1,) or () where it cannot be told from noise; ``full``: no more have room.
+
+    A rough one first, which says at what tau to look again; all triangles at once, under a declared bound,
+    where that is the less noise. A target of pure noise, scaled up by the share that was looked at, would
+    be worse than the triangles that a draw has by chance.
+    """
+    exact = bounded_noise(people.kind.degree_bound)
     share = min(1.0, MOST_TRIANGLES / full)
+    if exact <= (ROUGH_TAU + 1) / share:
+        return _seen(exact_triangles(people, nano_epsilon), exact * NANO / nano_epsilon, full)
+    first, second = divide(nano_epsilon, ROUGH_SHARE)
     rough = people.packed_triangles(
         tau=ROUGH_TAU, share=share, nano_epsilon=first, purpose="triangles, roughly"
     )
-    rough = min(max(rough, 2 * (ROUGH_TAU + 1) * NANO / first / share), full)
+    floor = ROUGHLY_SEEN * (ROUGH_TAU + 1) * NANO / first / share
+    aim = rough if rough > floor else floor / 2  # a middling number of those that hide in the noise
+    rough = min(max(rough, floor), full)
     share = min(1.0, TRIANGLES / rough)
-    tau = min(max(1, round(TAU_NOISE * share * rough * second / NANO)), MAX_TAU)
+    tau = min(max(1, round(TAU_NOISE * share * min(aim, full) * second / NANO)), MAX_TAU)
+    if exact <= (tau + 1) / share:
+        return _seen(exact_triangles(people, second), exact * NANO / second, full)
     found = people.packed_triangles(tau=tau, share=share, nano_epsilon=second, purpose="triangles")
-    return min(max(found, 0.0), full)
+    return _seen(found, (tau + 1) * NANO / second / share, full)
+
+
+def bounded_noise(bound: int | None) -> float:
+    """What one person may change of all triangles together, by a declared bound; infinite without one."""
+    if bound is None or bound > MOST_BOUND:
+        return np.inf
+    return bounded.triangles(bound)[0]
+
+
+def exact_triangles(people: People, nano_epsilon: int) -> float:
+    """All triangles together, under the declared bound."""
+    graph = people.bounded(people.kind.degree_bound or 0)
+    return float(graph.triangles(nano_epsilon=nano_epsilon, purpose="triangles"))
+
+
+def _seen(found: float, scale: float, full: float) -> np.ndarray:
+    """What was found, unless noise of that ``scale`` may be all there is."""
+    return np.array([min(found, full)]) if found > SEEN * scale else np.empty(0)

@@ -14,7 +14,7 @@ from core.generators._shared.degrees.fitted import DegreeLaw
 from core.generators.base import PublicFacts, no_progress
 from core.generators.projection import GENERATOR
 from core.generators.projection.draw import degrees_of, placed
-from core.generators.projection.fit import counted_triangles, scale_of
+from core.generators.projection.fit import counted_triangles, most_triangles, scale_of
 from core.generators.projection.law import (
     CappedEdges,
     CappedTails,
@@ -195,16 +195,52 @@ def test_a_count_that_is_nothing_but_noise_does_not_say_how_many_edges_there_are
     assert left == 80_000_000 - 3 * (80_000_000 // 6)
 
 
-def test_no_tau_is_above_the_largest_that_is_taken():
-    asked = []
+def acquaintances(told: float, asked: list, bound: int | None = None) -> SimpleNamespace:
+    """People whose triangles are ``told``, whichever way they are asked for."""
 
     def packed_triangles(*, tau: int, **_) -> float:
         asked.append(packing.sensitivity(tau))
-        return 50_000.0
+        return told
 
-    people = SimpleNamespace(packed_triangles=packed_triangles)
-    assert counted_triangles(people, 100_000.0, 900 * NANO) == 50_000
+    def triangles(**given) -> float:
+        asked.append(given["nano_epsilon"])
+        return told
+
+    kind, under = SimpleNamespace(degree_bound=bound), SimpleNamespace(triangles=triangles)
+    return SimpleNamespace(packed_triangles=packed_triangles, kind=kind, bounded=lambda bound: under)
+
+
+def test_no_tau_is_above_the_largest_that_is_taken():
+    asked: list[int] = []
+    found = counted_triangles(acquaintances(50_000.0, asked), 3_000_000.0, 10**6 * NANO)
+    assert found.tolist() == [50_000]
     assert asked[1] == packing.MAX_TAU + 1
+
+
+@pytest.mark.parametrize(("told", "found"), [(9_000.0, []), (-9_000.0, []), (90_000.0, [90_000.0])])
+def test_triangles_that_may_be_noise_alone_are_no_target(told: float, found: list[float]) -> None:
+    assert counted_triangles(acquaintances(told, []), 10_000_000.0, NANO // 10).tolist() == found
+
+
+def test_under_a_small_declared_bound_all_triangles_are_counted_at_once():
+    asked: list[int] = []
+    assert counted_triangles(acquaintances(900.0, asked, bound=6), 5_000.0, NANO).tolist() == [900.0]
+    assert asked == [NANO]
+    asked.clear()  # 136 at a time, or a sample of which 17 counts for more
+    counted_triangles(acquaintances(900.0, asked, bound=17), 50_000_000.0, NANO)
+    assert asked == [NANO]
+    asked.clear()
+    counted_triangles(acquaintances(900.0, asked, bound=2_000), 5_000.0, NANO)
+    assert len(asked) == 2
+    assert NANO not in asked
+
+
+def test_there_is_no_room_for_more_triangles_than_pairs_of_neighbours():
+    law = DegreeLaw(np.array([0, 4]), np.array([0.5, 0.5]))
+    assert most_triangles(law, 10, 10.0, None) == 10  # five nodes, six pairs each, three to a triangle
+    assert most_triangles(law, 10, 2.0, None) == pytest.approx(4**1.5 / 6)
+    assert most_triangles(law, 10, 10.0, 2) == pytest.approx(10 / 3)
+    assert most_triangles(law, 0, 0.0, None) == 1
 
 
 REFUSED = {
