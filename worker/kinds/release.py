@@ -191,6 +191,7 @@ def _checked(held: Held[JobWork]) -> list[ReleaseFile]:
         plan_digest=work.plan_digest,
         guarantee=guarantee,
         transcript=transcript,
+        protected_type=publish.protected_type(held.services, work),
     )
     return files
 

@@ -137,8 +137,12 @@ def check_report(
     plan_digest: str,
     guarantee: Guarantee,
     transcript: Sequence[TranscriptEntry],
+    protected_type: str | None,
 ) -> None:
-    """The public report speaks of this job and plan, and prints this guarantee; InvalidInput otherwise."""
+    """The public report speaks of this job and plan, and prints this guarantee; InvalidInput otherwise.
+
+    ``protected_type``: the one that the dataset's schema declares, if any.
+    """
     report = next(file for file in files if file.role is ArtifactRole.REPORT)
     if report.size_bytes > MAX_REPORT_BYTES:
         raise InvalidInput("the report is larger than a report may be")
@@ -149,7 +153,7 @@ def check_report(
     if (part.provenance.job_id, part.provenance.plan_digest) != (job_id, plan_digest):
         raise InvalidInput("the report speaks of another job or plan")
     told = part.guarantee
-    if told != guarantee_part(guarantee, told.assurance, told.claimed, told.protected_type):
+    if told != guarantee_part(guarantee, told.assurance, told.claimed, protected_type):
         raise InvalidInput("the report prints another guarantee than its transcript supports")
     if part.transcript.operations != len(transcript):
         raise InvalidInput("the report leaves operations out")

@@ -16,8 +16,10 @@ from sqlalchemy.exc import DataError, IntegrityError
 from sqlalchemy.orm import Session
 
 from core import failpoints
+from core.datasets import repository as datasets
 from core.datasets import vault
 from core.errors import InvalidInput, LeaseLost, PrivacyViolation, StorageError
+from core.graphs.schema import GraphSchema
 from core.jobs import events, repository
 from core.jobs import service as jobs
 from core.jobs.models import (
@@ -188,6 +190,15 @@ def transcript(services: Services, work: JobWork) -> tuple[TranscriptEntry, ...]
         else:
             entries = repository.published_reads(session, source_id)
     return tuple(TranscriptEntry.from_json(entry) for entry in entries)
+
+
+def protected_type(services: Services, work: JobWork) -> str | None:
+    """Name the node type that the job's dataset declares protected; None without one. Public."""
+    with services.db.transaction() as session:
+        version = datasets.existing_version(session, work.version_id)
+        declared = version.graph_schema or datasets.existing(session, work.dataset_id).graph_schema
+    found = GraphSchema.model_validate(declared).protected_type
+    return None if found is None else found.name
 
 
 def stage(services: Services, work: JobWork, files: Sequence[ReleaseFile]) -> None:

@@ -11,12 +11,21 @@ from typing import Any
 import pytest
 
 from core.errors import InvalidInput, PlanExceeded, PrivacyViolation, UnmeteredFit
+from core.jobs.models import ArtifactRole
 from core.privacy.events import Pure
 from core.privacy.meter import TranscriptEntry
-from core.privacy.plan import Allotment, PrivacyPlan
+from core.privacy.plan import WHOLE_GRAPH, Allotment, PrivacyPlan
 from core.privacy.units import Unit
+from core.reports.build import guarantee_part
 from core.settings import Settings
-from core.workflows.releases.bundles import MAX_MANIFEST_BYTES, check_transcript, checked_files
+from core.workflows.releases.bundles import (
+    MAX_MANIFEST_BYTES,
+    ReleaseFile,
+    check_report,
+    check_transcript,
+    checked_files,
+)
+from tests.support.report_parts import public_part, relation
 
 SETTINGS = Settings(max_release_bytes=1000, max_release_files=8)
 FILES = {
@@ -143,3 +152,39 @@ def test_any_other_transcript_is_refused(
 ) -> None:
     with pytest.raises(error):
         check_transcript(PLAN.to_json(), digest, kind, 0, transcript)
+
+
+@pytest.mark.parametrize(
+    ("told", "declared"), [("patient", "patient"), ("ward", "patient"), (None, "patient")]
+)
+def test_a_report_names_the_protected_type_that_the_schema_declares(
+    told: str | None, declared: str, tmp_path: Path
+) -> None:
+    read = Allotment(WHOLE_GRAPH, None, Pure(1000, "laplace"), "count")
+    plan = PrivacyPlan("projection", Unit.NODE, None, 1, (read,))
+    transcript = [TranscriptEntry(0, WHOLE_GRAPH, None, Pure(1000, "laplace"), "count")]
+    promise = check_transcript(plan.to_json(), plan.digest(), "pure", 0, transcript)
+    part = public_part(
+        [relation("has", None, 4)],
+        promise=guarantee_part(promise, "proven", None, told).model_dump(mode="json"),
+    )
+    path = tmp_path / "public.json"
+    path.write_text(part.model_dump_json())
+    file = ReleaseFile("public.json", ArtifactRole.REPORT, "application/json", path.stat().st_size, "", path)
+
+    def check() -> None:
+        provenance = part.provenance
+        check_report(
+            [file],
+            job_id=provenance.job_id,
+            plan_digest=provenance.plan_digest,
+            guarantee=promise,
+            transcript=transcript,
+            protected_type=declared,
+        )
+
+    if told == declared:
+        check()
+    else:
+        with pytest.raises(InvalidInput, match="another guarantee"):
+            check()
