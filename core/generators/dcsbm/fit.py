@@ -18,7 +18,7 @@ from core.generators._shared.degrees.fitted import (
     posterior_means,
     scaled_to,
 )
-from core.generators._shared.degrees.tails import Ends, counted_tails, law_with_tails
+from core.generators._shared.degrees.tails import Ends, counted_tails, law_with_tails, thresholds
 from core.generators._shared.frame.plan import divide
 from core.generators._shared.rewiring.clustering import told_clustering
 from core.generators._shared.rewiring.products import degree_covariance
@@ -65,7 +65,7 @@ def fit(cell: PrivateCell, nodes: int, nano_epsilon: int, params: DCSBMParams, r
             budget = without_labels(budget)
     noisy = cell.laplace("degrees", nano_epsilon=budget["degree"], purpose="degrees")
     groups = min(groups or groups_for(noisy, budget["label"]), most)
-    tails = counted_tails(cell, noisy, budget["tail"]) if "tail" in budget else None
+    tails = counted_tails(cell, thresholds(noisy), budget["tail"]) if "tail" in budget else None
     stream = None
     if "label" in budget:
         order, rule, stream = streamed(cell, noisy, groups, budget["label"], params, rng)

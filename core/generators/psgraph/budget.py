@@ -148,8 +148,19 @@ class PSGraphParams(PresetParameters):
         description=(
             "From noisy degrees to degrees. norm_sub: shifted and cut at zero (paper). deconvolved: "
             "quantiles of the law that explains them, by rank. heavy_tailed: the same, starting from a "
-            "heavy-tailed law. auto: deconvolved where the noisy mean degree exceeds the noise of a degree, "
+            "heavy-tailed law. auto: the law that explains noisy degrees and tail counts together, where "
+            "those are paid for; else deconvolved where the noisy mean degree exceeds the noise of a degree, "
             "else heavy_tailed."
+        ),
+    )
+    tail_share: float = Field(
+        default=0.1,
+        ge=0,
+        le=0.5,
+        description=(
+            "Share of the rest, after the count, for how many nodes have at least so many edges. A step buys "
+            "them where their noise is small beside the nodes that may have an edge, else degrees get it; "
+            "0: none."
         ),
     )
     reconstruction: Literal["matched", "weighted_pairs"] = Field(
@@ -200,6 +211,8 @@ def idle(params: PSGraphParams, public: PublicFacts) -> Iterator[Idle]:
     if params.reconstruction == "matched":
         why = "matched ends meet their degrees; reconstruction=weighted_pairs is post-processed"
         yield Idle(("post_process",), why)
+    if params.degrees != "auto":
+        yield Idle(("tail_share",), f"degrees={params.degrees} looks at no tails; degrees=auto does")
     if params.partition == "single":
         names = ("initialise_share", "adjust_share", "between_share", "trigger", "threshold_factor")
         yield Idle(names, "partition=single pays for none; the other partitions do")
@@ -227,29 +240,36 @@ def _idle_past(params: PSGraphParams, public: PublicFacts) -> Iterator[Idle]:
 
 @dataclass(frozen=True)
 class StepBudget:
-    """The integer shares of one step, in nano-epsilon; both branches sum to ``total`` at most."""
+    """The integer shares of one step, in nano-epsilon; all branches sum to ``total`` at most.
+
+    ``tail``: for degree tails, or for degrees in a step that does not buy them.
+    """
 
     total: int
     count: int
+    tail: int
     triangles: int
     initialise: int
     adjust: int
 
-    def perturb(self, repartition: bool) -> int:
-        """Compute what the perturbation gets in the branch that buys a partition, and in the other."""
-        rest = self.total - self.count - self.triangles
+    def perturb(self, repartition: bool, tails: bool) -> int:
+        """Compute what the perturbation gets in the branch that buys these, and in the others."""
+        rest = self.total - self.count - self.triangles - (self.tail if tails else 0)
         return rest - (self.initialise + self.adjust if repartition else 0)
 
 
 def divide(params: PSGraphParams, total: int) -> StepBudget:
     """Divide one step of ``total`` nano-epsilon; rounded down, at least 1 where any is asked for."""
     count = max(1, min(int(params.count_cap * NANO), int(total * params.count_share)))
+    tail_share = params.tail_share if params.degrees == "auto" else 0.0
+    tail = max(1, int((total - count) * tail_share)) if tail_share else 0
     triangles = max(1, int((total - count) * params.triangle_share)) if params.triangle_share else 0
-    rest = total - count - triangles
+    rest = total - count - tail - triangles
     initialise, adjust = params.partition_shares
     return StepBudget(
         total=total,
         count=count,
+        tail=tail,
         triangles=triangles,
         initialise=max(1, int(rest * initialise)),
         adjust=max(2, int(rest * adjust)),

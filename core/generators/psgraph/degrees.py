@@ -15,6 +15,7 @@ import math
 import numpy as np
 
 from core.generators._shared.degrees.fitted import DegreeLaw, fitted_degrees
+from core.generators._shared.degrees.tails import Ends, Tails, law_with_tails
 from core.privacy.entropy import Generator as Rng
 
 SCALES = np.geomspace(0.3, 300, 16)
@@ -29,9 +30,22 @@ FLOOR = 1e-300
 
 def deconvolved(noisy: np.ndarray, variance: float, rng: Rng) -> np.ndarray:
     """Fit every node's degree by the shared deconvolution; float64 (n,). For noise below the mean degree."""
-    scale = math.sqrt(variance / 2)
-    nano_epsilon = max(1, min(int(2e9 / max(scale, 1e-9)), 2**62))
-    return fitted_degrees(np.rint(noisy).astype(np.int64), nano_epsilon, rng)
+    return fitted_degrees(np.rint(noisy).astype(np.int64), _nano_epsilon(variance), rng)
+
+
+def with_tails(noisy: np.ndarray, variance: float, tails: Tails, ends: Ends, rng: Rng) -> np.ndarray:
+    """Fit every node's degree by the law that explains tail counts and the number of edges too; float64 (n,).
+
+    ``variance``: of the noise in each of ``noisy``.
+    """
+    whole = np.rint(noisy).astype(np.int64)
+    law = law_with_tails(whole, math.sqrt(variance / 2), tails, ends) if len(whole) else None
+    return fitted_degrees(whole, _nano_epsilon(variance), rng, law=law)
+
+
+def _nano_epsilon(variance: float) -> int:
+    """Return what degrees of this noise would cost, had they been read once."""
+    return max(1, min(int(2e9 / max(math.sqrt(variance / 2), 1e-9)), 2**62))
 
 
 def heavy_tailed(noisy: np.ndarray, variance: float, edges: int, rng: Rng) -> np.ndarray:

@@ -1,6 +1,6 @@
 """What one snapshot of a stream hands to the next: outputs already paid for, nothing else.
 
-A folder holds ``state.json`` (the step, and one row a relation: noisy counts, variances, weights) and
+A folder holds ``state.json`` (the step, and one row a relation: noisy counts, tails, variances, weights) and
 ``memory.parquet`` (labels and degree estimates, relation after relation, in node order). Nothing in it grows
 with the stream.
 """
@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -46,6 +47,7 @@ class PSGraphState:
                 "partition_edges": memory.partition_edges,
                 "inside": [memory.inside.variance, memory.inside.weight],
                 "outside": [memory.outside.variance, memory.outside.weight],
+                "tails": None if memory.tails is None else _row(memory.tails),
             }
             for name, memory in self.relations.items()
         ]
@@ -73,7 +75,19 @@ def load_state(folder: Path) -> PSGraphState:
                 labels=label[number],
                 inside=Estimate(inside[number], *row["inside"]),
                 outside=Estimate(outside[number], *row["outside"]),
+                tails=_estimate(row.get("tails")),
             )
             for number, row in enumerate(rows)
         },
     )
+
+
+def _row(tails: Estimate) -> dict[str, Any]:
+    return {"values": tails.values.tolist(), "variance": tails.variance, "weight": tails.weight}
+
+
+def _estimate(row: dict[str, Any] | None) -> Estimate | None:
+    """Read what :func:`_row` wrote; None for a step that bought none, or that an earlier version stored."""
+    if row is None:
+        return None
+    return Estimate(np.array(row["values"], dtype=np.float64), row["variance"], row["weight"])

@@ -10,8 +10,9 @@ import numpy as np
 from core.generators._shared.blocks.estimates import Estimate, all_past, norm_sub_groups, two_steps
 from core.generators._shared.blocks.partition import noisy_blocks, private_partition, streamed_partition
 from core.generators._shared.blocks.reconstruct import Blocks
+from core.generators._shared.degrees.tails import Ends, Tails, counted_tails, public_thresholds
 from core.generators.psgraph.budget import PSGraphParams, StepBudget
-from core.generators.psgraph.degrees import deconvolved, heavy_tailed
+from core.generators.psgraph.degrees import deconvolved, heavy_tailed, with_tails
 from core.privacy.entropy import Generator as Rng
 from core.privacy.events import NANO
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 GROWTH = (0.2, 5.0)  # most that one step rescales the past degrees by
 SPREAD = 1.0  # standard deviation of a node's inside share around its community's
+TOLD = 10.0  # standard deviations of a tail count's noise: fewer nodes are told by their own degrees alone
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,8 @@ class Memory:
     """What a step hands to the next one: outputs already paid for, nothing else.
 
     ``edges``: the noisy number of edges; ``partition_edges``: that of the step which made the partition.
-    ``inside``, ``outside``: degree estimates.
+    ``inside``, ``outside``: degree estimates; ``tails``: of the tail counts at ``public_thresholds``, where
+    the step bought them.
     """
 
     edges: int
@@ -52,6 +55,7 @@ class Memory:
     labels: np.ndarray
     inside: Estimate
     outside: Estimate
+    tails: Estimate | None = None
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,8 @@ def fit_step(
     """Pay for the step's model and what the next step may know, at ``budget.total`` nano-epsilon at most.
 
     All branches cost the same total at most; which one is taken is a function of noisy counts and of public
-    facts only (PSGraph, Algorithm 4). ``rng`` makes choices that are independent of the graph.
+    facts only (PSGraph, Algorithm 4; tails: :func:`tails_tell`). ``rng`` makes choices that are independent
+    of the graph.
     O(n log n + m + S^2 + k^2).
     """
     noisy_count = cell.laplace("edge_count", nano_epsilon=budget.count, purpose="edge count")
@@ -86,27 +91,37 @@ def fit_step(
     else:
         assert memory is not None
         labels, before = memory.labels, memory
-    spent = anew and method != "single"
-    reading = _perturb(cell, labels, budget.perturb(spent), params)
+    spent, telling = anew and method != "single", tails_tell(budget, nodes, edges)
+    reading = _perturb(cell, labels, budget.perturb(spent, telling), params)
     if before is not None and params.combine:
         reading = _combined(reading, before, params, edges)
+    tails = _tails(cell, nodes, budget.tail, params, memory, edges) if telling else None
     triangles = None
     if budget.triangles:
         triangles = cell.triangle_count(nano_epsilon=budget.triangles, purpose="triangles")
-    d_in, d_out = _degrees(reading, labels, nodes, edges, params, rng)
+    whole = _whole_degrees(reading, tails, nodes, edges, budget, params, rng)
+    d_in, d_out = _parts(whole, reading, labels)
     model = StepModel(
         edges, labels, d_in.astype(np.float32), d_out.astype(np.float32), reading.between, triangles
     )
     partition_edges = edges if before is None else before.partition_edges
-    return model, Memory(edges, partition_edges, labels, reading.inside, reading.outside)
+    return model, Memory(edges, partition_edges, labels, reading.inside, reading.outside, tails)
 
 
 def _partition_method(params: PSGraphParams, budget: StepBudget, nodes: int, edges: int) -> str:
     """Choose how this step would partition; ``auto`` goes by the noisy count and public facts."""
     if params.partition != "auto":
         return params.partition
-    noise = degree_noise(budget.perturb(True), params)
+    noise = degree_noise(budget.perturb(True, tails_tell(budget, nodes, edges)), params)
     return "label_stream" if 2 * edges > noise * nodes else "single"
+
+
+def tails_tell(budget: StepBudget, nodes: int, edges: int) -> bool:
+    """Tell whether a step buys tail counts: where the nodes that may have an edge stand out from their noise.
+
+    By the noisy count and public facts. Elsewhere the law would follow noise, and degrees get the share.
+    """
+    return budget.tail > 0 and min(nodes, 2 * edges) > TOLD * np.sqrt(_variance(budget.tail))
 
 
 def degree_noise(nano_epsilon: int, params: PSGraphParams) -> float:
@@ -196,27 +211,64 @@ def _combined(reading: Reading, before: Memory, params: PSGraphParams, edges: in
     if params.combination == "two_steps":
         inside = two_steps(reading.inside, before.inside)
         return Reading(inside, two_steps(reading.outside, before.outside), reading.between)
-    growth = float(np.clip(edges / max(before.edges, 1), *GROWTH))
+    growth = _growth(before, edges)
     inside = all_past(reading.inside, before.inside.grown(growth), params.past_weight)
     outside = all_past(reading.outside, before.outside.grown(growth), params.past_weight)
     return Reading(inside, outside, reading.between)
 
 
-def _degrees(
-    reading: Reading, labels: np.ndarray, nodes: int, edges: int, params: PSGraphParams, rng: Rng
-) -> tuple[np.ndarray, np.ndarray]:
-    """Fit non-negative degrees inside and outside, float64 (n,) each."""
-    count = int(labels.max(initial=0)) + 1
-    clean = _cleaned(reading, labels, count)
+def _growth(before: Memory, edges: int) -> float:
+    return float(np.clip(edges / max(before.edges, 1), *GROWTH))
+
+
+def _tails(
+    cell: PrivateCell, nodes: int, nano_epsilon: int, params: PSGraphParams, memory: Memory | None, edges: int
+) -> Estimate:
+    """Pay for the step's tail counts, and combine them with those of the steps before that bought them.
+
+    Sensitivity: L1 = 2 (:func:`counted_tails`). They are of whole degrees, whatever the partition.
+    """
+    count = counted_tails(cell, public_thresholds(nodes), nano_epsilon).count
+    now = _estimate(count, nano_epsilon, params)
+    if not params.combine or memory is None or memory.tails is None:
+        return now
+    before = memory.tails.grown(_growth(memory, edges))
+    return (
+        two_steps(now, before)
+        if params.combination == "two_steps"
+        else all_past(now, before, params.past_weight)
+    )
+
+
+def _whole_degrees(
+    reading: Reading,
+    tails: Estimate | None,
+    nodes: int,
+    edges: int,
+    budget: StepBudget,
+    params: PSGraphParams,
+    rng: Rng,
+) -> np.ndarray | None:
+    """Fit non-negative degrees, float64 (n,); None where those that NormSub makes of the reading stand."""
     if params.degrees == "norm_sub":
-        return clean.inside.values, clean.outside.values
+        return None
     noisy = reading.inside.values + reading.outside.values
     variance = reading.inside.variance + reading.outside.variance
+    if tails is not None:
+        told = Tails(public_thresholds(nodes), tails.values, tails.variance)
+        return with_tails(noisy, variance, told, Ends(2.0 * edges, 8 * (NANO / budget.count) ** 2), rng)
     plain = params.degrees == "deconvolved"
     if plain or (params.degrees == "auto" and 2 * edges > np.sqrt(variance) * nodes):
-        whole = deconvolved(noisy, variance, rng)
-    else:
-        whole = heavy_tailed(noisy, variance, edges, rng)
+        return deconvolved(noisy, variance, rng)
+    return heavy_tailed(noisy, variance, edges, rng)
+
+
+def _parts(whole: np.ndarray | None, reading: Reading, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Divide degrees between the inside and the outside of the communities, float64 (n,) each."""
+    count = int(labels.max(initial=0)) + 1
+    clean = _cleaned(reading, labels, count)
+    if whole is None:
+        return clean.inside.values, clean.outside.values
     part = _inside_part(whole, reading, clean, labels, count)
     return part, whole - part
 

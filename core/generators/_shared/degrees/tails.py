@@ -69,13 +69,17 @@ def thresholds(noisy: np.ndarray) -> np.ndarray:
     return np.unique(np.maximum(np.ceil(low[1:]), 1).astype(np.int64)) if len(low) > 1 else np.array([1])
 
 
-def counted_tails(cell: PrivateCell, noisy: np.ndarray, nano_epsilon: int) -> Tails:
-    """How many nodes have at least so many edges, at :func:`thresholds` of paid-for degrees.
+def public_thresholds(nodes: int) -> np.ndarray:
+    """Where to count at every step of a stream alike: up to the largest degree that there can be; int64."""
+    return thresholds(np.concatenate([[nodes - 1], np.zeros(max(nodes - 1, 0), dtype=np.int64)]))
+
+
+def counted_tails(cell: PrivateCell, at: np.ndarray, nano_epsilon: int) -> Tails:
+    """How many nodes have at least so many edges, for the thresholds ``at``, public or paid for.
 
     Sensitivity: L1 = 2 (:func:`core.privacy.queries.tail_counts`). Unit: one edge of the cell, or as many as
     the unit may have there.
     """
-    at = thresholds(noisy)
     count = cell.laplace("tail_counts", nano_epsilon=nano_epsilon, purpose="degree tails", thresholds=at)
     return Tails(at, count, 2 * (2 * NANO / nano_epsilon) ** 2)
 
@@ -83,8 +87,9 @@ def counted_tails(cell: PrivateCell, noisy: np.ndarray, nano_epsilon: int) -> Ta
 def law_with_tails(noisy: np.ndarray, scale: float, tails: Tails, ends: Ends | None = None) -> DegreeLaw:
     """The law that explains ``noisy`` degrees (noise of ``scale``), the counters and the sum of degrees.
 
-    ``tails`` stand at :func:`thresholds` of the same noisy degrees. Nodes beyond HUB times the noise's reach,
-    MOST_HUBS at most, each stand in the law where they were told. O(STEPS * grid^3 + CELLS * grid^2).
+    ``tails`` stand at :func:`thresholds` of the same noisy degrees, or at :func:`public_thresholds`. Nodes
+    beyond HUB times the noise's reach, MOST_HUBS at most, each stand in the law where they were told.
+    O(STEPS * grid^3 + CELLS * grid^2).
     """
     nodes = len(noisy)
     beyond = HUB * reach_of(nodes, scale)

@@ -11,7 +11,7 @@ import numpy as np
 from core.generators._shared.degrees.counts import integers, noisy_count
 from core.generators._shared.degrees.fitted import fitted_degrees, scaled_to
 from core.generators._shared.degrees.pooling import Hint, NoisyGraph
-from core.generators._shared.degrees.tails import Ends, Tails, counted_tails, law_with_tails
+from core.generators._shared.degrees.tails import Ends, Tails, counted_tails, law_with_tails, thresholds
 from core.generators._shared.frame.plan import divide
 from core.generators._shared.matching.exact import matched, one_block
 from core.generators._shared.rewiring.products import degree_covariance, product_aim
@@ -61,7 +61,7 @@ def read(cell: PrivateCell, nano_epsilon: int, params: DegreeTriangleParams) -> 
     budget = shares(params, nano_epsilon)
     edges = noisy_count(cell, budget["count"])
     noisy = cell.laplace("degrees", nano_epsilon=budget["degree"], purpose="degrees")
-    tails = counted_tails(cell, noisy, budget["tail"]) if "tail" in budget else None
+    tails = counted_tails(cell, thresholds(noisy), budget["tail"]) if "tail" in budget else None
     triangles = products = None
     if "triangle" in budget:
         triangles = cell.triangle_count(nano_epsilon=budget["triangle"], purpose="triangles")
