@@ -17,10 +17,12 @@ import pytest
 
 from core.generators.base import PublicFacts, no_progress
 from core.generators.psgraph import GENERATOR
-from core.generators.psgraph.budget import PSGraphParams
+from core.generators.psgraph.budget import PSGraphParams, divide
+from core.generators.psgraph.step import fit_step
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.privacy.audit import audit_epsilon, repeated
+from core.privacy.entropy import public_generator
 from core.privacy.guarantee import guarantee_of
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.private_graph import PrivateGraph
@@ -112,6 +114,49 @@ def test_a_window_of_a_live_stream():
 def test_a_window_of_a_live_stream_with_half_the_noise_is_caught(half_noise):
     """Its true epsilon is 4."""
     assert caught(measured_window, EPSILON, 3_000)
+
+
+TAILED = PSGraphParams(count_share=0.5, count_cap=1, partition="single", tail_share=0.5)
+
+
+def pairs_and(edges: int) -> Graph:
+    """Forty pairs of nodes, which make a step buy tail counts, and two nodes more, linked or not."""
+    schema = GraphSchema(node_types=(NodeType(count=82),), edge_types=(EdgeType(),))
+    ends = 2 * np.arange(40 + edges)
+    return Graph.build(schema, {"node": NodeTable(82)}, {"edge": EdgeTable(ends, ends + 1)})
+
+
+def tailed(graph: Graph) -> np.ndarray:
+    """The noisy count, the noisy degrees of the two nodes and the first noisy tail count, clipped."""
+    facts = PublicFacts(graph.schema, Unit.EDGE, None, int(EPSILON * 1e9), 0, ("edge",))
+    plan = GENERATOR.plan(TAILED, facts)
+    meter = Meter(plan, MemoryRecorder())
+    cell = PrivateGraph(graph, meter).cell("edge", None)
+    budget = divide(TAILED, int(EPSILON * 1e9))
+    model, memory = fit_step(cell, 82, budget, TAILED, None, public_generator(1))
+    assert guarantee_of(plan, meter.transcript, 0).epsilon <= EPSILON
+    assert memory.tails is not None or model.edges < 30  # what the count may do once in ten thousand runs
+    tails = 80 if memory.tails is None else memory.tails.values[0]
+    # An edge moves these from 40 to 41, from 0 to 1 each, and from 80 to 82.
+    return np.clip(np.rint([model.edges - 40, *memory.inside.values[80:], (tails - 80) / 2]), 0, 1)
+
+
+def measured_tails(runs: int, confidence: float = SOUND) -> float:
+    return audit_epsilon(
+        repeated(tailed), pairs_and(1), pairs_and(0), runs=runs, confidence=confidence
+    ).lower_bound
+
+
+@pytest.mark.slow
+def test_a_step_that_buys_tails():
+    assert 0 < measured_tails(4_000) <= EPSILON
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_a_step_that_buys_tails_with_half_the_noise_is_caught(half_noise):
+    """Its true epsilon is 4."""
+    assert caught(measured_tails, EPSILON, 4_000)
 
 
 @pytest.mark.slow

@@ -12,14 +12,18 @@ replaces what measured better, each by a parameter of its own:
 - combination: of all past steps, by precision, before the values are made consistent; the paper combines two
   steps in proportion to epsilon, after;
 - degrees: from a law that explains the noisy ones, by rank, instead of NormSub, which makes hubs out of
-  noise. Sorting alone (isotonic regression) changes nothing: sorted noisy degrees are monotone already;
+  noise. Sorting alone (isotonic regression) changes nothing: sorted noisy degrees are monotone already. Where
+  the nodes that may have an edge, by the noisy count, are ten times the noise of such a number or more, a
+  step also buys how many nodes have at least so many edges, and the law explains both (``dcsbm``'s law);
+  elsewhere a heavy-tailed curve with two parameters is bent;
 - reconstruction: edge ends are matched to whole degrees, where the paper draws pairs by weight;
 - a noisy number of triangles can be bought and rewired to; at a stream's budgets it does not pay.
 
 What is read, for each step: the number of edges, sensitivity 1; where a partition is made, the super-graph's
 cells (1) and one exponential pass over the nodes, or degrees (2 in L1) and one label stream; degrees inside
-communities (2), in parallel with degrees outside (2) and edge counts between communities (1); triangles by
-the ladder, where asked for.
+communities (2), in parallel with degrees outside (2) and edge counts between communities (1); how many nodes
+have at least so many edges (2 in L1 whatever the thresholds, which are public: an edge raises two degrees by
+one each, and each passes one threshold at most); triangles by the ladder, where asked for.
 Proof: these compose in sequence, apart from the parallel group, whose branches hold disjoint edges as the
 partition is paid for before. Which branch a step takes is a function of noisy counts and of public facts, and
 all branches cost the step's share at most. Combination, degrees and graph are post-processing of outputs that

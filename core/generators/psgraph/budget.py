@@ -192,6 +192,8 @@ class PSGraphParams(PresetParameters):
     def _leaves_a_rest(self) -> PSGraphParams:
         if sum(self.partition_shares) > 0.99:
             raise ValueError("initialise_share + adjust_share must leave at least 0.01 for the perturbation")
+        if self.tail_share + self.triangle_share > 0.99:
+            raise ValueError("tail_share + triangle_share must leave at least 0.01 for degrees")
         return self
 
     @property

@@ -30,16 +30,21 @@ TIMED, UNTIMED = EdgeType(name="timed", temporal=True), EdgeType(name="untimed")
         {},
         {"preset": "paper"},
         {"triangle_share": 0.5},
+        {"tail_share": 0},
+        {"degrees": "heavy_tailed"},
         {"count_share": 0.5, "count_cap": 9, "between_share": 0.99},
     ],
 )
-def test_both_branches_of_a_step_stay_within_its_total(nano, params):
+def test_all_branches_of_a_step_stay_within_its_total(nano, params):
     budget = divide(PSGraphParams(**params), nano)
-    assert min(budget.count, budget.initialise, budget.adjust, budget.perturb(True)) >= 1
-    first = budget.count + budget.triangles
-    assert first + budget.initialise + budget.adjust + budget.perturb(True) == budget.total == nano
-    assert first + budget.perturb(False) == nano
+    assert min(budget.count, budget.initialise, budget.adjust, budget.perturb(True, True)) >= 1
+    for tails in (True, False):
+        first = budget.count + budget.triangles + (budget.tail if tails else 0)
+        partition = budget.initialise + budget.adjust
+        assert first + partition + budget.perturb(True, tails) == budget.total == nano
+        assert first + budget.perturb(False, tails) == nano
     assert (budget.triangles > 0) == (params.get("triangle_share", 0) > 0)
+    assert (budget.tail > 0) == (params in ({}, {"triangle_share": 0.5}) or "between_share" in params)
 
 
 def test_the_count_is_capped():
@@ -60,7 +65,7 @@ def test_a_preset_fills_what_is_not_set():
 def test_the_papers_thirds():
     budget = divide(PSGraphParams(preset="paper"), NANO)
     assert budget.count == NANO // 100
-    thirds = budget.initialise, budget.adjust, budget.perturb(True)
+    thirds = budget.initialise, budget.adjust, budget.perturb(True, False)
     assert max(thirds) - min(thirds) <= 2
 
 
@@ -99,6 +104,7 @@ def test_an_epsilon_too_small_to_divide_is_refused():
         {"groups": 0},
         {"past_weight": -1},
         {"triangle_share": 0.6},
+        {"tail_share": 0.5, "triangle_share": 0.5},
         {"preset": "paper", "adjust_share": 0.7},
         {"unknown": 1},
     ],

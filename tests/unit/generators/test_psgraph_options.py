@@ -21,6 +21,7 @@ OPTIONS = {
     "norm_sub": {"degrees": "norm_sub"},
     "heavy_tailed": {"degrees": "heavy_tailed"},
     "triangles": {"triangle_share": 0.3},
+    "no_tails": {"tail_share": 0},
 }
 EVERY = pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 
@@ -117,6 +118,30 @@ def test_a_heavy_tailed_law_is_found_under_noise_far_above_the_mean():
     assert found.sum() == pytest.approx(true.sum(), rel=0.25)
     # Ranks are the noisy ones.
     assert (np.diff(found[np.argsort(noisy)]) >= 0).all()
+
+
+def test_tail_counts_keep_the_degrees_of_a_sparse_graph():
+    """2,000 nodes, most of two edges: counts of nodes tell their law, noisy degrees do not."""
+    rng = np.random.default_rng(4)
+    degrees = np.minimum(1 + rng.zipf(2.2, 2_000), 200)
+    ends = rng.permutation(np.repeat(np.arange(2_000), degrees))
+    pairs = np.unique(np.sort(ends[: len(ends) // 2 * 2].reshape(-1, 2), axis=1), axis=0)
+    graph = graph_of(pairs[pairs[:, 0] != pairs[:, 1]], 2_000)
+    off = {
+        share: total_variation(degrees_of(drawn(GENERATOR, graph, 2, tail_share=share)), degrees_of(graph))
+        for share in (0.0, 0.1)
+    }
+    assert off[0.1] < 0.12 < 0.18 < off[0.0]
+
+
+def test_tails_are_bought_where_nodes_stand_out_from_their_noise():
+    """At epsilon 2 a counter's noise is 15 nodes: 400 of 400 nodes are told by it, 60 of 60 are not."""
+    for nodes, pairs in ((400, random_pairs(400, 0.05)), (60, random_pairs(60, 0.5)), (400, [])):
+        _, meter = fit(GENERATOR, graph_of(pairs, nodes), 2)
+        bought = [pure_nano_epsilon(e.event) for e in meter.transcript if e.purpose == "degree tails"]
+        assert bought == ([194_000_000] if nodes == 400 and len(pairs) else [])
+        paid = sum(pure_nano_epsilon(entry.event) for entry in meter.transcript if entry.group is None)
+        assert paid == 2_000_000_000
 
 
 def test_degrees_without_noise_come_back():

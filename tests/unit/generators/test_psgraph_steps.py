@@ -1,11 +1,14 @@
 """The steps of a stream: when a partition is kept, what is combined, what the transcript shows."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from core.generators.base import PublicFacts, no_progress
 from core.generators.psgraph import GENERATOR
 from core.generators.psgraph.budget import PSGraphParams
+from core.generators.psgraph.state import load_state
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.privacy.entropy import public_generator
@@ -85,7 +88,7 @@ def test_a_partition_is_bought_once_the_graph_is_dense_enough():
 
 def test_one_community_is_never_made_anew():
     model, meter = fit(stream([100, 1_000]), partition="single", **CERTAIN)
-    assert purposes(meter, 1) == {"edge count", "degrees"}
+    assert purposes(meter, 1) == {"edge count", "degrees", "degree tails"}
     assert not any(cell.labels.any() for cell in model.cells.values())
 
 
@@ -146,6 +149,28 @@ def test_combination_lowers_the_error_of_degrees(combination):
             cell = fit(graph, epsilon=1, combine=combined, **shared)[0].cells["edge", 5]
             errors[combined] += np.abs(cell.d_in + cell.d_out - true).mean()
     assert errors[True] < 0.9 * errors[False]
+
+
+def test_tail_counts_are_combined_over_the_steps_and_carried_on(tmp_path):
+    """What a state keeps of them comes back; two steps of the same graph tell with half the variance."""
+    graph = stream([500] * 2)
+    kinds = {"partition": "single", "count_cap": 5.0}
+    _, meter = fit(graph, epsilon=50, **kinds)
+    assert [entry.step for entry in meter.transcript if entry.purpose == "degree tails"] == [0, 1]
+    facts = PublicFacts(stream([500]).schema, Unit.W_EVENT, 2, 100 * NANO, 0, ("edge",))
+    state, variances = None, []
+    for tick in range(2):
+        chosen, plan = heeded(GENERATOR, dataclasses.replace(facts, tick=tick), **kinds)
+        private = PrivateGraph(stream([500]), Meter(plan, MemoryRecorder()))
+        _, carried = GENERATOR.step(private, plan, chosen, state, no_progress)
+        state = tmp_path / str(tick)
+        carried.save(state)
+        tails, again = carried.relations["edge"].tails, load_state(state).relations["edge"].tails
+        np.testing.assert_array_equal(again.values, tails.values)
+        assert (again.variance, again.weight) == (tails.variance, tails.weight)
+        assert abs(tails.values[0] - NODES) < 5  # every node has an edge
+        variances.append(tails.variance)
+    assert variances[1] == pytest.approx(variances[0] / 2, rel=0.05)
 
 
 @pytest.mark.parametrize("totals", ["noisy_count", "as_published"])
