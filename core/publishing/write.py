@@ -36,6 +36,7 @@ from core.publishing.true_edges import true_edge_notices
 from core.publishing.values import value_notices
 from core.reports.build import Origin, public_part
 from core.reports.model import Claim
+from core.reports.notices import relations_left_out
 from core.reports.training import TrainingPart, training_part
 
 if TYPE_CHECKING:
@@ -112,6 +113,7 @@ def write_bundle(
         claim=_claim(paid.generator, agreed),
         training=_training(model),
         notices=(
+            *relations_left_out(agreed.facts.schema, spec.unit, spec.edge_types),
             *true_edge_notices(
                 paid.generator,
                 agreed.params,

@@ -24,6 +24,8 @@ TINY_SNAPSHOT_EDGES = 50
 FEW_NODES = 100
 # An attack's AUC this far from guessing, its interval included, is worth a warning.
 NOTABLE_ADVANTAGE = 0.1
+# Relations that a notice names; a schema may have many.
+MOST_NAMES = 20
 _RATIOS = ("transitivity", "mean_local_clustering", "assortativity", "modularity")
 
 
@@ -221,6 +223,23 @@ def values_left_out(
         return ()
     text = f"What edges carry is not synthesised, and is not part of this release: {'; '.join(carried)}."
     return (Notice(code="edge_attributes_left_out", text=text),)
+
+
+def relations_left_out(schema: GraphSchema, unit: Unit, edge_types: Sequence[str]) -> tuple[Notice, ...]:
+    """Say which relations of a person a release under unit node does not have; often nothing.
+
+    ``edge_types``: those that it has. Follows from the schema and the request.
+    """
+    names = [each.name for each in schema.edge_types if not each.public and each.name not in edge_types]
+    if unit is not Unit.NODE or not names:
+        return ()
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    text = (
+        f"Persons have edges in relations that were not asked for: {', '.join(names[:MOST_NAMES])}{more}. "
+        "Nothing of these is read or released, and the guarantee hides them with all else of a person. A job "
+        "of their own releases them; what both jobs cost adds up."
+    )
+    return (Notice(code="relations_left_out", text=text),)
 
 
 def lasting_relations(

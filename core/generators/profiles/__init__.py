@@ -85,9 +85,9 @@ class Profiles:
             relation = public.schema.edge_type(name)
             if relation.homogeneous:
                 raise errors.NotAccepted(
-                    f"profiles takes relations with one protected end, and {name!r} has two: leave it out; "
-                    "projection takes such a relation, of a dataset of persons alone",
-                    field=f"schema.edge_types.{name}",
+                    f"profiles takes relations with one protected end, and {name!r} has two: name the others "
+                    "as edge_types, and ask projection for this one in a job of its own",
+                    field="edge_types",
                 )
         require_heeded(params, idle_of(public.schema, public.edge_types, params))
         return planned(self.name, public, params)

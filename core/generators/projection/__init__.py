@@ -71,19 +71,22 @@ class Projection:
     )
     assurance: Assurance = "proven"
     Params = ProjectionParams
-    accepts = GraphKinds(static=True)
+    accepts = GraphKinds(static=True, heterogeneous=True)
     units = frozenset({Unit.NODE})
     kinds = frozenset({GuaranteeKind.PURE})
 
     def plan(self, params: ProjectionParams, public: PublicFacts) -> PrivacyPlan:
         """Grant the whole graph epsilon once: one person has edges everywhere.
 
-        One relation, undirected, inside the protected node type, without time; groups are a public attribute
-        of categories. A parameter that could change nothing is refused.
+        One relation, undirected, inside the protected node type, without time; others may stand beside it,
+        and are left alone. Groups are a public attribute of categories. A parameter that could change nothing
+        is refused.
         """
+        if public.unit in self.units and len(public.edge_types) > 1:
+            raise errors.NotAccepted(
+                "projection takes one relation: ask for each in a job of its own", field="edge_types"
+            )
         require_accepted(self, public)
-        if len(public.edge_types) != 1:
-            raise errors.NotAccepted("projection takes one relation", field="edge_types")
         _, kind = acquaintance(public.schema, public.edge_types[0])
         grouped = group_attribute(kind, params.groups) is not None
         require_heeded(params, _idle(params, grouped))

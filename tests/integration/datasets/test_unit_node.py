@@ -130,6 +130,28 @@ def test_gaussian_reads_of_persons_are_reserved_under_both_filters(
     assert entries(curator, dataset.account_id) == ["grant", "reserve"]
 
 
+def test_relations_among_persons_and_with_things_are_two_jobs_and_neither_is_left_out_in_silence(
+    curator: Curator,
+) -> None:
+    both = schema(HAS, EdgeType(name="knows", source="patient", target="patient"), protected=True)
+    terms = {"unit": "node", "epsilon": "2", "delta": "1e-5"}
+    dataset = curator.ready(b"source,target,type\n0,1,has\n1,0,has\n0,2,knows\n", graph_schema=both, **terms)
+
+    def planned(epsilon: str, **asked: Any) -> Any:
+        request = JobRequest(dataset_id=dataset.id, epsilon=epsilon, delta="1e-6", **asked)
+        return plan_job(curator.services, curator.principal, request)
+
+    for method in ("auto", "profiles", "projection"):
+        with pytest.raises(NotAccepted, match="job of its own") as refused:
+            planned("1", method=method)
+        assert refused.value.members["field"] == "edge_types"
+    for relation, other, method in (("has", "knows", "profiles"), ("knows", "has", "projection")):
+        plan = planned("1", edge_types=[relation])
+        assert plan.method == method
+        assert any(f"not asked for: {other}." in told for told in plan.warnings)
+    assert entries(curator, dataset.account_id) == ["grant"]
+
+
 def test_a_live_stream_is_refused_with_the_reason(curator: Curator) -> None:
     timed = schema(HAS.model_copy(update={"temporal": True}), time=TimeGrid(count=2), protected=True)
     dataset = curator.ready(b"source,target,time\n0,1,0\n0,2,1\n", unit="node", graph_schema=timed)
