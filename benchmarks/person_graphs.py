@@ -43,7 +43,8 @@ def load(name: str, data: Path, bound: int | None = None) -> Graph:
         nodes, most = (int(part) for part in name.split("-")[1:])
         return person_graph(bounded_graph(nodes, most), bound)
     if name in FOLDERS:
-        return _with_groups(name, data / FOLDERS[name], bound)
+        edges, labels = PEOPLE[name]
+        return with_groups(data / FOLDERS[name] / edges, data / FOLDERS[name] / str(labels), bound)
     return person_graph(static_graphs.load(name, data), bound)
 
 
@@ -120,9 +121,8 @@ def _raters(data: Path) -> Graph:
     return Graph.build(schema, nodes, {"rates": EdgeTable(source, target)})
 
 
-def _with_groups(name: str, folder: Path, bound: int | None) -> Graph:
+def with_groups(edges: Path, labels: Path, bound: int | None = None) -> Graph:
     """People with a public group each; node numbers are shuffled."""
-    edges, labels = (folder / part for part in PEOPLE[name] if part)
     ends = numbers(edges, (0, 1)).astype(np.int64)
     rows = numbers(labels, (0, 1)).astype(np.int64)
     names, place = np.unique(rows[:, 0]), np.random.default_rng(0)

@@ -19,6 +19,7 @@ from core.privacy.aggregation import on_grid, scale_of
 from core.privacy.entropy import Generator
 from core.privacy.events import GaussianEvent, positive_fraction
 from core.privacy.plan import rows_of
+from core.privacy.public_groups import public_groups
 from core.privacy.queries import MAX_VALUES
 
 if TYPE_CHECKING:
@@ -43,6 +44,10 @@ class PrivateAttributes:
             for each in self._kind.attributes
             if each.protection is Protection.PUBLIC and not each.label and each.name in self._table.attributes
         }
+
+    def groups(self, name: str, most: int) -> np.ndarray:
+        """Number the values of a public categorical attribute, see :func:`public_groups`. Free."""
+        return public_groups(self._kind, self._table, name, most)
 
     def noisy_rows(
         self, *, width: int, noise_multiplier: Fraction | float, purpose: str, rng: Generator | None = None

@@ -18,9 +18,10 @@ from core.errors import NotAccepted
 from core.privacy import bounded, entropy, mechanisms, projection
 from core.privacy.events import Pure
 from core.privacy.meter import Meter
-from core.privacy.persons import acquaintance, group_attribute
+from core.privacy.persons import acquaintance
 from core.privacy.plan import WHOLE_GRAPH
 from core.privacy.projection import Measure
+from core.privacy.public_groups import public_groups
 from core.privacy.queries import Shape
 from core.privacy.siphash import KEY_BYTES
 
@@ -45,17 +46,9 @@ class People:
         """The public shape of the relation."""
         return Shape(self.relation, self.count, self.count)
 
-    def groups(self, name: str) -> np.ndarray:
-        """Number the values of a public categorical attribute from 0 on; int64 (n,). Free.
-
-        A person without a value is in a group of those without. NotAccepted for any other attribute.
-        """
-        chosen = group_attribute(self.kind, name)
-        column = self._table.attributes.get(chosen) if chosen else None
-        if column is None:
-            raise NotAccepted(f"the graph has no column {name!r}", field="groups")
-        values = np.array([str(each) for each in column.tolist()])
-        return np.unique(values, return_inverse=True)[1].astype(np.int64)
+    def groups(self, name: str, most: int) -> np.ndarray:
+        """Number the values of a public categorical attribute, see :func:`public_groups`. Free."""
+        return public_groups(self.kind, self._table, name, most)
 
     def projected(self, theta: int, key: bytes | None = None) -> ProjectedGraph:
         """Project the whole graph at a public or paid ``theta``, by a fresh key unless one is given."""

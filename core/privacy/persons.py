@@ -1,6 +1,6 @@
 """Which schemas the unit NODE can protect: one node type of persons, an end of every protected relation.
 
-And what of a schema the reads of people and people need: their relation, and the attribute that groups them.
+And what of a schema the reads of people and people need: their relation.
 
 A relation without such an end belongs to nobody who is protected: it is declared public, or refused. What is
 checked is public; no data are read.
@@ -9,7 +9,7 @@ checked is public; no data are read.
 from __future__ import annotations
 
 from core.errors import InvalidInput, NotAccepted
-from core.graphs.schema import AttributeKind, EdgeType, GraphSchema, NodeType, Protection
+from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.privacy.units import Unit
 
 TIMES = "unit edge is for graphs without time, event, w-event and pair for graphs with it, node for both"
@@ -63,20 +63,3 @@ def acquaintance(schema: GraphSchema, edge_type: str) -> tuple[EdgeType, NodeTyp
     if relation.directed or relation.temporal or relation.public:
         raise NotAccepted("people are read over one undirected, protected relation without time", field=field)
     return relation, kind
-
-
-def group_attribute(kind: NodeType, name: str | None) -> str | None:
-    """Choose the public categorical attribute that groups persons: the one named, or the label where public.
-
-    NotAccepted where the named one is not declared public, or has no categories. Public facts alone.
-    """
-    usable = [
-        each
-        for each in kind.attributes
-        if each.protection is Protection.PUBLIC and each.kind is AttributeKind.CATEGORY
-    ]
-    if name is None:
-        return next((each.name for each in usable if each.label), None)
-    if name not in [each.name for each in usable]:
-        raise NotAccepted(f"{name!r} is no public attribute of categories of {kind.name!r}", field="groups")
-    return name

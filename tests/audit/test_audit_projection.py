@@ -217,7 +217,7 @@ def test_nothing_is_charged_for_what_is_refused():
         lambda: people.bounded(3),
         lambda: people.packed_triangles(tau=0, share=1.0, nano_epsilon=1, purpose="x"),
         lambda: people.projected(1).tail_counts(thresholds=np.array([0]), nano_epsilon=1, purpose="x"),
-        lambda: people.groups("name"),
+        lambda: people.groups("name", 8),
         lambda: graph.people("other"),
     ):
         with pytest.raises((InvalidInput, NotAccepted)):

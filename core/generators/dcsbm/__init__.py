@@ -52,11 +52,20 @@ triangles and clustering are noisy: docs/results.md has sixteen graphs, and whic
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from core.generators._shared.frame.heeded import Idle
 from core.generators._shared.frame.percell import Parts, PerCell
 from core.generators._shared.values.stage import CarriesValues
 from core.generators.dcsbm.params import DCSBMParams
+from core.privacy.public_groups import group_attribute
+
+if TYPE_CHECKING:
+    from core.generators._shared.frame.columns import Columns
+    from core.generators.base import PublicFacts
+    from core.privacy.entropy import Generator as Rng
+    from core.privacy.plan import CellKey, PrivacyPlan
+    from core.privacy.private_graph import PrivateGraph
 
 
 class DCSBM(CarriesValues, PerCell):
@@ -83,10 +92,34 @@ class DCSBM(CarriesValues, PerCell):
             )
         if not params.core:
             yield Idle(("forward_share",), "no edge is read twice at core=0; a core above 0 has some")
+        if isinstance(params.groups, str):
+            yield Idle(
+                ("core", "forward_share", "resolution"), "public groups are not read; a number of groups is"
+            )
         if params.groups == 1:
             yield Idle(("resolution",), "there is one label; more groups are weighed by it")
         if params.groups == 1 and params.count_share:
             yield Idle(("core", "forward_share"), "no labels are read for one group; more groups are")
+
+    def plan(self, params: DCSBMParams, public: PublicFacts) -> PrivacyPlan:
+        """Plan every cell alike; refuse groups that no public attribute of the node types makes."""
+        plan = super().plan(params, public)
+        if isinstance(params.groups, str):
+            for name in public.edge_types:
+                kind = public.schema.node_type(public.schema.edge_type(name).source)
+                group_attribute(kind, params.groups)
+        return plan
+
+    def paid(
+        self, graph: PrivateGraph, key: CellKey, nano_epsilon: int, params: DCSBMParams, rng: Rng
+    ) -> Columns:
+        """Pay for the columns of one cell, whose labels are the public groups where they are named."""
+        from core.generators.dcsbm.fit import MOST_PUBLIC, fit
+
+        kind, told = graph.schema.edge_type(key[0]).source, None
+        if isinstance(params.groups, str):
+            told = graph.attributes(kind).groups(params.groups, MOST_PUBLIC)
+        return fit(graph.cell(*key), graph.node_count(kind), nano_epsilon, params, rng, told)
 
     def parts(self) -> Parts:
         """Paying for the noisy values, and drawing from them."""

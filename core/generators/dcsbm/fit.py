@@ -45,31 +45,47 @@ FREED = {"degree": 0.15, "tail": 0.1, "triangle": 0.45, "clustering": 0.3}
 """How what labels would cost is divided where there is one. On sparse graphs triangles and clustering are
 told worst; degrees are told by their tails."""
 
+FREED_BY_GROUPS = {"degree": 0.1, "tail": 0.1, "block": 0.3, "triangle": 0.3, "clustering": 0.2}
+"""The same where labels are public groups: edges between them are told first."""
+MOST_PUBLIC = 64  # groups of a public attribute; those of fewest nodes are one group
 
-def fit(cell: PrivateCell, nodes: int, nano_epsilon: int, params: DCSBMParams, rng: Rng) -> Columns:
+
+def fit(
+    cell: PrivateCell,
+    nodes: int,
+    nano_epsilon: int,
+    params: DCSBMParams,
+    rng: Rng,
+    told: np.ndarray | None = None,
+) -> Columns:
     """The noisy values of one cell, at ``nano_epsilon`` in all.
 
     Columns: ``labels`` int32 (n,) 0..k-1; ``degrees`` float32 (n,), whole numbers; ``blocks`` float64
     (k(k+1)/2,), edges between labels i <= j, none negative; ``triangles`` int64 (1,), what is aimed at,
     and ``clustering`` float64 (3,), see ``ToldClustering``, or () where none are paid for; ``covariance``
     float64 (2,), the mean of (d(u) - mean)(d(v) - mean) over edges {u, v} and the standard deviation of
-    its noise, or (). ``rng`` makes choices that are independent of the graph.
+    its noise, or (). ``rng`` makes choices that are independent of the graph. ``told`` int64 (n,): public
+    labels 0..k-1, which take the place of those that are read.
     O(n k + m + n * grid + triangles' count) time, O(n k + m) memory.
     """
     budget, most = shares(params, nano_epsilon), max(1, MAX_VALUES // nodes)
-    count, groups = None, params.groups
-    if "count" in budget:
-        count = noisy_count(cell, budget["count"])
+    count = noisy_count(cell, budget["count"]) if "count" in budget else None
+    groups = None if isinstance(params.groups, str) else params.groups
+    if told is not None:
+        groups, budget = int(told.max(initial=0)) + 1, without_labels(budget, FREED_BY_GROUPS)
+    elif count is not None:
         groups = min(groups or groups_of(count, nodes, budget["label"], nano_epsilon), most)
         if groups == 1:
-            budget = without_labels(budget)
+            budget = without_labels(budget, FREED)
     noisy = cell.laplace("degrees", nano_epsilon=budget["degree"], purpose="degrees")
-    groups = min(groups or groups_for(noisy, budget["label"]), most)
+    groups = groups or groups_for(noisy, budget["label"])
+    groups = groups if told is not None else min(groups, most)
     tails = counted_tails(cell, thresholds(noisy), budget["tail"]) if "tail" in budget else None
     stream = None
     if "label" in budget:
         order, rule, stream = streamed(cell, noisy, groups, budget["label"], params, rng)
-    labels = np.zeros(nodes, dtype=np.int64) if stream is None else stream.labels
+    labels = np.zeros(nodes, dtype=np.int64) if told is None else told
+    labels = labels if stream is None else stream.labels
     blocks, edges = block_counts(cell, labels, groups, budget, count)
     triangles, covariance = np.empty(0, dtype=np.int64), np.empty(0)
     if "triangle" in budget:
@@ -150,10 +166,10 @@ def shares(params: DCSBMParams, nano_epsilon: int) -> dict[str, int]:
     return dict(zip((*named, "label"), divide(nano_epsilon, *named.values()), strict=True))
 
 
-def without_labels(budget: Mapping[str, int]) -> dict[str, int]:
-    """``budget`` for a graph of one label: what labels would cost goes to what remains, by FREED."""
+def without_labels(budget: Mapping[str, int], freed: Mapping[str, float]) -> dict[str, int]:
+    """``budget`` where no labels are read: what they would cost goes to what remains, by ``freed``."""
     rest = {name: cost for name, cost in budget.items() if name != "label"}
-    weights = {name: weight for name, weight in FREED.items() if name in rest}
+    weights = {name: weight for name, weight in freed.items() if name in rest}
     left = budget["label"]
     for name, weight in weights.items():
         more = int(budget["label"] * weight / sum(weights.values()))

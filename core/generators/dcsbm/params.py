@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -121,13 +121,12 @@ class DCSBMParams(PresetParameters, ValueParameters):
             "0: it is not aimed at."
         ),
     )
-    groups: int | None = Field(
+    groups: Annotated[int, Field(ge=1, le=64)] | Annotated[str, Field(min_length=1)] | None = Field(
         default=None,
-        ge=1,
-        le=64,
         description=(
             "Number of labels; by default as many as the noisy mean degree can tell apart, up to 16, and 1 "
-            "where that is too few."
+            "where that is too few. Or the name of a public attribute of categories, whose values are the "
+            "labels then: they cost nothing, and edges inside and between them are told best."
         ),
     )
     core: float = Field(

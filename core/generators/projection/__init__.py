@@ -47,8 +47,9 @@ from core.generators._shared.frame.plan import plan_of
 from core.generators.base import Assurance, GraphKinds, Progress, PublicFacts, require_accepted
 from core.generators.projection.params import ProjectionParams
 from core.privacy.events import Pure, pure_nano_epsilon
-from core.privacy.persons import acquaintance, group_attribute
+from core.privacy.persons import acquaintance
 from core.privacy.plan import WHOLE_GRAPH, Allotment, GuaranteeKind, PrivacyPlan
+from core.privacy.public_groups import group_attribute
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:

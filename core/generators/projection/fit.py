@@ -18,8 +18,8 @@ from core.generators.projection.law import (
 from core.privacy import bounded
 from core.privacy.events import NANO
 from core.privacy.packing import MAX_TAU
-from core.privacy.persons import group_attribute
 from core.privacy.projection import MAX_THETA
+from core.privacy.public_groups import group_attribute
 
 if TYPE_CHECKING:
     from core.generators._shared.frame.columns import Columns
@@ -108,11 +108,8 @@ def public_groups(people: People, name: str | None) -> tuple[np.ndarray, int]:
     chosen = group_attribute(people.kind, name)
     if chosen is None:
         return np.zeros(people.count, dtype=np.int64), 1
-    labels = people.groups(chosen)
-    sizes = np.bincount(labels)
-    rank = np.empty(len(sizes), dtype=np.int64)
-    rank[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))
-    return np.minimum(rank, MOST_GROUPS - 1)[labels], min(len(sizes), MOST_GROUPS)
+    labels = people.groups(chosen, MOST_GROUPS)
+    return labels, int(labels.max(initial=0)) + 1
 
 
 def variance(sensitivity: int, nano_epsilon: int) -> float:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from core.generators._shared.frame.columns import Columns, Draw
     from core.generators._shared.frame.model import CellsModel
     from core.privacy.entropy import Generator as Rng
+    from core.privacy.plan import CellKey
     from core.privacy.private_graph import PrivateCell, PrivateGraph
 
     Fit = Callable[[PrivateCell, int, int, Any, Rng], Columns]
@@ -95,17 +96,21 @@ class PerCell(ABC):
         from core.generators._shared.frame.model import CellsModel
         from core.privacy.entropy import noise_generator
 
-        parts, rng = self.parts(), noise_generator()
+        rng = noise_generator()
         cells: dict[tuple[str, int | None], Columns] = {}
         for done, allotment in enumerate(plan.allotments):
             progress("fit", done, len(plan.allotments))
             name, step = allotment.edge_type, allotment.step
-            nodes = graph.node_count(graph.schema.edge_type(name).source)
             budget = pure_nano_epsilon(allotment.event) or 0
-            cells[name, step] = parts.fit(graph.cell(name, step), nodes, budget, params, rng)
+            cells[name, step] = self.paid(graph, (name, step), budget, params, rng)
         progress("fit", len(plan.allotments), len(plan.allotments))
         counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
-        return CellsModel(self.name, graph.schema, counts, params, cells, parts.draw)
+        return CellsModel(self.name, graph.schema, counts, params, cells, self.parts().draw)
+
+    def paid(self, graph: PrivateGraph, key: CellKey, nano_epsilon: int, params: Any, rng: Rng) -> Columns:
+        """Pay for the columns of one cell; a method that looks at public columns too does so here."""
+        nodes = graph.node_count(graph.schema.edge_type(key[0]).source)
+        return self.parts().fit(graph.cell(*key), nodes, nano_epsilon, params, rng)
 
     def step(
         self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, state: Path | None, progress: Progress

@@ -1,0 +1,53 @@
+"""The groups that a public attribute of categories makes of a type's nodes. Free: what is read is public."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from core.errors import NotAccepted
+from core.graphs.schema import AttributeKind, NodeType, Protection
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from core.graphs.graph import NodeTable
+
+
+def group_attribute(kind: NodeType, name: str | None) -> str | None:
+    """Choose the public categorical attribute that groups nodes: the one named, or the label where public.
+
+    NotAccepted where the named one is not declared public, or has no categories. Public facts alone.
+    """
+    usable = [
+        each
+        for each in kind.attributes
+        if each.protection is Protection.PUBLIC and each.kind is AttributeKind.CATEGORY
+    ]
+    if name is None:
+        return next((each.name for each in usable if each.label), None)
+    names = [each.name for each in usable]
+    if name not in names:
+        mend = f"name one of: {', '.join(names)}" if names else "it has none: leave groups out"
+        raise NotAccepted(
+            f"{name!r} is no public attribute of categories of node type {kind.name!r}; {mend}",
+            field="groups",
+        )
+    return name
+
+
+def public_groups(kind: NodeType, table: NodeTable, name: str, most: int) -> np.ndarray:
+    """Number the values of a public categorical attribute, the most frequent first; int64 (n,), 0..most-1.
+
+    Those of fewest nodes share the last number where there are more than ``most``. A node without a value is
+    in a group of those without. NotAccepted for any other attribute, and where the graph has no such column.
+    """
+    import numpy as np
+
+    column = table.attributes.get(group_attribute(kind, name) or name)
+    if column is None:
+        raise NotAccepted(f"the graph has no column {name!r}", field="groups")
+    values = np.array([str(each) for each in column.tolist()])
+    labels, sizes = np.unique(values, return_inverse=True, return_counts=True)[1:]
+    rank = np.empty(len(sizes), dtype=np.int64)
+    rank[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))
+    return np.minimum(rank, most - 1)[labels]
