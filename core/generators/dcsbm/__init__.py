@@ -28,10 +28,15 @@ event, a window or a pair of a temporal one; each snapshot is released anew. An 
 edge of any unit, and a unit's cells pay each for itself, so PAIR needs no argument of its own.
 
 What matters where: below about 19 edges a node at epsilon 1 there is one label, and the method is one of
-degrees, triangles and clustering. Above, labels keep communities and central nodes. Tails matter on sparse
-graphs, degree products on graphs with hubs. On graphs of some hundred edges clustering is mostly noise, and
-the number of triangles too: the preset ``small`` reads no clustering and leans on a public guess of
-transitivity, as ``degree_triangle`` does; ``method: auto`` takes it up to a thousand nodes.
+degrees, triangles and clustering. Above, labels keep communities and central nodes. On a sparse graph nothing
+but public groups keeps who is linked with whom. Tails matter on sparse graphs, degree products on graphs with
+hubs. On graphs of some hundred edges clustering is mostly noise, and the number of triangles too: the preset
+``small`` reads no clustering and leans on a public guess of transitivity, as ``degree_triangle`` does;
+``method: auto`` takes it up to a thousand nodes.
+
+With ``groups`` the name of a public attribute of categories (at most 64 groups; those of fewest nodes are
+one), its values are the labels: read 4 is not made, and what it would cost goes to the others, most of it to
+edges inside and between groups and to triangles. Labels are public then, hence the same for two neighbours.
 
 With ``attribute_share``, that share of epsilon pays for tables of what edges carry, and the rest for all
 above (:mod:`core.generators._shared.values`, with the reads and proofs of :mod:`core.privacy.edge_values`).

@@ -76,7 +76,7 @@ def fit(
     elif count is not None:
         groups = min(groups or groups_of(count, nodes, budget["label"], nano_epsilon), most)
         if groups == 1:
-            budget = without_labels(budget, FREED)
+            budget = without_labels(budget)
     noisy = cell.laplace("degrees", nano_epsilon=budget["degree"], purpose="degrees")
     groups = groups or groups_for(noisy, budget["label"])
     groups = groups if told is not None else min(groups, most)
@@ -166,7 +166,7 @@ def shares(params: DCSBMParams, nano_epsilon: int) -> dict[str, int]:
     return dict(zip((*named, "label"), divide(nano_epsilon, *named.values()), strict=True))
 
 
-def without_labels(budget: Mapping[str, int], freed: Mapping[str, float]) -> dict[str, int]:
+def without_labels(budget: Mapping[str, int], freed: Mapping[str, float] = FREED) -> dict[str, int]:
     """``budget`` where no labels are read: what they would cost goes to what remains, by ``freed``."""
     rest = {name: cost for name, cost in budget.items() if name != "label"}
     weights = {name: weight for name, weight in freed.items() if name in rest}
