@@ -36,8 +36,8 @@ noticed; edge ends between communities follow the symmetric form of Eq. 4; drawn
 noisy number of edges. Source: arXiv 2412.11369; partition: PrivGraph (Yuan et al., USENIX Security 2023).
 
 What to expect at epsilon 1, untimed: on Facebook (4,039 nodes, mean degree 44) degrees within a total
-variation of .12, modularity within 17 %, .70 of the most central 1 % of nodes, communities at an NMI of .40;
-on Chameleon (2,277 nodes, mean degree 28) .29, 23 %, .88 and .26. Transitivity is off by 28 % and 13 %, with
+variation of .11, modularity within 19 %, .68 of the most central 1 % of nodes, communities at an NMI of .37;
+on Chameleon (2,277 nodes, mean degree 28) .23, 25 %, .86 and .25. Transitivity is off by 30 % and 17 %, with
 the preset ``paper`` by 70 % and 42 %. Streams of sparse steps: degrees are closer with ``keyframe``.
 """
 
