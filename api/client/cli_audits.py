@@ -35,6 +35,8 @@ def audit(
     request = {"delta": delta, "unit": unit, "parameters": pairs(parameter), "window": window, "runs": runs}
     with service(context) as graphveil:
         found = graphveil.audit(method, epsilon=epsilon, **given(request))
+        if found.runs < found.advised_runs:
+            notes.print(f"{found.runs} runs: inconclusive is likely, {found.advised_runs} are advised")
         if wait:
             notes.print(f"Audit {found.id}")
             found = _watched(graphveil, found.id, timeout)

@@ -56,6 +56,9 @@ class Audit(Answer):
     epsilon: str = Field(description="What was asked for, exact.", examples=["1"])
     delta: str
     runs: int
+    advised_runs: int = Field(
+        description="What the service chooses where none are named: with fewer, inconclusive is likely."
+    )
     state: str = Field(description="queued, running, done or failed.")
     reason: str | None = Field(description="Why it failed, from an enumerated list.")
     progress: AuditProgress | None

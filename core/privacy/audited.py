@@ -2,8 +2,7 @@
 
 Canary graphs are small, fixed and public. Two neighbours differ in the canary: the edge between node 0 and
 node 1 (node 0 on either side of a relation between two types), in every step in which the unit may hold it.
-Under unit node they differ in all edges of node 0, which others replace: it has four of them in the one graph
-and the remaining ones in the other (see ``replaced``).
+Under unit node they differ in all edges of node 0, which others replace (see ``replaced``).
 """
 
 from __future__ import annotations
@@ -109,9 +108,14 @@ def canary_steps(unit: Unit, schema: GraphSchema) -> tuple[int | None, ...]:
 
 
 def replaced(schema: GraphSchema) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the neighbours of node 0 in the two canary graphs of unit node: disjoint, and of two sizes."""
-    others = tuple(range(1 if schema.edge_type(EDGE).homogeneous else 0, NODES))
-    return others[:4], others[4:]
+    """Return the neighbours of node 0 in the two canary graphs of unit node: disjoint, and of two sizes.
+
+    Inside one type everybody and nobody, which moves counts and degrees as far as one node can; of things
+    four and two, since two vectors of sums lie farther apart than one and none.
+    """
+    if schema.edge_type(EDGE).homogeneous:
+        return tuple(range(1, NODES)), ()
+    return tuple(range(4)), tuple(range(4, NODES))
 
 
 def mechanism_plans(

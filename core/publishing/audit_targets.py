@@ -243,13 +243,24 @@ def _psgraph(model: Any) -> np.ndarray:
     return np.append(values, values.sum())
 
 
+def _projection(model: Any) -> np.ndarray:
+    """Read how many edges the fitted law has, how many nodes have any, and how many triangles were seen.
+
+    What a drawn graph hides by its own chance; without triangles, a number below all others stands for them.
+    """
+    (columns,) = model.cells.values()
+    law, seen = columns["mass"] @ columns["grid"], columns["triangles"]
+    nobody = columns["mass"][columns["grid"] == 0].sum()
+    return np.array([law, 1 - nobody, *columns["inside"], *(seen if len(seen) else [0.0])])
+
+
 _RUNNERS: Mapping[str, Callable[[Any], Once]] = {
     "laplace": _laplace,
     "gaussian": _gaussian,
     "randomised_response": _response,
     "dp_sgd": _training,
 }
-_METERED: Mapping[str, Callable[[Any], np.ndarray]] = {"psgraph": _psgraph}
+_METERED: Mapping[str, Callable[[Any], np.ndarray]] = {"projection": _projection, "psgraph": _psgraph}
 """Generators whose fitted model shows what was paid for; the others are audited by what they draw."""
 
 if set(_RUNNERS) != set(MECHANISMS):

@@ -87,9 +87,14 @@ def planned(request: AuditRequest, settings: Settings) -> AuditSpec:
     )
 
 
+def advised_runs(method: str, nano_epsilon: int, settings: Settings) -> int:
+    """Return as many runs as are made where a request names none."""
+    return min(default_runs(method, nano_epsilon / NANO), settings.max_audit_runs)
+
+
 def _runs(request: AuditRequest, nano: int, settings: Settings) -> int:
     if request.runs is None:
-        return min(default_runs(request.method, nano / NANO), settings.max_audit_runs)
+        return advised_runs(request.method, nano, settings)
     if request.runs > settings.max_audit_runs:
         raise InvalidInput(f"An audit makes at most {settings.max_audit_runs} runs.", field="runs")
     return request.runs

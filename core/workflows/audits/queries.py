@@ -11,6 +11,8 @@ from core.audits.views import Audit, AuditControl, AuditProgress, AuditResult, A
 from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.ledger.amounts import delta_cost, epsilon_cost, format_delta, format_epsilon
+from core.settings import Settings
+from core.workflows.audits.plans import advised_runs
 from core.workflows.common import paging
 from core.workflows.common.context import Services
 
@@ -23,7 +25,7 @@ def get_audit(services: Services, principal: Principal, audit_id: str) -> Audit:
     """Return the tenant's audit; NotFound otherwise."""
     require(principal, *ROLES)
     with services.db.transaction() as session:
-        return view(service.get(session, tenant=principal.tenant, audit_id=audit_id))
+        return view(service.get(session, tenant=principal.tenant, audit_id=audit_id), services.settings)
 
 
 def list_audits(
@@ -35,10 +37,10 @@ def list_audits(
     with services.db.transaction() as session:
         rows = repository.page(session, tenant=principal.tenant, before=page.before, limit=page.size + 1)
     shown, more = page.cut(rows, paging.newest_first)
-    return Audits(items=[view(row) for row in shown], next_cursor=more)
+    return Audits(items=[view(row, services.settings) for row in shown], next_cursor=more)
 
 
-def view(row: Row) -> Audit:
+def view(row: Row, settings: Settings) -> Audit:
     """Show the audit as its callers see it."""
     request = row.request
     return Audit(
@@ -50,6 +52,7 @@ def view(row: Row) -> Audit:
         epsilon=format_epsilon(epsilon_cost(request["epsilon"])),
         delta=format_delta(delta_cost(request["delta"])),
         runs=row.spec["runs"],
+        advised_runs=advised_runs(row.method, epsilon_cost(request["epsilon"]), settings),
         state=row.state,
         reason=row.reason,
         progress=None

@@ -58,7 +58,7 @@ def submit_audit(
         repository.lock_tenant(session, tenant=principal.tenant)
         earlier = service.earlier(session, tenant=principal.tenant, key=key, digest=digest)
         if earlier is not None:
-            return queries.view(earlier), True
+            return queries.view(earlier, services.settings), True
         spec = planned(request, services.settings)
         limit = services.settings.max_open_audits
         if repository.count_open(session, tenant=principal.tenant) >= limit:
@@ -80,7 +80,7 @@ def submit_audit(
         session.flush()
         outbox.ring(session, Topic.AUDIT, audit.id)
         session.refresh(audit)
-        return queries.view(audit), False
+        return queries.view(audit, services.settings), False
 
 
 def begin_audit(services: Services, audit_id: str, worker: str) -> AuditWork | None:

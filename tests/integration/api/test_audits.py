@@ -48,6 +48,7 @@ def test_an_audit_is_asked_for_run_and_read(tenant: Tenant, stranger: Tenant, wo
     assert "Retry-After" in asked.headers
     assert (queued["state"], queued["progress"], queued["result"]) == ("queued", None, None)
     assert queued["parameters"] == {"query": "edge_count"}
+    assert (queued["runs"], queued["advised_runs"]) == (400, 4_000)  # before it starts: fewer may not do
 
     again = ask(tenant, Role.AUDITOR, key=key)
     assert (again.status_code, again.json()["id"]) == (202, queued["id"])
