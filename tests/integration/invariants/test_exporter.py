@@ -80,7 +80,13 @@ CURVE = {"rdp/2": 10**7, "rdp/8": 4 * 10**7, "rdp/32": 3 * 10**8}
             [{"untimed": 7, "step/4": 30, "step/5": 20}, {"step/5": 9}, {"step/9": 60}, {"step/1": 93}],
         ),
         (
-            {"filter": "renyi", "delta_atto": 10**12, "nano_epsilon": 10**11, "orders": (2, 8, 32)},
+            {
+                "unit": "node",
+                "filter": "renyi",
+                "delta_atto": 10**12,
+                "nano_epsilon": 10**11,
+                "orders": (2, 8, 32),
+            },
             [CURVE, CURVE],
         ),
     ],
@@ -102,11 +108,15 @@ def test_gauges_are_what_the_statement_says(
 
 def test_the_fullest_accounts_come_first_and_all_are_counted(services: Services) -> None:
     accounts = [open_account(services.db, domain=f"d{n}") for n in range(4)]
+    persons = open_account(services.db, domain="patients", unit="node")
+    reserve(services.db, persons, {"epsilon": 10**9})
     reserve(services.db, accounts[2], {"epsilon": 900})
     few = services.settings.model_copy(update={"max_exported_accounts": 2})
     read = read_gauges(Services(services.db, services.store, few))
-    assert (read.budgets.accounts, len(read.budgets.fullest)) == (4, 2)
-    assert read.budgets.fullest[0].account_id == accounts[2].id
+    assert (read.budgets.accounts, len(read.budgets.fullest)) == (5, 2)
+    assert [each.account_id for each in read.budgets.fullest] == [persons.id, accounts[2].id]
+    label = f'graphveil_budget_remaining_epsilon{{account="{persons.id}",unit="node"}} 0.0'
+    assert label in scraped(lambda: read)
 
 
 def test_jobs_the_outbox_and_the_queue_are_told(world: World) -> None:
