@@ -5,7 +5,9 @@ says about its pairs.
 
 1. The number of edges, and the degrees of either side (an undirected relation inside one type has one
    degree for each node), by discrete Laplace noise. The law of the degrees is deconvolved, for all steps
-   together and then for each, and its quantiles go to the nodes in the order of their posterior means.
+   together and then for each, and its quantiles go to the nodes in the order of their posterior means. Of an
+   undirected relation a step also buys, where that tells more than its noise, how many nodes have at least
+   so many edges; its own law then explains both (``dcsbm``'s law).
 2. Evidence: symmetric randomised response on every pair of the cell, at what is left of epsilon.
 3. A graph with these degrees is drawn by matching edge ends at random. Then a Metropolis chain swaps the ends
    of two edges at a time, which keeps every degree, and accepts by the likelihood of the evidence: its limit
@@ -32,16 +34,17 @@ fewer true edges; at 8 evidence alone was better. On DBLP, where nothing is rele
 from, they cost degrees and gained nothing.
 
 What is read, at which sensitivity to one edge of one cell: the number of edges, 1; each side's degrees, 1 in
-L1; the degrees of an undirected cell, 2; of a cell that is fitted otherwise one side's degrees, 1, and how
-many nodes of the other have which degree, 2; every pair once, by a coin. Under unit pair a directed relation
-inside one type may link a pair both ways, and all of it doubles. Each pass for directions, under unit event:
-one edge adds a row of length at most 1 to one row of sums, under Gaussian noise. Proof: the reads follow one
-another on one cell, so their costs add up to the cell's epsilon (directions: pure and Gaussian costs are
-composed, and converted once); an edge lies in one cell, and every cell that a pass reads pays
-for it; all else is post-processing, chain lengths included, which are a constant times the noisy number of
-edges. Guarantee: pure epsilon; (epsilon, delta) with directions. Units edge and event: cells hold disjoint
-edges, so each has all of epsilon; w-event: a part for each step of a window, and one for relations without
-time; pair: a part for each cell.
+L1; the degrees of an undirected cell, 2, and its tail counts, 2 whatever the thresholds, which are paid for
+(an edge raises two degrees by one, and each passes one threshold at most); of a cell that is fitted otherwise
+one side's degrees, 1, and how many nodes of the other have which degree, 2; every pair once, by a coin. Under
+unit pair a directed relation inside one type may link a pair both ways, and all of it doubles. Each pass for
+directions, under unit event: one edge adds a row of length at most 1 to one row of sums, under Gaussian
+noise. Proof: the reads follow one another on one cell, so their costs add up to the cell's epsilon
+(directions: pure and Gaussian costs are composed, and converted once); an edge lies in one cell, and every
+cell that a pass reads pays for it; all else is post-processing, chain lengths included, which are a constant
+times the noisy number of edges. Guarantee: pure epsilon; (epsilon, delta) with directions. Units edge and
+event: cells hold disjoint edges, so each has all of epsilon; w-event: a part for each step of a window, and
+one for relations without time; pair: a part for each cell.
 
 With ``attribute_share``, that share of epsilon pays for tables of what edges carry, and the rest for all
 above (:mod:`core.generators._shared.values`, with the reads and proofs of :mod:`core.privacy.edge_values`).

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from core import errors
 from core.generators._shared.relations.budget import evidence_of, is_static, targets_once
@@ -75,6 +75,9 @@ def require_heeded(
             f"{params.evidence}; a degree_share below 1 asks for it all the same",
             field="evidence",
         )
+    if params.tail_share != AnchoredParams().tail_share and not _has_tails(grants, schema, params):
+        why = "no relation is undirected" if params.deconvolve else "deconvolve=false fits no law"
+        raise errors.NotAccepted(f"tail_share has no effect: {why}; leave it out", field="tail_share")
     swaps = asked or any(grant.directions is not None for grant in grants.values())
     if params.proposals_per_edge != AnchoredParams().proposals_per_edge and not swaps:
         raise errors.NotAccepted(
@@ -82,3 +85,10 @@ def require_heeded(
             "follow; a degree_share below 1 asks for evidence all the same",
             field="proposals_per_edge",
         )
+
+
+def _has_tails(names: Iterable[str], schema: GraphSchema, params: AnchoredParams) -> bool:
+    """Tell whether some relation could buy degree tails: an undirected one, where degrees follow a law."""
+    return params.deconvolve and any(
+        schema.edge_type(name).homogeneous and not schema.edge_type(name).directed for name in names
+    )

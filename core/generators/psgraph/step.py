@@ -10,7 +10,7 @@ import numpy as np
 from core.generators._shared.blocks.estimates import Estimate, all_past, norm_sub_groups, two_steps
 from core.generators._shared.blocks.partition import noisy_blocks, private_partition, streamed_partition
 from core.generators._shared.blocks.reconstruct import Blocks
-from core.generators._shared.degrees.tails import Ends, Tails, counted_tails, public_thresholds
+from core.generators._shared.degrees.tails import Ends, Tails, counted_tails, public_thresholds, tails_tell
 from core.generators.psgraph.budget import PSGraphParams, StepBudget
 from core.generators.psgraph.degrees import deconvolved, heavy_tailed, with_tails
 from core.privacy.entropy import Generator as Rng
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 GROWTH = (0.2, 5.0)  # most that one step rescales the past degrees by
 SPREAD = 1.0  # standard deviation of a node's inside share around its community's
-TOLD = 10.0  # standard deviations of a tail count's noise: fewer nodes are told by their own degrees alone
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ def fit_step(
     else:
         assert memory is not None
         labels, before = memory.labels, memory
-    spent, telling = anew and method != "single", tails_tell(budget, nodes, edges)
+    spent, telling = anew and method != "single", tails_tell(nodes, edges, budget.tail)
     reading = _perturb(cell, labels, budget.perturb(spent, telling), params)
     if before is not None and params.combine:
         reading = _combined(reading, before, params, edges)
@@ -112,16 +111,8 @@ def _partition_method(params: PSGraphParams, budget: StepBudget, nodes: int, edg
     """Choose how this step would partition; ``auto`` goes by the noisy count and public facts."""
     if params.partition != "auto":
         return params.partition
-    noise = degree_noise(budget.perturb(True, tails_tell(budget, nodes, edges)), params)
+    noise = degree_noise(budget.perturb(True, tails_tell(nodes, edges, budget.tail)), params)
     return "label_stream" if 2 * edges > noise * nodes else "single"
-
-
-def tails_tell(budget: StepBudget, nodes: int, edges: int) -> bool:
-    """Tell whether a step buys tail counts: where the nodes that may have an edge stand out from their noise.
-
-    By the noisy count and public facts. Elsewhere the law would follow noise, and degrees get the share.
-    """
-    return budget.tail > 0 and min(nodes, 2 * edges) > TOLD * np.sqrt(_variance(budget.tail))
 
 
 def degree_noise(nano_epsilon: int, params: PSGraphParams) -> float:

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from core.generators._shared.frame.columns import Columns
     from core.privacy.private_graph import PrivateCell, PrivateGraph
 
+NO_TAILS = AnchoredParams(tail_share=0)  # the split of epsilon over this method's reads was chosen without
+
 
 def fit_sound(
     method: str,
@@ -140,7 +142,9 @@ def _learned(
     share = min(grants.degrees[cell] for cell in cells)
     paid: dict[CellKey, Columns] = {}
     if params.bias == "paid":
-        base = fit_relation(list(cells.values()), share, AnchoredParams(evidence="none"), False, rng)
+        base = fit_relation(
+            list(cells.values()), share, NO_TAILS.model_copy(update={"evidence": "none"}), False, rng
+        )
         paid = dict(zip(cells, base, strict=True))
         counts = {name: int(columns["count"][0]) for name, columns in paid.items()}
     else:
@@ -160,11 +164,11 @@ def _untimed(
 ) -> dict[CellKey, Columns]:
     """Pay for the columns of a relation that is not learned; put a graph drawn from them into ``keys``."""
     share = min(grants.static[cell] for cell in cells)
-    params = AnchoredParams()
+    params = NO_TAILS
     if not is_static(shape, params):
         asked = shares(shape, share, 1, params).evidence
         if asked and additions(shape, asked) > MAX_MATERIALISED:
-            params = AnchoredParams(evidence="none")
+            params = NO_TAILS.model_copy(update={"evidence": "none"})
     found = dict(zip(cells, fit_relation(list(cells.values()), share, params, False, rng), strict=True))
     full = same_columns({**found, ("", None): {"count": np.empty(0, dtype=np.int64)}})
     base = Base(shape, params)

@@ -41,6 +41,7 @@ STEPS = 100
 LONGEST_STEP = 3.0  # of any log mass: farther, a tail's mass vanishes, and no node there pulls it back
 HUB = 2.0  # times how far noise reaches: nodes beyond are few enough to be known by their own numbers
 MOST_HUBS = 1000
+TOLD = 10.0  # standard deviations of a tail count's noise: fewer nodes are told by their own degrees alone
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,14 @@ def thresholds(noisy: np.ndarray) -> np.ndarray:
     return np.unique(np.maximum(np.ceil(low[1:]), 1).astype(np.int64)) if len(low) > 1 else np.array([1])
 
 
+def tails_tell(nodes: int, edges: float, nano_epsilon: int) -> bool:
+    """Tell whether tail counts are worth it: the nodes that may have an edge stand out from their noise.
+
+    By a noisy number of ``edges`` and public facts. Elsewhere the law would follow noise.
+    """
+    return nano_epsilon > 0 and min(nodes, 2 * edges) > TOLD * math.sqrt(_variance(nano_epsilon))
+
+
 def public_thresholds(nodes: int) -> np.ndarray:
     """Where to count at every step of a stream alike: up to the largest degree that there can be; int64."""
     return thresholds(np.concatenate([[nodes - 1], np.zeros(max(nodes - 1, 0), dtype=np.int64)]))
@@ -81,7 +90,11 @@ def counted_tails(cell: PrivateCell, at: np.ndarray, nano_epsilon: int) -> Tails
     the unit may have there.
     """
     count = cell.laplace("tail_counts", nano_epsilon=nano_epsilon, purpose="degree tails", thresholds=at)
-    return Tails(at, count, 2 * (2 * NANO / nano_epsilon) ** 2)
+    return Tails(at, count, _variance(nano_epsilon))
+
+
+def _variance(nano_epsilon: int) -> float:
+    return 2 * (2 * NANO / nano_epsilon) ** 2
 
 
 def law_with_tails(noisy: np.ndarray, scale: float, tails: Tails, ends: Ends | None = None) -> DegreeLaw:

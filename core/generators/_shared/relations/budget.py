@@ -28,14 +28,15 @@ FULL_EDGES = 2**15
 class Shares:
     """What a cell pays for, in nano-epsilon; they sum to what it may spend. 0: not asked.
 
-    ``source`` and ``target``: degrees of each side, the first alone for an undirected cell. ``evidence``:
-    randomised response on all slots.
+    ``source`` and ``target``: degrees of each side, the first alone for an undirected cell. ``tail``: degree
+    tails of an undirected cell, or more for its degrees. ``evidence``: randomised response on all slots.
     """
 
     count: int
     source: int
     target: int
     evidence: int
+    tail: int = 0
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,10 @@ def shares(shape: Shape, nano_epsilon: int, multiplicity: int, params: AnchoredP
     """Divide one cell's ``nano_epsilon``, exact to the nano."""
     degrees, left = _divided(shape, nano_epsilon, multiplicity, params)
     count = max(1, int(degrees * COUNT_SHARE))
-    source = degrees - count if shape.undirected else (degrees - count) // 2
+    if shape.undirected:
+        tail = int((degrees - count) * params.tail_share) if params.deconvolve else 0
+        return Shares(count, degrees - count - tail, 0, left, tail)
+    source = (degrees - count) // 2
     return Shares(count, source, degrees - count - source, left)
 
 

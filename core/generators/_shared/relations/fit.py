@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.generators._shared.degrees.fitted import fitted_degrees
 from core.generators._shared.degrees.sides import fitted_sides, summing_to
+from core.generators._shared.degrees.tails import Ends, counted_tails, law_with_tails, tails_tell, thresholds
 from core.generators._shared.relations import static
 from core.generators._shared.relations.budget import Shares, is_static, shares, static_shares
 from core.generators._shared.slots import evidence
 from core.privacy.entropy import Generator as Rng
+from core.privacy.events import NANO
 from core.privacy.lazy_response import room_for
 from core.privacy.queries import slot_count
 
@@ -35,6 +39,8 @@ def fit_relation(
         return [static.fit(cell, parts, rng, deconvolve=params.deconvolve) for cell in cells]
     budget = shares(shape, nano_epsilon, cells[0].multiplicity, params)
     counts = [cell.laplace("edge_count", nano_epsilon=budget.count, purpose="edge count") for cell in cells]
+    if not tails_tell(shape.source_count, float(np.mean(counts)), budget.tail):
+        budget = replace(budget, source=budget.source + budget.tail, tail=0)
     sides = ("both",) if shape.undirected else ("source", "target")
     noisy = {side: [_degrees(cell, side, budget) for cell in cells] for side in sides}
     seen: list[Columns] = [{} for _ in cells]
@@ -48,17 +54,20 @@ def fit_relation(
         "source": min(shape.target_count, 1) if functional else shape.target_count,
         "target": shape.source_count,
     }
-    fitted = {
-        side: fitted_sides(
-            noisy[side],
-            _side_share(budget, side),
-            rng,
-            l1=multiplicity * (2 if side == "both" else 1),
-            most=most[side],
-            deconvolve=params.deconvolve,
-        )
-        for side in sides
-    }
+    if budget.tail:
+        fitted = {"both": _with_tails(cells, counts, noisy["both"], budget, rng)}
+    else:
+        fitted = {
+            side: fitted_sides(
+                noisy[side],
+                _side_share(budget, side),
+                rng,
+                l1=multiplicity * (2 if side == "both" else 1),
+                most=most[side],
+                deconvolve=params.deconvolve,
+            )
+            for side in sides
+        }
     columns: list[Columns] = []
     for i in range(len(cells)):
         ceiling = shape.source_count if functional else slot_count(shape)
@@ -89,6 +98,22 @@ def paid_count(count: int, noisy: dict[str, np.ndarray], budget: Shares, ceiling
         weights.append(float(share) ** 2 / max(len(values), 1))
         guesses.append(float(values.sum()) / (2 if side == "both" else 1))
     return int(np.clip(np.rint(np.average(guesses, weights=weights)), 0, ceiling))
+
+
+def _with_tails(
+    cells: list[PrivateCell], counts: list[np.ndarray], noisy: list[np.ndarray], budget: Shares, rng: Rng
+) -> list[np.ndarray]:
+    """Pay for the tail counts of every step, and fit its degrees by the law that explains all that was read.
+
+    Sensitivity: L1 = 2 (:func:`counted_tails`). An undirected relation, of which a unit has one edge a cell.
+    """
+    fitted = []
+    for cell, count, values in zip(cells, counts, noisy, strict=True):
+        tails = counted_tails(cell, thresholds(values), budget.tail)
+        ends = Ends(2.0 * max(int(count[0]), 1), 8 * (NANO / budget.count) ** 2)
+        law = law_with_tails(values, 2 * NANO / budget.source, tails, ends)
+        fitted.append(fitted_degrees(values, budget.source, rng, law=law).astype(np.int64))
+    return fitted
 
 
 def _degrees(cell: PrivateCell, side: str, budget: Shares) -> np.ndarray:

@@ -22,6 +22,16 @@ class AnchoredParams(ValueParameters):
             "default a public rule of epsilon and of the sizes of the node universes decides."
         ),
     )
+    tail_share: float = Field(
+        default=0.1,
+        ge=0,
+        le=0.5,
+        description=(
+            "Share of an undirected relation's epsilon for degrees that pays for how many nodes have at "
+            "least so many edges, which the law of its degrees then rests on too. Bought where their noise "
+            "is small beside the nodes that may have an edge, else degrees get it; 0: none."
+        ),
+    )
     evidence: Literal["auto", "materialised", "lazy", "none"] = Field(
         default="auto",
         description=(

@@ -104,6 +104,23 @@ def test_a_window_s_edges_move_all_answers_by_no_more_than_they_paid(options, tm
         require_hidden(one, fitted(schema, Unit.W_EVENT, tmp_path / str(number), other, options))
 
 
+def test_one_edge_moves_tail_counts_by_no_more_than_it_paid(monkeypatch, tmp_path):
+    """So few nodes buy none by the rule: here they do."""
+    asked = []
+    monkeypatch.setattr(reads, "tails_tell", lambda *of: asked.append(of) or True)
+    every_edge(schema_of(TIMED[2]), Unit.EVENT, tmp_path, EVIDENCE[0])
+    assert asked
+
+
+def test_tail_counts_that_are_said_to_move_by_one_are_caught(monkeypatch, tmp_path):
+    true = queries.QUERIES["tail_counts"]
+    by_one = lambda shape, **asked: replace(true(shape, **asked), l1_sensitivity=1)  # noqa: E731
+    monkeypatch.setitem(queries.QUERIES, "tail_counts", by_one)
+    monkeypatch.setattr(reads, "tails_tell", lambda *of: True)
+    with pytest.raises(AssertionError):
+        every_edge(schema_of(TIMED[2]), Unit.EVENT, tmp_path, EVIDENCE[0])
+
+
 @pytest.mark.parametrize("options", EVIDENCE, ids=str)
 def test_all_between_two_nodes_moves_all_answers_by_no_more_than_it_paid(options, tmp_path):
     """Up to five edges in three cells, two of them in one."""

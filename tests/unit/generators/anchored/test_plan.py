@@ -47,7 +47,7 @@ def facts(schema, nano_epsilon, unit=Unit.EVENT, window=None):
 def test_shares_sum_to_the_cell_exactly(shape, nano_epsilon, multiplicity, share):
     params = AnchoredParams(degree_share=share)
     budget = shares(shape, nano_epsilon, multiplicity, params)
-    assert budget.count + budget.source + budget.target + budget.evidence == nano_epsilon
+    assert budget.count + budget.source + budget.target + budget.tail + budget.evidence == nano_epsilon
     assert min(budget.count, budget.source) >= 1
     assert budget.target >= 1 or shape.undirected
     assert budget.target == 0 or not shape.undirected
