@@ -152,6 +152,9 @@ HAS = EdgeType(name="has", source="user", target="movie")
 LIVES = EdgeType(name="lives", source="user", target="movie", temporal=True, functional=True)
 
 
+KNOWS = EdgeType(name="knows", source="user", target="user", temporal=True)
+
+
 @pytest.mark.parametrize(
     ("relation", "epsilon", "params", "field"),
     [
@@ -162,6 +165,8 @@ LIVES = EdgeType(name="lives", source="user", target="movie", temporal=True, fun
         (TIMED, 1, {"proposals_per_edge": 20}, "proposals_per_edge"),
         (TIMED, 4, {"proposals_per_edge": 20, "evidence": "none"}, "proposals_per_edge"),
         (HAS, 1, {"proposals_per_edge": 20}, "proposals_per_edge"),
+        (TIMED, 4, {"tail_share": 0.2}, "tail_share"),
+        (KNOWS, 4, {"tail_share": 0.2, "deconvolve": False}, "tail_share"),
     ],
 )
 def test_what_would_change_nothing_is_refused(relation, epsilon, params, field):
