@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 import scipy.linalg
+from threadpoolctl import threadpool_limits
 
 from core.generators._shared.degrees.fitted import FLOOR
 
@@ -54,8 +55,21 @@ def newton_mode(
     """Return the masses (g,) of least ``cost``, found by damped Newton steps from ``log_mass``.
 
     ``cost`` and ``derivatives`` take log masses; the latter gives a gradient (g,) and a positive definite
-    curvature (g, g). No step moves a log mass by more than ``longest_step``. O(steps * g^3).
+    curvature (g, g). No step moves a log mass by more than ``longest_step``. On one thread: with matrices so
+    small others mostly wait, which on busy cores costs many times the work. O(steps * g^3).
     """
+    with threadpool_limits(limits=1, user_api="blas"):
+        return softmax(_mode(log_mass, cost, derivatives, steps, longest_step))
+
+
+def _mode(
+    log_mass: np.ndarray,
+    cost: Callable[[np.ndarray], float],
+    derivatives: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
+    steps: int,
+    longest_step: float,
+) -> np.ndarray:
+    """The log masses that :func:`newton_mode` ends at."""
     here, damping = cost(log_mass), 1e-3
     diagonal = np.diag_indices(len(log_mass))
     for _ in range(steps):
@@ -78,4 +92,4 @@ def newton_mode(
         damping = max(damping / 4, 1e-6)
         if gain < CLOSE:
             break
-    return softmax(log_mass)
+    return log_mass
