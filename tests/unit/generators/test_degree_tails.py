@@ -98,6 +98,18 @@ def test_a_long_tail_is_not_made_up_by_nodes_of_middling_degree(seed):
     assert far == pytest.approx(np.sort(degrees)[-5:], rel=0.05, abs=20)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_few_hubs_are_kept_from_where_noise_alone_does_not_reach(seed):
+    """Four nodes beyond its reach have most pairs of neighbours: a smooth law loses them."""
+    degrees = np.minimum(np.random.default_rng(2).zipf(2.6, NODES), 30)
+    degrees[:4] = 190, 180, 170, 160
+    noisy, tails, ends = told(degrees, 9.0, 18.0, seed)
+    law = law_with_tails(noisy, 9.0, tails, ends)
+    found = fitted_degrees(noisy, round(NANO * 2 / 9), public_generator(seed), law=law)
+    assert (abs(found[:4] - degrees[:4]) < 45).all()
+    assert np.sort(found)[-5] < 100
+
+
 def test_a_law_of_more_hubs_than_are_kept_apart():
     degrees = np.random.default_rng(5).integers(200, 3_000, NODES)
     noisy, tails, ends = told(degrees, 0.5, 2.0, 5)

@@ -39,7 +39,8 @@ LOOSE = (
 CELLS = 400  # noisy values are told apart in so many groups
 STEPS = 100
 LONGEST_STEP = 3.0  # of any log mass: farther, a tail's mass vanishes, and no node there pulls it back
-HUB = 2.0  # times how far noise reaches: nodes beyond are few enough to be known by their own numbers
+HUB = 2.0  # times how far noise reaches: nodes beyond are known by their own numbers
+FEW_HUBS, NODES_A_HUB = 30, 50  # so many are, and one in so many nodes, if noise alone does not reach so far
 MOST_HUBS = 1000
 TOLD = 10.0  # standard deviations of a tail count's noise: fewer nodes are told by their own degrees alone
 
@@ -100,14 +101,15 @@ def _variance(nano_epsilon: int) -> float:
 def law_with_tails(noisy: np.ndarray, scale: float, tails: Tails, ends: Ends | None = None) -> DegreeLaw:
     """The law that explains ``noisy`` degrees (noise of ``scale``), the counters and the sum of degrees.
 
-    ``tails`` stand at :func:`thresholds` of the same noisy degrees, or at :func:`public_thresholds`. Nodes
-    beyond HUB times the noise's reach, MOST_HUBS at most, each stand in the law where they were told.
+    ``tails`` stand at :func:`thresholds` of the same noisy degrees, or at :func:`public_thresholds`. Hubs
+    each stand in the law where they were told: nodes beyond HUB times the noise's reach, MOST_HUBS at most,
+    and those beyond its reach alone where they are few.
     O(STEPS * grid^3 + CELLS * grid^2).
     """
     nodes = len(noisy)
-    beyond = HUB * reach_of(nodes, scale)
-    if nodes > MOST_HUBS:
-        beyond = max(beyond, float(np.partition(noisy, nodes - MOST_HUBS - 1)[nodes - MOST_HUBS - 1]))
+    reach = reach_of(nodes, scale)
+    beyond = float(np.clip(_largest(noisy, min(FEW_HUBS, nodes // NODES_A_HUB)), reach, HUB * reach))
+    beyond = max(beyond, _largest(noisy, MOST_HUBS))
     hub = noisy > beyond
     if not hub.any() or hub.all() or beyond > nodes - 1:
         return _smooth_law(noisy, scale, tails, ends)
@@ -120,6 +122,12 @@ def law_with_tails(noisy: np.ndarray, scale: float, tails: Tails, ends: Ends | N
     points, counts = np.unique(at.astype(np.int64), return_counts=True)
     mass = np.concatenate([law.mass * (len(rest) / nodes), counts / nodes])
     return DegreeLaw(np.concatenate([law.grid, points]), mass)
+
+
+def _largest(noisy: np.ndarray, number: int) -> float:
+    """What so many of ``noisy`` lie above, ties aside; minus infinity where there are no more."""
+    place = len(noisy) - number - 1
+    return float(np.partition(noisy, place)[place]) if place >= 0 else -math.inf
 
 
 def _smooth_law(noisy: np.ndarray, scale: float, tails: Tails, ends: Ends | None) -> DegreeLaw:
