@@ -126,6 +126,7 @@ TRIED: Mapping[str, Table] = {
         ],
         "spectral": everywhere({"spectral": (False, True)}, *ANCHORED_ROUTES)["spectral"],
         "deconvolve": everywhere({"deconvolve": (True, False)}, *ANCHORED_ROUTES)["deconvolve"],
+        "tail_share": everywhere({"tail_share": (0.1, 0.4)}, *ANCHORED_ROUTES)["tail_share"],
         "attribute_share": VALUED,
     },
     "dcsbm": everywhere(
@@ -282,6 +283,7 @@ TRIED: Mapping[str, Table] = {
             "degrees": ("norm_sub", "heavy_tailed"),
             "reconstruction": ("matched", "weighted_pairs"),
             "totals": ("noisy_count", "as_published"),
+            "tail_share": (0.0, 0.4),
             "triangle_share": (0.0, 0.3),
         },
         "stream",
