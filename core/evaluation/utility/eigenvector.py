@@ -31,19 +31,20 @@ TOLERANCE = 1e-10
 MAX_ITERATIONS = 3000
 # Scores that agree to this many digits of the largest are ties: rounding must not choose between twins.
 DIGITS = 7
-_DENSE = 32
+DENSE = 32  # nodes at most of a graph whose adjacency is decomposed whole
 
 
 def leading(view: UndirectedView) -> np.ndarray | None:
     """Compute the adjacency's leading eigenvector, 2-norm 1; None without nodes or where Lanczos fails.
 
-    Reached from the all-ones vector, as power iteration would: all equal for a graph without edges. About 50
-    sparse products, O(m) each.
+    Reached from the all-ones vector, as power iteration would: all equal for a graph without edges. Beyond
+    DENSE nodes, where two eigenvalues are equal, as of two components alike, any vector of their space may
+    come out. About 50 sparse products, O(m) each.
     """
     n = view.node_count
     if n == 0:
         return None
-    if n <= _DENSE:
+    if n <= DENSE:
         values, vectors = np.linalg.eigh(view.adjacency.toarray())
         # The projection of ones onto the leading eigenspace: unique even where the eigenvalue is multiple.
         space = vectors[:, values > values[-1] - 1e-9 * max(values[-1], 1.0)]
