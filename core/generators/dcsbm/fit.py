@@ -70,22 +70,22 @@ def fit(
     """
     budget, most = shares(params, nano_epsilon), max(1, MAX_VALUES // nodes)
     count = noisy_count(cell, budget["count"]) if "count" in budget else None
-    groups = None if isinstance(params.groups, str) else params.groups
+    asked = params.groups if isinstance(params.groups, int) else None
+    groups = None  # until it is known
     if told is not None:
         groups, budget = int(told.max(initial=0)) + 1, without_labels(budget, FREED_BY_GROUPS)
     elif count is not None:
-        groups = min(groups or groups_of(count, nodes, budget["label"], nano_epsilon), most)
+        groups = min(asked or groups_of(count, nodes, budget["label"], nano_epsilon), most)
         if groups == 1:
             budget = without_labels(budget)
     noisy = cell.laplace("degrees", nano_epsilon=budget["degree"], purpose="degrees")
-    groups = groups or groups_for(noisy, budget["label"])
-    groups = groups if told is not None else min(groups, most)
+    if groups is None:
+        groups = min(asked or groups_for(noisy, budget["label"]), most)
     tails = counted_tails(cell, thresholds(noisy), budget["tail"]) if "tail" in budget else None
-    stream = None
+    stream, labels = None, np.zeros(nodes, dtype=np.int64) if told is None else told
     if "label" in budget:
         order, rule, stream = streamed(cell, noisy, groups, budget["label"], params, rng)
-    labels = np.zeros(nodes, dtype=np.int64) if told is None else told
-    labels = labels if stream is None else stream.labels
+        labels = stream.labels
     blocks, edges = block_counts(cell, labels, groups, budget, count)
     triangles, covariance = np.empty(0, dtype=np.int64), np.empty(0)
     if "triangle" in budget:

@@ -199,17 +199,22 @@ def _cleaned(reading: Reading, labels: np.ndarray, count: int) -> Reading:
 
 def _combined(reading: Reading, before: Memory, params: PSGraphParams, edges: int) -> Reading:
     """Combine the reading with what past steps said of the same partition."""
-    if params.combination == "two_steps":
-        inside = two_steps(reading.inside, before.inside)
-        return Reading(inside, two_steps(reading.outside, before.outside), reading.between)
-    growth = _growth(before, edges)
-    inside = all_past(reading.inside, before.inside.grown(growth), params.past_weight)
-    outside = all_past(reading.outside, before.outside.grown(growth), params.past_weight)
+    # The paper, which combines two steps, rescales nothing.
+    growth = 1.0 if params.combination == "two_steps" else _growth(before, edges)
+    inside = _joined(reading.inside, before.inside.grown(growth), params)
+    outside = _joined(reading.outside, before.outside.grown(growth), params)
     return Reading(inside, outside, reading.between)
 
 
 def _growth(before: Memory, edges: int) -> float:
     return float(np.clip(edges / max(before.edges, 1), *GROWTH))
+
+
+def _joined(now: Estimate, before: Estimate, params: PSGraphParams) -> Estimate:
+    """Combine what a step read with what was known, as ``params.combination`` says."""
+    if params.combination == "two_steps":
+        return two_steps(now, before)
+    return all_past(now, before, params.past_weight)
 
 
 def _tails(
@@ -223,12 +228,7 @@ def _tails(
     now = _estimate(count, nano_epsilon, params)
     if not params.combine or memory is None or memory.tails is None:
         return now
-    before = memory.tails.grown(_growth(memory, edges))
-    return (
-        two_steps(now, before)
-        if params.combination == "two_steps"
-        else all_past(now, before, params.past_weight)
-    )
+    return _joined(now, memory.tails.grown(_growth(memory, edges)), params)
 
 
 def _whole_degrees(
@@ -247,7 +247,7 @@ def _whole_degrees(
     variance = reading.inside.variance + reading.outside.variance
     if tails is not None:
         told = Tails(public_thresholds(nodes), tails.values, tails.variance)
-        return with_tails(noisy, variance, told, Ends(2.0 * edges, 8 * (NANO / budget.count) ** 2), rng)
+        return with_tails(noisy, variance, told, Ends.of_count(edges, budget.count), rng)
     plain = params.degrees == "deconvolved"
     if plain or (params.degrees == "auto" and 2 * edges > np.sqrt(variance) * nodes):
         return deconvolved(noisy, variance, rng)

@@ -61,6 +61,11 @@ class Ends:
     total: float
     variance: float
 
+    @classmethod
+    def of_count(cls, edges: int, nano_epsilon: int) -> Ends:
+        """Twice a number of edges that was read at this price (L1 sensitivity 1)."""
+        return cls(2.0 * edges, 8 * (NANO / nano_epsilon) ** 2)
+
 
 def thresholds(noisy: np.ndarray) -> np.ndarray:
     """Where to count: the least whole degree in every stretch of the grid beyond zero; int64, increasing.

@@ -110,7 +110,7 @@ def _with_tails(
     fitted = []
     for cell, count, values in zip(cells, counts, noisy, strict=True):
         tails = counted_tails(cell, thresholds(values), budget.tail)
-        ends = Ends(2.0 * max(int(count[0]), 1), 8 * (NANO / budget.count) ** 2)
+        ends = Ends.of_count(max(int(count[0]), 1), budget.count)
         law = law_with_tails(values, 2 * NANO / budget.source, tails, ends)
         fitted.append(fitted_degrees(values, budget.source, rng, law=law).astype(np.int64))
     return fitted

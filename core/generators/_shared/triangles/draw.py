@@ -80,7 +80,7 @@ def columns(
     shapes = None if hint is None else hint.shapes
     mean, law = 2 * edges / max(nodes, 1), None
     if paid.tails is not None and nodes:
-        ends = Ends(2.0 * edges, 8 * (NANO / budget["count"]) ** 2)
+        ends = Ends.of_count(edges, budget["count"])
         law = law_with_tails(paid.degrees, 2 * NANO / budget["degree"], paid.tails, ends)
     degrees = fitted_degrees(paid.degrees, budget["degree"], rng, mean=mean, shapes=shapes, law=law)
     degrees = scaled_to(degrees, 2 * edges)
