@@ -18,13 +18,13 @@ from core.workflows.datasets.register import NewDataset, register_dataset
 from core.workflows.datasets.upload import receive_part
 from core.workflows.jobs.submit import JobRequest, submit_job
 
-NODES = 30
+NODES = 300  # noise of a default release at epsilon 1 leaves most of their edges
 SCHEMA = GraphSchema(node_types=(NodeType(name="node", count=NODES),), edge_types=(EdgeType(name="edge"),))
 
 
-def ring_edges() -> bytes:
-    """A ring with chords, as CSV: 60 edges."""
-    rows = [f"{node},{(node + step) % NODES}" for node in range(NODES) for step in (1, 7)]
+def ring_edges(nodes: int = NODES) -> bytes:
+    """A ring with chords, as CSV: two edges a node."""
+    rows = [f"{node},{(node + step) % nodes}" for node in range(nodes) for step in (1, 7)]
     return ("source,target\n" + "\n".join(rows) + "\n").encode()
 
 
@@ -36,7 +36,7 @@ def ready_dataset(
     edges: bytes | None = None,
     **terms: Any,
 ) -> Dataset:
-    """A dataset of 30 nodes and 60 edges, or of these, whose upload was validated in this process."""
+    """A dataset of this ring, or of these edges, whose upload was validated in this process."""
     declared = {"unit": "edge", "epsilon": "4", "graph_schema": SCHEMA} | terms
     dataset = register_dataset(services, principal, NewDataset(name=name, **declared))
     version = receive_part(

@@ -22,7 +22,6 @@ from core.datasets import sensitive_repository as lists
 from core.datasets.models import Dataset, DatasetState, DatasetVersion, ListState, SensitiveList
 from core.datasets.views import ListInUse, ListUpload, SensitiveLinks
 from core.errors import DatasetNotReady, LinksNotNamed, NotAccepted
-from core.graphs.schema import GraphSchema
 from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.logging import get_logger
@@ -30,6 +29,7 @@ from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.storage.sealed import seal
 from core.workflows.common.context import Services
+from core.workflows.common.declared import declared_schema
 from core.workflows.datasets.upload import EDGES, Counted, check_file, discard, too_large
 
 log = get_logger(__name__)
@@ -141,7 +141,7 @@ def _require_nameable(session: Session, dataset: Dataset) -> DatasetVersion:
             retry_after=dataset.retry_after_seconds,
         )
     version = datasets.existing_version(session, dataset.current_version_id)
-    schema = GraphSchema.model_validate(version.graph_schema or dataset.graph_schema)
+    schema = declared_schema(session, version)
     if all(relation.public or relation.temporal for relation in schema.edge_types):
         raise NotAccepted(
             "Sensitive links are of protected relations without time; this dataset has none.",

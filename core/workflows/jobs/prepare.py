@@ -45,6 +45,7 @@ from core.publishing.checks import (
 from core.publishing.spec import JobSpec, Plain
 from core.settings import Settings
 from core.workflows.common import unpaid
+from core.workflows.common.declared import declared_schema
 from core.workflows.common.policies import (
     Slug,
     check_least,
@@ -135,7 +136,7 @@ def prepare(session: Session, principal: Principal, request: JobRequest, setting
     KindNotAllowed, PolicyRefused, UnitMismatch and LinksNotNamed.
     """
     dataset, version, account = ready_dataset(session, principal, request.dataset_id)
-    schema = GraphSchema.model_validate(version.graph_schema or dataset.graph_schema)
+    schema = declared_schema(session, version)
     if request.seed is not None and not dataset.public:
         raise InvalidInput("A known seed voids the guarantee: only public datasets take one.", field="seed")
     if request.comparison and not dataset.public:

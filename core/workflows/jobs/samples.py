@@ -34,6 +34,7 @@ from core.publishing.checks import ALWAYS_WRITTEN, checked_formats, released_sch
 from core.publishing.spec import JobSpec, Plain, Sample
 from core.workflows.common import policies
 from core.workflows.common.context import Services
+from core.workflows.common.declared import declared_schema
 from core.workflows.common.specs import new_job, reserve, spec_of
 from core.workflows.jobs import turns
 from core.workflows.releases.publish import JobWork
@@ -129,9 +130,7 @@ def _checked(session: Session, source: Job, request: SampleRequest) -> tuple[Dat
 
 def _schema(session: Session, source: Job) -> GraphSchema:
     """Return the public schema that the model was fitted under."""
-    version = datasets.existing_version(session, source.version_id)
-    dataset = datasets.existing(session, source.dataset_id)
-    return GraphSchema.model_validate(version.graph_schema or dataset.graph_schema)
+    return declared_schema(session, datasets.existing_version(session, source.version_id))
 
 
 def lay_out(services: Services, work: JobWork, folder: Path) -> None:

@@ -19,7 +19,6 @@ from core import failpoints
 from core.datasets import repository as datasets
 from core.datasets import vault
 from core.errors import InvalidInput, LeaseLost, PrivacyViolation, StorageError
-from core.graphs.schema import GraphSchema
 from core.jobs import events, repository
 from core.jobs import service as jobs
 from core.jobs.models import (
@@ -43,6 +42,7 @@ from core.storage.sealed import seal
 from core.work import leases
 from core.work import service as leased
 from core.workflows.common.context import Services
+from core.workflows.common.declared import declared_schema
 from core.workflows.common.specs import spec_of
 from core.workflows.releases import settle, ticks
 from core.workflows.releases.bundles import ReleaseFile
@@ -196,8 +196,7 @@ def protected_type(services: Services, work: JobWork) -> str | None:
     """Name the node type that the job's dataset declares protected; None without one. Public."""
     with services.db.transaction() as session:
         version = datasets.existing_version(session, work.version_id)
-        declared = version.graph_schema or datasets.existing(session, work.dataset_id).graph_schema
-    found = GraphSchema.model_validate(declared).protected_type
+        found = declared_schema(session, version).protected_type
     return None if found is None else found.name
 
 

@@ -13,7 +13,7 @@ from core.identity.models import Role
 from core.outbox.models import Topic
 from tests.integration.api.conftest import Tenant
 
-SIZES = {"1": 12, "2": 9, "c": 30}
+SIZES = {"1": 60, "2": 45, "c": 150}
 COLLECTION = {
     "graphs": [{"id": name, "nodes": size, "label": f"class {size % 2}"} for name, size in SIZES.items()]
 }

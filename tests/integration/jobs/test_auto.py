@@ -9,7 +9,7 @@ import pytest
 from core.datasets import repository as datasets
 from core.errors import NotAccepted
 from core.generators import registry
-from core.graphs.schema import GraphSchema
+from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.identity.service import Principal
 from core.outbox.models import Topic
 from core.reports.card import card
@@ -21,7 +21,7 @@ from core.workflows.jobs.prepare import node_counts
 from core.workflows.jobs.submit import JobRequest, plan_job, submit_job
 from core.workflows.releases import queries as release_queries
 from tests.support.inline import taken
-from tests.support.releases import job_row, queued_job, ready_dataset
+from tests.support.releases import NODES, job_row, queued_job, ready_dataset, ring_edges
 
 
 def test_the_choice_is_planned_charged_and_reported(services: Services, principal: Principal) -> None:
@@ -61,14 +61,14 @@ def test_a_named_method_is_no_choice(services: Services, principal: Principal) -
 
 
 def test_a_declared_bound_can_decide(services: Services, principal: Principal) -> None:
-    relation = {"name": "edge", "edge_bound": 200}
-    declared = {"node_types": [{"name": "node", "count": 30}], "edge_types": [relation]}
-    schema = GraphSchema.model_validate(declared)
-    dataset = ready_dataset(services, principal, graph_schema=schema)
+    small = GraphSchema(node_types=(NodeType(count=30),), edge_types=(EdgeType(name="edge"),))
+    bounded = small.model_copy(update={"edge_types": (EdgeType(name="edge", edge_bound=200),)})
+    dataset = ready_dataset(services, principal, edges=ring_edges(30), graph_schema=bounded)
     chosen = plan_job(services, principal, JobRequest(dataset_id=dataset.id, epsilon="3.5"))
     assert chosen.method == "edgerand"
     assert chosen.parameters["form"] == "balanced"
-    without = ready_dataset(services, principal, "other", protection_domain="elsewhere")
+    elsewhere = {"graph_schema": small, "protection_domain": "elsewhere"}
+    without = ready_dataset(services, principal, "other", edges=ring_edges(30), **elsewhere)
     assert (
         plan_job(services, principal, JobRequest(dataset_id=without.id, epsilon="3.5")).method != "edgerand"
     )
@@ -82,9 +82,9 @@ def test_the_universe_is_known_before_a_plan_and_gone_with_the_dataset(
     dataset = ready_dataset(services, principal)
     with services.db.transaction() as session:
         (version,) = datasets.versions(session, [dataset.id])
-    assert version.node_counts == {"node": 30}
+    assert version.node_counts == {"node": NODES}
     listed = GraphSchema()
-    assert node_counts(version, listed) == {"node": 30}
+    assert node_counts(version, listed) == {"node": NODES}
     archive_dataset(services, principal, dataset.id)
     with services.db.transaction() as session:
         (version,) = datasets.versions(session, [dataset.id])

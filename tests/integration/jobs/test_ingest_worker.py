@@ -14,7 +14,7 @@ from core.outbox.models import Topic
 from core.workflows.common.context import Services
 from core.workflows.datasets.register import NewDataset, confirm_schema, register_dataset
 from core.workflows.datasets.upload import receive_part
-from tests.support.releases import SCHEMA, ring_edges
+from tests.support.releases import NODES, SCHEMA, ring_edges
 from worker.kinds import base
 from worker.process import WorkerProcess, open_process
 from worker.work import take
@@ -43,13 +43,13 @@ def test_an_upload_becomes_ready_in_a_child(services: Services, principal: Princ
     version = validated(open_process(services.settings), version.id)
     assert version.state == "ready"
     assert version.ingest_report is not None
-    assert version.ingest_report["edges"]["edge"]["edges"] == 60
+    assert version.ingest_report["edges"]["edge"]["edges"] == 2 * NODES
 
 
 def test_findings_reach_the_curator(services: Services, principal: Principal) -> None:
     new = NewDataset(name="ring", unit="edge", epsilon="1", graph_schema=SCHEMA)
     dataset = register_dataset(services, principal, new)
-    version = upload(services, principal, dataset, b"source,target\n0,1\n0,99\n")
+    version = upload(services, principal, dataset, b"source,target\n0,1\n0,999\n")
     version = validated(open_process(services.settings), version.id)
     assert version.state == "rejected"
     assert version.findings
