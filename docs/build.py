@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from core.evaluation import catalogue, values
+from core.evaluation import catalogue, node_values, values
 from core.evaluation.attacks.membership import ATTACKS
 from core.evaluation.attacks.run import learned_scorers, link_attacks
 from core.evaluation.metric import Metric
@@ -55,7 +55,8 @@ def _generator(generator: Generator) -> str:
 def _metrics() -> str:
     """Every metric by family, then every attack on links, every task, and what the score reads."""
     families: dict[str, list[Metric]] = {}
-    for metric in (*catalogue.SCALARS, *catalogue.DISTANCES, *values.SCALARS, *values.DISTANCES, *WHOLE):
+    carried = (*values.SCALARS, *values.DISTANCES, *node_values.SCALARS, *node_values.DISTANCES)
+    for metric in (*catalogue.SCALARS, *catalogue.DISTANCES, *carried, *WHOLE):
         families.setdefault(metric.family, []).append(metric)
     parts = [
         "# Metrics and attacks\n\nWhat a report measures, by family. A suite computes its own metrics and "

@@ -16,6 +16,8 @@ from core.evaluation.anchors import anchors
 from core.evaluation.compare import compared, scalars_of
 from core.evaluation.drawing import draw
 from core.evaluation.metric import Suite, of_suite
+from core.evaluation.node_values import compare_node_values
+from core.evaluation.node_values import described as described_of_nodes
 from core.evaluation.steps import evaluated_steps, mean_row, steps_of
 from core.evaluation.utility import degrees, relative
 from core.evaluation.values import compare_values, described
@@ -82,8 +84,8 @@ def compare(original: Graph, synthetic: Graph, suite: Suite, progress: Progress)
     """Compare every metric of every protected relation, original against synthetic; curators only.
 
     Both graphs have one universe, nodes aligned by index. Per edge type: one row a step and the means over
-    steps, and what edges carry in both; ``overall`` is the mean over edge types. Relations that either graph
-    lacks, and public ones (copied as they are), are left out. ``whole`` takes all relations of a step as one
+    steps, and what edges and nodes carry in both; ``overall`` is the mean over edge types. Relations that
+    either graph lacks, and public ones (copied as they are), are left out. ``whole`` takes all relations of a step as one
     graph; ``anchors`` says how far a random graph and a resample of the original are from it. Progress counts
     cells under the stages ``compare`` and ``anchors``, and steps under ``whole``.
     """
@@ -104,6 +106,9 @@ def compare(original: Graph, synthetic: Graph, suite: Suite, progress: Progress)
     values = {t.name: compare_values(original, synthetic, t) for t in shared}
     if any(values.values()):
         metrics |= described()
+    of_nodes = {t.name: compare_node_values(original, synthetic, t) for t in shared}
+    if any(of_nodes.values()):
+        metrics |= described_of_nodes()
     if whole is not None:
         metrics |= {metric.name: metric.to_json() for metric in of_suite(WHOLE, suite)}
     return {
@@ -117,6 +122,7 @@ def compare(original: Graph, synthetic: Graph, suite: Suite, progress: Progress)
                 "means": means[name],
                 "degrees": histograms[name].bins(),
                 "values": values[name],
+                "node_values": of_nodes[name],
             }
             for name in rows
         ],

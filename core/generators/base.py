@@ -225,6 +225,19 @@ class ValuesGenerator(Generator, Protocol):
 
 
 @runtime_checkable
+class NodeValuesGenerator(Generator, Protocol):
+    """A method that may synthesise protected attributes of nodes, together with the edges."""
+
+    def carries_nodes(self, params: Any) -> bool:
+        """Tell whether these parameters ask for it: then every sample has all that may be synthesised."""
+        ...
+
+    def node_values_plan(self, plan: PrivacyPlan) -> PrivacyPlan:
+        """Return the part of the plan that reads node attributes; the rest does not."""
+        ...
+
+
+@runtime_checkable
 class LinkHidingGenerator(Generator, Protocol):
     """A method that hides links which are named to it: the curators' list of sensitive links."""
 
@@ -266,6 +279,19 @@ class StreamGenerator(Generator, Protocol):
 def carries_values(generator: Generator, params: Any) -> bool:
     """Tell whether the edges of a release by ``generator`` carry what the schema declares."""
     return isinstance(generator, ValuesGenerator) and generator.carries(params)
+
+
+def carries_node_values(generator: Generator, params: Any) -> bool:
+    """Tell whether nodes of a release by ``generator`` carry synthetic values of protected attributes."""
+    return isinstance(generator, NodeValuesGenerator) and generator.carries_nodes(params)
+
+
+def synthesised_by(generator: Generator, params: Any) -> dict[str, bool]:
+    """Tell what a release by ``generator`` has beside bare edges: ``values`` of edges, ``node_values``."""
+    return {
+        "values": carries_values(generator, params),
+        "node_values": carries_node_values(generator, params),
+    }
 
 
 def require_accepted(generator: Generator, public: PublicFacts) -> None:

@@ -24,6 +24,7 @@ from core.privacy.events import (
     Pure,
     Repeated,
     Unprotected,
+    pure_nano_epsilon,
     unprotected_reasons,
 )
 from core.privacy.meter import TranscriptEntry, replay, require_metered
@@ -182,6 +183,28 @@ _UNITS = {
 }
 
 
+def _of_rows(plan: PrivacyPlan) -> str:
+    """Say what covers one node's row of protected attributes; nothing where the plan reads none.
+
+    Rows of numbers that are read with Gaussian noise are replaced by zeros; counts of nodes and of edges, all
+    of them pure, are proved for a row that is replaced by any other (:mod:`core.privacy.node_values`).
+    """
+    rows = {key: events for key, events in plan.cells.items() if key[0].startswith(ROWS)}
+    if not rows:
+        return ""
+    pure = [[pure_nano_epsilon(event) for event in events] for events in rows.values()]
+    if any(each is None for events in pure for each in events):
+        return (
+            ". The same holds for one node's row of protected attributes, present or replaced by zeros; "
+            "another row in its place counts as two such changes"
+        )
+    nano = max(sum(each or 0 for each in events) for events in pure)
+    return (
+        ". For one node's row of protected attributes, replaced by any other row while all edges stay: "
+        f"{inequality(Decimal(nano) / NANO)}. Where an edge and a row are different, the two add up"
+    )
+
+
 def _statement(plan: PrivacyPlan, nano_epsilon: int, delta_atto: int, own: int | None = None) -> str:
     """Put it in words; ``own``: the nano-epsilon of a live stream's snapshot alone, within its window's."""
     epsilon, delta = Decimal(nano_epsilon) / NANO, Decimal(delta_atto) / ATTO
@@ -192,11 +215,7 @@ def _statement(plan: PrivacyPlan, nano_epsilon: int, delta_atto: int, own: int |
     )
     if own is not None:
         text += f"; for one edge at this timestamp alone: {inequality(Decimal(own) / NANO)}"
-    if any(each.edge_type.startswith(ROWS) for each in plan.allotments):
-        text += (
-            ". The same holds for one node's row of protected attributes, present or replaced by zeros; "
-            "another row in its place counts as two such changes"
-        )
+    text += _of_rows(plan)
     twice, grown = of_several(epsilon, delta, 2)
     two = inequality(twice, grown) if grown < 1 else "of which this says nothing"
     change = "Changes at two such nodes are" if plan.unit.replaced else "Moving an edge elsewhere is"

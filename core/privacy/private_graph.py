@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from core.privacy.gradients import DpSgdSession
     from core.privacy.label_stream import LabelRule, LabelStream
     from core.privacy.lazy_response import LazyResponse
+    from core.privacy.node_values import NodeValueReads
     from core.privacy.people import People
     from core.privacy.people_things import PeopleAndThings
     from core.privacy.randomised_response import Flips
@@ -80,6 +81,12 @@ class PrivateGraph:
 
         kind = self.schema.node_type(node_type)
         return PrivateAttributes(kind, self._graph.nodes[kind.name], self._meter)
+
+    def node_values(self, node_type: str) -> NodeValueReads:
+        """Open the reads of a node type's protected attributes, unit edge alone. Free: every read is charged."""
+        from core.privacy.node_values import NodeValueReads
+
+        return NodeValueReads(self._graph, self._meter, node_type)
 
     def edge_values(self, edge_type: str, attribute: str) -> EdgeValueReads:
         """Open the reads of what a relation's edges carry. Free: what is declared is public. Not under unit

@@ -25,7 +25,7 @@ from core.errors import PrivacyViolation
 from core.graphs.edge_attributes import WEIGHT
 from core.graphs.graph import PRESENT_FROM, EdgeTable, EdgeValues, Graph, NodeTable
 from core.graphs.rows import Fault
-from core.graphs.schema import GRAPH_ID, EdgeType, GraphSchema
+from core.graphs.schema import GRAPH_ID, AttributeKind, EdgeType, GraphSchema, NodeType, Protection
 from core.graphs.value_columns import read_values
 from core.graphs.value_tables import edges_of, record_count, value_columns, value_fields
 
@@ -146,8 +146,8 @@ def read_alignment(path: Path) -> dict[str, np.ndarray]:
 
 
 def read_aligned(release: Path, alignment: Path, *, first_step: int = 0) -> Graph:
-    """Read the released graph with every node back at its original's index; ids and attributes of nodes left
-    out.
+    """Read the released graph with every node back at its original's index; ids and public attributes of
+    nodes, which are the original's own, left out.
 
     Of a relation with weights the edges from PRESENT_FROM on. ``first_step`` as it was written.
     """
@@ -172,8 +172,28 @@ def read_aligned(release: Path, alignment: Path, *, first_step: int = 0) -> Grap
             ends.append(original[kind][index.to_numpy()])
         step = rows["step"].to_numpy() - np.int32(first_step) if edge_type.temporal else None
         edges[edge_type.name] = EdgeTable(ends[0], ends[1], step, _values(edge_type, rows))
-    nodes = {kind: NodeTable(len(found)) for kind, found in ids.items()}
-    return Graph.build(_without_attributes(schema), nodes, edges)
+    kept = _without_copied(schema)
+    nodes = {
+        kind.name: NodeTable(len(ids[kind.name]), None, _columns(kind, release, original))
+        for kind in kept.node_types
+    }
+    return Graph.build(kept, nodes, edges)
+
+
+def _columns(
+    kind: NodeType, release: Path, original: Mapping[str, np.ndarray]
+) -> dict[str, np.ndarray | pa.Array]:
+    """Read the synthetic attributes of a node type, in the original's order."""
+    if not kind.attributes:
+        return {}
+    rows = pq.read_table(release / "nodes.parquet", filters=[("type", "=", kind.name)])
+    rows, found = rows.take(np.argsort(original[kind.name])), {}
+    for each in kind.attributes:
+        own = f"{kind.name}.{each.name}"
+        column = rows[own if own in rows.column_names else each.name].combine_chunks()
+        number = each.kind is AttributeKind.NUMBER
+        found[each.name] = column.to_numpy(zero_copy_only=False) if number else column
+    return found
 
 
 def _values(edge_type: EdgeType, rows: pa.Table) -> EdgeValues | None:
@@ -188,8 +208,14 @@ def _values(edge_type: EdgeType, rows: pa.Table) -> EdgeValues | None:
     return EdgeValues(dict(zip(names, read.columns, strict=True)))
 
 
-def _without_attributes(schema: GraphSchema) -> GraphSchema:
-    kinds = tuple(kind.model_copy(update={"attributes": ()}) for kind in schema.node_types)
+def _without_copied(schema: GraphSchema) -> GraphSchema:
+    """Leave out the attributes that a release copies: those that are not public were drawn."""
+    kinds = tuple(
+        kind.model_copy(
+            update={"attributes": tuple(a for a in kind.attributes if a.protection is not Protection.PUBLIC)}
+        )
+        for kind in schema.node_types
+    )
     return schema.model_copy(update={"node_types": kinds})
 
 

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from core.errors import InvalidInput, NotAccepted
 from core.graphs import formats
+from core.graphs.node_bins import synthesised_in
 from core.graphs.schema import GraphSchema, Protection
 from core.privacy.plan import Cost
 
@@ -60,11 +61,14 @@ def chosen(names: Sequence[str], wanted: Sequence[str], what: str) -> tuple[str,
     return tuple(name for name in names if name in wanted)
 
 
-def released_schema(schema: GraphSchema, edge_types: Sequence[str], *, values: bool = False) -> GraphSchema:
+def released_schema(
+    schema: GraphSchema, edge_types: Sequence[str], *, values: bool = False, node_values: bool = False
+) -> GraphSchema:
     """Return what the release declares: the asked and the public relations, and the public attributes.
 
     Edges of a public relation keep what they carry; those of a protected one carry it where the method
-    synthesises ``values``, and else it is not declared.
+    synthesises ``values``, and else it is not declared. Protected attributes of nodes at the ends of the
+    asked relations are declared, protected as they are, where it synthesises ``node_values``.
 
     Declared facts of a relation (``functional``, ``once``, ``edge_bound``) stay declared, as every method
     keeps them. What is declared of persons (``protected``, ``degree_bound``) is not: a release protects
@@ -78,10 +82,15 @@ def released_schema(schema: GraphSchema, edge_types: Sequence[str], *, values: b
         for t in schema.edge_types
         if t.public or t.name in edge_types
     )
+    drawn = synthesised_in(schema, edge_types) if node_values else {}
     kinds = tuple(
         kind.model_copy(
             update={
-                "attributes": tuple(a for a in kind.attributes if a.protection is Protection.PUBLIC),
+                "attributes": tuple(
+                    a
+                    for a in kind.attributes
+                    if a.protection is Protection.PUBLIC or a in drawn.get(kind.name, ())
+                ),
                 "protected": False,
                 "degree_bound": None,
             }

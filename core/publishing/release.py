@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 from core.errors import InvalidInput, PlanExceeded, PrivacyViolation
 from core.generators import registry
-from core.generators.base import FittedModel, Generator, Progress, carries_values
+from core.generators.base import FittedModel, Generator, Progress, carries_values, synthesised_by
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.pseudonyms import Permuter, pseudonymise
-from core.graphs.schema import GraphSchema, NodeIds
+from core.graphs.schema import GraphSchema, NodeIds, Protection
 from core.graphs.sensitive import FILE as SENSITIVE
 from core.graphs.sensitive import read_sensitive
 from core.graphs.store import read_graph, read_schema
@@ -144,7 +144,7 @@ def agree(generator: Generator, schema: GraphSchema, task: ReleaseTask) -> Agree
     spec, reserved = task.release, PrivacyPlan.from_json(task.plan)
     params = checks.checked_params(generator.Params, spec.params)
     checks.protected_relations(schema, spec.edge_types)
-    released = checks.released_schema(schema, spec.edge_types, values=carries_values(generator, params))
+    released = checks.released_schema(schema, spec.edge_types, **synthesised_by(generator, params))
     checks.checked_formats(spec.formats, released)
     facts = spec.facts(schema, reserved.accountant)
     plan = generator.plan(params, facts)
@@ -166,8 +166,8 @@ def dress(
     """The sample with the public parts of the original around it, and where each node came from.
 
     Public relations with what their edges carry, public attributes and, where declared public, node ids are
-    copied; else nodes get fresh pseudonyms in a random order, or those of ``order``. Edges of the sample
-    carry what ``schema`` declares, and nothing else. ``permutations[type][new_index] ==
+    copied; else nodes get fresh pseudonyms in a random order, or those of ``order``. Protected attributes
+    that ``schema`` declares are the sample's. Edges of the sample carry what ``schema`` declares, and nothing else. ``permutations[type][new_index] ==
     original_index``. Of the sample only the asked relations are read; PrivacyViolation when one is missing or
     has another universe.
     """
@@ -177,8 +177,14 @@ def dress(
     nodes = {}
     for kind in schema.node_types:
         table = original.nodes[kind.name]
-        names = {attribute.name for attribute in kind.attributes} & set(table.attributes)
-        kept = {name: table.attributes[name] for name in sorted(names)}
+        kept = {}
+        for attribute in sorted(kind.attributes, key=lambda each: each.name):
+            public = attribute.protection is Protection.PUBLIC
+            columns = (original if public else sampled).nodes[kind.name].attributes
+            if attribute.name in columns:
+                kept[attribute.name] = columns[attribute.name]
+            elif not public:
+                raise PrivacyViolation("the sample lacks an attribute that the release declares")
         nodes[kind.name] = NodeTable(table.count, table.ids if public_ids else None, kept)
     edges: dict[str, EdgeTable] = {}
     for edge_type in schema.edge_types:

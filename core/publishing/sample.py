@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from core.errors import PrivacyViolation
 from core.generators import registry
-from core.generators.base import Generator, Progress, carries_values
+from core.generators.base import Generator, Progress, synthesised_by
 from core.graphs.graph import Graph, NodeTable
 from core.graphs.schema import GraphSchema, NodeIds
 from core.privacy.guarantee import guarantee_of
@@ -55,7 +55,7 @@ def draw(generator: Generator, source: Path, task: ReleaseTask, out: Path, progr
         params,
         spec.facts(schema, plan.accountant),
         plan,
-        released_schema(schema, spec.edge_types, values=carries_values(generator, params)),
+        released_schema(schema, spec.edge_types, **synthesised_by(generator, params)),
     )
     copied = public_side(source / "release", source / "private" / "alignment.parquet", agreed.released)
     model = generator.load(source / "private" / "model")

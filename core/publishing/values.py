@@ -1,24 +1,31 @@
-"""What a plan and a report say of what edges carry, where a method synthesises it."""
+"""What a plan and a report say of what edges and nodes carry, where a method synthesises it."""
 
 from __future__ import annotations
 
 from decimal import Decimal
 from typing import Any
 
-from core.generators.base import Generator, ValuesGenerator
-from core.graphs.schema import GraphSchema
-from core.privacy.events import NANO
-from core.privacy.plan import PrivacyPlan
+from core.generators.base import Generator, NodeValuesGenerator, ValuesGenerator
+from core.graphs.node_bins import synthesised_in
+from core.graphs.schema import GraphSchema, Protection
+from core.privacy.events import NANO, pure_nano_epsilon
+from core.privacy.plan import ROWS, PrivacyPlan
 from core.reports.base import Notice
 
 
 def value_notices(
     generator: Generator, params: Any, plan: PrivacyPlan, schema: GraphSchema
 ) -> tuple[Notice, ...]:
-    """Say what edges carry in the release, and what covers a value by itself; nothing for other methods.
+    """Say what edges and nodes carry in the release, and what covers a value by itself; often nothing.
 
     A function of the plan and the public schema.
     """
+    return (*_of_edges(generator, params, plan, schema), *_of_nodes(generator, params, plan, schema))
+
+
+def _of_edges(
+    generator: Generator, params: Any, plan: PrivacyPlan, schema: GraphSchema
+) -> tuple[Notice, ...]:
     if not isinstance(generator, ValuesGenerator) or not generator.carries(params):
         return ()
     own = generator.values_plan(plan)
@@ -36,5 +43,37 @@ def value_notices(
             "carries. Where only what the edges of one unit carry is another, both are covered at epsilon "
             f"{twice.normalize():f}, twice what was spent on it. Attributes of one relation are drawn "
             "each by itself: how they go together is not kept.",
+        ),
+    )
+
+
+def _of_nodes(
+    generator: Generator, params: Any, plan: PrivacyPlan, schema: GraphSchema
+) -> tuple[Notice, ...]:
+    if not isinstance(generator, NodeValuesGenerator) or not generator.carries_nodes(params):
+        return ()
+    own = generator.node_values_plan(plan)
+    spent = {"row": 0, "edge": 0}
+    for (cell, _), events in own.cells.items():
+        side = "row" if cell.startswith(ROWS) else "edge"
+        spent[side] = max(spent[side], sum(pure_nano_epsilon(event) or 0 for event in events))
+    row, edge = ((Decimal(nano) / NANO).normalize() for nano in (spent["row"], spent["edge"]))
+    drawn = synthesised_in(schema, [name for name, _ in own.cells])
+    told = "; ".join(f"{', '.join(each.name for each in found)} of {kind}" for kind, found in drawn.items())
+    left = [
+        f"{each.name} of {kind.name}"
+        for kind in schema.node_types
+        for each in kind.attributes
+        if each.protection is not Protection.PUBLIC and each not in drawn.get(kind.name, ())
+    ]
+    out = f" Not part of this release: {', '.join(left)}." if left else ""
+    return (
+        Notice(
+            code="node_values_synthesised",
+            text=f"Protected attributes of nodes are synthesised together with the edges: {told}. A node's "
+            f"row of them, replaced by any other while all edges stay, is covered at epsilon {row:f}. Of an "
+            f"edge's epsilon at most {edge:f} says which values are linked. The first attribute of a type is "
+            "the one by which nodes meet; others go with it. Every node has a value, also where the "
+            f"original's has none.{out}",
         ),
     )

@@ -19,6 +19,7 @@ from core.generators.base import (
     PublicFacts,
     VectorModel,
     WeightedModel,
+    carries_node_values,
     carries_values,
 )
 from core.graphs import formats
@@ -124,6 +125,7 @@ def write_bundle(
             *value_notices(paid.generator, agreed.params, agreed.plan, agreed.facts.schema),
         ),
         synthesised=spec.edge_types if carries_values(paid.generator, agreed.params) else (),
+        node_values=carries_node_values(paid.generator, agreed.params),
         artifacts=[
             entry | {"name": entry["name"].removeprefix("release/")}  # as it will be downloaded
             for entry in entries

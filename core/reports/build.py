@@ -90,19 +90,21 @@ def public_part(
     training: TrainingPart | None = None,
     notices: Sequence[Notice] = (),
     synthesised: Sequence[str] = (),
+    node_values: bool = False,
 ) -> PublicPart:
     """Build the part that is published. Reads the plan, its transcript, public facts and the synthetic graph
     only.
 
     ``schema`` is the dataset's (public) schema; ``artifacts`` are the manifest's entries of its files;
     ``derived`` names what of the schema and universe was read off the data; ``notices`` are the method's own
-    caveats; ``synthesised`` are the relations whose edges carry synthetic values.
+    caveats; ``synthesised`` are the relations whose edges carry synthetic values; with ``node_values`` nodes
+    do, and a notice says which attributes are left out.
     """
     person = schema.protected_type
     part = guarantee_part(guarantee, assurance, claim, None if person is None else person.name)
     summary = transcript_summary(plan, transcript)
     described = PublicStatistics.model_validate(statistics)
-    protected = any(
+    protected = not node_values and any(
         attribute.protection is not Protection.PUBLIC
         for kind in schema.node_types
         for attribute in kind.attributes

@@ -11,6 +11,8 @@ from core.graphs.schema import MAX_TYPES
 from core.reports.base import Count, ReportModel, Share, SuiteName
 from core.reports.statistics import Drawing, MetricInfo, MetricName
 
+MAX_COLUMNS = 4096
+"""Attributes of a node type, at most."""
 Error = Annotated[float, Field(ge=0)] | None
 
 
@@ -50,7 +52,8 @@ class ComparedDegrees(ReportModel):
 
 
 class ValuesComparison(ReportModel):
-    """One attribute of a relation's edges, over all steps; metrics of the family ``values``."""
+    """One attribute of a relation's edges, over all steps, with metrics of the family ``values``; or of its
+    nodes, with those of ``node_values``."""
 
     name: str
     kind: str
@@ -66,6 +69,10 @@ class EdgeTypeComparison(ReportModel):
     degrees: Annotated[tuple[ComparedDegrees, ...], Field(max_length=2)] = ()
     values: Annotated[tuple[ValuesComparison, ...], Field(max_length=MAX_ATTRIBUTES)] = Field(
         default=(), description="What edges carry, where the release has it."
+    )
+    node_values: Annotated[tuple[ValuesComparison, ...], Field(max_length=MAX_COLUMNS)] = Field(
+        default=(),
+        description="Synthetic attributes of the nodes of a relation inside one type, and how edges go by them.",
     )
 
 

@@ -30,6 +30,8 @@ def _comparison(found: Comparison) -> list[str]:
         lines += [f"### Relation {escape(kind.name)}", "", *_row(kind.means, found.metrics)]
         for carried in kind.values:
             lines += [f"What edges carry: {escape(carried.name)}", "", *_row(carried.row, found.metrics)]
+        for carried in kind.node_values:
+            lines += [f"What nodes carry: {escape(carried.name)}", "", *_row(carried.row, found.metrics)]
     if found.overall is not None and len(found.edge_types) > 1:
         lines += ["### Mean over relations", "", *_row(found.overall, found.metrics)]
     if found.whole is not None:

@@ -38,6 +38,11 @@ With ``groups`` the name of a public attribute of categories (at most 64 groups;
 one), its values are the labels: read 4 is not made, and what it would cost goes to the others, most of it to
 edges inside and between groups and to triangles. Labels are public then, hence the same for two neighbours.
 
+With ``node_attribute_share``, that share of an edge's epsilon, and the epsilon of a node's row of protected
+attributes, pay for synthetic ones (:mod:`core.generators._shared.node_values`, with the reads and proofs of
+:mod:`core.privacy.node_values`): reads 4 and 5 are not made but for the number of edges, every node is dealt
+values by its class of degree, and edges inside and between labels are drawn by the paid mixing matrix.
+
 With ``attribute_share``, that share of epsilon pays for tables of what edges carry, and the rest for all
 above (:mod:`core.generators._shared.values`, with the reads and proofs of :mod:`core.privacy.edge_values`).
 
@@ -61,6 +66,8 @@ from typing import TYPE_CHECKING
 
 from core.generators._shared.frame.heeded import Idle
 from core.generators._shared.frame.percell import Parts, PerCell
+from core.generators._shared.node_values.share import carrying
+from core.generators._shared.node_values.stage import CarriesNodeValues
 from core.generators._shared.values.stage import CarriesValues
 from core.generators.dcsbm.params import DCSBMParams
 from core.privacy.public_groups import group_attribute
@@ -73,7 +80,7 @@ if TYPE_CHECKING:
     from core.privacy.private_graph import PrivateGraph
 
 
-class DCSBM(CarriesValues, PerCell):
+class DCSBM(CarriesValues, CarriesNodeValues, PerCell):
     """The method for static graphs, and the same on each snapshot of a stream."""
 
     name = "dcsbm"
@@ -97,6 +104,11 @@ class DCSBM(CarriesValues, PerCell):
             )
         if not params.core:
             yield Idle(("forward_share",), "no edge is read twice at core=0; a core above 0 has some")
+        if params.node_attribute_share:
+            yield Idle(
+                ("groups", "core", "forward_share", "resolution"),
+                "labels follow from protected node attributes; without a node_attribute_share they are read",
+            )
         if isinstance(params.groups, str):
             yield Idle(
                 ("core", "forward_share", "resolution"), "public groups are not read; a number of groups is"
@@ -122,6 +134,10 @@ class DCSBM(CarriesValues, PerCell):
         from core.generators.dcsbm.fit import MOST_PUBLIC, fit
 
         kind, told = graph.schema.edge_type(key[0]).source, None
+        if params.node_attribute_share and carrying(graph.schema, (key[0],)):
+            import numpy as np
+
+            told = np.zeros(graph.node_count(kind), dtype=np.int64)  # until the stage has paid for labels
         if isinstance(params.groups, str):
             told = graph.attributes(kind).groups(params.groups, MOST_PUBLIC)
         return fit(graph.cell(*key), graph.node_count(kind), nano_epsilon, params, rng, told)

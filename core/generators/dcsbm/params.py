@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from core.generators._shared.frame.presets import PresetParameters
+from core.generators._shared.node_values.share import NodeValueParameters
 from core.generators._shared.values.share import ValueParameters
 
 FIRST: Mapping[str, float] = {
@@ -46,7 +47,7 @@ PRESETS: Mapping[str, Mapping[str, float]] = {
 """What a preset sets apart from the parameters' own defaults, which are the preset ``default``."""
 
 
-class DCSBMParams(PresetParameters, ValueParameters):
+class DCSBMParams(PresetParameters, ValueParameters, NodeValueParameters):
     """What a caller may set. All of it is public and enters the report."""
 
     PRESETS = PRESETS

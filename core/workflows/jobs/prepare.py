@@ -23,7 +23,7 @@ from core.datasets.models import Dataset, DatasetState, DatasetVersion
 from core.errors import DatasetNotReady, InvalidInput, NotAccepted, NotFound, UnitMismatch
 from core.evaluation.metric import Suite
 from core.generators import registry
-from core.generators.base import Generator, LinkHidingGenerator, PublicFacts, carries_values
+from core.generators.base import Generator, LinkHidingGenerator, PublicFacts, synthesised_by
 from core.generators.choice import AUTO, Choice, choose
 from core.graphs.schema import MAX_TYPES, Derived, GraphSchema
 from core.identity.service import Principal
@@ -163,7 +163,7 @@ def prepare(session: Session, principal: Principal, request: JobRequest, setting
         accountant=Accountant.RENYI if account.filter == Filter.RENYI else Accountant.PRIVACY_LOSS,
     )
     choice, generator, params = method_of(request.method, request.parameters, facts, dataset, version)
-    released = released_schema(schema, edge_types, values=carries_values(generator, params))
+    released = released_schema(schema, edge_types, **synthesised_by(generator, params))
     wanted = checked_formats(request.formats, released)
     plan = generator.plan(params, facts) if choice is None else choice.plan
     cost = plan.cost()

@@ -21,7 +21,7 @@ from core.datasets.models import Dataset, DatasetState
 from core.errors import DatasetNotReady, InvalidInput, NotAccepted, StorageError
 from core.evaluation.metric import Suite
 from core.generators import registry
-from core.generators.base import carries_values
+from core.generators.base import synthesised_by
 from core.graphs.schema import GraphSchema
 from core.identity.models import Role
 from core.identity.service import Principal, require
@@ -115,8 +115,8 @@ def _checked(session: Session, source: Job, request: SampleRequest) -> tuple[Dat
         raise InvalidInput("Only public datasets take a seed.", field="seed")
     # The draw is free, but it is a release: one that a curator would no longer allow is not made.
     policies.check_release(dataset, method=source.method, kind=paid.kind)
-    values = carries_values(generator, generator.Params.model_validate(paid.release.params))
-    released = released_schema(_schema(session, source), paid.release.edge_types, values=values)
+    synthesised = synthesised_by(generator, generator.Params.model_validate(paid.release.params))
+    released = released_schema(_schema(session, source), paid.release.edge_types, **synthesised)
     drawn = dict(paid.release) | {
         "job_id": ids.new_id(ids.JOB),
         "sample_of": source.id,

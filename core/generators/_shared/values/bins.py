@@ -37,14 +37,17 @@ def divided(fine: ValueBins, histogram: np.ndarray, nodes: int) -> Division:
     ``nodes``: of the larger side. Inside a bin values follow the histogram.
     """
     ordered = fine.ordered
-    bins = _merged(histogram, max(1, min(MOST_BINS, MOST_ENTRIES // max(nodes, 1))), ordered)
+    bins = merged(histogram, max(1, min(MOST_BINS, MOST_ENTRIES // max(nodes, 1))), ordered)
     mass = np.bincount(bins, weights=histogram)
-    kinds = _merged(mass, MOST_KINDS, ordered)
+    kinds = merged(mass, MOST_KINDS, ordered)
     return Division(bins, kinds, _scores(fine, histogram, bins) if ordered else np.empty(0))
 
 
-def _merged(mass: np.ndarray, most: int, ordered: bool) -> np.ndarray:
-    """Join entries to ``most`` at most: neighbours to like masses, or, without an order, the rarest ones."""
+def merged(mass: np.ndarray, most: int, ordered: bool) -> np.ndarray:
+    """Join entries to ``most`` at most: neighbours to like masses, or, without an order, the rarest ones.
+
+    int64, the number of each entry's group, from 0 on.
+    """
     if len(mass) <= most:
         return np.arange(len(mass))
     if ordered:

@@ -1,0 +1,178 @@
+"""What is paid for of one node type's protected attributes, and the labels and blocks that follow from it.
+
+The reads, each of which may use what was read before and the paid degrees of the structure:
+1. nodes by class of degree and value of the first attribute (a row replaced: L1 2).
+2. for every further attribute, nodes by its value and the first one's (L1 2).
+3. for every relation, edges by the groups of both ends' first values: of each node as many edges count as a
+   cap says, that follows from paid degrees (a row replaced: L1 2 cap; an edge: L1 3).
+Proofs: :mod:`core.privacy.node_values`. Every node is then dealt values by its class, and edges are drawn
+with what read 3 says as the blocks: homophily is inside the draw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from core.generators._shared.blocks.estimates import norm_sub
+from core.generators._shared.blocks.partition import upper_triangle
+from core.generators._shared.frame.plan import divide
+from core.generators._shared.values.bins import merged
+from core.generators._shared.values.fit import shares_of
+from core.privacy.events import NANO
+from core.privacy.node_values import EDGE_MOVES, MOST_CAP, ROW_MOVES
+
+if TYPE_CHECKING:
+    from core.privacy.entropy import Generator as Rng
+    from core.privacy.node_values import NodeValueReads
+
+TABLES, TABLES_OF_SEVERAL = 0.3, 0.5
+"""Shares of the rows' epsilon for nodes by value, of one attribute and of several; mixing has the rest."""
+CLASSES, NODES_A_CELL = 4, 5.0
+"""Degree classes at most; each of their cells has so many noise scales of nodes on average."""
+MOST_GROUPS, MOST_ORDERED = 64, 8
+"""Groups whose mixing is read: of categories, and of numbers, which have an order."""
+MOST_JOINT = 2**16
+"""Cells of a table of two attributes; beyond, the second is read by degree class."""
+LOST = 0.04
+"""What capping costs: a matrix from which all edges but few are missing is off by so much."""
+CAPS = 24
+ANYWHERE = 1e-6
+
+
+class Labelled(NamedTuple):
+    """``values``: the bin of every node by attribute, int64 (n,). ``groups`` int64 (n,): the node's group
+    among those that mixing is read of; ``blocks``: shares of the edges by relation, (k(k+1)/2,) each."""
+
+    values: dict[str, np.ndarray]
+    groups: np.ndarray
+    blocks: dict[str, np.ndarray]
+
+
+def labelled(
+    reads: NodeValueReads,
+    names: tuple[str, ...],
+    degrees: Mapping[str, np.ndarray],
+    row_nano_epsilon: int,
+    edge_nano_epsilon: Mapping[str, int],
+    rng: Rng,
+) -> Labelled:
+    """Pay for the attributes ``names``, and deal every node values.
+
+    ``degrees``: paid degrees of every node by relation; ``edge_nano_epsilon``: what edges of each may spend.
+    ``rng`` makes choices that are independent of the graph. O(n + m log m + groups^2).
+    """
+    tables = TABLES if len(names) == 1 else TABLES_OF_SEVERAL
+    parts = divide(row_nano_epsilon, *[tables / len(names)] * len(names), *_even(1 - tables, len(degrees)))
+    first, *others = names
+    fine = reads.bins(first)
+    degree = np.sum(list(degrees.values()), axis=0)
+    classes = degree_classes(degree, fine.count, parts[0])
+    purpose = f"nodes by {first}"
+    noisy = reads.table([first], classes=classes, nano_epsilon=parts[0], purpose=purpose)
+    by_class, overall = conditional(noisy, ROW_MOVES * NANO / parts[0])
+    values = {first: dealt(by_class, classes, rng)}
+    for name, cost in zip(others, parts[1:], strict=False):
+        values[name] = _following(reads, first, name, values[first], classes, cost, rng)
+    of_bin = merged(overall, MOST_ORDERED if fine.ordered else MOST_GROUPS, fine.ordered)
+    groups = of_bin[values[first]]
+    blocks = {}
+    for (relation, own), cost in zip(degrees.items(), parts[len(names) :], strict=True):
+        edges = edge_nano_epsilon[relation]
+        noisy = reads.mixing(
+            relation,
+            first,
+            groups=of_bin,
+            cap=cap_for(own, int(of_bin.max()) + 1, edges, cost),
+            edge_nano_epsilon=edges,
+            row_nano_epsilon=cost,
+            purpose=f"edges by {first} of both ends",
+        )
+        blocks[relation] = block_shares(noisy, np.bincount(groups, weights=own, minlength=len(noisy)))
+    return Labelled(values, groups, blocks)
+
+
+def _even(share: float, parts: int) -> list[float]:
+    """Divide a share evenly; the last part is what :func:`divide` leaves."""
+    return [share / parts] * (parts - 1)
+
+
+def _following(
+    reads: NodeValueReads,
+    first: str,
+    name: str,
+    given: np.ndarray,
+    classes: np.ndarray,
+    cost: int,
+    rng: Rng,
+) -> np.ndarray:
+    """Deal a further attribute by the first one's values, or by degree where both have many."""
+    sizes = reads.bins(first).count, reads.bins(name).count
+    scale, purpose = ROW_MOVES * NANO / cost, f"nodes by {name}"
+    if sizes[0] * sizes[1] > MOST_JOINT:
+        noisy = reads.table([name], classes=classes, nano_epsilon=cost, purpose=purpose)
+        return dealt(conditional(noisy, scale)[0], classes, rng)
+    nobody = np.zeros(len(given), dtype=np.int64)
+    noisy = reads.table([first, name], classes=nobody, nano_epsilon=cost, purpose=purpose)
+    return dealt(conditional(noisy[0], scale)[0], given, rng)
+
+
+def degree_classes(degrees: np.ndarray, bins: int, nano_epsilon: int) -> np.ndarray:
+    """Divide the nodes by paid degree into as many classes as the noise of their table allows; int64 (n,)."""
+    room = len(degrees) * nano_epsilon / NANO / (ROW_MOVES * NODES_A_CELL * bins)
+    number = int(np.clip(room, 1, CLASSES))
+    cuts = np.quantile(degrees, np.arange(1, number) / number)
+    found = np.searchsorted(cuts, degrees, side="right")
+    return np.unique(found, return_inverse=True)[1].astype(np.int64)
+
+
+def conditional(noisy: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray]:
+    """Turn noisy counts (rows, bins) into shares of each row, and of all rows together."""
+    counts = noisy.astype(np.float64)
+    whole = norm_sub(counts.sum(axis=0))
+    overall = whole / whole.sum() if whole.sum() > 0 else np.full(len(whole), 1 / len(whole))
+    return shares_of(counts, overall[None, :], scale), overall
+
+
+def dealt(shares: np.ndarray, classes: np.ndarray, rng: Rng) -> np.ndarray:
+    """Deal every node a bin: in each class as many of each as its shares say, rounded at random; int64."""
+    found = np.empty(len(classes), dtype=np.int64)
+    for number, row in enumerate(shares):
+        own = np.flatnonzero(classes == number)
+        # Evenly spaced along the shares from a random start: each bin gets its number, up or down by one.
+        places = np.searchsorted(np.cumsum(row), (np.arange(len(own)) + rng.random()) / max(len(own), 1))
+        found[own] = rng.permutation(np.minimum(places, len(row) - 1))
+    return found
+
+
+def cap_for(degrees: np.ndarray, groups: int, edge_nano_epsilon: int, row_nano_epsilon: int) -> int:
+    """Choose how many edges of a node count: more tell more, and make more noise. From paid degrees alone.
+
+    Nothing is gained below the cap at which the edges' budget decides how much noise there is.
+    """
+    least = max(1, -(-EDGE_MOVES * row_nano_epsilon // (ROW_MOVES * edge_nano_epsilon)))
+    ends = float(degrees.sum())
+    most = max(least, int(degrees.max(initial=1)))
+    if ends <= 0 or least >= MOST_CAP:
+        return min(least, MOST_CAP)
+    caps = np.unique(np.rint(np.geomspace(least, min(most, MOST_CAP), CAPS))).astype(np.int64)
+    # An edge counts about where either end keeps it: in shares of their degrees, both independently.
+    kept = np.array([np.minimum(degrees, cap).sum() for cap in caps]) ** 2 / (2 * ends)
+    told = min(groups * (groups + 1) // 2, 2 * groups)  # cells of a matrix in which like meets like
+    noise = told * ROW_MOVES * caps * NANO / row_nano_epsilon
+    off = LOST * (1 - kept / (ends / 2)) + noise / np.maximum(kept, 1e-9)
+    return int(caps[int(off.argmin())])
+
+
+def block_shares(noisy: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Turn noisy counts of capped edges, on and above the diagonal, into shares of all edges; (k(k+1)/2,).
+
+    ``ends``: of the drawn edges, by group; they alone decide where nothing stands out from the noise.
+    """
+    row, column = (side.astype(np.int64) for side in upper_triangle(len(noisy)))
+    by_chance = ends[row] * ends[column] * np.where(row == column, 0.5, 1.0) + 1e-12
+    found = norm_sub(noisy[row, column])
+    found = found / max(found.sum(), 1.0) + ANYWHERE * by_chance / by_chance.sum()
+    return found / found.sum()

@@ -1,0 +1,125 @@
+"""What edges and rows spend on protected node attributes, and the plan that it makes. Public facts only."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pydantic import Field
+
+from core import errors
+from core.generators.base import Parameters, PublicFacts
+from core.graphs.node_bins import synthesised_in
+from core.graphs.schema import GraphSchema, NodeType
+from core.privacy.events import Pure
+from core.privacy.plan import ROWS, Allotment, GuaranteeKind, PrivacyPlan, rows_of
+from core.privacy.units import Unit
+
+PURPOSE = "protected node attributes"
+MECHANISM = "discrete_laplace/node_attributes"
+FIELD = "node_attribute_share"
+
+
+class NodeValueParameters(Parameters):
+    """Parameters of a method that synthesises protected node attributes together with edges."""
+
+    node_attribute_share: float = Field(
+        default=0,
+        ge=0,
+        le=0.5,
+        description=(
+            "Share of an edge's epsilon for which values of protected node attributes are linked with which; "
+            "0.1 is usually enough. A node's row of attributes is a unit of its own, and may cost all of "
+            "epsilon beside the edges. 0: protected attributes are not released."
+        ),
+    )
+
+
+def carrying(schema: GraphSchema, edge_types: tuple[str, ...]) -> tuple[NodeType, ...]:
+    """List the node types at the ends of ``edge_types`` that have attributes to synthesise."""
+    return tuple(schema.node_type(name) for name in synthesised_in(schema, edge_types))
+
+
+def inside(schema: GraphSchema, edge_types: tuple[str, ...], kind: NodeType) -> tuple[str, ...]:
+    """List the relations among ``edge_types`` inside the node type."""
+    return tuple(
+        each.name
+        for each in schema.edge_types
+        if each.name in edge_types and each.source == each.target == kind.name
+    )
+
+
+def why_idle(public: PublicFacts) -> str | None:
+    """Say why no share of epsilon could change anything; None where it does."""
+    if carrying(public.schema, public.edge_types):
+        return None
+    return (
+        "the nodes have no protected attribute with declared categories or bounds; the schema may declare "
+        "some"
+    )
+
+
+def require_synthesised(public: PublicFacts) -> None:
+    """Raise NotAccepted for graphs whose node attributes are not synthesised together with edges."""
+    if public.unit is not Unit.EDGE or public.tick is not None:
+        raise errors.NotAccepted(
+            f"protected node attributes are synthesised for static graphs under unit edge; leave {FIELD} out",
+            field=FIELD,
+        )
+    if public.schema.collection is not None:
+        raise errors.NotAccepted(
+            f"protected node attributes of collections are not synthesised; leave {FIELD} out", field=FIELD
+        )
+
+
+def structures(public: PublicFacts, share: float) -> PublicFacts:
+    """The facts by which the edges themselves are planned: with what the share leaves of epsilon."""
+    return replace(public, nano_epsilon=public.nano_epsilon - edges_nano_epsilon(public, share))
+
+
+def edges_nano_epsilon(public: PublicFacts, share: float) -> int:
+    """Return what an edge may spend on its ends' attributes; at least 1, and not all."""
+    return max(1, int(public.nano_epsilon * share))
+
+
+def with_node_values(structure: PrivacyPlan, public: PublicFacts, share: float) -> PrivacyPlan:
+    """Add to the structure's plan what is read of protected node attributes.
+
+    Every relation inside a type that has some pays the share; the type's rows may cost all of epsilon. Under
+    unit EDGE a plan costs what its dearest cell does, as neighbours differ in one edge or in one row. Raises
+    NotAccepted for a structure with a delta.
+    """
+    if structure.kind is not GuaranteeKind.PURE:
+        raise errors.NotAccepted(
+            f"protected node attributes are paid for in pure epsilon, not beside parameters that spend a "
+            f"delta; leave out {FIELD}, or them",
+            field=FIELD,
+        )
+    edge = Pure(edges_nano_epsilon(public, share), MECHANISM)
+    row = Pure(public.nano_epsilon, MECHANISM)
+    added = []
+    for kind in carrying(public.schema, public.edge_types):
+        added.append(Allotment(rows_of(kind.name), None, row, PURPOSE))
+        relations = inside(public.schema, public.edge_types, kind)
+        added += [Allotment(name, None, edge, PURPOSE) for name in relations]
+    return replace(structure, allotments=(*structure.allotments, *added))
+
+
+def of_node_values(plan: PrivacyPlan) -> PrivacyPlan:
+    """Return the part of the plan that reads node attributes; it has one."""
+    return replace(plan, allotments=tuple(each for each in plan.allotments if each.purpose == PURPOSE))
+
+
+def structure_of(plan: PrivacyPlan) -> PrivacyPlan:
+    """Return the part of the plan that reads edges alone."""
+    return replace(plan, allotments=tuple(each for each in plan.allotments if each.purpose != PURPOSE))
+
+
+def granted(plan: PrivacyPlan) -> tuple[dict[str, int], dict[str, int]]:
+    """Return what rows of each node type, and edges of each relation, may spend; in nano-epsilon."""
+    spent = {
+        each.edge_type: each.event.nano_epsilon
+        for each in of_node_values(plan).allotments
+        if isinstance(each.event, Pure)
+    }
+    rows = {name.removeprefix(ROWS): nano for name, nano in spent.items() if name.startswith(ROWS)}
+    return rows, {name: nano for name, nano in spent.items() if not name.startswith(ROWS)}

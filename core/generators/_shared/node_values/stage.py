@@ -1,0 +1,148 @@
+"""The stage that draws protected node attributes together with the edges of a block model.
+
+A method that has it fits cells whose columns are ``labels`` (n,), ``degrees`` (n,) and ``blocks``
+(k(k+1)/2,), edges between labels. The method spends what the share leaves of an edge's epsilon, with one
+label for all nodes; the stage then puts paid labels in their place and what was read of mixing into the blocks. The
+method's own draw does the rest, as it does with public groups.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from core.generators._shared.frame.heeded import Idle, require_heeded
+from core.generators._shared.node_values import share
+from core.graphs.node_bins import node_bins, synthesised
+
+if TYPE_CHECKING:
+    from core.generators._shared.frame.model import CellsModel, StoredCells
+    from core.generators.base import FittedModel, Parameters, Progress, PublicFacts
+    from core.graphs.graph import Graph
+    from core.privacy.entropy import Generator as Rng
+    from core.privacy.plan import PrivacyPlan
+    from core.privacy.private_graph import PrivateGraph
+
+    class Structure:
+        """A method's own class, which draws edges in blocks."""
+
+        name: ClassVar[str]
+        Params: ClassVar[type[Parameters]]
+
+        def plan(self, params: Any, public: PublicFacts) -> PrivacyPlan: ...
+        def fit(self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> Any: ...
+        def load(self, folder: Path) -> Any: ...
+else:
+    Structure = object
+
+FOLDER = "node_values"
+
+
+class CarriesNodeValues(Structure):
+    """Stands before a method's own class, whose ``Params`` are :class:`share.NodeValueParameters` too."""
+
+    def carries_nodes(self, params: Any) -> bool:
+        """Tell whether nodes of a release carry what protected attributes the schema declares."""
+        return params.node_attribute_share > 0
+
+    def node_values_plan(self, plan: PrivacyPlan) -> PrivacyPlan:
+        """Return the part of the plan that reads node attributes."""
+        return share.of_node_values(plan)
+
+    def plan(self, params: Any, public: PublicFacts) -> PrivacyPlan:
+        """Plan the method with what the share leaves of epsilon, and the reads of node attributes."""
+        if not self.carries_nodes(params):
+            return super().plan(params, public)
+        structure = super().plan(params, share.structures(public, params.node_attribute_share))
+        idle = share.why_idle(public)
+        require_heeded(params, [Idle((share.FIELD,), idle)] if idle else [])
+        share.require_synthesised(public)
+        return share.with_node_values(structure, public, params.node_attribute_share)
+
+    def fit(self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> Any:
+        """Fit the method, then pay for labels and mixing, at the plan's cost at most."""
+        if not self.carries_nodes(params):
+            return super().fit(graph, plan, params, progress)
+        model = super().fit(graph, share.structure_of(plan), params, progress)
+        return _labelled(self.name, model, graph, plan, progress)
+
+    def load(self, folder: Path) -> Any:
+        """Read the model that its ``save`` wrote."""
+        model = super().load(folder)
+        if not (folder / FOLDER).exists():
+            return model
+        from core.generators._shared.frame.model import load_stored
+
+        return LabelledModel(model, load_stored(folder / FOLDER, self.name, self.Params))
+
+
+@dataclass(frozen=True)
+class LabelledModel:
+    """A fitted model whose blocks are labels, and the bin of every node's value: a cell for each attribute,
+    (node type, its place among those that are synthesised)."""
+
+    structure: FittedModel
+    values: StoredCells
+
+    def sample(self, rng: Rng, progress: Progress) -> Graph:
+        """Draw a graph; its nodes carry values, those of numbers drawn inside their bins."""
+        from core.graphs.graph import Graph, NodeTable
+
+        drawn = self.structure.sample(rng, progress)
+        nodes = dict(drawn.nodes)
+        for kind in drawn.schema.node_types:
+            columns = {
+                attribute.name: _column(attribute, self.values.cells[kind.name, place]["bins"], rng)
+                for place, attribute in enumerate(synthesised(kind))
+                if (kind.name, place) in self.values.cells
+            }
+            table = nodes[kind.name]
+            nodes[kind.name] = NodeTable(table.count, table.ids, {**table.attributes, **columns})
+        return Graph.build(drawn.schema, nodes, drawn.edges)
+
+    def save(self, folder: Path) -> None:
+        """Write both, the nodes' bins below ``folder``."""
+        self.structure.save(folder)
+        self.values.save(folder / FOLDER)
+
+
+def _column(attribute: Any, bins: Any, rng: Rng) -> Any:
+    import pyarrow as pa
+
+    if attribute.categories is not None:
+        return pa.array(attribute.categories, type=pa.string()).take(pa.array(bins))
+    return node_bins(attribute).values(bins.astype("int64"), rng.random(len(bins)))
+
+
+def _labelled(
+    method: str, model: CellsModel, graph: PrivateGraph, plan: PrivacyPlan, progress: Progress
+) -> LabelledModel:
+    import numpy as np
+
+    from core.generators._shared.frame.model import StoredCells
+    from core.generators._shared.node_values.fit import labelled
+    from core.privacy.entropy import noise_generator
+
+    rows, edges = share.granted(plan)
+    rng, cells = noise_generator(), dict(model.cells)
+    values: dict[tuple[str, int | None], Any] = {}
+    for done, (name, row_nano_epsilon) in enumerate(rows.items()):
+        progress("node attributes", done, len(rows))
+        kind = graph.schema.node_type(name)
+        relations = share.inside(graph.schema, tuple(edges), kind)
+        degrees = {each: cells[each, None]["degrees"].astype(np.float64) for each in relations}
+        names = tuple(each.name for each in synthesised(kind))
+        found = labelled(graph.node_values(name), names, degrees, row_nano_epsilon, edges, rng)
+        for relation, shares in found.blocks.items():
+            columns = cells[relation, None]
+            cells[relation, None] = {
+                **columns,
+                "labels": found.groups.astype(np.int32),
+                "blocks": shares * columns["blocks"].sum(),
+            }
+        for place, each in enumerate(names):
+            values[name, place] = {"bins": found.values[each].astype(np.int32)}
+    progress("node attributes", len(rows), len(rows))
+    stored = StoredCells(method, model.schema, model.nodes, model.params, values)
+    return LabelledModel(replace(model, cells=cells), stored)

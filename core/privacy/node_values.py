@@ -1,0 +1,207 @@
+"""What may be asked of the protected attributes of one node type: tables of nodes, and of edges by their ends.
+
+An attribute's values fall into public bins (:mod:`core.graphs.value_bins`). A node without a value is counted
+nowhere, nor are its edges.
+
+Units: what two neighbours differ in is one edge, present or absent, or one node's row of attributes, replaced
+by any other row. Rows are paid for in a cell of their own, ``rows_of(node type)``: an edge lies in no such
+cell, and a row in no other. Unit EDGE alone, where neighbours differ in one of the two and a plan costs what
+its dearest cell does.
+
+Proof. A table of nodes is a sum over rows: a row replaced takes one out of a cell and puts one into another,
+L1 2; edges do not enter. The mixing matrix counts capped edges, each in the cell of its two ends' groups.
+Every pair of nodes has a priority, drawn uniformly and independently of the graph; an edge counts where it
+is among the first ``cap`` edges of both of its ends by priority (:func:`capped`). Fix all priorities:
+
+* A row is replaced: which edges count is the same, as rows decide nothing there. Those of the node are at
+  most ``cap``, and each moves from one cell to another: L1 2 cap.
+* An edge {u, v} is added: it may count itself, 1. At u it may push one edge, u's cap-th, out of the first
+  ``cap``, and the same at v; what else stands at the other ends of those two is not moved, as an edge takes
+  its place there whether it counts or not. 1 each, so that L1 is 3.
+
+The noise is discrete Laplace of scale b: outcomes change in probability by exp(2 cap / b) at most for a row,
+exp(3 / b) for an edge, and each cell is charged at least its own. What holds for fixed priorities holds on
+average over them. Only those of edges that are there are drawn: the others are never looked at, so that this
+is the same law. Groups, classes and caps are public or already paid for; reads that follow from one another
+compose by sums in each cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from core.errors import InvalidInput, NotAccepted
+from core.graphs.node_bins import node_bins, places_of, synthesised
+from core.privacy import mechanisms, queries
+from core.privacy.entropy import noise_generator
+from core.privacy.events import Pure, check_nano_epsilon
+from core.privacy.plan import rows_of
+from core.privacy.units import Unit
+
+if TYPE_CHECKING:
+    from core.graphs.graph import Graph
+    from core.graphs.value_bins import ValueBins
+    from core.privacy.meter import Meter
+
+MOST_CAP = 2**19
+ROW_MOVES = 2
+"""L1 of a table of nodes where one row is replaced."""
+EDGE_MOVES = 3
+"""L1 of the mixing matrix where one edge is added."""
+
+
+class NodeValueReads:
+    """The reads of one node type's protected attributes. Made by ``PrivateGraph.node_values``."""
+
+    def __init__(self, graph: Graph, meter: Meter, node_type: str) -> None:
+        if meter.plan.unit is not Unit.EDGE:
+            raise NotAccepted("rows of nodes are read beside single edges: unit edge", field="unit")
+        self._graph = graph
+        self._meter = meter
+        self._kind = graph.schema.node_type(node_type)
+        self._declared = {each.name: each for each in synthesised(self._kind)}
+
+    def bins(self, attribute: str) -> ValueBins:
+        """Return the public bins of a protected attribute; InvalidInput where none are declared."""
+        if attribute not in self._declared:
+            raise InvalidInput(
+                f"node type {self._kind.name!r} has no protected attribute {attribute!r} with declared "
+                "categories or bounds",
+                field="attribute",
+            )
+        return node_bins(self._declared[attribute])
+
+    def table(
+        self, attributes: Sequence[str], *, classes: np.ndarray, nano_epsilon: int, purpose: str
+    ) -> np.ndarray:
+        """Count the nodes by class and by the bin of each attribute; (classes, bins of each) int64.
+
+        ``classes`` (n,): integers from 0 on, public or paid for. Nodes without one of the values are left
+        out.
+
+        Sensitivity: L1 2, of a row replaced. Unit, proof: the module's.
+        """
+        of_node, count = queries.check_labels(classes, self._count, None, "classes")
+        shape = (count, *(self.bins(name).count for name in attributes))
+        if not attributes or len(set(attributes)) != len(attributes):
+            raise InvalidInput("name each attribute once, and at least one", field="attributes")
+        _require_room(int(np.prod(shape, dtype=np.float64)))
+        event = Pure(check_nano_epsilon(nano_epsilon), "discrete_laplace/node_values")
+        self._meter.charge(rows_of(self._kind.name), None, event, purpose)
+        places, held = of_node, np.ones(self._count, dtype=bool)
+        for name in attributes:
+            own = self._places(name)
+            places, held = places * self.bins(name).count + own, held & (own >= 0)
+        exact = np.bincount(places[held], minlength=int(np.prod(shape)))
+        return mechanisms.discrete_laplace(exact, ROW_MOVES, nano_epsilon).reshape(shape)
+
+    def mixing(
+        self,
+        relation: str,
+        attribute: str,
+        *,
+        groups: np.ndarray,
+        cap: int,
+        edge_nano_epsilon: int,
+        row_nano_epsilon: int,
+        purpose: str,
+    ) -> np.ndarray:
+        """Count capped edges by the groups of their ends; int64 (groups, groups), zeros below the diagonal.
+
+        ``groups`` (bins,): the group of each bin; ``cap``: both public or paid for. The relation is
+        undirected, inside the node type and without time. Noise is as small as both budgets allow; each cell
+        is charged what that noise costs it.
+
+        Sensitivity: L1 2 cap of a row replaced, 3 of an edge. Unit, proof: the module's.
+        """
+        declared = self._graph.schema.edge_type(relation)
+        if (declared.source, declared.target) != (self._kind.name, self._kind.name) or declared.directed:
+            raise NotAccepted("mixing is read of undirected relations inside the node type", field="relation")
+        if declared.public or declared.temporal:
+            raise NotAccepted("mixing is read of protected relations without time", field="relation")
+        if type(cap) is not int or not 1 <= cap <= MOST_CAP:
+            raise InvalidInput(f"cap is an integer in [1, {MOST_CAP}]", field="cap")
+        of_bin, count = queries.check_labels(groups, self.bins(attribute).count, None, "groups")
+        _require_room(count * count)
+        edge, row = check_nano_epsilon(edge_nano_epsilon), check_nano_epsilon(row_nano_epsilon)
+        noise = mixing_noise(cap, edge, row)
+        self._meter.charge(relation, None, Pure(noise.edge, "discrete_laplace/mixing"), purpose)
+        self._meter.charge(
+            rows_of(self._kind.name), None, Pure(noise.row, "discrete_laplace/mixing"), purpose
+        )
+        table = self._graph.edges[relation]
+        own = self._places(attribute)
+        of_node = np.where(own >= 0, of_bin[np.maximum(own, 0)], -1)
+        source, target = table.source.astype(np.int64), table.target.astype(np.int64)
+        priority = noise_generator().integers(0, 2**63, len(source), dtype=np.int64)
+        square = mixed(source, target, of_node, count, cap, priority)
+        upper = np.triu_indices(count)
+        noisy = np.zeros((count, count), dtype=np.int64)
+        noisy[upper] = mechanisms.discrete_laplace(square[upper], noise.moved, noise.nano_epsilon)
+        return noisy
+
+    @property
+    def _count(self) -> int:
+        return self._graph.nodes[self._kind.name].count
+
+    def _places(self, attribute: str) -> np.ndarray:
+        """Find the bin of every node's value; int64, -1 where it has none."""
+        column = self._graph.nodes[self._kind.name].attributes.get(attribute)
+        if column is None:
+            return np.full(self._count, -1, dtype=np.int64)
+        return places_of(self._declared[attribute], column)
+
+
+class MixingNoise(NamedTuple):
+    """Noise of scale ``moved / epsilon``, and what it costs an edge and a row; all in nano-epsilon."""
+
+    moved: int
+    nano_epsilon: int
+    edge: int
+    row: int
+
+
+def mixing_noise(cap: int, edge_nano_epsilon: int, row_nano_epsilon: int) -> MixingNoise:
+    """Choose the least noise that fits both budgets: one is spent whole, and of the other what it takes."""
+    moved = ROW_MOVES * cap
+    if EDGE_MOVES * row_nano_epsilon <= moved * edge_nano_epsilon:
+        edge = -(-EDGE_MOVES * row_nano_epsilon // moved)
+        return MixingNoise(moved, row_nano_epsilon, edge, row_nano_epsilon)
+    row = -(-moved * edge_nano_epsilon // EDGE_MOVES)
+    return MixingNoise(EDGE_MOVES, edge_nano_epsilon, edge_nano_epsilon, row)
+
+
+def mixed(
+    source: np.ndarray, target: np.ndarray, groups: np.ndarray, count: int, cap: int, priority: np.ndarray
+) -> np.ndarray:
+    """Count the capped edges by the groups of their ends, the smaller first; int64 (count, count).
+
+    ``groups`` (n,): -1 for a node that counts nowhere. O(m log m).
+    """
+    kept = capped(source, target, cap, priority)
+    one, other = groups[source[kept]], groups[target[kept]]
+    held = (one >= 0) & (other >= 0)
+    low, high = np.minimum(one, other)[held], np.maximum(one, other)[held]
+    return np.bincount(low * count + high, minlength=count * count).reshape(count, count)
+
+
+def capped(source: np.ndarray, target: np.ndarray, cap: int, priority: np.ndarray) -> np.ndarray:
+    """Tell which edges are among the first ``cap`` of both of their ends, by ``priority``; bool (m,).
+
+    Every pair is listed once. Of equal priorities the pair that is listed first comes first.
+    """
+    edges = len(source)
+    ends = np.concatenate([source, target])
+    order = np.lexsort((np.tile(np.arange(edges), 2), np.tile(priority, 2), ends))
+    ranked = ends[order]
+    rank = np.empty(2 * edges, dtype=np.int64)
+    rank[order] = np.arange(2 * edges) - np.searchsorted(ranked, ranked)
+    return (rank[:edges] < cap) & (rank[edges:] < cap)
+
+
+def _require_room(values: int) -> None:
+    if values > queries.MAX_VALUES:
+        raise InvalidInput(f"more than {queries.MAX_VALUES} values would be returned", field="values")
