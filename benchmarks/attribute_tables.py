@@ -1,4 +1,4 @@
-"""What edges carry: how close synthetic values come, and what that costs.
+"""What edges and nodes carry: how close synthetic values come, and what that costs.
 
     python -m benchmarks.attribute_tables RESULTS.jsonl --data FOLDER              every table
     python -m benchmarks.attribute_tables RESULTS.jsonl --data FOLDER --only values --runs 5
@@ -7,7 +7,11 @@
 Only runs that RESULTS lacks are made. ``values``: read at epsilon, and drawn for the original's own edges,
 so that nothing else is off. Rows "histogram": drawn from the noisy histogram alone, at all of epsilon.
 ``drawn``: a release of ``anchored`` at epsilon 2, half of it for values. ``cost``: a generated graph, CPU
-seconds of reads and of one draw, without the structure, and the largest memory by then.
+seconds of reads and of one draw, without the structure, and the largest memory by then. ``labels``: whole
+releases of ``dcsbm`` of four graphs whose nodes have a protected class: a tenth of an edge's epsilon is for
+mixing, and a row costs as much epsilon as an edge. Figures: the ``node_value_*`` metrics of docs/metrics.md,
+and errors of the structure as in ``benchmarks.regret``. "read": a release without classes, by labels that are
+read.
 
 TV or EMD: ``value_distance`` of docs/metrics.md; nodes: ``value_node_distance``; correlation: the absolute
 error of ``value_target_correlation``. Target means: the mean, over targets with ten edges and more in both
@@ -28,15 +32,21 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.public_groups import GRAPHS as CLASSED
+from benchmarks.public_groups import loaded as with_classes
+from benchmarks.regret_cells import errors_of
 from benchmarks.results_file import Line, add, parser_of, read, run_or_print
+from benchmarks.static_tables import release
+from core.evaluation.node_values import compare_node_values
 from core.evaluation.values import compare_values
+from core.evaluation.view import UndirectedView
 from core.generators._shared.values.draw import drawn_values
 from core.generators._shared.values.fit import paid
 from core.generators.base import PublicFacts, no_progress
 from core.generators.registry import get
 from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph
-from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, Protection, TimeGrid
 from core.privacy.entropy import noise_generator
 from core.privacy.events import NANO, Pure
 from core.privacy.meter import MemoryRecorder, Meter
@@ -51,6 +61,8 @@ EDGE = "edge"
 GRAPHS = ("bitcoin-otc", "bitcoin-alpha", "radoslaw-email")
 EPSILONS = (0.1, 0.5, 1, 2)
 SIZES = (20_000, 1_000_000)
+LABELS_AT = (0.1, 0.5, 1, 2)
+SHARE = 0.1
 FIGURES = ("TV or EMD", "nodes", "correlation", "target means", "spread", "AUC")
 TRUST = EdgeAttribute(name="trust", kind="integer", bounds=(-10, 10), aggregate="max")
 HOUR = EdgeAttribute(name="hour", kind="time_of_day", aggregate="first", from_time=True)
@@ -134,6 +146,29 @@ def released(graph: Graph, epsilon: float) -> Graph:
     return model.sample(noise_generator(), no_progress)
 
 
+def protected(name: str, data: Path) -> Graph:
+    """One of the graphs of ``benchmarks.public_groups``, its classes declared protected."""
+    graph = with_classes(name, data)
+    column = graph.nodes["node"].attributes["group"]
+    names = tuple(sorted(set(column.to_pylist())))
+    group = Attribute(name="group", protection=Protection.PROTECTED, label=True, categories=names)
+    kind = graph.schema.node_types[0].model_copy(update={"attributes": (group,)})
+    return Graph(graph.schema.model_copy(update={"node_types": (kind,)}), graph.nodes, graph.edges)
+
+
+def labelled(original: Graph, epsilon: float, row: str) -> dict[str, float]:
+    """The figures of one release by ``dcsbm``, with synthetic classes or without any."""
+    asked = {} if row == "read" else {"node_attribute_share": SHARE}
+    synthetic, seconds = release("dcsbm", original, epsilon, asked)
+    found = errors_of(*(UndirectedView.of(graph.cell(EDGE, None)) for graph in (original, synthetic)))
+    shown = {name: value for name, value in found.items() if value is not None}
+    for each in compare_node_values(original, synthetic, original.schema.edge_types[0]):
+        both = each["row"]["scalars"]["node_value_assortativity"]
+        shown["homophily"], shown["true homophily"] = both["synthetic"], both["original"]
+        shown |= each["row"]["distances"]
+    return {name: round(float(value), 5) for name, value in {**shown, "CPU s": seconds}.items()}
+
+
 def figures(original: Graph, synthetic: Graph) -> dict[str, float]:
     """How far the synthetic values are from the original's; see the module."""
     attribute = original.schema.edge_types[0].attributes[0]
@@ -203,6 +238,10 @@ def rows(only: str | None) -> Iterator[tuple[str, str, float, str]]:
                 yield "values", name, epsilon, row
     for name in GRAPHS[:2] if only in (None, "drawn") else ():
         yield "drawn", name, 2, "this"
+    for name in CLASSED if only in (None, "labels") else ():
+        for epsilon in LABELS_AT:
+            for row in ("read", "this"):
+                yield "labels", name, epsilon, row
     for size in SIZES if only in (None, "cost") else ():
         yield "cost", str(size), 1, "this"
 
@@ -213,6 +252,8 @@ def measured(table: str, name: str, epsilon: float, row: str, data: Path) -> dic
         _, (reading, drawing) = valued(generated(int(name)), epsilon, row)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         return {"reads": round(reading, 2), "draw": round(drawing, 2), "MiB": round(peak)}
+    if table == "labels":
+        return labelled(protected(name, data), epsilon, row)
     original = loaded(name, data)
     if row == "original":
         return figures(original, original)
@@ -228,19 +269,24 @@ def tables(lines: list[Line]) -> Iterator[str]:
         of_row = found[line["table"], line["graph"]].setdefault((line["epsilon"], line["row"]), [])
         of_row.append(line["figures"])
     for (table, name), by_row in found.items():
-        columns = [
-            each for each in (*FIGURES, "reads", "draw", "MiB") if each in next(iter(by_row.values()))[0]
-        ]
+        known = {each: None for runs in by_row.values() for each in runs[0]}
+        columns = [each for each in (*FIGURES, "reads", "draw", "MiB") if each in known]
+        columns += [each for each in known if each not in columns]
         yield f"\n{table}, {name}\n\n| epsilon | row | {' | '.join(columns)} | runs |"
         yield "|---" * (len(columns) + 3) + "|"
         for (epsilon, row), runs in sorted(by_row.items()):
-            shown = [f"{np.mean([run[each] for run in runs]):.3f}".lstrip("0") for each in columns]
+            shown = [mean_of([run[each] for run in runs if each in run]) for each in columns]
             yield f"| {epsilon:g} | {row} | {' | '.join(shown)} | {len(runs)} |"
+
+
+def mean_of(values: list[float]) -> str:
+    """Print a mean to three digits; "-" where nothing was measured."""
+    return f"{np.mean(values):.3f}".lstrip("0") if values else "-"
 
 
 def main() -> None:
     parser = parser_of(__doc__)
-    parser.add_argument("--only", choices=("values", "drawn", "cost"))
+    parser.add_argument("--only", choices=("values", "drawn", "labels", "cost"))
     parser.add_argument("--runs", type=int, default=RUNS)
     asked = parser.parse_args()
     run_or_print(parser, asked, run_missing, tables)

@@ -85,9 +85,9 @@ def compare(original: Graph, synthetic: Graph, suite: Suite, progress: Progress)
 
     Both graphs have one universe, nodes aligned by index. Per edge type: one row a step and the means over
     steps, and what edges and nodes carry in both; ``overall`` is the mean over edge types. Relations that
-    either graph lacks, and public ones (copied as they are), are left out. ``whole`` takes all relations of a step as one
-    graph; ``anchors`` says how far a random graph and a resample of the original are from it. Progress counts
-    cells under the stages ``compare`` and ``anchors``, and steps under ``whole``.
+    either graph lacks, and public ones (copied as they are), are left out. ``whole`` takes all relations of a
+    step as one graph; ``anchors`` says how far a random graph and a resample of the original are from it.
+    Progress counts cells under the stages ``compare`` and ``anchors``, and steps under ``whole``.
     """
     shared = [t for t in original.schema.edge_types if t.name in synthetic.edges and not t.public]
     plan = [(t, step) for t in shared for step in steps_of(original.schema, t, suite)]

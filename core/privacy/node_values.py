@@ -1,4 +1,4 @@
-"""What may be asked of the protected attributes of one node type: tables of nodes, and of edges by their ends.
+"""What may be asked of one node type's protected attributes: tables of nodes, and of edges by both ends.
 
 An attribute's values fall into public bins (:mod:`core.graphs.value_bins`). A node without a value is counted
 nowhere, nor are its edges.
@@ -35,8 +35,7 @@ import numpy as np
 
 from core.errors import InvalidInput, NotAccepted
 from core.graphs.node_bins import node_bins, places_of, synthesised
-from core.privacy import mechanisms, queries
-from core.privacy.entropy import noise_generator
+from core.privacy import entropy, mechanisms, queries
 from core.privacy.events import Pure, check_nano_epsilon
 from core.privacy.plan import rows_of
 from core.privacy.units import Unit
@@ -136,7 +135,7 @@ class NodeValueReads:
         own = self._places(attribute)
         of_node = np.where(own >= 0, of_bin[np.maximum(own, 0)], -1)
         source, target = table.source.astype(np.int64), table.target.astype(np.int64)
-        priority = noise_generator().integers(0, 2**63, len(source), dtype=np.int64)
+        priority = entropy.noise_generator().integers(0, 2**63, len(source), dtype=np.int64)
         square = mixed(source, target, of_node, count, cap, priority)
         upper = np.triu_indices(count)
         noisy = np.zeros((count, count), dtype=np.int64)

@@ -72,7 +72,7 @@ class EdgeTypeComparison(ReportModel):
     )
     node_values: Annotated[tuple[ValuesComparison, ...], Field(max_length=MAX_COLUMNS)] = Field(
         default=(),
-        description="Synthetic attributes of the nodes of a relation inside one type, and how edges go by them.",
+        description="Synthetic attributes of a relation's nodes, and how its edges go by them.",
     )
 
 

@@ -186,6 +186,15 @@ def valued(steps: int = 0) -> Graph:
     return Graph.build(schema, {}, {"edge": table})
 
 
+def labelled() -> Graph:
+    """Two communities, each of a party of its own, which is protected."""
+    party = Attribute(name="party", protection=Protection.PROTECTED, categories=("left", "right"))
+    schema = GraphSchema(node_types=(NodeType(count=NODES, attributes=(party,)),))
+    column = pa.array([("left", "right")[node % 2] for node in range(NODES)])
+    nodes = {"node": NodeTable(NODES, None, {"party": column})}
+    return Graph.build(schema, nodes, {"edge": EdgeTable(*blocks(1).T)})
+
+
 @functools.cache
 def request_of(where: str) -> tuple[Graph, Unit, int | None]:
     """The graph, the unit and the window of a request."""
@@ -218,8 +227,8 @@ def request_of(where: str) -> tuple[Graph, Unit, int | None]:
             return {"persons": persons, "owners": owners, "people": people}[where](), Unit.NODE, None
         case "two plain":
             return two_relations(), Unit.EDGE, None
-        case "valued":
-            return valued(), Unit.EDGE, None
+        case "valued" | "labelled":
+            return {"valued": valued, "labelled": labelled}[where](), Unit.EDGE, None
         case "valued stream":
             return valued(STEPS), Unit.W_EVENT, 2
     raise AssertionError(where)

@@ -152,6 +152,7 @@ TRIED: Mapping[str, Table] = {
         "forward_share": at("plain", 0.2, 0.8, groups=2),
         "resolution": at("plain", 0.1, 10.0, groups=2),
         "attribute_share": VALUED,
+        "node_attribute_share": [Tried("plain", 0.0, 0.2), Tried("labelled", 0.1, 0.4)],
     },
     "degree_triangle": everywhere(DEGREE_TRIANGLE, "plain"),
     "der": everywhere(
@@ -400,7 +401,13 @@ IDLE: list[Idle] = [
         clustering_share=0.0,
     ),
     *idle("dcsbm", "plain", {"band": 0.1, "spread": 0.1}, preset="spectral"),
-    *idle("dcsbm", "plain", {"attribute_share": 0.2}),
+    *idle("dcsbm", "plain", {"attribute_share": 0.2, "node_attribute_share": 0.2}),
+    *idle(
+        "dcsbm",
+        "labelled",
+        {"groups": 3, "resolution": 2.0, "core": 0.5, "forward_share": 0.5},
+        node_attribute_share=0.2,
+    ),
     *idle("dcsbm", "plain", {"forward_share": 0.5}, core=0.0),
     *idle("dcsbm", "plain", {"resolution": 2.0, "core": 0.5, "forward_share": 0.5}, groups=1),
     *idle("dcsbm", "plain", {"resolution": 2.0}, groups=1, preset="first"),

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from benchmarks import attribute_tables
-from core.graphs.graph import EdgeValues, Graph
+from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
+from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType
 
 
 @pytest.fixture(scope="module")
@@ -51,3 +53,23 @@ def test_tables_are_means_over_runs():
     line = {"table": "values", "graph": "g", "epsilon": 1, "row": "this"}
     lines = [line | {"run": run, "figures": {"TV or EMD": 0.1 * run, "nodes": 0.5}} for run in (0, 1)]
     assert "| 1 | this | .050 | .500 | 2 |" in "\n".join(attribute_tables.tables(lines))
+
+
+def test_classes_that_are_drawn_with_edges_meet_and_labels_that_are_read_have_none():
+    names = ("a", "b")
+    group = Attribute(name="group", protection="protected", label=True, categories=names)
+    schema = GraphSchema(node_types=(NodeType(count=80, attributes=(group,)),), edge_types=(EdgeType(),))
+    source, target = np.triu_indices(80, 1)
+    kept = (source % 2 == target % 2) & (np.random.default_rng(1).random(len(source)) < 0.5)
+    column = pa.array([names[node % 2] for node in range(80)])
+    nodes = {"node": NodeTable(80, None, {"group": column})}
+    graph = Graph.build(schema, nodes, {"edge": EdgeTable(source[kept], target[kept])})
+    found = {row: attribute_tables.labelled(graph, 50, row) for row in ("this", "read")}
+    assert found["this"]["true homophily"] == 1
+    assert found["this"]["homophily"] > 0.8
+    assert "homophily" not in found["read"]
+    lines = [
+        {"table": "labels", "graph": "g", "epsilon": 1, "row": row, "run": 0, "figures": figures}
+        for row, figures in found.items()
+    ]
+    assert "| - |" in "\n".join(attribute_tables.tables(lines))

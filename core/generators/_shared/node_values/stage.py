@@ -2,8 +2,8 @@
 
 A method that has it fits cells whose columns are ``labels`` (n,), ``degrees`` (n,) and ``blocks``
 (k(k+1)/2,), edges between labels. The method spends what the share leaves of an edge's epsilon, with one
-label for all nodes; the stage then puts paid labels in their place and what was read of mixing into the blocks. The
-method's own draw does the rest, as it does with public groups.
+label for all nodes; the stage then puts paid labels in their place and what was read of mixing into the
+blocks. The method's own draw does the rest, as it does with public groups.
 """
 
 from __future__ import annotations

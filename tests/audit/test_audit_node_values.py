@@ -1,0 +1,70 @@
+"""The mixing of protected node attributes, measured on two neighbours: by a row, and by an edge.
+
+A star whose centre's value is another, and a star with one edge more, of first priority. A copy that charges
+for a cap and counts every edge must be caught, and so must one with a quarter of the noise.
+"""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from core.graphs.graph import EdgeTable, Graph, NodeTable
+from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType
+from core.privacy import mechanisms, node_values
+from core.privacy.audit import audit_epsilon, repeated
+from core.privacy.events import Pure
+from core.privacy.meter import MemoryRecorder, Meter
+from core.privacy.plan import Allotment, PrivacyPlan, rows_of
+from core.privacy.private_graph import PrivateGraph
+from core.privacy.units import Unit
+from tests.support.auditing import SOUND, caught
+
+EPSILON, NANO, NODES = 1.0, 10**9, 12
+PARTY = Attribute(name="party", protection="protected", categories=("a", "b"))
+SCHEMA = GraphSchema(node_types=(NodeType(count=NODES, attributes=(PARTY,)),), edge_types=(EdgeType(),))
+PLAN = PrivacyPlan(
+    "audit",
+    Unit.EDGE,
+    None,
+    1,
+    tuple(Allotment(cell, None, Pure(NANO, "audit"), "audit") for cell in ("edge", rows_of("node"))),
+)
+
+
+def star(centre: str, leaves: int) -> Graph:
+    column = pa.array([centre, *["a"] * (NODES - 1)])
+    table = EdgeTable(np.zeros(leaves, np.int64), np.arange(1, leaves + 1))
+    return Graph.build(SCHEMA, {"node": NodeTable(NODES, None, {"party": column})}, {"edge": table})
+
+
+ROWS = star("a", NODES - 1), star("b", NODES - 1)
+EDGES = star("a", 1), star("a", 0)
+
+
+def measured(pair: tuple[Graph, Graph], cap: int):
+    def mixing(graph: Graph) -> np.ndarray:
+        reads = PrivateGraph(graph, Meter(PLAN, MemoryRecorder())).node_values("node")
+        asked = {"groups": np.array([0, 1]), "cap": cap, "purpose": "audit"}
+        found = reads.mixing("edge", "party", edge_nano_epsilon=NANO, row_nano_epsilon=NANO, **asked)
+        return found[np.triu_indices(2)]
+
+    def bound(runs: int, confidence: float) -> float:
+        return audit_epsilon(repeated(mixing), *pair, runs=runs, confidence=confidence).lower_bound
+
+    return bound
+
+
+@pytest.mark.parametrize(("pair", "cap"), [(ROWS, 1), (ROWS, 4), (EDGES, 1)], ids=["row", "cap 4", "edge"])
+def test_the_charged_epsilon_holds(pair: tuple[Graph, Graph], cap: int):
+    assert measured(pair, cap)(1000, SOUND) <= EPSILON
+
+
+def test_a_pair_that_is_not_capped_is_caught(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(node_values, "capped", lambda source, *_: np.ones(len(source), dtype=bool))
+    assert caught(measured(ROWS, 1), EPSILON, 1000)
+
+
+def test_a_quarter_of_the_noise_is_caught(monkeypatch: pytest.MonkeyPatch):
+    true = mechanisms.discrete_laplace
+    monkeypatch.setattr(mechanisms, "discrete_laplace", lambda v, l1, nano: true(v, l1, 4 * nano))
+    assert caught(measured(ROWS, 4), EPSILON, 1000)
