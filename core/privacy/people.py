@@ -193,28 +193,9 @@ class BoundedGraph:
     people: People
     bound: int
 
-    def edge_count(self, *, nano_epsilon: int, purpose: str) -> int:
-        """Count the edges. Sensitivity: bound. :func:`core.privacy.bounded.edge_count`."""
-        return int(self._asked(bounded.edge_count(self.bound), "edge count", nano_epsilon, purpose)[0])
-
-    def tail_counts(self, *, thresholds: np.ndarray, nano_epsilon: int, purpose: str) -> np.ndarray:
-        """How many nodes have at least j edges. L1 2 bound. :func:`core.privacy.bounded.tail_counts`."""
-        question = bounded.tail_counts(self.people.shape, self.bound, thresholds)
-        return self._asked(question, "tail counts", nano_epsilon, purpose)
-
-    def group_matrix(self, *, labels: np.ndarray, groups: int, nano_epsilon: int, purpose: str) -> np.ndarray:
-        """Count edges between every two groups. L1 2 bound. :func:`core.privacy.bounded.group_matrix`."""
-        question = bounded.group_matrix(self.people.shape, self.bound, labels, groups)
-        return self._asked(question, "edges inside and between groups", nano_epsilon, purpose)
-
     def triangles(self, *, nano_epsilon: int, purpose: str) -> int:
         """Count the triangles. Sensitivity: bound (bound - 1) / 2. :func:`core.privacy.bounded.triangles`."""
-        return int(self._asked(bounded.triangles(self.bound), "triangles", nano_epsilon, purpose)[0])
-
-    def _asked(
-        self, question: tuple[int, bounded.Measure], what: str, nano_epsilon: int, purpose: str
-    ) -> np.ndarray:
-        sensitivity, measure = question
-        source, target = self.people._paid(nano_epsilon, what, purpose)
+        sensitivity, measure = bounded.triangles(self.bound)
+        source, target = self.people._paid(nano_epsilon, "triangles", purpose)
         values = measure(source, target, self.people.count)
-        return mechanisms.discrete_laplace(values, sensitivity, nano_epsilon)
+        return int(mechanisms.discrete_laplace(values, sensitivity, nano_epsilon)[0])
