@@ -26,6 +26,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy.sparse as sp
 
 from core.errors import InvalidInput, NotAccepted
 from core.graphs.schema import EdgeType
@@ -45,6 +46,7 @@ ATTRIBUTE_GRAIN = 2**12
 MOST_ATTRIBUTE = 2**8
 """... and at most this: a person's sums stay exact in 53 bits."""
 MOST_COLUMNS = 256
+PERSONS_AT_ONCE = 2**12
 
 
 @dataclass(frozen=True)
@@ -206,9 +208,7 @@ class PeopleAndThings:
         width = rows.shape[1]
 
         def points(edges: Edges, radius: int) -> np.ndarray:
-            # Whole numbers below 2^20 each: sums over 2^28 persons are exact in floating point, in any order.
-            found = profiles(edges, rows, clip, math.isqrt(radius)).astype(np.float64)
-            return (found.T @ found).astype(np.int64)
+            return summed_moments(edges, rows, clip, math.isqrt(radius))
 
         found, radius = self._noisy(relation, width * width, noise_multiplier, purpose, points)
         matrix = found.values.reshape(width, width) / math.isqrt(radius) ** 2
@@ -336,24 +336,39 @@ def profiles(edges: Edges, rows: np.ndarray, clip: float, radius: int) -> np.nda
     integers; a row that is still too long is cut by a little more, and is zero at last. Every operation is
     exact, or works element by element on one person's numbers. O(edges * d).
     """
-    weights = rows.astype(np.float64)
     # A person's sum of integers below 2^20 is exact in floating point, in any order.
-    sums = [
-        np.bincount(edges.person, weights=weights[edges.thing, k], minlength=edges.persons)
-        for k in range(rows.shape[1])
-    ]
+    shape = edges.persons, edges.things
+    held = sp.csr_array((np.ones(len(edges.person)), (edges.person, edges.thing)), shape=shape)
     over = np.sqrt(np.maximum(edges.degrees, 1).astype(np.float64)) * (clip * ATTRIBUTE_GRAIN)
-    scaled = [each / over for each in sums]
+    scaled = (held @ rows.astype(np.float64)) / over[:, None]
     squared = np.zeros(edges.persons)
-    for each in scaled:
-        squared = squared + each * each
+    for k in range(rows.shape[1]):  # a sum along the row could add up in another order
+        squared += np.square(scaled[:, k])
     factor = radius / np.maximum(np.sqrt(squared), 1.0)
-    points = np.stack([np.trunc(each * factor).astype(np.int64) for each in scaled], axis=1)
+    points = np.trunc(scaled * factor[:, None]).astype(np.int64)
     for _ in range(2):
         points = _shorter(points, radius)
     long = np.square(points).sum(axis=1) > radius**2
     points[long] = 0
     return points
+
+
+def summed_moments(edges: Edges, rows: np.ndarray, clip: float, radius: int) -> np.ndarray:
+    """Sum z z' over persons, z the rows of :func:`profiles`; int64 (d, d). ``radius`` at most 2^20.
+
+    Some persons at a time, by number, so that memory stays small: integers, whose sums over so many are exact
+    in floating point, in any order.
+    """
+    found = np.zeros((rows.shape[1], rows.shape[1]), dtype=np.int64)
+    order = np.argsort(edges.person, kind="stable")
+    person, thing, step = edges.person[order], edges.thing[order], edges.step[order]
+    for begin in range(0, edges.persons, PERSONS_AT_ONCE):
+        count = min(PERSONS_AT_ONCE, edges.persons - begin)
+        own = slice(*np.searchsorted(person, (begin, begin + count)))
+        some = Edges(person[own] - begin, thing[own], step[own], count, edges.things)
+        points = profiles(some, rows, clip, radius).astype(np.float64)
+        found += (points.T @ points).astype(np.int64)
+    return found
 
 
 def _shorter(points: np.ndarray, radius: int) -> np.ndarray:

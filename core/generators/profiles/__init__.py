@@ -13,7 +13,9 @@ anonymous: number 17 of a release is nobody in particular.
    degrees. The law of the things' degrees is deconvolved; its quantiles go to the things in their noisy
    order.
 3. What kinds of things persons prefer: second moments of persons' profiles over what is public of the things
-   (columns, public relations). Directions in which they exceed chance by more than the noise are kept.
+   (columns, public relations), and over single things: those that have the most edges by 2, as many as are
+   worth the noise of one more at so many persons and that much noise. Directions in which the moments exceed
+   chance by more than the noise are kept.
 4. A graph is drawn by matching persons' and things' ends at random, step by step; then ends are swapped in
    pairs, which keeps all degrees, towards random tastes of the persons along those directions, so strong
    that drawn persons' profiles have the paid moments.
@@ -21,16 +23,17 @@ anonymous: number 17 of a release is nobody in particular.
 What is read, at which sensitivity to one person: histograms of persons, 1 in one entry, so sqrt(2) in L2;
 clipped sums over things, vectors without negative entries of length sqrt(D) at most, so sqrt(2 D); second
 moments of profiles of length c at most, whose inner products are squares, so sqrt(2) c^2. Proof:
-:mod:`core.privacy.people_things`. All reads are of the whole graph and add up; the rest is post-processing.
-Every sum is one of integers, under discrete Gaussian noise. Guarantee: (epsilon, delta).
+:mod:`core.privacy.people_things`; which things have columns follows from what was paid for, hence is the same
+for two neighbours once that is given. All reads are of the whole graph and add up; the rest is
+post-processing. Every sum is one of integers, under discrete Gaussian noise. Guarantee: (epsilon, delta).
 
 Declared facts are kept: a pair that occurs once over time is drawn once, a person of a functional relation
 has one thing. Relations are drawn apart from one another: what a person has in one says nothing of another.
-Whatever pairs of things go together for other reasons than public ones is not kept.
+Rare things go together for public reasons alone, and where nothing public is known of things, none do.
 
 What to expect: of a thousand persons, how many edges persons and things have, and when, at epsilon 1; which
 things have many from epsilon 4 on, or of several thousand persons. Which things one person has together comes
-through in small part, and only where public facts tell things apart; single edges do not. Whether a thing has
+through in part, and only where public facts tell things apart; single edges do not. Whether a thing has
 one edge or none is below the noise. Shares and constants were chosen while looking at ML-100k, Amazon,
 bitcoin-otc and generated degrees.
 

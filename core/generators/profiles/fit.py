@@ -10,11 +10,18 @@ import numpy as np
 
 from core.generators._shared.degrees.counts import to_total
 from core.generators.profiles.budget import Read, gives_classes
+from core.generators.profiles.columns import (
+    clip_of,
+    public_columns,
+    single_things,
+    singled_out,
+    whitened,
+)
 from core.generators.profiles.draw import Drawing, Frame, persons_of
 from core.generators.profiles.law import gaussian_law, smooth_counts
 from core.generators.profiles.params import ProfilesParams
 from core.generators.profiles.persons import Active, active_bins, activity_counts, degree_bins
-from core.generators.profiles.structure import clip_of, fitted_tastes, public_columns, whitened
+from core.generators.profiles.structure import fitted_tastes
 from core.privacy.entropy import Generator as Rng
 from core.privacy.people_things import Noisy, PeopleAndThings
 
@@ -140,13 +147,14 @@ class Relation:
     def _tastes(self, active: Active, things: np.ndarray) -> np.ndarray:
         """Read and fit how tastes count; float64 (things, r). Of a large relation some persons are drawn."""
         columns = public_columns(self._graph, self._reads, self._frame.shape.edge_type, self._graph.schema)
-        attributes = whitened(columns, things.sum(axis=1))
+        paid_for, totals = self._paid("structure"), things.sum(axis=1)
+        noise = float(paid_for["noise_multiplier"])
+        count = singled_out(columns.shape[1], self._frame.persons, self._frame.things, noise)
+        attributes = whitened(np.hstack([columns, single_things(totals, count)]), totals)
         if not attributes.shape[1]:
             return np.zeros((self._frame.things, 0))
         clip = clip_of(attributes.shape[1])
-        paid: Noisy = self._reads.second_moments(
-            self._name, attributes=attributes, clip=clip, **self._paid("structure")
-        )
+        paid: Noisy = self._reads.second_moments(self._name, attributes=attributes, clip=clip, **paid_for)
         part = min(1.0, MOST_EDGES / max(float(active.edges.sum()), 1.0))
         few = active.of_first(max(1, int(part * self._frame.persons)))  # persons stand in a random order
         drawing = Drawing(self._frame, few, things, self._rng)

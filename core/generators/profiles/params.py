@@ -26,7 +26,7 @@ class ProfilesParams(Parameters):
         default=0.18, gt=0, le=1, description="Share for the things' edges in each step; relations with time."
     )
     structure_share: float = Field(
-        default=0.2,
+        default=0.4,
         ge=0,
         le=1,
         description="Share for what kinds of things persons prefer, where public facts tell things apart.",

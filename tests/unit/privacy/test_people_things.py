@@ -81,6 +81,12 @@ def moments(clip: float) -> Callable[[PeopleAndThings, str], Noisy]:
     return read
 
 
+def single_things(reads: PeopleAndThings, name: str) -> Noisy:
+    """Moments of columns that are single things: what persons take, by the root of their edges."""
+    rows = np.eye(reads._sizes(name)[1])
+    return reads.second_moments(name, attributes=rows, clip=1.0, noise_multiplier=SIGMA, purpose="p")
+
+
 READS: dict[str, Callable[[PeopleAndThings, str], Noisy]] = {
     "degrees": degree,
     "activity": active,
@@ -88,6 +94,7 @@ READS: dict[str, Callable[[PeopleAndThings, str], Noisy]] = {
     **{f"totals within {bound}": totals(bound, False) for bound in (1, 2, 3, 100)},
     **{f"steps within {bound}": totals(bound, True) for bound in (1, 2, 3)},
     **{f"moments within {clip}": moments(clip) for clip in (0.3, 1.0, 3.0)},
+    "moments of single things": single_things,
 }
 
 
@@ -123,7 +130,7 @@ def farthest(told: list, schema: GraphSchema, name: str, read: Callable, others:
 def test_no_replacement_of_a_person_moves_an_answer_farther_than_the_noise_hides(told, name, read):
     found = farthest(told, SCHEMAS[name], name, READS[read])
     assert found <= 1
-    if read in ("degrees", "classes", "totals within 1", "moments within 0.3"):
+    if read in ("degrees", "classes", "totals within 1", "moments within 0.3", "moments of single things"):
         assert found > 0.97  # and some by as much
 
 
@@ -195,6 +202,22 @@ def test_a_person_s_profile_does_not_depend_on_the_others():
         alone = people_things.profiles(Edges(person[own], thing[own], step[own], 50, 30), rows, 2.0, 1_000)
         np.testing.assert_array_equal(alone[one], together[one])
     assert (np.square(together).sum(axis=1) <= 1_000**2).all()
+
+
+@pytest.mark.parametrize("most", [1, 7, 50])
+def test_moments_are_summed_over_some_persons_at_a_time(most, monkeypatch):
+    rng = np.random.default_rng(2)
+    person, thing = rng.integers(0, 50, 900), rng.integers(0, 30, 900)
+    edges = Edges(person, thing, np.zeros(900, dtype=np.int64), 50, 30)
+    rows = people_things.on_attribute_grid(rng.normal(size=(30, 7)), 30)
+    monkeypatch.setattr(people_things, "PERSONS_AT_ONCE", most)
+    points = people_things.profiles(edges, rows, 2.0, 1_000)
+    found = people_things.summed_moments(edges, rows, 2.0, 1_000)
+    np.testing.assert_array_equal(found, points.T @ points)
+    held = np.bincount(person * 30 + thing, minlength=1_500).reshape(50, 30)
+    expected = held @ rows / (np.sqrt(held.sum(axis=1))[:, None] * 2 * people_things.ATTRIBUTE_GRAIN)
+    expected *= 1_000 / np.maximum(np.linalg.norm(expected, axis=1), 1)[:, None]
+    np.testing.assert_allclose(points, expected, atol=1.001)
 
 
 @pytest.mark.parametrize("read", ["degrees", "classes", "totals within 2", "moments within 1.0"])

@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 from core.generators.base import PublicFacts
-from core.generators.profiles import GENERATOR
+from core.generators.profiles import GENERATOR, columns
+from core.generators.profiles import fit as fitting
 from core.generators.profiles.params import ProfilesParams
 from core.graphs.schema import EdgeType, GraphSchema
 from core.privacy import people_things
@@ -88,6 +89,37 @@ def require_hidden(fits: list[Told]) -> float:
 @pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS.keys())
 def test_neighbours_differ_in_what_the_noise_hides_alone(schema, tmp_path):
     assert require_hidden(neighbours(schema, tmp_path)) > 0.99
+
+
+@pytest.mark.parametrize("name", ["without time", "things of one person"])
+def test_so_they_do_where_things_have_columns_of_their_own(name, monkeypatch, tmp_path):
+    monkeypatch.setattr(columns, "WORTH", 1e6)
+    monkeypatch.setattr(columns, "FLOOR", 1e-9)  # of these answers nearly all edges are one thing's
+    asked: list[int] = []
+    true = PeopleAndThings.second_moments
+
+    def heard(self, relation, **given):
+        asked.append(given["attributes"].shape[1])
+        return true(self, relation, **given)
+
+    monkeypatch.setattr(PeopleAndThings, "second_moments", heard)
+    assert require_hidden(neighbours(SCHEMAS[name], tmp_path, 16)) > 0.99
+    assert min(asked) > 1  # what is public of these things tells them apart in one direction
+
+
+def test_things_that_are_singled_out_by_their_true_edges_are_caught(monkeypatch, tmp_path):
+    """By the most edges in truth, not in what was paid for."""
+    monkeypatch.setattr(columns, "WORTH", 1e6)
+    schema = SCHEMAS["without time"]
+    true = fitting.Relation._tastes
+
+    def leaky(self, active, things):
+        edges = self._reads._edges("owns", 3, 4)
+        return true(self, active, things + 9 * np.bincount(edges.thing, minlength=4)[:, None])
+
+    monkeypatch.setattr(fitting.Relation, "_tastes", leaky)
+    with pytest.raises(AssertionError):
+        require_hidden(neighbours(schema, tmp_path, 16))
 
 
 @pytest.mark.parametrize("read", ["degree_histogram", "thing_totals"])
