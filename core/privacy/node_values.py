@@ -134,9 +134,8 @@ class NodeValueReads:
         table = self._graph.edges[relation]
         own = self._places(attribute)
         of_node = np.where(own >= 0, of_bin[np.maximum(own, 0)], -1)
-        source, target = table.source.astype(np.int64), table.target.astype(np.int64)
-        priority = entropy.noise_generator().integers(0, 2**63, len(source), dtype=np.int64)
-        square = mixed(source, target, of_node, count, cap, priority)
+        priority = entropy.noise_generator().integers(0, 2**63, table.count, dtype=np.int64)
+        square = mixed(table.source, table.target, of_node, count, cap, priority)
         upper = np.triu_indices(count)
         noisy = np.zeros((count, count), dtype=np.int64)
         noisy[upper] = mechanisms.discrete_laplace(square[upper], noise.moved, noise.nano_epsilon)
@@ -192,13 +191,17 @@ def capped(source: np.ndarray, target: np.ndarray, cap: int, priority: np.ndarra
 
     Every pair is listed once. Of equal priorities the pair that is listed first comes first.
     """
-    edges = len(source)
-    ends = np.concatenate([source, target])
-    order = np.lexsort((np.tile(np.arange(edges), 2), np.tile(priority, 2), ends))
-    ranked = ends[order]
-    rank = np.empty(2 * edges, dtype=np.int64)
-    rank[order] = np.arange(2 * edges) - np.searchsorted(ranked, ranked)
-    return (rank[:edges] < cap) & (rank[edges:] < cap)
+    order = np.argsort(priority, kind="stable")
+    ends = np.stack([source[order], target[order]], axis=1).ravel()  # of the first edge, the second, ...
+    by_end = np.argsort(ends, kind="stable")
+    ranked = ends[by_end]
+    kept = np.empty(len(ends), dtype=bool)
+    place = np.arange(len(ends))
+    first = np.maximum.accumulate(np.where(np.diff(ranked, prepend=-1) != 0, place, 0))
+    kept[by_end] = place - first < cap
+    found = np.empty(len(order), dtype=bool)
+    found[order] = kept.reshape(-1, 2).all(axis=1)
+    return found
 
 
 def _require_room(values: int) -> None:

@@ -34,21 +34,24 @@ def ready_dataset(
     name: str = "ring",
     *,
     edges: bytes | None = None,
+    nodes: bytes | None = None,
     **terms: Any,
 ) -> Dataset:
-    """A dataset of this ring, or of these edges, whose upload was validated in this process."""
+    """A dataset of this ring, or of these edges and nodes, whose upload was validated in this process."""
     declared = {"unit": "edge", "epsilon": "4", "graph_schema": SCHEMA} | terms
     dataset = register_dataset(services, principal, NewDataset(name=name, **declared))
-    version = receive_part(
-        services,
-        principal,
-        dataset.id,
-        part="edges",
-        format="csv",
-        options={},
-        chunks=[edges or ring_edges()],
-        length=None,
-    )
+    parts = {"edges": edges or ring_edges()} if nodes is None else {"nodes": nodes, "edges": edges}
+    for part, content in parts.items():
+        version = receive_part(
+            services,
+            principal,
+            dataset.id,
+            part=part,
+            format="csv",
+            options={},
+            chunks=[content or ring_edges()],
+            length=None,
+        )
     work = begin_ingest(services, version.id, "tests")
     assert work is not None
     report = canonicalise(
