@@ -14,6 +14,7 @@ from api.client.render_report import report
 from core.datasets.views import Dataset
 from core.jobs.views import Evaluation, Job
 from core.ledger.views import Budget
+from core.reports.precision import Precision, quantity_of
 from core.workflows.jobs.views import Method, Plan
 
 __all__ = ["budget", "dataset", "datasets", "job", "jobs", "methods", "plan", "report"]
@@ -121,6 +122,7 @@ def plan(found: Plan) -> None:
             f"All edges of one {escape(each.node_type)} (at most {each.edges}), replaced by any others: "
             f"epsilon {each.epsilon}, delta {each.delta}"
         )
+    precision(found.precision)
     warned(found.warnings)
     if found.identical_to is not None:
         out.print(f"[yellow]Job {found.identical_to} has the same content: its release is free.[/yellow]")
@@ -131,6 +133,18 @@ def plan(found: Plan) -> None:
     for quota in found.quotas_after:
         out.print(f"and the quota of {quota.scope} {escape(quota.scope_name or '')}:")
         budget(quota)
+
+
+def precision(found: Sequence[Precision]) -> None:
+    """Print how near the figures that are paid for will be, a row for each relation and quantity."""
+    if not found:
+        return
+    made = table(None, "relation", "what is counted", "within", "deviation")
+    for each in found:
+        spread = "" if each.deviation is None else f"{each.deviation:.3g}"
+        made.add_row(escape(each.edge_type), quantity_of(each), str(each.within), spread)
+    out.print(f"Each figure that is paid for will be so near to the truth, with {found[0].confidence:.0%}:")
+    out.print(made)
 
 
 def chosen(reason: str | None) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from core.graphs.sensitive import SensitiveLinks
     from core.privacy.entropy import Generator as Rng
     from core.privacy.guarantee import GuaranteeKind
-    from core.privacy.plan import PrivacyPlan
+    from core.privacy.plan import PlannedRead, PrivacyPlan
     from core.privacy.private_graph import PrivateGraph
 
 Assurance = Literal["proven", "reviewed", "experimental"]
@@ -193,6 +193,21 @@ class ClaimingGenerator(Generator, Protocol):
 
     def claim(self, params: Any, public: PublicFacts) -> Claimed | None:
         """Return what is claimed for these parameters; None where the guarantee is computed. Sees no data."""
+        ...
+
+
+@runtime_checkable
+class PlanningGenerator(Generator, Protocol):
+    """A method that names its reads before it has a graph."""
+
+    def planned_reads(
+        self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+    ) -> Sequence[PlannedRead]:
+        """Return the reads that the fit of such a plan makes whatever it finds, each at its least cost.
+
+        Of public facts alone; ``nodes``: the sizes of the universes. A read that only some fits make, or
+        whose share depends on earlier answers without a least one, is left out.
+        """
         ...
 
 

@@ -37,7 +37,7 @@ from collections.abc import Iterable
 
 from core.generators._shared.frame.heeded import Idle
 from core.generators._shared.frame.percell import Parts, PerCell
-from core.generators._shared.triangles.params import NO_PRODUCTS, DegreeTriangleParams
+from core.generators._shared.triangles.params import NO_PRODUCTS, DegreeTriangleParams, shares
 
 
 class DegreeTriangle(PerCell):
@@ -56,6 +56,12 @@ class DegreeTriangle(PerCell):
         """The parameters that the others leave without effect."""
         if not params.product_share:
             yield Idle(("band",), NO_PRODUCTS)
+
+    def cell_reads(self, params: DegreeTriangleParams, nano_epsilon: int) -> dict[str, int]:
+        """Return what the counts, degrees and tails of every cell cost."""
+        budget = shares(params, nano_epsilon)
+        asked = {"edge_count": "count", "degrees": "degree", "tail_counts": "tail"}
+        return {query: budget[share] for query, share in asked.items() if share in budget}
 
     def parts(self) -> Parts:
         """Paying for the noisy values, and matching and rewiring by them."""

@@ -87,6 +87,20 @@ class Allotment:
             raise InvalidInput("the whole graph has no step", field="step")
 
 
+@dataclass(frozen=True, slots=True)
+class PlannedRead:
+    """A read that every fit makes in ``cells`` cells of a relation: a query of :mod:`core.privacy.queries`.
+
+    ``nano_epsilon``: the least that a cell pays for it; more than one where its answer is the sum of answers
+    about disjoint parts of the cell, each of which pays for itself.
+    """
+
+    edge_type: str
+    query: str
+    nano_epsilon: tuple[int, ...]
+    cells: int = 1
+
+
 @dataclass(frozen=True)
 class Cost:
     """The cost of a plan to one privacy unit; integers, rounded up.

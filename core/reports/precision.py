@@ -7,7 +7,7 @@ of a noisy figure, and what it never asked for, is not told here: this is a stat
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated
@@ -16,7 +16,9 @@ from pydantic import Field
 
 from core.graphs.schema import EdgeType, GraphSchema
 from core.privacy.events import Pure
+from core.privacy.measurements import deviation
 from core.privacy.meter import TranscriptEntry
+from core.privacy.plan import GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import Unit, edges_of_unit
 from core.reports.base import NANO, Count, ReportModel, Share
 from core.reports.statistics import EdgeTypeStatistics, PublicStatistics
@@ -34,6 +36,9 @@ class Precision(ReportModel):
     quantity: str = Field(description="What is counted, e.g. 'edges' or 'edges at a node'.")
     within: Annotated[int, Field(ge=0, description="In units of the quantity; of each figure by itself.")]
     confidence: Share
+    deviation: float | None = Field(
+        default=None, ge=0, description="The noise's standard deviation; null in reports that told none."
+    )
     snapshots: Count | None = Field(
         description="In how many snapshots it was asked; the bound is the least exact one's. Null: no time, "
         "or of all snapshots together."
@@ -109,22 +114,71 @@ def precisions(
     shown = {relation.name: relation for relation in statistics.edge_types}
     lines = []
     for (name, query), steps in asked.items():
-        quantity, relation = QUANTITIES[query], schema.edge_type(name)
-        sensitivity = quantity.sensitivity(relation) * edges_of_unit(unit, relation)
-        bounds = [list(_bounds(entries, sensitivity, quantity, nested)) for entries in steps.values()]
-        if any(bounds):
-            lines.append(
-                Precision(
-                    edge_type=name,
-                    query=query,
-                    quantity=quantity.title,
-                    within=max(bound for step in bounds for bound in step),
-                    confidence=CONFIDENCE,
-                    snapshots=sum(map(bool, bounds)) if relation.temporal and not quantity.pooled else None,
-                    released=quantity.size(shown[name]) if name in shown else None,
-                )
-            )
+        quantity = QUANTITIES[query]
+        noise = _noise(unit, schema, name, query)
+        told = [list(_measured(entries, noise, quantity, nested)) for entries in steps.values()]
+        if any(told):
+            released = quantity.size(shown[name]) if name in shown else None
+            each = [scales for step in told for scales in step]
+            lines.append(_line(schema, (name, query), each, sum(map(bool, told)), released))
     return tuple(lines[:MAX_PRECISIONS])
+
+
+def planned(
+    unit: Unit, schema: GraphSchema, plan: PrivacyPlan, reads: Iterable[PlannedRead]
+) -> tuple[Precision, ...]:
+    """Predict one line for each planned read whose noise has a law: each figure is at most so far off.
+
+    From public facts alone, before anything is opened. Of a relation's cells that differ the least exact
+    is told. Under unit node there is none, as in :func:`precisions`; nor without a guarantee.
+    """
+    if unit is Unit.NODE or plan.kind is GuaranteeKind.NONE:
+        return ()
+    found: dict[tuple[str, str], list[PlannedRead]] = {}
+    for read in reads:
+        if read.query in QUANTITIES:
+            found.setdefault((read.edge_type, read.query), []).append(read)
+    lines = []
+    for (name, query), asked in found.items():
+        noise = _noise(unit, schema, name, query)
+        each = [[noise(cost) for cost in read.nano_epsilon] for read in asked]
+        lines.append(_line(schema, (name, query), each, sum(read.cells for read in asked), None))
+    return tuple(lines[:MAX_PRECISIONS])
+
+
+def _noise(unit: Unit, schema: GraphSchema, name: str, query: str) -> Callable[[int], Fraction]:
+    """Return the scale of a query's noise as a function of what it costs, in nano-epsilon."""
+    relation = schema.edge_type(name)
+    sensitivity = QUANTITIES[query].sensitivity(relation) * edges_of_unit(unit, relation)
+    return lambda nano_epsilon: Fraction(sensitivity * NANO, nano_epsilon)
+
+
+def _line(
+    schema: GraphSchema,
+    asked: tuple[str, str],
+    measured: Sequence[Sequence[Fraction]],
+    snapshots: int,
+    released: float | None,
+) -> Precision:
+    """Tell the least exact of the measurements, each of which sums noises of these scales."""
+    (name, query), quantity = asked, QUANTITIES[asked[1]]
+    widest = max(measured, key=_sum_within)
+    return Precision(
+        edge_type=name,
+        query=query,
+        quantity=quantity.title,
+        within=_sum_within(widest),
+        confidence=CONFIDENCE,
+        deviation=math.sqrt(math.fsum(deviation(scale) ** 2 for scale in widest)),
+        snapshots=snapshots if schema.edge_type(name).temporal and not quantity.pooled else None,
+        released=released,
+    )
+
+
+def _sum_within(scales: Sequence[Fraction]) -> int:
+    """Bound a sum of independent noises: a union bound, each part may fail with its share of the rest."""
+    each = 1 - (1 - CONFIDENCE) / len(scales)
+    return sum(within(scale, each) for scale in scales)
 
 
 def within(scale: Fraction, confidence: float) -> int:
@@ -139,26 +193,28 @@ def within(scale: Fraction, confidence: float) -> int:
     return max(0, math.ceil(-math.log(tail) / rate - 1 + 1e-9))
 
 
-def _bounds(
-    entries: Sequence[TranscriptEntry], sensitivity: int, quantity: _Quantity, nested: Set[int]
-) -> Iterator[int]:
-    """Bound each whole measurement of one snapshot; of parts that do not add up to a whole, none.
+def _measured(
+    entries: Sequence[TranscriptEntry],
+    noise: Callable[[int], Fraction],
+    quantity: _Quantity,
+    nested: Set[int],
+) -> Iterator[list[Fraction]]:
+    """List the noises in each whole measurement of one snapshot; of parts that add up to no whole, none.
 
     ``nested``: operations inside a parallel group; a group among them holds a part of the edges only.
     """
     groups: dict[int, dict[int, Fraction]] = {}
     for entry in entries:
         assert isinstance(entry.event, Pure)
-        scale = Fraction(sensitivity * NANO, entry.event.nano_epsilon)
+        scale = noise(entry.event.nano_epsilon)
         if entry.group is None or entry.branch is None:
-            yield within(scale, CONFIDENCE)
+            yield [scale]
         elif quantity.additive and entry.group not in nested:
             branches = groups.setdefault(entry.group, {})
             branches[entry.branch] = max(scale, branches.get(entry.branch, scale))
     for branches in groups.values():
-        if len(branches) > 1:  # a union bound: each part may fail with its share of the rest
-            each = 1 - (1 - CONFIDENCE) / len(branches)
-            yield sum(within(scale, each) for scale in branches.values())
+        if len(branches) > 1:
+            yield list(branches.values())
 
 
 COLUMNS = ("Relation", "Quantity", "Within", "Confidence", "Mean in the release")

@@ -69,7 +69,7 @@ itself .82; .5 is nothing). Degrees still come through at epsilon 2 (degree MMD 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -87,7 +87,7 @@ from core.generators.base import (
     require_accepted,
 )
 from core.graphs.schema import GraphSchema
-from core.privacy.plan import GuaranteeKind, PrivacyPlan
+from core.privacy.plan import GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import EDGE_WISE
 
 if TYPE_CHECKING:
@@ -162,6 +162,14 @@ class AnchoredEdges:
                 cells[first] = {**cells[first], **score}
         progress("fit", len(relations), len(relations))
         return AnchoredModel(self.name, graph.schema, counts, params, same_columns(cells))
+
+    def planned_reads(
+        self, params: AnchoredParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+    ) -> Sequence[PlannedRead]:
+        """Return the number of edges and the degrees of every step; see the protocol."""
+        from core.generators.anchored.budget import planned_reads
+
+        return planned_reads(plan, schema, nodes, params)
 
     def true_shares(
         self, params: AnchoredParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]

@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from core import errors
-from core.generators._shared.relations.budget import evidence_of, is_static, targets_once
+from core.generators._shared.relations.budget import (
+    evidence_of,
+    is_static,
+    shares,
+    static_shares,
+    targets_once,
+)
 from core.generators._shared.relations.params import AnchoredParams
 from core.generators.anchored.allotted import granted
 from core.graphs.schema import GraphSchema
-from core.privacy.plan import PrivacyPlan
+from core.privacy.plan import PlannedRead, PrivacyPlan
 from core.privacy.queries import Shape
 from core.privacy.units import edges_of_unit
 
@@ -92,3 +98,26 @@ def _has_tails(names: Iterable[str], schema: GraphSchema, params: AnchoredParams
     return params.deconvolve and any(
         schema.edge_type(name).homogeneous and not schema.edge_type(name).directed for name in names
     )
+
+
+def planned_reads(
+    plan: PrivacyPlan, schema: GraphSchema, counts: Mapping[str, int], params: AnchoredParams
+) -> list[PlannedRead]:
+    """List what every step of a relation pays for its number of edges and its degrees at least.
+
+    Degrees of the side that gets less; of an undirected relation without what tails would cost. Public facts
+    only; ``counts``: the sizes of the node universes. O(relations).
+    """
+    reads = []
+    for name, grant in granted(plan).items():
+        relation = schema.edge_type(name)
+        shape = Shape(relation, counts[relation.source], counts[relation.target])
+        times = edges_of_unit(plan.unit, relation)
+        if is_static(shape, params):
+            asked = {"degrees": static_shares(shape, grant.nano_epsilon, times, params).columns}
+        else:
+            paid = shares(shape, grant.nano_epsilon, times, params)
+            sides = (paid.source,) if shape.undirected else (paid.source, paid.target)
+            asked = {"edge_count": paid.count, "degrees": min(sides)}
+        reads += [PlannedRead(name, query, (cost,), len(grant.steps)) for query, cost in asked.items()]
+    return reads

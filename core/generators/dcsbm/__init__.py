@@ -69,6 +69,7 @@ from core.generators._shared.frame.percell import Parts, PerCell
 from core.generators._shared.node_values.share import carrying
 from core.generators._shared.node_values.stage import CarriesNodeValues
 from core.generators._shared.values.stage import CarriesValues
+from core.generators.dcsbm.budget import cell_reads
 from core.generators.dcsbm.params import DCSBMParams
 from core.privacy.public_groups import group_attribute
 
@@ -126,6 +127,10 @@ class DCSBM(CarriesValues, CarriesNodeValues, PerCell):
                 kind = public.schema.node_type(public.schema.edge_type(name).source)
                 group_attribute(kind, params.groups)
         return plan
+
+    def cell_reads(self, params: DCSBMParams, nano_epsilon: int) -> dict[str, int]:
+        """Return what a cell pays at least for its counts, degrees and tails."""
+        return cell_reads(params, nano_epsilon)
 
     def paid(
         self, graph: PrivateGraph, key: CellKey, nano_epsilon: int, params: DCSBMParams, rng: Rng

@@ -19,10 +19,10 @@ from core.generators._shared.degrees.fitted import (
     scaled_to,
 )
 from core.generators._shared.degrees.tails import Ends, counted_tails, law_with_tails, thresholds
-from core.generators._shared.frame.plan import divide
 from core.generators._shared.rewiring.clustering import told_clustering
 from core.generators._shared.rewiring.products import degree_covariance
 from core.generators._shared.triangles.draw import triangle_aim
+from core.generators.dcsbm.budget import FREED_BY_GROUPS, shares, without_labels
 from core.privacy.entropy import Generator as Rng
 from core.privacy.events import NANO
 from core.privacy.label_stream import LabelRule, LabelStream, split
@@ -40,13 +40,6 @@ BIN, BINS = 50, 40  # nodes in a stretch of the order, at least, and stretches, 
 LEAST_SHARE = 0.02
 LEAST_EVIDENCE = 2.5  # labels below which there is one only, at epsilon 1 and more
 
-SHARED = ("count", "degree", "tail", "block", "triangle", "clustering", "product")
-FREED = {"degree": 0.15, "tail": 0.1, "triangle": 0.45, "clustering": 0.3}
-"""How what labels would cost is divided where there is one. On sparse graphs triangles and clustering are
-told worst; degrees are told by their tails."""
-
-FREED_BY_GROUPS = {"degree": 0.1, "tail": 0.1, "block": 0.3, "triangle": 0.3, "clustering": 0.2}
-"""The same where labels are public groups: edges between them are told first."""
 MOST_PUBLIC = 64  # groups of a public attribute; those of fewest nodes are one group
 
 
@@ -158,26 +151,6 @@ def block_counts(
     if sum_of_blocks:
         blocks = blocks * (edges / sum_of_blocks)
     return blocks, Ends(2 * edges, 4 * variance * other / (variance + other))
-
-
-def shares(params: DCSBMParams, nano_epsilon: int) -> dict[str, int]:
-    """The nano-epsilon of every read that is paid for; they sum to ``nano_epsilon``."""
-    named = {name: getattr(params, f"{name}_share") for name in SHARED}
-    named = {name: share for name, share in named.items() if share}
-    return dict(zip((*named, "label"), divide(nano_epsilon, *named.values()), strict=True))
-
-
-def without_labels(budget: Mapping[str, int], freed: Mapping[str, float] = FREED) -> dict[str, int]:
-    """``budget`` where no labels are read: what they would cost goes to what remains, by ``freed``."""
-    rest = {name: cost for name, cost in budget.items() if name != "label"}
-    weights = {name: weight for name, weight in freed.items() if name in rest}
-    left = budget["label"]
-    for name, weight in weights.items():
-        more = int(budget["label"] * weight / sum(weights.values()))
-        rest[name] += more
-        left -= more
-    rest["degree"] += left
-    return rest
 
 
 def groups_of(count: int, nodes: int, label: int, nano_epsilon: int) -> int:

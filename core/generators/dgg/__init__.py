@@ -26,6 +26,7 @@ What to expect at epsilon 1: on Facebook (4,039 nodes, mean degree 44) degrees w
 from __future__ import annotations
 
 from core.generators._shared.frame.percell import Parts, PerCell
+from core.generators._shared.frame.plan import divide
 from core.generators.dgg.params import DGGParams
 
 
@@ -40,6 +41,11 @@ class DGG(PerCell):
     )
     mechanism = "laplace"
     Params = DGGParams
+
+    def cell_reads(self, params: DGGParams, nano_epsilon: int) -> dict[str, int]:
+        """Return what the count and the degrees of every cell cost."""
+        count, degrees = divide(nano_epsilon, params.count_share)
+        return {"edge_count": count, "degrees": degrees}
 
     def parts(self) -> Parts:
         """Pay for degrees, and draw by blocks and matching."""

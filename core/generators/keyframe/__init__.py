@@ -49,6 +49,8 @@ Source: our own; filters: Kalman (1960); matching: configuration model.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -62,9 +64,8 @@ from core.generators.base import (
     StreamGenerator,
     require_accepted,
 )
-from core.generators.keyframe.budget import COUNTERS, FRAME, KeyframeParams, divide, make_plan
-from core.privacy.events import pure_nano_epsilon
-from core.privacy.plan import GuaranteeKind, PrivacyPlan
+from core.generators.keyframe.budget import COUNTERS, FRAME, KeyframeParams, divide, granted_to, make_plan
+from core.privacy.plan import GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
     from core.generators._shared.frame.model import CellsModel
     from core.generators.keyframe.state import KeyframeState
     from core.generators.keyframe.step import Memory
+    from core.graphs.schema import GraphSchema
     from core.privacy.private_graph import PrivateGraph
 
 
@@ -116,6 +118,20 @@ class KeyframeEdges:
         model, memory = self._run(graph, plan, params, memory, progress)
         return model, KeyframeState(memory)
 
+    def planned_reads(
+        self, params: KeyframeParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+    ) -> Sequence[PlannedRead]:
+        """Return the counters of every step, and what its key frames read; see the protocol."""
+        cells = Counter(
+            (name, granted[COUNTERS], granted.get(FRAME, 0))
+            for (name, _), granted in granted_to(plan).items()
+        )
+        return [
+            PlannedRead(name, query, (nano_epsilon,), count)
+            for (name, counters, frame), count in cells.items()
+            for query, nano_epsilon in divide(params, counters, frame).reads().items()
+        ]
+
     def _run(
         self,
         graph: PrivateGraph,
@@ -129,11 +145,7 @@ class KeyframeEdges:
         from core.generators.keyframe.step import fit_step
         from core.privacy.entropy import noise_generator
 
-        budgets: dict[tuple[str, int], dict[str, int]] = {}
-        for allotment in plan.allotments:
-            assert allotment.step is not None
-            amount = pure_nano_epsilon(allotment.event) or 0
-            budgets.setdefault((allotment.edge_type, allotment.step), {})[allotment.purpose] = amount
+        budgets = granted_to(plan)
         rng = noise_generator()
         cells: dict[tuple[str, int | None], Columns] = {}
         for done, ((name, step), granted) in enumerate(budgets.items()):

@@ -10,7 +10,7 @@ from core import errors
 from core.generators._shared.frame.plan import SMALLEST_STEP_NANO_EPSILON, plan_of
 from core.generators._shared.values.share import ValueParameters
 from core.generators.base import PublicFacts
-from core.privacy.events import Pure
+from core.privacy.events import Pure, pure_nano_epsilon
 from core.privacy.plan import Allotment, PrivacyPlan
 from core.privacy.units import Unit
 
@@ -67,6 +67,16 @@ class StepBudget:
     degrees: int
     cells: int
 
+    def reads(self) -> dict[str, int]:
+        """Return the step's cost by query, in nano-epsilon."""
+        named = {
+            "edge_count": self.count,
+            "tail_counts": self.tail,
+            "degrees": self.degrees,
+            "group_matrix": self.cells,
+        }
+        return {query: cost for query, cost in named.items() if cost}
+
 
 def make_plan(method: str, params: KeyframeParams, public: PublicFacts) -> PrivacyPlan:
     """Allot counters at every step, and a key frame at every step that the clock names.
@@ -94,6 +104,16 @@ def make_plan(method: str, params: KeyframeParams, public: PublicFacts) -> Priva
             if (first + step - params.first_frame) % reach == 0:
                 allotments.append(Allotment(name, step, framed, FRAME))
     return plan_of(method, public, allotments)
+
+
+def granted_to(plan: PrivacyPlan) -> dict[tuple[str, int], dict[str, int]]:
+    """Return what a plan of this method grants each step of each relation, by purpose, in nano-epsilon."""
+    budgets: dict[tuple[str, int], dict[str, int]] = {}
+    for allotment in plan.allotments:
+        assert allotment.step is not None
+        amount = pure_nano_epsilon(allotment.event) or 0
+        budgets.setdefault((allotment.edge_type, allotment.step), {})[allotment.purpose] = amount
+    return budgets
 
 
 def _scope(public: PublicFacts) -> tuple[int, int]:

@@ -48,6 +48,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.generators._shared.frame.heeded import require_heeded
+from core.generators._shared.frame.percell import reads_of_cells
 from core.generators._shared.frame.plan import cell_plan
 from core.generators.base import (
     Assurance,
@@ -57,15 +58,16 @@ from core.generators.base import (
     StreamGenerator,
     require_accepted,
 )
-from core.generators.psgraph.budget import PSGraphParams, divide, idle
+from core.generators.psgraph.budget import PSGraphParams, divide, idle, step_reads
 from core.privacy.events import pure_nano_epsilon
-from core.privacy.plan import GuaranteeKind, PrivacyPlan
+from core.privacy.plan import GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
     from core.generators.psgraph.model import PSGraphModel
     from core.generators.psgraph.state import PSGraphState
     from core.generators.psgraph.step import Memory, StepModel
+    from core.graphs.schema import GraphSchema
     from core.privacy.private_graph import PrivateGraph
 
 
@@ -95,6 +97,12 @@ class PSGraph:
         require_heeded(params, idle(params, public))
         mechanisms = "laplace, exponential and ladder" if params.triangle_share else "laplace and exponential"
         return cell_plan(self.name, public, mechanisms, "psgraph step")
+
+    def planned_reads(
+        self, params: PSGraphParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+    ) -> list[PlannedRead]:
+        """Return the number of edges and the degrees of every step; see the protocol."""
+        return reads_of_cells(plan, lambda total: step_reads(params, total))
 
     def fit(
         self, graph: PrivateGraph, plan: PrivacyPlan, params: PSGraphParams, progress: Progress

@@ -260,6 +260,24 @@ class StepBudget:
         return rest - (self.initialise + self.adjust if repartition else 0)
 
 
+def between_communities(params: PSGraphParams, nano_epsilon: int) -> tuple[int, int]:
+    """Divide between degrees outside the communities, and counts between them; at least 1 each."""
+    between = max(1, int(nano_epsilon * params.between_share))
+    return nano_epsilon - between, between
+
+
+def step_reads(params: PSGraphParams, total: int) -> dict[str, tuple[int, ...]]:
+    """Return what every step of ``total`` pays for its number of edges and its degrees at least.
+
+    Of one community degrees are asked as a whole; of several, those inside and those outside.
+    """
+    budget = divide(params, total)
+    if params.partition == "single":
+        return {"edge_count": (budget.count,), "degrees": (budget.perturb(False, bool(budget.tail)),)}
+    least = budget.perturb(True, bool(budget.tail))
+    return {"edge_count": (budget.count,), "degrees": (least, between_communities(params, least)[0])}
+
+
 def divide(params: PSGraphParams, total: int) -> StepBudget:
     """Divide one step of ``total`` nano-epsilon; rounded down, at least 1 where any is asked for."""
     count = max(1, min(int(params.count_cap * NANO), int(total * params.count_share)))

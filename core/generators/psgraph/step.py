@@ -11,7 +11,7 @@ from core.generators._shared.blocks.estimates import Estimate, all_past, norm_su
 from core.generators._shared.blocks.partition import noisy_blocks, private_partition, streamed_partition
 from core.generators._shared.blocks.reconstruct import Blocks
 from core.generators._shared.degrees.tails import Ends, Tails, counted_tails, public_thresholds, tails_tell
-from core.generators.psgraph.budget import PSGraphParams, StepBudget
+from core.generators.psgraph.budget import PSGraphParams, StepBudget, between_communities
 from core.generators.psgraph.degrees import deconvolved, heavy_tailed, with_tails
 from core.privacy.entropy import Generator as Rng
 from core.privacy.events import NANO
@@ -117,7 +117,7 @@ def _partition_method(params: PSGraphParams, budget: StepBudget, nodes: int, edg
 
 def degree_noise(nano_epsilon: int, params: PSGraphParams) -> float:
     """Compute the standard deviation of a whole degree's noise, inside and outside, after a partition."""
-    inside, outside = _variance(nano_epsilon), _variance(_split(nano_epsilon, params)[0])
+    inside, outside = _variance(nano_epsilon), _variance(between_communities(params, nano_epsilon)[0])
     return float(np.sqrt(inside + outside))
 
 
@@ -143,12 +143,6 @@ def _partition(
     return private_partition(cell, nodes, rng=rng, **shares, **sizes).astype(np.int32)
 
 
-def _split(nano_epsilon: int, params: PSGraphParams) -> tuple[int, int]:
-    """Divide between degrees outside the communities, and counts between them; at least 1 each."""
-    between = max(1, int(nano_epsilon * params.between_share))
-    return nano_epsilon - between, between
-
-
 def _variance(nano_epsilon: int) -> float:
     return 2 * (2 * NANO / nano_epsilon) ** 2  # discrete Laplace noise on degrees, whose L1 sensitivity is 2
 
@@ -172,7 +166,7 @@ def _perturb(cell: PrivateCell, labels: np.ndarray, nano_epsilon: int, params: P
         none = np.empty(0, dtype=np.int64)
         reading = Reading(_estimate(noisy, nano_epsilon, params), nothing, Blocks(none, none, np.empty(0)))
         return _cleaned(reading, labels, count) if _cleans_first(params) else reading
-    outside_budget, between_budget = _split(nano_epsilon, params)
+    outside_budget, between_budget = between_communities(params, nano_epsilon)
     with cell.parallel(nano_epsilon=nano_epsilon, labels=labels) as (within, across):
         d_in = within.laplace("degrees", nano_epsilon=nano_epsilon, purpose="degrees inside communities")
         d_out = across.laplace("degrees", nano_epsilon=outside_budget, purpose="degrees outside communities")

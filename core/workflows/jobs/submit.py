@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from core.errors import BudgetRefused
 from core.generators import registry
-from core.generators.base import carries_values
+from core.generators.base import Generator, PlanningGenerator, carries_values
 from core.graphs.schema import GraphSchema
 from core.identity.models import Role
 from core.identity.service import Principal, require
@@ -28,11 +28,12 @@ from core.privacy.units import Unit
 from core.publishing.true_edges import true_edge_notices
 from core.publishing.values import value_notices
 from core.reports.notices import lasting_relations, relations_left_out, values_left_out
+from core.reports.precision import Precision, planned
 from core.workflows.common.context import Services
 from core.workflows.common.policies import needs_approval, policy_of
 from core.workflows.common.specs import new_job, reserve
 from core.workflows.jobs import identical, turns
-from core.workflows.jobs.prepare import JobRequest, node_counts, prepare
+from core.workflows.jobs.prepare import JobRequest, Prepared, node_counts, prepare
 from core.workflows.jobs.views import Cost, NodePrice, Plan
 from core.workflows.ledger.quotas import drawn_on
 from core.workflows.webhooks import announcements
@@ -100,8 +101,23 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> P
         needs_approval=needs_approval(dataset, spec.kind, release.nano_epsilon),
         least_epsilon=policy_of(dataset).min_epsilon_per_job,
         node_prices=_node_prices(schema, release.unit, cost),
+        precision=_precision(prepared, generator),
         warnings=(*(notice.text for notice in notices), *exposing),
         identical_to=None if twin is None else twin.id,
+    )
+
+
+def _precision(prepared: Prepared, generator: Generator) -> tuple[Precision, ...]:
+    """Predict how near paid figures will be; of a method that names its reads."""
+    if not isinstance(generator, PlanningGenerator):
+        return ()
+    schema, plan = prepared.graph_schema, prepared.plan
+    nodes = node_counts(prepared.version, schema)
+    return planned(
+        prepared.spec.release.unit,
+        schema,
+        plan,
+        generator.planned_reads(prepared.params, plan, schema, nodes),
     )
 
 

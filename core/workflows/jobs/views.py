@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import Field
 
 from core.ledger.views import Budget
+from core.reports.precision import Precision
 from core.views import CHOSEN, Answer
 
 
@@ -80,6 +81,12 @@ class Plan(Answer):
         default=(),
         description="What all edges of one node together are promised, where the schema bounds their number "
         "(`degree_bound`, or functional relations) by at most 4; under the units edge and event.",
+    )
+    precision: tuple[Precision, ...] = Field(
+        default=(),
+        description="How near the figures that it pays for will be to the truth, one line for each relation "
+        "and quantity that every fit reads: from the plan and public facts alone. What the method makes of "
+        "them, and what it never asks, is not in it.",
     )
     warnings: tuple[str, ...] = Field(
         default=(),

@@ -40,6 +40,7 @@ def test_from_door_to_door(sdk: Graphveil, tenant: Tenant, tmp_path: Path):
 
     plan = sdk.plan(dataset.id, epsilon="0.5", method="psgraph")
     assert plan.budget_after.remaining.epsilon == "1.5"
+    assert [line.query for line in plan.precision] == ["edge_count", "degrees"]
     job = sdk.submit(dataset.id, epsilon="0.5", formats=["graphml"], idempotency_key="mine")
     assert sdk.submit(dataset.id, epsilon="0.5", formats=["graphml"], idempotency_key="mine").id == job.id
     with pytest.raises(WaitTimeout):

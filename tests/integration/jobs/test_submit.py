@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import secrets
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from sqlalchemy import func, select
 from sqlalchemy.dialects import postgresql
 
+from core.datasets import repository as datasets
 from core.datasets.models import Dataset
 from core.errors import (
     BudgetExceeded,
@@ -150,6 +152,25 @@ def test_a_dry_run_tells_what_submission_would_do_and_does_nothing(
     assert job.plan_digest == dry.plan_digest
     assert job.spec["amounts"] == dry.amounts
     assert spent(services, job)[1] == dry.budget_after.reserved.epsilon
+
+
+def test_a_dry_run_predicts_precision_and_never_looks_at_the_graph(
+    services: Services, principal: Principal
+) -> None:
+    dataset = ready_dataset(services, principal)
+    dry = plan_job(services, principal, ask(dataset, epsilon="1"))
+    told = {line.query: line for line in dry.precision}
+    assert {"edge_count", "degrees", "group_matrix"} <= set(told)
+    assert 0 < told["edge_count"].deviation < told["edge_count"].within
+    with services.db.transaction() as session:
+        (version,) = datasets.versions(session, [dataset.id])
+    assert services.store.exists(version.object_key)
+    services.store.put(version.object_key, [secrets.token_bytes(4096)])
+    assert plan_job(services, principal, ask(dataset, epsilon="1")).model_dump_json() == dry.model_dump_json()
+    finer = plan_job(services, principal, ask(dataset, epsilon="2"))
+    assert all(line.within <= told[line.query].within for line in finer.precision)
+    without = plan_job(services, principal, ask(dataset, epsilon="1", method="edgerand"))
+    assert without.precision == ()
 
 
 def test_the_same_key_finds_the_same_job_and_refuses_another_payload(

@@ -7,7 +7,8 @@ them. Plan, loop, model and files are the same for all such methods.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -23,7 +24,7 @@ from core.generators.base import (
     require_accepted,
 )
 from core.privacy.events import pure_nano_epsilon
-from core.privacy.plan import GuaranteeKind, PrivacyPlan
+from core.privacy.plan import GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import EDGE_WISE
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from core.generators._shared.frame.columns import Columns, Draw
     from core.generators._shared.frame.model import CellsModel
+    from core.graphs.schema import GraphSchema
     from core.privacy.entropy import Generator as Rng
     from core.privacy.plan import CellKey
     from core.privacy.private_graph import PrivateCell, PrivateGraph
@@ -57,6 +59,18 @@ def drawn_edges(cell: PrivateCell, ends: tuple[np.ndarray, np.ndarray]) -> Colum
 def same_edges(columns: Columns, nodes: int, params: Any, rng: Rng) -> np.ndarray:
     """Return the keys of :func:`drawn_edges`: randomness was spent at fit, so all draws are the same."""
     return columns["key"]
+
+
+def reads_of_cells(
+    plan: PrivacyPlan, reads: Callable[[int], Mapping[str, int | tuple[int, ...]]]
+) -> list[PlannedRead]:
+    """List what ``reads`` names of each cell's nano-epsilon, where a plan has one allotment for each cell."""
+    cells = Counter((each.edge_type, pure_nano_epsilon(each.event) or 0) for each in plan.allotments)
+    return [
+        PlannedRead(name, query, costs if isinstance(costs, tuple) else (costs,), count)
+        for (name, nano_epsilon), count in cells.items()
+        for query, costs in reads(nano_epsilon).items()
+    ]
 
 
 class PerCell(ABC):
@@ -90,6 +104,16 @@ class PerCell(ABC):
         require_accepted(self, public)
         require_heeded(params, self.idle(params))
         return cell_plan(self.name, public, self.mechanism, f"{self.name} step")
+
+    def cell_reads(self, params: Any, nano_epsilon: int) -> Mapping[str, int]:
+        """Return what every cell of that epsilon pays for a query at least, by its name, in nano-epsilon."""
+        return {}
+
+    def planned_reads(
+        self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+    ) -> Sequence[PlannedRead]:
+        """Return the reads of :meth:`cell_reads`, a line for each relation; see the protocol."""
+        return reads_of_cells(plan, lambda nano_epsilon: self.cell_reads(params, nano_epsilon))
 
     def fit(self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> CellsModel:
         """Fit the model, at the plan's cost at most; every cell by itself."""

@@ -12,10 +12,10 @@ from core.generators._shared.degrees.counts import integers, noisy_count
 from core.generators._shared.degrees.fitted import fitted_degrees, scaled_to
 from core.generators._shared.degrees.pooling import Hint, NoisyGraph
 from core.generators._shared.degrees.tails import Ends, Tails, counted_tails, law_with_tails, thresholds
-from core.generators._shared.frame.plan import divide
 from core.generators._shared.matching.exact import matched, one_block
 from core.generators._shared.rewiring.products import degree_covariance, product_aim
 from core.generators._shared.rewiring.triangles import Targets, proposals_for, rewired
+from core.generators._shared.triangles.params import shares
 from core.privacy.entropy import Generator as Rng
 from core.privacy.events import NANO
 
@@ -91,18 +91,6 @@ def columns(
         )
     aim = triangle_aim(paid.triangles, budget.get("triangle", 1), degrees, params.transitivity)
     return {"degrees": degrees, "triangles": np.array([aim]), "covariance": covariance}
-
-
-def shares(params: DegreeTriangleParams, nano_epsilon: int) -> dict[str, int]:
-    """The nano-epsilon of every read that is paid for; they sum to ``nano_epsilon``."""
-    named = {
-        "count": params.count_share,
-        "tail": params.tail_share,
-        "triangle": params.triangle_share,
-        "product": params.product_share,
-    }
-    named = {name: share for name, share in named.items() if share}
-    return dict(zip((*named, "degree"), divide(nano_epsilon, *named.values()), strict=True))
 
 
 def triangle_aim(told: int | None, nano_epsilon: int, degrees: np.ndarray, transitivity: float) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, model_validator
 
+from core.generators._shared.frame.plan import divide
 from core.generators.base import Parameters
 
 NO_PRODUCTS = "degree products are not aimed at; a product_share above 0 asks for them"
@@ -60,3 +61,15 @@ class DegreeTriangleParams(Parameters):
         if self.count_share + self.tail_share + self.triangle_share + self.product_share > 0.99:
             raise ValueError("the shares must leave at least 0.01 for the degrees")
         return self
+
+
+def shares(params: DegreeTriangleParams, nano_epsilon: int) -> dict[str, int]:
+    """The nano-epsilon of every read that is paid for; they sum to ``nano_epsilon``."""
+    named = {
+        "count": params.count_share,
+        "tail": params.tail_share,
+        "triangle": params.triangle_share,
+        "product": params.product_share,
+    }
+    named = {name: share for name, share in named.items() if share}
+    return dict(zip((*named, "degree"), divide(nano_epsilon, *named.values()), strict=True))

@@ -1,0 +1,106 @@
+"""What a method says that it will read, before it has a graph, is what its fits then read."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from core.generators import registry
+from core.generators.base import PlanningGenerator, PublicFacts
+from core.graphs.graph import Graph
+from core.privacy.units import Unit
+from core.reports.precision import planned, precisions
+from core.reports.statistics import PublicStatistics
+from tests.support.generating import NANO, fit, graph_of, random_pairs
+
+NODES, EPSILON = 40, 2.0
+STATIC = graph_of(random_pairs(NODES, 0.2), NODES)
+SPARSE = graph_of(random_pairs(NODES, 0.02), NODES)
+STREAM = graph_of(random_pairs(NODES, 0.2), NODES, steps=4)
+SIDED = graph_of(random_pairs(NODES, 0.2), NODES, other=NODES)
+NOTHING = PublicStatistics(nodes={}, steps=None, steps_evaluated=1, metrics={}, edge_types=())
+CASES = [
+    ("dcsbm", STATIC, {}),
+    ("dcsbm", SPARSE, {}),
+    ("dcsbm", STATIC, {"groups": 4, "count_share": 0, "tail_share": 0}),
+    ("dcsbm", STREAM, {}),
+    ("degree_triangle", STATIC, {}),
+    ("degree_triangle", STATIC, {"tail_share": 0}),
+    ("dgg", STATIC, {}),
+    ("psgraph", STATIC, {}),
+    ("psgraph", SPARSE, {}),
+    ("psgraph", STREAM, {"preset": "paper"}),
+    ("psgraph", STREAM, {"partition": "single"}),
+    ("keyframe", STREAM, {}),
+    ("anchored", STATIC, {}),
+    ("anchored", STREAM, {}),
+    ("anchored", SIDED, {}),
+]
+
+
+def planning(name: str, graph: Graph, unit: Unit, params: dict[str, object]):
+    """The planned reads of a method on such a graph, from public facts alone."""
+    generator = registry.get(name)
+    assert isinstance(generator, PlanningGenerator)
+    window = 2 if unit is Unit.W_EVENT else None
+    facts = PublicFacts(graph.schema, unit, window, int(EPSILON * NANO), 0, ("edge",))
+    chosen = generator.Params(**params)
+    plan = generator.plan(chosen, facts)
+    nodes = {kind.name: kind.count or 0 for kind in graph.schema.node_types}
+    return plan, list(generator.planned_reads(chosen, plan, graph.schema, nodes))
+
+
+@pytest.mark.parametrize(("name", "graph", "params"), CASES)
+def test_every_fit_makes_the_reads_it_planned_and_pays_no_less(name: str, graph: Graph, params: dict) -> None:
+    unit = Unit.W_EVENT if graph.schema.temporal else Unit.EDGE
+    _, reads = planning(name, graph, unit, params)
+    assert reads
+    window = 2 if unit is Unit.W_EVENT else None
+    _, meter = fit(registry.get(name), graph, EPSILON, unit=unit, window=window, **params)
+    paid: dict[str, Counter[int | None]] = {}
+    for entry in meter.transcript:
+        if "/" in getattr(entry.event, "mechanism", ""):
+            query = entry.event.mechanism.split("/")[1]
+            of_query = paid.setdefault(query, Counter())
+            of_query[entry.step] = max(of_query[entry.step], entry.event.nano_epsilon)
+    for read in reads:
+        least = max(read.nano_epsilon)
+        assert sum(each >= least for each in paid[read.query].values()) >= read.cells, read
+    assert {read.query for read in reads} >= set(paid) & {"edge_count"}
+
+
+@pytest.mark.parametrize("name", ["dcsbm", "degree_triangle", "dgg", "psgraph", "anchored"])
+def test_a_figure_is_as_exact_as_was_predicted(name: str) -> None:
+    plan, reads = planning(name, STATIC, Unit.EDGE, {})
+    told = {each.query: each for each in planned(Unit.EDGE, STATIC.schema, plan, reads)}
+    assert {"edge_count", "degrees"} <= set(told)
+    _, meter = fit(registry.get(name), STATIC, EPSILON)
+    bound = {
+        each.query: each.within for each in precisions(Unit.EDGE, STATIC.schema, meter.transcript, NOTHING)
+    }
+    assert bound["edge_count"] <= told["edge_count"].within
+    if name != "psgraph":  # its first look at degrees only orders the nodes, and is the least exact
+        assert bound["degrees"] <= told["degrees"].within
+
+
+def test_a_sum_of_parts_is_bounded_by_all_of_them() -> None:
+    plan, reads = planning("psgraph", STATIC, Unit.EDGE, {})
+    (parts,) = (each for each in reads if each.query == "degrees")
+    assert len(parts.nano_epsilon) == 2
+    (line,) = (each for each in planned(Unit.EDGE, STATIC.schema, plan, [parts]))
+    alone = [
+        planned(Unit.EDGE, STATIC.schema, plan, [type(parts)("edge", "degrees", (cost,))])[0]
+        for cost in parts.nano_epsilon
+    ]
+    assert line.within > max(each.within for each in alone)
+    assert line.deviation == pytest.approx(sum(each.deviation**2 for each in alone) ** 0.5)
+
+
+def test_a_wider_unit_is_told_wider_bounds() -> None:
+    edge, pair = (
+        planned(unit, STREAM.schema, *planning("dcsbm", STREAM, unit, {})) for unit in (Unit.EVENT, Unit.PAIR)
+    )
+    assert [each.query for each in edge] == [each.query for each in pair]
+    assert all(one.within < other.within for one, other in zip(edge, pair, strict=True))
+    assert {each.snapshots for each in edge} == {4}
