@@ -39,7 +39,5 @@ def without_labels(budget: Mapping[str, int], freed: Mapping[str, float] = FREED
 def cell_reads(params: DCSBMParams, nano_epsilon: int) -> dict[str, int]:
     """Return what a cell pays at least for its counts, degrees and tails; more where it reads no labels."""
     budget = shares(params, nano_epsilon)
-    if isinstance(params.groups, str):
-        budget = without_labels(budget, FREED_BY_GROUPS)
     asked = {"edge_count": "count", "degrees": "degree", "tail_counts": "tail", "group_matrix": "block"}
     return {query: budget[share] for query, share in asked.items() if share in budget}

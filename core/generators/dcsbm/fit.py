@@ -22,7 +22,7 @@ from core.generators._shared.degrees.tails import Ends, counted_tails, law_with_
 from core.generators._shared.rewiring.clustering import told_clustering
 from core.generators._shared.rewiring.products import degree_covariance
 from core.generators._shared.triangles.draw import triangle_aim
-from core.generators.dcsbm.budget import FREED_BY_GROUPS, shares, without_labels
+from core.generators.dcsbm.budget import FREED, FREED_BY_GROUPS, shares, without_labels
 from core.privacy.entropy import Generator as Rng
 from core.privacy.events import NANO
 from core.privacy.label_stream import LabelRule, LabelStream, split

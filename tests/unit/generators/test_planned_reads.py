@@ -9,6 +9,7 @@ import pytest
 from core.generators import registry
 from core.generators.base import PlanningGenerator, PublicFacts
 from core.graphs.graph import Graph
+from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType
 from core.privacy.units import Unit
 from core.reports.precision import planned, precisions
 from core.reports.statistics import PublicStatistics
@@ -104,3 +105,21 @@ def test_a_wider_unit_is_told_wider_bounds() -> None:
     assert [each.query for each in edge] == [each.query for each in pair]
     assert all(one.within < other.within for one, other in zip(edge, pair, strict=True))
     assert {each.snapshots for each in edge} == {4}
+
+
+def test_what_nodes_and_edges_carry_is_left_out_of_what_edges_pay() -> None:
+    label = Attribute(name="team", protection="protected", categories=("a", "b"))
+    schema = GraphSchema(
+        node_types=(NodeType(count=NODES, attributes=(label,)),),
+        edge_types=(EdgeType(name="edge"),),
+    )
+    generator = registry.get("dcsbm")
+    facts = PublicFacts(schema, Unit.EDGE, None, NANO, 0, ("edge",))
+    costs = []
+    for given in (0.0, 0.5):
+        chosen = generator.Params(node_attribute_share=given)
+        plan = generator.plan(chosen, facts)
+        reads = generator.planned_reads(chosen, plan, schema, {"node": NODES})
+        assert {each.edge_type for each in reads} == {"edge"}
+        costs.append([each.nano_epsilon[0] for each in reads])
+    assert costs[1] == [each // 2 for each in costs[0]]

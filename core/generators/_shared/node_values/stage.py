@@ -8,6 +8,7 @@ blocks. The method's own draw does the rest, as it does with public groups.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
     from core.generators._shared.frame.model import CellsModel, StoredCells
     from core.generators.base import FittedModel, Parameters, Progress, PublicFacts
     from core.graphs.graph import Graph
+    from core.graphs.schema import GraphSchema
     from core.privacy.entropy import Generator as Rng
-    from core.privacy.plan import PrivacyPlan
+    from core.privacy.plan import PlannedRead, PrivacyPlan
     from core.privacy.private_graph import PrivateGraph
 
     class Structure:
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
         Params: ClassVar[type[Parameters]]
 
         def plan(self, params: Any, public: PublicFacts) -> PrivacyPlan: ...
+        def planned_reads(
+            self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+        ) -> Sequence[PlannedRead]: ...
         def fit(self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> Any: ...
         def load(self, folder: Path) -> Any: ...
 else:
@@ -59,6 +64,12 @@ class CarriesNodeValues(Structure):
         require_heeded(params, [Idle((share.FIELD,), idle)] if idle else [])
         share.require_synthesised(public)
         return share.with_node_values(structure, public, params.node_attribute_share)
+
+    def planned_reads(
+        self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+    ) -> Sequence[PlannedRead]:
+        """Return the reads of the edges themselves, from what the plan leaves for them."""
+        return super().planned_reads(params, share.structure_of(plan), schema, nodes)
 
     def fit(self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> Any:
         """Fit the method, then pay for labels and mixing, at the plan's cost at most."""
