@@ -402,12 +402,6 @@ IDLE: list[Idle] = [
     ),
     *idle("dcsbm", "plain", {"band": 0.1, "spread": 0.1}, preset="spectral"),
     *idle("dcsbm", "plain", {"attribute_share": 0.2, "node_attribute_share": 0.2}),
-    *idle(
-        "dcsbm",
-        "labelled",
-        {"groups": 3, "resolution": 2.0, "core": 0.5, "forward_share": 0.5},
-        node_attribute_share=0.2,
-    ),
     *idle("dcsbm", "plain", {"forward_share": 0.5}, core=0.0),
     *idle("dcsbm", "plain", {"resolution": 2.0, "core": 0.5, "forward_share": 0.5}, groups=1),
     *idle("dcsbm", "plain", {"resolution": 2.0}, groups=1, preset="first"),

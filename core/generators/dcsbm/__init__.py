@@ -40,8 +40,8 @@ edges inside and between groups and to triangles. Labels are public then, hence 
 
 With ``node_attribute_share``, that share of an edge's epsilon, and the epsilon of a node's row of protected
 attributes, pay for synthetic ones (:mod:`core.generators._shared.node_values`, with the reads and proofs of
-:mod:`core.privacy.node_values`): reads 4 and 5 are not made but for the number of edges, every node is dealt
-values by its class of degree, and edges inside and between labels are drawn by the paid mixing matrix.
+:mod:`core.privacy.node_values`): every node is dealt values by its label and class of degree, and edges are
+drawn by both, so that labels meet as read 5 says, and values as the paid mixing matrix.
 
 With ``attribute_share``, that share of epsilon pays for tables of what edges carry, and the rest for all
 above (:mod:`core.generators._shared.values`, with the reads and proofs of :mod:`core.privacy.edge_values`).
@@ -66,7 +66,6 @@ from typing import TYPE_CHECKING
 
 from core.generators._shared.frame.heeded import Idle
 from core.generators._shared.frame.percell import Parts, PerCell
-from core.generators._shared.node_values.share import carrying
 from core.generators._shared.node_values.stage import CarriesNodeValues
 from core.generators._shared.values.stage import CarriesValues
 from core.generators.dcsbm.budget import cell_reads
@@ -105,11 +104,6 @@ class DCSBM(CarriesValues, CarriesNodeValues, PerCell):
             )
         if not params.core:
             yield Idle(("forward_share",), "no edge is read twice at core=0; a core above 0 has some")
-        if params.node_attribute_share:
-            yield Idle(
-                ("groups", "core", "forward_share", "resolution"),
-                "labels follow from protected node attributes; without a node_attribute_share they are read",
-            )
         if isinstance(params.groups, str):
             yield Idle(
                 ("core", "forward_share", "resolution"), "public groups are not read; a number of groups is"
@@ -139,10 +133,6 @@ class DCSBM(CarriesValues, CarriesNodeValues, PerCell):
         from core.generators.dcsbm.fit import MOST_PUBLIC, fit
 
         kind, told = graph.schema.edge_type(key[0]).source, None
-        if params.node_attribute_share and carrying(graph.schema, (key[0],)):
-            import numpy as np
-
-            told = np.zeros(graph.node_count(kind), dtype=np.int64)  # until the stage has paid for labels
         if isinstance(params.groups, str):
             told = graph.attributes(kind).groups(params.groups, MOST_PUBLIC)
         return fit(graph.cell(*key), graph.node_count(kind), nano_epsilon, params, rng, told)

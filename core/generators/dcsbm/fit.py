@@ -66,8 +66,7 @@ def fit(
     asked = params.groups if isinstance(params.groups, int) else None
     groups = None  # until it is known
     if told is not None:
-        groups = int(told.max(initial=0)) + 1
-        budget = without_labels(budget, FREED_BY_GROUPS if groups > 1 else FREED)
+        groups, budget = int(told.max(initial=0)) + 1, without_labels(budget, FREED_BY_GROUPS)
     elif count is not None:
         groups = min(asked or groups_of(count, nodes, budget["label"], nano_epsilon), most)
         if groups == 1:

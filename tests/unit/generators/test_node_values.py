@@ -15,7 +15,8 @@ import pytest
 from core.errors import NotAccepted
 from core.generators import registry
 from core.generators._shared.node_values import fit as fitting
-from core.generators._shared.node_values.fit import block_shares, cap_for, dealt, degree_classes
+from core.generators._shared.node_values.blocks import joined, order_of, square
+from core.generators._shared.node_values.fit import block_shares, cap_for, dealt, node_classes
 from core.generators.base import PublicFacts, carries_node_values, no_progress
 from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
@@ -121,7 +122,7 @@ def test_with_little_noise_parties_meet_as_they_do_and_go_with_degree():
     true, found = (mixing(each) / mixing(each).sum() for each in (of, drawn))
     assert np.abs(true - found).sum() / 2 < 0.06
     parties = drawn.nodes["node"].attributes["party"].to_numpy(zero_copy_only=False)
-    assert abs((parties == "right").sum() - NODES / 3) <= 3
+    assert abs((parties == "right").sum() - NODES / 3) <= 9
     degree = np.bincount(
         np.concatenate([drawn.edges["knows"].source, drawn.edges["knows"].target]), minlength=NODES
     )
@@ -196,10 +197,43 @@ def test_values_are_dealt_by_their_shares_in_each_class():
 
 
 def test_fewer_classes_are_told_apart_where_their_table_would_be_noise():
-    degrees = np.arange(1000.0)
-    assert degree_classes(degrees, 2, NANO).max() == 3
-    assert degree_classes(degrees, 2, NANO // 1000).max() == 0
-    assert degree_classes(np.zeros(1000), 2, NANO).max() == 0
+    degrees, one, five = np.arange(1000.0), np.zeros(1000, np.int64), np.arange(1000) % 5
+    assert node_classes(degrees, one, 2, NANO).max() == 3
+    assert node_classes(degrees, five, 2, NANO).max() == 19
+    assert node_classes(degrees, five, 2, NANO // 8).max() == 4
+    assert node_classes(degrees, five, 2, NANO // 20).max() == 1
+    assert node_classes(degrees, one, 2, NANO // 1000).max() == 0
+    assert node_classes(np.zeros(1000), one, 2, NANO).max() == 0
+
+
+def test_communities_and_groups_both_meet_as_was_read():
+    rng = np.random.default_rng(2)
+    communities, groups, degrees = rng.integers(0, 3, 600), rng.integers(0, 2, 600), rng.integers(1, 9, 600)
+    blocks, shares = np.array([90.0, 5, 5, 60, 10, 30]), np.array([0.45, 0.1, 0.45])
+    labels, found = joined(communities, blocks, groups, shares, degrees)
+    assert (labels == 2 * communities + groups).all()
+    meet = square(found).reshape(3, 2, 3, 2)
+    assert np.allclose(meet.sum(axis=(1, 3)), square(blocks), atol=0.05)
+    assert np.allclose(meet.sum(axis=(0, 2)), square(shares * 200), atol=0.05)
+    alone, same = joined(np.zeros(600, np.int64), np.array([200.0]), groups, shares, degrees)
+    assert (alone == groups).all()
+    assert same == pytest.approx(shares * 200)
+
+
+@pytest.mark.parametrize("groups", [4, "school"])
+def test_labels_that_are_read_or_public_stay_beside_values(groups: int | str):
+    school = Attribute(name="school", protection="public")
+    of = graph(PARTY)
+    kind = of.schema.node_types[0].model_copy(update={"attributes": (PARTY, school)})
+    column = pa.array([str(node % 5) for node in range(NODES)])
+    table = NodeTable(NODES, None, {**of.nodes["node"].attributes, "school": column})
+    schema = of.schema.model_copy(update={"node_types": (kind,)})
+    model, _ = fit(Graph.build(schema, {"node": table}, of.edges), 100, groups=groups)
+    communities = groups if isinstance(groups, int) else 5
+    assert order_of(model.structure.cells["knows", None]["blocks"]) == communities * len(PARTY.categories)
+    drawn = model.sample(public_generator(1), no_progress)
+    true, found = (mixing(each) / mixing(each).sum() for each in (of, drawn))
+    assert np.abs(true - found).sum() / 2 < 0.1
 
 
 def test_a_cap_is_never_so_small_that_edges_decide_the_noise_nor_above_all_degrees():

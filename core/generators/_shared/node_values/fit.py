@@ -1,12 +1,13 @@
 """What is paid for of one node type's protected attributes, and the labels and blocks that follow from it.
 
 The reads, each of which may use what was read before and the paid degrees of the structure:
-1. nodes by class of degree and value of the first attribute (a row replaced: L1 2).
+1. nodes by class and value of the first attribute (a row replaced: L1 2). Classes are by paid degree, and by
+   community where the structure tells some.
 2. for every further attribute, nodes by its value and the first one's (L1 2).
 3. for every relation, edges by the groups of both ends' first values: of each node as many edges count as a
    cap says, that follows from paid degrees (a row replaced: L1 2 cap; an edge: L1 3).
 Proofs: :mod:`core.privacy.node_values`. Every node is then dealt values by its class, and edges are drawn
-with what read 3 says as the blocks: homophily is inside the draw.
+with what read 3 says in the blocks: homophily is inside the draw.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 from core.generators._shared.blocks.estimates import norm_sub
 from core.generators._shared.blocks.partition import upper_triangle
 from core.generators._shared.frame.plan import divide
+from core.generators._shared.node_values.blocks import MOST_LABELS
 from core.generators._shared.values.bins import merged
 from core.generators._shared.values.fit import shares_of
 from core.privacy.events import NANO
@@ -55,13 +57,15 @@ def labelled(
     reads: NodeValueReads,
     names: tuple[str, ...],
     degrees: Mapping[str, np.ndarray],
+    communities: np.ndarray,
     row_nano_epsilon: int,
     edge_nano_epsilon: Mapping[str, int],
     rng: Rng,
 ) -> Labelled:
     """Pay for the attributes ``names``, and deal every node values.
 
-    ``degrees``: paid degrees of every node by relation; ``edge_nano_epsilon``: what edges of each may spend.
+    ``degrees``: paid degrees of every node by relation; ``communities`` (n,): public or paid labels, one for
+    all where there are none; ``edge_nano_epsilon``: what edges of each may spend.
     ``rng`` makes choices that are independent of the graph. O(n + m log m + groups^2).
     """
     tables = TABLES if len(names) == 1 else TABLES_OF_SEVERAL
@@ -69,14 +73,15 @@ def labelled(
     first, *others = names
     fine = reads.bins(first)
     degree = np.sum(list(degrees.values()), axis=0)
-    classes = degree_classes(degree, fine.count, parts[0])
+    classes = node_classes(degree, communities, fine.count, parts[0])
     purpose = f"nodes by {first}"
     noisy = reads.table([first], classes=classes, nano_epsilon=parts[0], purpose=purpose)
     by_class, overall = conditional(noisy, ROW_MOVES * NANO / parts[0])
     values = {first: dealt(by_class, classes, rng)}
     for name, cost in zip(others, parts[1:], strict=False):
         values[name] = _following(reads, first, name, values[first], classes, cost, rng)
-    of_bin = merged(overall, MOST_ORDERED if fine.ordered else MOST_GROUPS, fine.ordered)
+    most = min(MOST_ORDERED if fine.ordered else MOST_GROUPS, MOST_LABELS // (int(communities.max()) + 1))
+    of_bin = merged(overall, most, fine.ordered)
     groups = of_bin[values[first]]
     blocks = {}
     for (relation, own), cost in zip(degrees.items(), parts[len(names) :], strict=True):
@@ -119,12 +124,17 @@ def _following(
     return dealt(conditional(noisy[0], scale)[0], given, rng)
 
 
-def degree_classes(degrees: np.ndarray, bins: int, nano_epsilon: int) -> np.ndarray:
-    """Divide the nodes by paid degree into as many classes as the noise of their table allows; int64 (n,)."""
+def node_classes(degrees: np.ndarray, communities: np.ndarray, bins: int, nano_epsilon: int) -> np.ndarray:
+    """Divide the nodes into as many classes as the noise of their table allows; int64 (n,), from 0 on.
+
+    By community where there is room for all, and by paid degree.
+    """
     room = len(degrees) * nano_epsilon / NANO / (ROW_MOVES * NODES_A_CELL * bins)
-    number = int(np.clip(room, 1, CLASSES))
+    count = int(communities.max()) + 1
+    apart = communities if room >= count else np.zeros(len(degrees), dtype=np.int64)
+    number = int(np.clip(room / count if room >= count else room, 1, CLASSES))
     cuts = np.quantile(degrees, np.arange(1, number) / number)
-    found = np.searchsorted(cuts, degrees, side="right")
+    found = apart * CLASSES + np.searchsorted(cuts, degrees, side="right")
     return np.unique(found, return_inverse=True)[1].astype(np.int64)
 
 

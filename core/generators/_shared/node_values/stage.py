@@ -1,9 +1,9 @@
 """The stage that draws protected node attributes together with the edges of a block model.
 
 A method that has it fits cells whose columns are ``labels`` (n,), ``degrees`` (n,) and ``blocks``
-(k(k+1)/2,), edges between labels. The method spends what the share leaves of an edge's epsilon, with one
-label for all nodes; the stage then puts paid labels in their place and what was read of mixing into the
-blocks. The method's own draw does the rest, as it does with public groups.
+(k(k+1)/2,), edges between labels: communities that were read, public groups, or one label for all. The
+method spends what the share leaves of an edge's epsilon; the stage then crosses its labels with paid groups
+of values, and its blocks with what was read of mixing. The method's own draw does the rest.
 """
 
 from __future__ import annotations
@@ -132,6 +132,7 @@ def _labelled(
     import numpy as np
 
     from core.generators._shared.frame.model import StoredCells
+    from core.generators._shared.node_values.blocks import joined
     from core.generators._shared.node_values.fit import labelled
     from core.privacy.entropy import noise_generator
 
@@ -144,14 +145,14 @@ def _labelled(
         relations = share.inside(graph.schema, tuple(edges), kind)
         degrees = {each: cells[each, None]["degrees"].astype(np.float64) for each in relations}
         names = tuple(each.name for each in synthesised(kind))
-        found = labelled(graph.node_values(name), names, degrees, row_nano_epsilon, edges, rng)
+        communities = {each: cells[each, None]["labels"].astype(np.int64) for each in relations}
+        alone = communities[relations[0]] if len(relations) == 1 else np.zeros(model.nodes[name], np.int64)
+        found = labelled(graph.node_values(name), names, degrees, alone, row_nano_epsilon, edges, rng)
         for relation, shares in found.blocks.items():
             columns = cells[relation, None]
-            cells[relation, None] = {
-                **columns,
-                "labels": found.groups.astype(np.int32),
-                "blocks": shares * columns["blocks"].sum(),
-            }
+            held = communities[relation], columns["blocks"]
+            labels, blocks = joined(*held, found.groups, shares, degrees[relation])
+            cells[relation, None] = {**columns, "labels": labels.astype(np.int32), "blocks": blocks}
         for place, each in enumerate(names):
             values[name, place] = {"bins": found.values[each].astype(np.int32)}
     progress("node attributes", len(rows), len(rows))
