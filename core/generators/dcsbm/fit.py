@@ -66,7 +66,8 @@ def fit(
     asked = params.groups if isinstance(params.groups, int) else None
     groups = None  # until it is known
     if told is not None:
-        groups, budget = int(told.max(initial=0)) + 1, without_labels(budget, FREED_BY_GROUPS)
+        groups = int(told.max(initial=0)) + 1
+        budget = without_labels(budget, FREED_BY_GROUPS if groups > 1 else FREED)
     elif count is not None:
         groups = min(asked or groups_of(count, nodes, budget["label"], nano_epsilon), most)
         if groups == 1:
