@@ -22,6 +22,7 @@ from core.privacy.audited import EDGE, MECHANISMS, NODES, AuditSpec, canary_step
 from core.privacy.entropy import noise_generator
 from core.privacy.events import pure_nano_epsilon
 from core.privacy.meter import MemoryRecorder, Meter
+from core.privacy.people_things import Noisy, PeopleAndThings
 from core.privacy.plan import Allotment, PrivacyPlan
 from core.privacy.private_graph import PrivateCell, PrivateGraph
 from core.privacy.units import Unit
@@ -201,11 +202,39 @@ def _generated(generator: Generator, params: Any) -> Once:
     read = _METERED.get(generator.name)
 
     def once(graph: Graph, plan: PrivacyPlan) -> np.ndarray:
+        if generator.name in _TOLD:
+            return told(generator, params, graph, plan)
         private = PrivateGraph(graph, Meter(plan, MemoryRecorder()))
         look = read or (_drawn_persons if plan.unit is Unit.NODE else _drawn)
         return look(generator.fit(private, plan, params, no_progress))
 
     return once
+
+
+class _Listening(PrivateGraph):
+    """A session that keeps what the reads of persons and things answered."""
+
+    def people_and_things(self) -> PeopleAndThings:
+        self.heard: list[np.ndarray] = []
+        return _Heard(self._graph, self._meter, self.heard)
+
+
+class _Heard(PeopleAndThings):
+    def __init__(self, graph: Graph, meter: Meter, heard: list[np.ndarray]) -> None:
+        super().__init__(graph, meter)
+        self._heard = heard
+
+    def _noisy(self, *asked: Any) -> tuple[Noisy, int]:
+        found = super()._noisy(*asked)
+        self._heard.append(found[0].values / found[0].deviation)
+        return found
+
+
+def told(generator: Generator, params: Any, graph: Graph, plan: PrivacyPlan) -> np.ndarray:
+    """Fit once, and return all noisy answers that the fit was given, in deviations of their noise."""
+    session = _Listening(graph, Meter(plan, MemoryRecorder()))
+    generator.fit(session, plan, params, no_progress)
+    return np.concatenate(session.heard)
 
 
 def _drawn_persons(model: Any) -> np.ndarray:
@@ -262,6 +291,8 @@ _RUNNERS: Mapping[str, Callable[[Any], Once]] = {
 }
 _METERED: Mapping[str, Callable[[Any], np.ndarray]] = {"projection": _projection, "psgraph": _psgraph}
 """Generators whose fitted model shows what was paid for; the others are audited by what they draw."""
+_TOLD = frozenset({"profiles"})
+"""Generators whose model hides what was paid for in ranks and smooth laws: what a fit was told is read."""
 
 if set(_RUNNERS) != set(MECHANISMS):
     raise InvalidInput("every mechanism that can be asked for can be run", field="method")

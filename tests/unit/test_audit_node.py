@@ -11,6 +11,7 @@ import pytest
 from core.errors import NotAccepted
 from core.generators import registry
 from core.generators.base import GraphKinds, Parameters, PublicFacts, require_accepted
+from core.generators.profiles.persons import degree_bins
 from core.graphs.graph import EdgeTable, Graph
 from core.privacy import mechanisms
 from core.privacy.audited import EDGE, MECHANISMS, NODES, canary_schema
@@ -84,6 +85,27 @@ def test_mechanisms_that_hide_single_edges_are_refused(name: str) -> None:
     with pytest.raises(NotAccepted, match="audit a method") as refused:
         planned(AuditRequest(unit="node", method=name, epsilon="1", delta="0.01"), Settings())
     assert refused.value.members["field"] == "unit"
+
+
+PROFILES = {"method": "profiles", "unit": "node", "epsilon": "1", "delta": "0.01"}
+
+
+def test_of_profiles_all_that_a_fit_is_told_is_looked_at() -> None:
+    target = target_of(planned(AuditRequest(**PROFILES), Settings()))
+    entries = len(degree_bins(NODES)) + NODES  # persons by degree, and what each thing has
+    assert target.once(target.graph, target.plan).shape == (entries,)
+    assert np.isfinite(target.once(target.neighbour, target.control)).all()
+
+
+def test_more_runs_are_advised_where_fewer_do_not_show_half_of_the_noise() -> None:
+    assert planned(AuditRequest(**PROFILES), Settings()).runs == 10_000
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_half_of_the_noise_of_profiles_is_caught_in_the_advised_runs() -> None:
+    spec = planned(AuditRequest(**PROFILES), Settings())
+    assert audit.judged(spec, target_of(spec), lambda *_: None)["verdict"] == "passed"
 
 
 def test_a_method_that_hides_a_node_passes(method: Count) -> None:
