@@ -66,7 +66,7 @@ def test_classes_that_are_drawn_with_edges_meet_and_labels_that_are_read_have_no
     graph = Graph.build(schema, nodes, {"edge": EdgeTable(source[kept], target[kept])})
     found = {row: attribute_tables.labelled(graph, 50, row) for row in ("this", "read")}
     assert found["this"]["true homophily"] == 1
-    assert found["this"]["homophily"] > 0.8
+    assert found["this"]["homophily"] > 0.7
     assert "homophily" not in found["read"]
     lines = [
         {"table": "labels", "graph": "g", "epsilon": 1, "row": row, "run": 0, "figures": figures}
