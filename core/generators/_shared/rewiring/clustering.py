@@ -47,15 +47,20 @@ class ToldClustering:
         return np.asarray(2 / (damped * (damped - 1)))
 
     def aim(self, own: float, source: np.ndarray, target: np.ndarray, nodes: int) -> float:
-        """The sum to aim at: the one told and ``own``, that of the graph of these edges, by their variances.
-
-        The ladder errs by about sqrt(2) rungs of 2 / epsilon, each as wide as this graph's first one.
-        """
-        damping = damping_of(nodes, self.damping)
-        rung = damped_clustering(source, target, nodes, damping)[1] / damping.unit
-        noise = 2 * (2 * NANO / self.nano_epsilon * rung) ** 2
+        """The sum to aim at: the one told and ``own``, that of the graph of these edges, by their variances."""
+        noise = self._variance(source, target, nodes)
         known = (MODEL_SPREAD * own) ** 2 + 1
         return float(np.clip((known * self.total + noise * own) / (known + noise), 0, nodes))
+
+    def tells(self, source: np.ndarray, target: np.ndarray, nodes: int) -> bool:
+        """Whether the sum that was told is surer than what rewiring to triangles alone would give."""
+        return self._variance(source, target, nodes) < (MODEL_SPREAD * self.total) ** 2
+
+    def _variance(self, source: np.ndarray, target: np.ndarray, nodes: int) -> float:
+        """Of the noise: the square of sqrt(2) rungs of 2 / epsilon, as wide as this graph's first one."""
+        damping = damping_of(nodes, self.damping)
+        rung = damped_clustering(source, target, nodes, damping)[1] / damping.unit
+        return 2 * (2 * NANO / self.nano_epsilon * rung) ** 2
 
 
 def told_clustering(cell: PrivateCell, nodes: int, nano_epsilon: int) -> ToldClustering:

@@ -1,8 +1,10 @@
 """The compiled part of :mod:`core.generators._shared.rewiring.triangles`: moves proposed, weighed and made.
 
-Graphs are rows of neighbours in any order: ``others[start[v]:start[v + 1]]``. Every node keeps its degree, so
-rows keep their places and a move writes four entries. Neighbourhoods are compared through marks, one byte a
-node.
+Graphs are rows of neighbours that know how many triangles each edge is in, see
+:mod:`core.generators._shared.rewiring.rows`. ``rows``: what ``Rows.arrays`` gives. ``triangles`` and
+``clustering``: (now, aim); the latter sums the ``weight`` (n,) of every triangle's corners. ``products``:
+(now, aim, band, whether to steer); a move keeps the sum of degree products within the band or brings it
+nearer.
 """
 
 from __future__ import annotations
@@ -10,19 +12,24 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from core.generators._shared.rewiring.exchange import exchange, joined, swapped
+from core.generators._shared.rewiring.rows import degree_of, linked
+
 TRIES = 4  # choices of b before a proposal is given up
+FEW, MANY = 2, 6  # edges looked at before the one in the fewest triangles is given up
 VISIT = 8  # proposals at a node before the next: nodes of few edges, whose triangles weigh most, have a turn
+EASE = 1.02
 TURNS = 0.25  # of the proposals go so; then hubs, where most triangles are closed, have as many as edges
 
 
 @njit(cache=True, nogil=True)
-def shift_product(start, others, owner, first, labels, product, aim, band, proposals, rng):
+def shift_product(rows, product, aim, band, proposals, rng):
     """Swaps ends of equal label at random where that brings the product sum nearer to ``aim``, until it is
-    within ``band``; the product sum, and the proposals made.
+    within ``band``; the product sum, and the proposals made. Triangles are counted afterwards.
 
-    Edges (x, a) and (y, b), x and y of one label, become (x, b) and (y, a). ``owner`` (2m,): the node of each
-    entry. ``first`` (k + 1,): where each label's entries begin; nodes are sorted by label.
+    Edges (x, a) and (y, b), x and y of one label, become (x, b) and (y, a).
     """
+    start, others, back, owner, first, labels, _ = rows
     ends, made = others.size, 0
     while made < proposals and abs(product - aim) > band:
         made += 1
@@ -33,182 +40,178 @@ def shift_product(start, others, owner, first, labels, product, aim, band, propo
         y, b = owner[two], others[two]
         if x in (y, b) or a in (y, b):
             continue
-        shift = _degree(start, x) - _degree(start, y)
-        shift *= _degree(start, b) - _degree(start, a)
+        shift = degree_of(start, x) - degree_of(start, y)
+        shift *= degree_of(start, b) - degree_of(start, a)
         if abs(product + shift - aim) >= abs(product - aim):
             continue
-        if _linked(start, others, x, b) or _linked(start, others, y, a):
+        if linked(start, others, x, b) or linked(start, others, y, a):
             continue
-        others[_place(start, others, a, x)] = y
-        others[_place(start, others, b, y)] = x
-        others[one], others[two] = b, a
+        back_a, back_b = back[one], back[two]
+        others[one], others[two], others[back_a], others[back_b] = b, a, y, x
+        back[one], back[two], back[back_a], back[back_b] = back_b, back_a, two, one
         product += shift
     return product, made
 
 
 @njit(cache=True, nogil=True)
-def close_triangles(start, others, labels, triangles, target, product, aim, band, steer, proposals, rng):
-    """Moves that add triangles until there are ``target``; triangles, product sum and the proposals made.
+def close_triangles(rows, weight, triangles, clustering, products, proposals, rng):
+    """Moves that add triangles until there are as many as aimed at; triangles, clustering, product sum and
+    the proposals made.
 
     x and y have a common neighbour and one label, and are not linked: (x, a) and (y, b) become (x, y) and
-    (a, b). With ``steer``, a move keeps the product sum within ``band`` of ``aim`` or brings it nearer.
+    (a, b). Where clustering runs ahead of the triangles on the way to both aims, hubs are linked that share
+    a hub, as their triangles weigh little; where it lags, nodes of few edges have their turn. An aim below 0: the
+    clustering that comes of itself, first at all nodes alike, then where most triangles are closed.
     """
-    nodes, ends = start.size - 1, others.size
-    marks = np.zeros(nodes, np.int8)  # 1: neighbour of x, 2: neighbour of b
-    # The triangles on each edge when it was last weighed. A guess that costs nothing: edges that hold few are
-    # proposed more often, and what a move gains is counted anew.
-    closed = np.zeros(ends, np.int32)
-    made = 0
-    while made < proposals and triangles < target:
-        x = int(rng.random() * nodes)
-        degree_x = _degree(start, x)
+    start, others, _, owner, _, _, closed = rows
+    (count, target), (total, wanted), (product, aim, band, steer) = triangles, clustering, products
+    nodes, made = start.size - 1, 0
+    at, spare = np.full(nodes, -1, np.int32), np.full(nodes, -1, np.int32)
+    slope = (wanted - total) / max(target - count, 1)  # clustering to gain with each triangle
+    begun, limit = total - slope * count, max(slope, 1e-12)
+    while made < proposals and count < target:
         made += 1
-        visit = min(degree_x, VISIT) if made < TURNS * proposals else degree_x
+        ahead = wanted >= 0 and total > begun + slope * count
+        if ahead:
+            x = np.int64(owner[int(rng.random() * others.size)])
+        else:
+            x = np.int64(rng.random() * nodes)
+        degree = degree_of(start, x)
+        few = not ahead and made < TURNS * proposals
+        visit = min(degree, VISIT) if few else degree
         for i in range(start[x], start[x + 1]):
-            marks[others[i]] = 1
+            at[others[i]] = i
+        met = False
         for _ in range(visit):
             made += 1
-            u = rng.random() * degree_x
-            v = others[start[x] + int(u)]
-            u -= int(u)  # what is left of the draw is as random
-            y = others[start[v] + int(u * _degree(start, v))]
-            if y == x or marks[y] or labels[y] != labels[x]:
+            heaviest = limit if ahead else np.inf
+            move, shift = closing(rows, weight, at, x, heaviest, (product, aim, band, steer), rng)
+            if move[4] < 0:
                 continue
-            degree_y = _degree(start, y)
-            place_a = _poorer(start, closed, x, rng)
-            a = others[place_a]
-            if a == v:
+            more, worth = joined(rows, weight, at, move)
+            lost = closed[move[4]] + closed[move[5]]
+            if more <= lost or linked(start, others, move[2], move[3]):
                 continue
-            place_b, shift = -1, 0
-            for _ in range(TRIES):
-                place = _poorer(start, closed, y, rng)
-                b = others[place]
-                if b in (a, v) or (labels[a] != labels[x] and labels[b] != labels[x]):
-                    continue
-                shift = (degree_x - _degree(start, b)) * (degree_y - _degree(start, a))
-                if not steer or abs(product + shift - aim) <= max(band, abs(product - aim) - 1):
-                    place_b = place
-                    break
-            if place_b < 0 or _linked(start, others, a, others[place_b]):
-                continue
-            b = others[place_b]
-            back_a, back_b, xa, yb, xy, ab = _weigh(start, others, marks, x, y, a, b)
-            gain = xy + ab - xa - yb
-            if gain <= 0:
-                closed[place_a] = closed[back_a] = xa
-                closed[place_b] = closed[back_b] = yb
-                continue
-            closed[place_a] = closed[place_b] = xy
-            closed[back_a] = closed[back_b] = ab
-            others[place_a], others[place_b] = y, x
-            others[back_a], others[back_b] = b, a
-            marks[a], marks[y] = 0, 1
-            triangles += gain
-            product += shift
+            extra, extra_worth = swapped(rows, weight, at, spare, move)
+            exchange(rows, at, spare, move)
+            met = True
+            count, total, product = count + more + extra, total + worth + extra_worth, product + shift
         for i in range(start[x], start[x + 1]):
-            marks[others[i]] = 0
-    return triangles, product, made
+            at[others[i]] = -1
+        if ahead:
+            limit = max(slope, limit / EASE, 1e-12) if met else limit * EASE
+    return count, total, product, made
 
 
 @njit(cache=True, nogil=True)
-def open_triangles(
-    start, others, owner, first, labels, triangles, target, product, aim, band, steer, proposals, rng
-):
-    """Random swaps of ends of equal label that lose triangles, until there are ``target`` at most."""
-    marks = np.zeros(start.size - 1, np.int8)
-    ends, made = others.size, 0
-    while made < proposals and triangles > target:
-        made += 1
-        one = int(rng.random() * ends)
-        x, a = owner[one], others[one]
-        label = labels[x]
-        two = first[label] + int(rng.random() * (first[label + 1] - first[label]))
-        y, b = owner[two], others[two]
-        if x in (y, b) or a in (y, b):
-            continue
-        shift = _degree(start, x) - _degree(start, y)
-        shift *= _degree(start, b) - _degree(start, a)
-        if steer and abs(product + shift - aim) > max(band, abs(product - aim) - 1):
-            continue
-        if _linked(start, others, x, b) or _linked(start, others, y, a):
-            continue
-        # The same move with the names of b and y exchanged: (x, a) and (b, y) become (x, b) and (a, y).
-        for i in range(start[x], start[x + 1]):
-            marks[others[i]] = 1
-        back_a, back_y, xa, yb, xb, ya = _weigh(start, others, marks, x, b, a, y)
-        for i in range(start[x], start[x + 1]):
-            marks[others[i]] = 0
-        gain = xb + ya - xa - yb
-        if gain >= 0 or triangles + gain < target - (triangles - target):
-            continue
-        back_b = _place(start, others, b, y)
-        others[one], others[back_b] = b, x
-        others[back_a], others[back_y] = y, a
-        triangles += gain
-        product += shift
-    return triangles, product, made
+def closing(rows, weight, at, x, heaviest, products, rng):
+    """A move that links x with some y that is two steps away, of its label and no neighbour, and what it does
+    to the product sum; its entries are -1 where none was met.
 
-
-@njit(cache=True, nogil=True)
-def _poorer(start, closed, v, rng):
-    """Of two random places among v's neighbours, the one whose edge holds fewer triangles by ``closed``."""
-    one = start[v] + int(rng.random() * _degree(start, v))
-    two = start[v] + int(rng.random() * _degree(start, v))
-    return one if closed[one] <= closed[two] else two
-
-
-@njit(cache=True, nogil=True)
-def _weigh(start, others, marks, x, y, a, b):
-    """Before (x, a) and (y, b) become (x, y) and (a, b), x's neighbours being marked: the places of x among
-    a's neighbours and of y among b's, the triangles on the two old edges, and those on the two new ones.
-
-    No triangle holds both old edges, nor both new ones. A new edge's triangles are its ends' common
-    neighbours, less a or b where the edge that made it one goes away.
+    a or b has that label too. Edges in few triangles are given up first. With ``hubs``, the node in between
+    is the larger of two, and edges are chosen with more care.
     """
-    back_a, back_b = -1, -1
-    for i in range(start[b], start[b + 1]):
-        marks[others[i]] |= 2
-        if others[i] == y:
-            back_b = i
-    xa, yb, xy, ab = 0, 0, 0, 0
-    for i in range(start[a], start[a + 1]):
-        mark = marks[others[i]]
-        ab += mark >> 1
-        xa += mark & 1
-        if others[i] == x:
-            back_a = i
-    for i in range(start[y], start[y + 1]):
-        mark = marks[others[i]]
-        xy += mark & 1
-        yb += mark >> 1
-        if others[i] == a:
-            xy -= 1
-            ab -= 1
-    if marks[b] & 1:
-        xy -= 1
-        ab -= 1
-    for i in range(start[b], start[b + 1]):
-        marks[others[i]] &= 1
-    return back_a, back_b, xa, yb, xy, ab
+    start, others, _, _, _, labels, closed = rows
+    product, aim, band, steer = products
+    hubs = heaviest < np.inf
+    degree, looks, tries = degree_of(start, x), MANY if hubs else FEW, 8 if hubs else 3
+    v = others[start[x] + int(rng.random() * degree)]
+    if hubs:
+        v = larger(start, v, others[start[x] + int(rng.random() * degree)])
+    y = others[start[v] + int(rng.random() * degree_of(start, v))]
+    nothing = (x, x, x, x, -1, -1), 0
+    if y == x or at[y] >= 0 or labels[y] != labels[x]:
+        return nothing
+    if hubs and weight[x] + weight[v] + weight[y] > heaviest:
+        return nothing
+    place_a = _poorest(start, closed, x, looks, rng)
+    a = others[place_a]
+    if a == v:
+        return nothing
+    grows = degree_of(start, y) - degree_of(start, a)
+    best, best_b, best_shift = -1, -1, 0
+    for _ in range(tries):
+        place = start[y] + int(rng.random() * degree_of(start, y))
+        b = others[place]
+        if b == a or b == v or (labels[a] != labels[x] and labels[b] != labels[x]):
+            continue
+        if best >= 0 and closed[place] >= closed[best]:
+            continue
+        shift = (degree - degree_of(start, b)) * grows
+        if not steer or abs(product + shift - aim) <= max(band, abs(product - aim) - 1):
+            best, best_b, best_shift = place, b, shift
+            if not closed[place]:
+                break
+    if best >= 0:
+        return (x, np.int64(y), np.int64(a), np.int64(best_b), place_a, best), best_shift
+    return nothing
+
+
+@njit(cache=True, nogil=True)
+def open_triangles(rows, weight, triangles, products, proposals, rng):
+    """Random swaps that lose triangles, until there are as many as aimed at or fewer; triangles, product sum
+    and the proposals made."""
+    start, others = rows[0], rows[1]
+    (count, target), (product, aim, band, steer) = triangles, products
+    nodes, made = start.size - 1, 0
+    at, spare = np.full(nodes, -1, np.int32), np.full(nodes, -1, np.int32)
+    while made < proposals and count > target:
+        made += 1
+        move, shift = swapping(rows, (product, aim, band, steer), True, rng)
+        if move[4] < 0:
+            continue
+        x = move[0]
+        for i in range(start[x], start[x + 1]):
+            at[others[i]] = i
+        gain = joined(rows, weight, at, move)[0] + swapped(rows, weight, at, spare, move)[0]
+        if gain < 0 and count + gain >= 2 * target - count:
+            exchange(rows, at, spare, move)
+            count, product = count + gain, product + shift
+        for i in range(start[x], start[x + 1]):
+            at[others[i]] = -1
+    return count, product, made
+
+
+@njit(cache=True, nogil=True)
+def swapping(rows, products, held, rng):
+    """A move of any edges (x, a) and (y, b), x and b of one label, no two nodes the same, and what it does to
+    the product sum; its entries are -1 where those that were met may not be moved. The edges are in triangles
+    if ``held``, and in none otherwise."""
+    start, others, back, owner, first, labels, closed = rows
+    product, aim, band, steer = products
+    place_a = np.int64(rng.random() * others.size)
+    x, a = np.int64(owner[place_a]), np.int64(others[place_a])
+    label = labels[x]
+    two = first[label] + np.int64(rng.random() * (first[label + 1] - first[label]))
+    b, y = np.int64(owner[two]), np.int64(others[two])
+    nothing = (x, x, x, x, np.int64(-1), np.int64(-1)), np.int64(0)
+    if (closed[place_a] + closed[two] > 0) != held:
+        return nothing
+    if x == y or x == b or a == y or a == b:  # noqa: SIM109 (compiled)
+        return nothing
+    shift = (degree_of(start, x) - degree_of(start, b)) * (degree_of(start, y) - degree_of(start, a))
+    if steer and abs(product + shift - aim) > max(band, abs(product - aim) - 1):
+        return nothing
+    if linked(start, others, x, y) or linked(start, others, a, b):
+        return nothing
+    return (x, y, a, b, place_a, np.int64(back[two])), shift
+
+
+@njit(cache=True, nogil=True)
+def _poorest(start, closed, v, looks, rng):
+    """Of so many random entries in v's row, the one whose edge is in the fewest triangles."""
+    degree = degree_of(start, v)
+    best = start[v] + np.int64(rng.random() * degree)
+    for _ in range(looks - 1):
+        if not closed[best]:
+            break
+        other = start[v] + np.int64(rng.random() * degree)
+        if closed[other] < closed[best]:
+            best = other
+    return best
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _degree(start, v):
-    return start[v + 1] - start[v]
+def larger(start, u, v):
+    return u if degree_of(start, u) >= degree_of(start, v) else v
 
-
-@njit(cache=True, nogil=True)
-def _place(start, others, u, v):
-    """Where v stands among u's neighbours; -1 when it does not."""
-    for i in range(start[u], start[u + 1]):
-        if others[i] == v:
-            return i
-    return -1
-
-
-@njit(cache=True, nogil=True)
-def _linked(start, others, u, v):
-    """True when u and v are linked; looks through the shorter row."""
-    if _degree(start, u) > _degree(start, v):
-        u, v = v, u
-    return _place(start, others, u, v) >= 0

@@ -21,10 +21,12 @@ import numpy as np
 
 from core.generators._shared.matching.pairs import pack
 from core.generators._shared.rewiring.clustering import ToldClustering
+from core.generators._shared.rewiring.rows import Rows
 from core.privacy.entropy import Generator as Rng
 
 FULL_ENDS = 2**21  # up to so many ends each gets its full number of proposals
 CLOSED_FIRST = 0.97  # of the triangles, before clustering is looked at
+UNKNOWN = -1.0  # clustering that is not aimed at
 STEERED = 1 / 3  # of the proposals, at most, to bring degree products near their aim
 
 
@@ -58,96 +60,59 @@ def rewired(
     O(m log m + proposals * degree) time, O(n + m) memory.
     """
     from core.generators._shared.rewiring import moves
-    from core.privacy.triangle_kernels import triangles
 
     if not len(keys):
         return keys
-    rows = _Rows.of(keys, nodes, labels)
+    rows = Rows.of(keys, nodes, labels)
     degree = np.diff(rows.start)
     product = int((degree[rows.owner] * degree[rows.others]).sum()) // 2
     steer, aim = targets.product_sum is not None, targets.product_sum or 0
     band, left = int(targets.band * abs(aim)), proposals
     if steer:
         most, before = int(STEERED * proposals), abs(product - aim)
-        product, made = moves.shift_product(
-            rows.start, rows.others, rows.owner, rows.first, rows.labels, product, aim, band, most, rng
-        )
+        product, made = moves.shift_product(rows.arrays(), product, aim, band, most, rng)
         left -= made
         if (now_off := abs(product - aim)) > band:
             # Out of reach: triangles may cost half of the way that was made, or none could be closed.
             aim, band = product, (before - now_off) // 2
-    upward = rows.owner < rows.others
-    now = triangles(rows.owner[upward], rows.others[upward], nodes)
-    first = targets.triangles if targets.clustering is None else int(CLOSED_FIRST * targets.triangles)
-    arguments = (now, first, product, aim, band, steer, left, rng)
-    if now < first:
-        now, product, made = moves.close_triangles(rows.start, rows.others, rows.labels, *arguments)
-    elif targets.clustering is None:
-        now, product, made = moves.open_triangles(
-            rows.start, rows.others, rows.owner, rows.first, rows.labels, *arguments
+    now, products = rows.count(), (product, aim, band, steer)
+    told = targets.clustering
+    if told is not None:
+        _balanced(rows, now, targets, told, products, left, rng)
+    elif now < targets.triangles:
+        nothing = np.zeros(nodes)
+        moves.close_triangles(
+            rows.arrays(), nothing, (now, targets.triangles), (0.0, UNKNOWN), products, left, rng
         )
     else:
-        made = 0
-    if targets.clustering is not None and made < left:
-        _balanced(rows, targets, (product, aim, band, steer, left - made), rng)
-    upward = rows.owner < rows.others
-    return np.sort(pack(rows.names[rows.owner[upward]], rows.names[rows.others[upward]], nodes))
+        moves.open_triangles(rows.arrays(), np.zeros(nodes), (now, targets.triangles), products, left, rng)
+    source, target = rows.edges()
+    return np.sort(pack(rows.names[source], rows.names[target], nodes))
 
 
-def _balanced(rows: _Rows, targets: Targets, product: tuple[int, int, int, bool, int], rng: Rng) -> None:
+def _balanced(
+    rows: Rows,
+    now: int,
+    targets: Targets,
+    told: ToldClustering,
+    products: tuple[int, int, int, bool],
+    left: int,
+    rng: Rng,
+) -> None:
     """Triangles and clustering of ``rows`` are near their aims, or the proposals are used up."""
     from core.generators._shared.rewiring.balance import balance
-    from core.privacy.triangle_kernels import triangles_at_nodes
+    from core.generators._shared.rewiring.moves import close_triangles
 
-    told, nodes = targets.clustering, len(rows.labels)
-    if told is None:
-        return
-    upward = rows.owner < rows.others
-    source, target = rows.owner[upward], rows.others[upward]
-    weight = told.weights(np.diff(rows.start))
-    at_nodes = triangles_at_nodes(source, target, nodes)
-    own = float((at_nodes * weight).sum())
-    *products, left = product
-    balance(
-        (rows.start, rows.others, rows.owner, rows.first, rows.labels),
-        weight,
-        (int(at_nodes.sum()) // 3, max(targets.triangles, 0)),
-        (own, told.aim(own, source, target, nodes)),
-        tuple(products),
-        left,
-        rng,
-    )
-
-
-@dataclass
-class _Rows:
-    """A graph as rows of neighbours, its nodes renumbered so that those of one label stand together.
-
-    ``names``: the old number of each node. ``start`` (n + 1,), ``others`` (2m,): row v is
-    ``others[start[v]:start[v + 1]]``. ``owner`` (2m,): the node of each entry. ``labels`` (n,): 0..k-1.
-    ``first`` (k + 1,): where each label's entries begin.
-    """
-
-    names: np.ndarray
-    start: np.ndarray
-    others: np.ndarray
-    owner: np.ndarray
-    labels: np.ndarray
-    first: np.ndarray
-
-    @classmethod
-    def of(cls, keys: np.ndarray, nodes: int, labels: np.ndarray) -> _Rows:
-        """The rows of an edge list; O(m log m)."""
-        _, compact = np.unique(labels, return_inverse=True)
-        names = np.argsort(compact, kind="stable")
-        place = np.empty(nodes, dtype=np.int32)
-        place[names] = np.arange(nodes)
-        low, high = np.divmod(keys, max(nodes, 1))
-        owner = np.concatenate([place[low], place[high]])
-        others = np.concatenate([place[high], place[low]])
-        order = np.argsort(owner, kind="stable")
-        owner, others = owner[order], others[order]
-        start = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=nodes))])
-        sizes = np.bincount(compact, minlength=1)
-        first = start[np.concatenate([[0], np.cumsum(sizes)])]
-        return cls(names, start, others, owner, compact[names], first)
+    nodes, weight, most = len(rows.labels), told.weights(np.diff(rows.start)), max(targets.triangles, 0)
+    first, made = int(CLOSED_FIRST * targets.triangles), 0
+    if now < first:
+        own = float(rows.at_nodes() @ weight)
+        steered = told.total if told.tells(*rows.edges(), nodes) else UNKNOWN
+        now, _, product, made = close_triangles(
+            rows.arrays(), weight, (now, first), (own, steered), products, left, rng
+        )
+        products = product, *products[1:]
+    if made < left:
+        own = float(rows.at_nodes() @ weight)
+        wanted = told.aim(own, *rows.edges(), nodes)
+        balance(rows.arrays(), weight, (now, most), (own, wanted), products, left - made, rng)
