@@ -17,6 +17,7 @@ from core.generators._shared.rewiring.moves import VISIT, closing, swapping
 from core.generators._shared.rewiring.rows import degree_of, linked
 
 NEAR = 0.02  # both misses together: nearer is not sought
+STALLED = 0.98  # of the miss, after as many proposals as there are ends: what is left is out of reach
 TINY = 1e-9
 
 
@@ -27,12 +28,17 @@ def balance(rows, weight, triangles, clustering, products, proposals, rng):
     Where clustering is lacking triangles are closed at any node, as those of few edges weigh the most;
     otherwise at an end of any edge.
     """
-    start, others, _, owner, _, _, _ = rows
+    start, others, _, owner, _, _, closed = rows
     (count, target), (total, wanted), (product, aim, band, steer) = triangles, clustering, products
     nodes, made = start.size - 1, 0
     at, spare = np.full(nodes, -1, np.int32), np.full(nodes, -1, np.int32)
     miss = _miss(count, target, total, wanted)
+    before, look = miss, others.size
     while made < proposals and miss > NEAR:
+        if made >= look:
+            if miss > STALLED * before:
+                break
+            before, look = miss, made + others.size
         lacking = total < wanted
         x = np.int64(rng.random() * nodes) if lacking else np.int64(owner[int(rng.random() * others.size)])
         made += 1
@@ -45,6 +51,8 @@ def balance(rows, weight, triangles, clustering, products, proposals, rng):
             if move[4] < 0:
                 continue
             more, worth = joined(rows, weight, at, move)
+            if lacking and worth <= _least(weight, closed, move):
+                continue
             extra, extra_worth = swapped(rows, weight, at, spare, move)
             after = _miss(count + more + extra, target, total + worth + extra_worth, wanted)
             if after >= miss or linked(start, others, move[2], move[3]):
@@ -74,6 +82,13 @@ def balance(rows, weight, triangles, clustering, products, proposals, rng):
             for i in range(start[x], start[x + 1]):
                 at[others[i]] = -1
     return count, total, made
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _least(weight, closed, move):
+    """The least that the triangles of the edges weigh that a move gives up: by their ends alone."""
+    x, y, a, b, place_a, place_b = move
+    return closed[place_a] * (weight[x] + weight[a]) + closed[place_b] * (weight[y] + weight[b])
 
 
 @njit(cache=True, nogil=True, inline="always")

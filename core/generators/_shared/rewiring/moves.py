@@ -124,22 +124,23 @@ def closing(rows, weight, at, x, heaviest, products, rng):
         return nothing
     if hubs and weight[x] + weight[v] + weight[y] > heaviest:
         return nothing
-    place_a = _poorest(start, closed, x, looks, rng)
+    place_a = _poorest(start, others, closed, x, looks, hubs, rng)
     a = others[place_a]
     if a == v:
         return nothing
     grows = degree_of(start, y) - degree_of(start, a)
-    best, best_b, best_shift = -1, -1, 0
+    best, best_b, best_shift, best_room = -1, -1, 0, 1
     for _ in range(tries):
         place = start[y] + int(rng.random() * degree_of(start, y))
         b = others[place]
         if b == a or b == v or (labels[a] != labels[x] and labels[b] != labels[x]):
             continue
-        if best >= 0 and closed[place] >= closed[best]:
+        room = 1 if hubs else max(min(degree_of(start, y), degree_of(start, b)) - 1, 1)
+        if best >= 0 and closed[place] * best_room >= closed[best] * room:
             continue
         shift = (degree - degree_of(start, b)) * grows
         if not steer or abs(product + shift - aim) <= max(band, abs(product - aim) - 1):
-            best, best_b, best_shift = place, b, shift
+            best, best_b, best_shift, best_room = place, b, shift, room
             if not closed[place]:
                 break
     if best >= 0:
@@ -198,16 +199,25 @@ def swapping(rows, products, held, rng):
 
 
 @njit(cache=True, nogil=True)
-def _poorest(start, closed, v, looks, rng):
-    """Of so many random entries in v's row, the one whose edge is in the fewest triangles."""
+def _poorest(start, others, closed, v, looks, by_number, rng):
+    """Of so many random entries in v's row, the one whose edge is in the smallest share of the triangles that
+    it could be in. By their number alone, edges to nodes of few others would always be given up first."""
     degree = degree_of(start, v)
     best = start[v] + np.int64(rng.random() * degree)
+    room = 0
     for _ in range(looks - 1):
         if not closed[best]:
             break
+        if not room and not by_number:
+            room = max(min(degree, degree_of(start, others[best])) - 1, 1)
         other = start[v] + np.int64(rng.random() * degree)
-        if closed[other] < closed[best]:
-            best = other
+        if by_number:
+            if closed[other] < closed[best]:
+                best = other
+            continue
+        other_room = max(min(degree, degree_of(start, others[other])) - 1, 1)
+        if closed[other] * room < closed[best] * other_room:
+            best, room = other, other_room
     return best
 
 
