@@ -18,7 +18,9 @@ from core.generators._shared.rewiring.rows import degree_of, linked
 TRIES = 4  # choices of b before a proposal is given up
 FEW, MANY = 2, 6  # edges looked at before the one in the fewest triangles is given up
 VISIT = 8  # proposals at a node before the next: nodes of few edges, whose triangles weigh most, have a turn
+HEAVY = 4.0
 EASE = 1.02
+PATIENCE = 8
 TURNS = 0.25  # of the proposals go so; then hubs, where most triangles are closed, have as many as edges
 
 
@@ -71,7 +73,10 @@ def close_triangles(rows, weight, triangles, clustering, products, proposals, rn
     begun, limit = total - slope * count, max(slope, 1e-12)
     while made < proposals and count < target:
         made += 1
-        ahead = wanted >= 0 and total > begun + slope * count
+        ahead = wanted >= 0 and (slope <= 0 or total > begun + slope * count)
+        heaviest = limit if ahead else np.inf
+        if wanted >= 0 and not ahead:
+            heaviest = HEAVY * slope * 2.0 ** (made / (PATIENCE * others.size))
         if ahead:
             x = np.int64(owner[int(rng.random() * others.size)])
         else:
@@ -84,8 +89,7 @@ def close_triangles(rows, weight, triangles, clustering, products, proposals, rn
         met = False
         for _ in range(visit):
             made += 1
-            heaviest = limit if ahead else np.inf
-            move, shift = closing(rows, weight, at, x, heaviest, (product, aim, band, steer), rng)
+            move, shift = closing(rows, weight, at, x, ahead, heaviest, (product, aim, band, steer), rng)
             if move[4] < 0:
                 continue
             more, worth = joined(rows, weight, at, move)
@@ -104,7 +108,7 @@ def close_triangles(rows, weight, triangles, clustering, products, proposals, rn
 
 
 @njit(cache=True, nogil=True)
-def closing(rows, weight, at, x, heaviest, products, rng):
+def closing(rows, weight, at, x, hubs, heaviest, products, rng):
     """A move that links x with some y that is two steps away, of its label and no neighbour, and what it does
     to the product sum; its entries are -1 where none was met.
 
@@ -113,7 +117,6 @@ def closing(rows, weight, at, x, heaviest, products, rng):
     """
     start, others, _, _, _, labels, closed = rows
     product, aim, band, steer = products
-    hubs = heaviest < np.inf
     degree, looks, tries = degree_of(start, x), MANY if hubs else FEW, 8 if hubs else 3
     v = others[start[x] + int(rng.random() * degree)]
     if hubs:
@@ -122,7 +125,7 @@ def closing(rows, weight, at, x, heaviest, products, rng):
     nothing = (x, x, x, x, -1, -1), 0
     if y == x or at[y] >= 0 or labels[y] != labels[x]:
         return nothing
-    if hubs and weight[x] + weight[v] + weight[y] > heaviest:
+    if weight[x] + weight[v] + weight[y] > heaviest:
         return nothing
     place_a = _poorest(start, others, closed, x, looks, hubs, rng)
     a = others[place_a]
