@@ -17,7 +17,7 @@ from core.generators._shared.rewiring.moves import VISIT, closing, swapping
 from core.generators._shared.rewiring.rows import degree_of, linked
 
 NEAR = 0.02  # both misses together: nearer is not sought
-STALLED = 0.995  # of the miss, after as many proposals as there are ends: what is left is out of reach
+STALLED = 0.98  # of the miss, after as many proposals as there are ends: what is left is out of reach
 TINY = 1e-9
 
 
@@ -51,7 +51,7 @@ def balance(rows, weight, triangles, clustering, products, proposals, rng):
             if move[4] < 0:
                 continue
             more, worth = joined(rows, weight, at, move)
-            if lacking and _worse(weight, closed, move, more, worth, target, wanted, count, total):
+            if lacking and worth <= _least(weight, closed, move):
                 continue
             extra, extra_worth = swapped(rows, weight, at, spare, move)
             after = _miss(count + more + extra, target, total + worth + extra_worth, wanted)
@@ -69,8 +69,6 @@ def balance(rows, weight, triangles, clustering, products, proposals, rng):
             move, shift = swapping(rows, (product, aim, band, steer), True, rng)
             if move[4] < 0:
                 continue
-            if total < wanted and _worse(weight, closed, move, 0, 0.0, target, wanted, count, total):
-                continue
             x = move[0]
             for i in range(start[x], start[x + 1]):
                 at[others[i]] = i
@@ -86,15 +84,11 @@ def balance(rows, weight, triangles, clustering, products, proposals, rng):
     return count, total, made
 
 
-@njit(cache=True, nogil=True)
-def _worse(weight, closed, move, more, worth, target, wanted, count, total):
-    """Whether a move that adds ``more`` triangles of ``worth`` leads away from both aims, clustering being
-    short of its own: the triangles that it gives up weigh as much as their edges' ends at least."""
+@njit(cache=True, nogil=True, inline="always")
+def _least(weight, closed, move):
+    """What the triangles that a move gives up weigh at least: the ends of their edges."""
     x, y, a, b, place_a, place_b = move
-    lost = closed[place_a] + closed[place_b]
-    less = closed[place_a] * (weight[x] + weight[a]) + closed[place_b] * (weight[y] + weight[b])
-    of_count = (count - target) / max(target, 1) ** 2
-    return of_count * (more - lost) + (total - wanted) / wanted**2 * (worth - less) >= 0
+    return closed[place_a] * (weight[x] + weight[a]) + closed[place_b] * (weight[y] + weight[b])
 
 
 @njit(cache=True, nogil=True, inline="always")
