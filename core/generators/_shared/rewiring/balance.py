@@ -14,7 +14,7 @@ from numba import njit
 
 from core.generators._shared.rewiring.exchange import exchange, joined, swapped
 from core.generators._shared.rewiring.moves import VISIT, closing, swapping
-from core.generators._shared.rewiring.rows import degree_of, linked
+from core.generators._shared.rewiring.rows import clear, degree_of, linked, mark
 
 NEAR = 0.02  # both misses together: nearer is not sought
 STALLED = 0.98  # of the miss, after as many proposals as there are ends: what is left is out of reach
@@ -42,8 +42,7 @@ def balance(rows, weight, triangles, clustering, products, proposals, rng):
         lacking = total < wanted
         x = np.int64(rng.random() * nodes) if lacking else np.int64(owner[int(rng.random() * others.size)])
         made += 1
-        for i in range(start[x], start[x + 1]):
-            at[others[i]] = i
+        mark(start, others, at, x)
         visit = min(VISIT, degree_of(start, x))
         for _ in range(visit):
             made += 1
@@ -60,18 +59,16 @@ def balance(rows, weight, triangles, clustering, products, proposals, rng):
             exchange(rows, at, spare, move)
             count, total = count + more + extra, total + worth + extra_worth
             product, miss = product + shift, after
-        for i in range(start[x], start[x + 1]):
-            at[others[i]] = -1
+        clear(start, others, at, x)
         for _ in range(visit + 1):
             if count <= target and total <= wanted:
                 break
             made += 1
-            move, shift = swapping(rows, (product, aim, band, steer), True, rng)
+            move, shift = swapping(rows, (product, aim, band, steer), rng)
             if move[4] < 0:
                 continue
             x = move[0]
-            for i in range(start[x], start[x + 1]):
-                at[others[i]] = i
+            mark(start, others, at, x)
             more, worth = joined(rows, weight, at, move)
             extra, extra_worth = swapped(rows, weight, at, spare, move)
             after = _miss(count + more + extra, target, total + worth + extra_worth, wanted)
@@ -79,8 +76,7 @@ def balance(rows, weight, triangles, clustering, products, proposals, rng):
                 exchange(rows, at, spare, move)
                 count, total = count + more + extra, total + worth + extra_worth
                 product, miss = product + shift, after
-            for i in range(start[x], start[x + 1]):
-                at[others[i]] = -1
+            clear(start, others, at, x)
     return count, total, made
 
 

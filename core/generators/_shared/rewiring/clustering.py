@@ -47,7 +47,7 @@ class ToldClustering:
         return np.asarray(2 / (damped * (damped - 1)))
 
     def aim(self, own: float, source: np.ndarray, target: np.ndarray, nodes: int) -> float:
-        """The sum to aim at: the one told and ``own``, that of the graph of these edges, by their variances."""
+        """The sum to aim at: the one told and ``own``, that of these edges' graph, by their variances."""
         noise = self._variance(source, target, nodes)
         known = (MODEL_SPREAD * own) ** 2 + 1
         return float(np.clip((known * self.total + noise * own) / (known + noise), 0, nodes))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from numba import njit
 
-from core.generators._shared.rewiring.rows import degree_of
+from core.generators._shared.rewiring.rows import clear, degree_of, mark
 
 
 @njit(cache=True, nogil=True)
@@ -52,16 +52,14 @@ def _common(rows, weight, spare, u, v, but_one, but_two):
     start, others = rows[0], rows[1]
     if degree_of(start, u) > degree_of(start, v):
         u, v = v, u
-    for i in range(start[u], start[u + 1]):
-        spare[others[i]] = i
+    mark(start, others, spare, u)
     number, worth = 0, 0.0
     for i in range(start[v], start[v + 1]):
         w = others[i]
         if spare[w] >= 0 and w != but_one and w != but_two:
             number += 1
             worth += weight[w]
-    for i in range(start[u], start[u + 1]):
-        spare[others[i]] = -1
+    clear(start, others, spare, u)
     return number, worth + number * (weight[u] + weight[v])
 
 
@@ -97,16 +95,14 @@ def _between(rows, spare, u, v, sign):
     start, others, back, closed = rows[0], rows[1], rows[2], rows[6]
     if degree_of(start, u) > degree_of(start, v):
         u, v = v, u
-    for i in range(start[u], start[u + 1]):
-        spare[others[i]] = i
+    mark(start, others, spare, u)
     found = 0
     for j in range(start[v], start[v + 1]):
         i = spare[others[j]]
         if i >= 0:
             found += 1
             _add(back, closed, i, j, sign)
-    for i in range(start[u], start[u + 1]):
-        spare[others[i]] = -1
+    clear(start, others, spare, u)
     return found
 
 

@@ -13,15 +13,16 @@ import numpy as np
 from numba import njit
 
 from core.generators._shared.rewiring.exchange import exchange, joined, swapped
-from core.generators._shared.rewiring.rows import degree_of, linked
+from core.generators._shared.rewiring.rows import clear, degree_of, linked, mark
 
-TRIES = 4  # choices of b before a proposal is given up
-FEW, MANY = 2, 6  # edges looked at before the one in the fewest triangles is given up
+FEW, MANY = (2, 3), (6, 8)  # edges of x and of y looked at before one is given up; where clustering is ahead
 VISIT = 8  # proposals at a node before the next: nodes of few edges, whose triangles weigh most, have a turn
-HEAVY = 4.0
-EASE = 1.02
-PATIENCE = 8
 TURNS = 0.25  # of the proposals go so; then hubs, where most triangles are closed, have as many as edges
+HEAVY = 4.0  # what a triangle may weigh, in what each should on the way to both aims, where clustering lags
+PATIENCE = 8  # proposals an end until that doubles: aims that noise set apart must not stop the closing
+EASE = 1.02  # what it may weigh where clustering is ahead grows so with a node that closed none
+PICKS = 16  # choices of a node whose triangles may be light enough
+TINY = 1e-12
 
 
 @njit(cache=True, nogil=True)
@@ -61,31 +62,31 @@ def close_triangles(rows, weight, triangles, clustering, products, proposals, rn
     the proposals made.
 
     x and y have a common neighbour and one label, and are not linked: (x, a) and (y, b) become (x, y) and
-    (a, b). Where clustering runs ahead of the triangles on the way to both aims, hubs are linked that share
-    a hub, as their triangles weigh little; where it lags, nodes of few edges have their turn. An aim below 0: the
-    clustering that comes of itself, first at all nodes alike, then where most triangles are closed.
+    (a, b). Where clustering runs ahead of the triangles on the way to both aims, only light triangles are
+    closed, those of nodes of many edges; where it lags, nodes of few edges have their turn too. An aim of
+    clustering below 0: it is left alone; triangles are closed at all nodes alike first, then at hubs.
     """
-    start, others, _, owner, _, _, closed = rows
+    start, others, closed = rows[0], rows[1], rows[6]
     (count, target), (total, wanted), (product, aim, band, steer) = triangles, clustering, products
     nodes, made = start.size - 1, 0
     at, spare = np.full(nodes, -1, np.int32), np.full(nodes, -1, np.int32)
     slope = (wanted - total) / max(target - count, 1)  # clustering to gain with each triangle
-    begun, limit = total - slope * count, max(slope, 1e-12)
+    begun, limit = total - slope * count, max(slope, TINY)
     while made < proposals and count < target:
         made += 1
         ahead = wanted >= 0 and (slope <= 0 or total > begun + slope * count)
         heaviest = limit if ahead else np.inf
         if wanted >= 0 and not ahead:
             heaviest = HEAVY * slope * 2.0 ** (made / (PATIENCE * others.size))
-        if ahead:
-            x = np.int64(owner[int(rng.random() * others.size)])
-        else:
+        x = np.int64(rng.random() * nodes)
+        for _ in range(PICKS if ahead else 0):
+            if 3 * weight[x] <= limit:
+                break
             x = np.int64(rng.random() * nodes)
         degree = degree_of(start, x)
         few = not ahead and made < TURNS * proposals
         visit = min(degree, VISIT) if few else degree
-        for i in range(start[x], start[x + 1]):
-            at[others[i]] = i
+        mark(start, others, at, x)
         met = False
         for _ in range(visit):
             made += 1
@@ -100,45 +101,43 @@ def close_triangles(rows, weight, triangles, clustering, products, proposals, rn
             exchange(rows, at, spare, move)
             met = True
             count, total, product = count + more + extra, total + worth + extra_worth, product + shift
-        for i in range(start[x], start[x + 1]):
-            at[others[i]] = -1
+        clear(start, others, at, x)
         if ahead:
-            limit = max(slope, limit / EASE, 1e-12) if met else limit * EASE
+            limit = max(slope, limit / EASE, TINY) if met else limit * EASE
     return count, total, product, made
 
 
 @njit(cache=True, nogil=True)
-def closing(rows, weight, at, x, hubs, heaviest, products, rng):
+def closing(rows, weight, at, x, ahead, heaviest, products, rng):
     """A move that links x with some y that is two steps away, of its label and no neighbour, and what it does
     to the product sum; its entries are -1 where none was met.
 
-    a or b has that label too. Edges in few triangles are given up first. With ``hubs``, the node in between
-    is the larger of two, and edges are chosen with more care.
+    a or b has that label too. No triangle is closed that weighs more than ``heaviest``. Of the edges that are
+    looked at those go that are in the smallest share of the triangles that they could be in; by their number
+    alone, edges to nodes of few others would always go first, which is wanted where clustering is ``ahead``.
     """
     start, others, _, _, _, labels, closed = rows
     product, aim, band, steer = products
-    degree, looks, tries = degree_of(start, x), MANY if hubs else FEW, 8 if hubs else 3
+    degree, looks = degree_of(start, x), MANY if ahead else FEW
     v = others[start[x] + int(rng.random() * degree)]
-    if hubs:
-        v = larger(start, v, others[start[x] + int(rng.random() * degree)])
     y = others[start[v] + int(rng.random() * degree_of(start, v))]
     nothing = (x, x, x, x, -1, -1), 0
     if y == x or at[y] >= 0 or labels[y] != labels[x]:
         return nothing
     if weight[x] + weight[v] + weight[y] > heaviest:
         return nothing
-    place_a = _poorest(start, others, closed, x, looks, hubs, rng)
+    place_a = _poorest(start, others, closed, x, looks[0], ahead, rng)
     a = others[place_a]
     if a == v:
         return nothing
     grows = degree_of(start, y) - degree_of(start, a)
     best, best_b, best_shift, best_room = -1, -1, 0, 1
-    for _ in range(tries):
+    for _ in range(looks[1]):
         place = start[y] + int(rng.random() * degree_of(start, y))
         b = others[place]
-        if b == a or b == v or (labels[a] != labels[x] and labels[b] != labels[x]):
+        if b in (a, v) or (labels[a] != labels[x] and labels[b] != labels[x]):
             continue
-        room = 1 if hubs else max(min(degree_of(start, y), degree_of(start, b)) - 1, 1)
+        room = 1 if ahead else max(min(degree_of(start, y), degree_of(start, b)) - 1, 1)
         if best >= 0 and closed[place] * best_room >= closed[best] * room:
             continue
         shift = (degree - degree_of(start, b)) * grows
@@ -161,26 +160,23 @@ def open_triangles(rows, weight, triangles, products, proposals, rng):
     at, spare = np.full(nodes, -1, np.int32), np.full(nodes, -1, np.int32)
     while made < proposals and count > target:
         made += 1
-        move, shift = swapping(rows, (product, aim, band, steer), True, rng)
+        move, shift = swapping(rows, (product, aim, band, steer), rng)
         if move[4] < 0:
             continue
         x = move[0]
-        for i in range(start[x], start[x + 1]):
-            at[others[i]] = i
+        mark(start, others, at, x)
         gain = joined(rows, weight, at, move)[0] + swapped(rows, weight, at, spare, move)[0]
         if gain < 0 and count + gain >= 2 * target - count:
             exchange(rows, at, spare, move)
             count, product = count + gain, product + shift
-        for i in range(start[x], start[x + 1]):
-            at[others[i]] = -1
+        clear(start, others, at, x)
     return count, product, made
 
 
 @njit(cache=True, nogil=True)
-def swapping(rows, products, held, rng):
+def swapping(rows, products, rng):
     """A move of any edges (x, a) and (y, b), x and b of one label, no two nodes the same, and what it does to
-    the product sum; its entries are -1 where those that were met may not be moved. The edges are in triangles
-    if ``held``, and in none otherwise."""
+    the product sum; its entries are -1 where those that were met may not be moved, or are in no triangle."""
     start, others, back, owner, first, labels, closed = rows
     product, aim, band, steer = products
     place_a = np.int64(rng.random() * others.size)
@@ -189,7 +185,7 @@ def swapping(rows, products, held, rng):
     two = first[label] + np.int64(rng.random() * (first[label + 1] - first[label]))
     b, y = np.int64(owner[two]), np.int64(others[two])
     nothing = (x, x, x, x, np.int64(-1), np.int64(-1)), np.int64(0)
-    if (closed[place_a] + closed[two] > 0) != held:
+    if not closed[place_a] + closed[two]:
         return nothing
     if x == y or x == b or a == y or a == b:  # noqa: SIM109 (compiled)
         return nothing
@@ -203,8 +199,8 @@ def swapping(rows, products, held, rng):
 
 @njit(cache=True, nogil=True)
 def _poorest(start, others, closed, v, looks, by_number, rng):
-    """Of so many random entries in v's row, the one whose edge is in the smallest share of the triangles that
-    it could be in. By their number alone, edges to nodes of few others would always be given up first."""
+    """Of so many random entries in v's row, the one whose edge is in the fewest triangles, by their number or
+    as a share of those that it could be in."""
     degree = degree_of(start, v)
     best = start[v] + np.int64(rng.random() * degree)
     room = 0
@@ -222,9 +218,3 @@ def _poorest(start, others, closed, v, looks, by_number, rng):
         if closed[other] * room < closed[best] * other_room:
             best, room = other, other_room
     return best
-
-
-@njit(cache=True, nogil=True, inline="always")
-def larger(start, u, v):
-    return u if degree_of(start, u) >= degree_of(start, v) else v
-

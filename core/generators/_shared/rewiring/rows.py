@@ -1,8 +1,8 @@
 """A graph as rows of neighbours, and how many triangles each of its edges is in, true while it changes.
 
 ``others[start[v]:start[v + 1]]`` are v's neighbours, in any order. Every edge has two entries, one in the row
-of each of its ends; ``back`` tells each entry where the other one stands. Every node keeps its degree, so rows
-keep their places.
+of each of its ends; ``back`` tells each entry where the other one is. Every node keeps its degree, so that
+rows keep their places.
 """
 
 from __future__ import annotations
@@ -133,3 +133,17 @@ def linked(start, others, u, v):
         if others[i] == v:
             return True
     return False
+
+
+@njit(cache=True, nogil=True)
+def mark(start, others, at, v):
+    """``at`` (n,) says where each neighbour of v stands in v's row."""
+    for i in range(start[v], start[v + 1]):
+        at[others[i]] = i
+
+
+@njit(cache=True, nogil=True)
+def clear(start, others, at, v):
+    """``at`` is -1 for each neighbour of v."""
+    for i in range(start[v], start[v + 1]):
+        at[others[i]] = -1
