@@ -5,9 +5,10 @@ its degree and every two labels keep their number of edges. First, ends of equal
 until the sum over edges of degree times degree is near its aim. Then triangles are closed: x and y, of one
 label and with a common neighbour, give up the edges (x, a) and (y, b) and become linked, as do a and b, where
 a or b has that label too; a move is made if it adds triangles. Where there are too many, random swaps that
-lose some are made instead. Where the damped sum of clustering was paid for, triangles are closed up to
-nearly their number first (the other way round some stay out of reach), then both numbers are brought near
-their aims together.
+lose some are made instead. Where the damped sum of clustering was paid for and says more than its noise,
+triangles are closed such that both grow towards their aims together; up to nearly their number first (the
+other way round some stay out of reach), then both numbers are brought near their aims. Every edge knows how
+many triangles it is in, so that edges in none are given up first and most proposals are judged at no cost.
 
 All of it reads noisy values only, so it is post-processing, and it may stop when its targets are met.
 """

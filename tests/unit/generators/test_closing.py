@@ -1,0 +1,104 @@
+"""Closing triangles: counts that stay true, clustering met on the way, proposals that grow with edges."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from core.generators._shared.rewiring.moves import close_triangles, open_triangles
+from core.generators._shared.rewiring.rows import Rows
+from core.generators._shared.rewiring.triangles import UNKNOWN
+from core.privacy.entropy import public_generator
+
+DAMPING = 8
+
+
+def rows_of(nodes, edges, groups=2):
+    """A graph whose largest nodes have some thirty times as many edges as the smallest; counted."""
+    rng = np.random.default_rng(7)
+    size = (1 - rng.random(nodes)) ** -0.5
+    ends = rng.choice(nodes, (2 * edges, 2), p=size / size.sum())
+    ends = np.sort(ends[ends[:, 0] != ends[:, 1]], axis=1)
+    rows = Rows.of(np.unique(ends[:, 0] * nodes + ends[:, 1])[::2], nodes, np.arange(nodes) % groups)
+    return rows, rows.count()
+
+
+def weights(rows):
+    damped = np.maximum(np.diff(rows.start), DAMPING).astype(float)
+    return 2 / (damped * (damped - 1))
+
+
+def summed(rows):
+    return float(rows.at_nodes() @ weights(rows))
+
+
+def close(rows, now, more, wanted=UNKNOWN, proposals=10**7):
+    """Triangles, clustering and proposals after ``more`` triangles were asked for."""
+    found = close_triangles(
+        rows.arrays(),
+        weights(rows),
+        (now, now + more),
+        (summed(rows), wanted),
+        (0, 0, 0, False),
+        proposals,
+        public_generator(3),
+    )
+    return found[0], found[1], found[3]
+
+
+def graph_of(rows):
+    graph = nx.empty_graph(len(rows.labels))
+    graph.add_edges_from(zip(*(part.tolist() for part in rows.edges()), strict=True))
+    return graph
+
+
+@pytest.mark.parametrize("opened", [False, True])
+def test_counts_stay_true(opened):
+    rows, now = rows_of(300, 1_500)
+    now, total, _ = close(rows, now, 1_500, wanted=30.0)
+    if opened:
+        now, *_ = open_triangles(
+            rows.arrays(), weights(rows), (now, now - 600), (0, 0, 0, False), 10**6, public_generator(4)
+        )
+        total = summed(rows)
+    graph = graph_of(rows)
+    np.testing.assert_array_equal(rows.others[rows.back], rows.owner)
+    assert now == sum(nx.triangles(graph).values()) // 3
+    assert summed(rows) == pytest.approx(total)
+    for entry in range(0, len(rows.others), 37):
+        ends = int(rows.owner[entry]), int(rows.others[entry])
+        assert (
+            rows.closed[entry]
+            == rows.closed[rows.back[entry]]
+            == len(list(nx.common_neighbors(graph, *ends)))
+        )
+
+
+def test_clustering_is_met_while_triangles_are_closed():
+    """Left alone it overshoots by far: nodes of few edges come first, and their triangles weigh the most."""
+    rows, now = rows_of(4_000, 24_000)
+    begun, more = summed(rows), 12_000
+    wanted = begun + 0.004 * more
+    closed, total, _ = close(rows, now, more, wanted)
+    assert closed >= now + more
+    assert total == pytest.approx(wanted, rel=0.05)
+    rows, now = rows_of(4_000, 24_000)
+    closed, alone, _ = close(rows, now, more)
+    assert closed >= now + more
+    assert alone - begun > 2 * (wanted - begun)
+
+
+def test_an_aim_of_clustering_far_too_low_does_not_stop_the_closing():
+    rows, now = rows_of(600, 2_400)
+    for wanted in (0.0, summed(rows) + 1e-6):
+        rows, now = rows_of(600, 2_400)
+        assert close(rows, now, 600, wanted)[0] >= now + 600
+
+
+def test_proposals_grow_with_edges_and_no_faster():
+    made = {}
+    for edges in (8_000, 64_000):
+        rows, now = rows_of(edges // 8, edges)
+        begun = summed(rows)
+        closed, _, made[edges] = close(rows, now, edges // 2, begun + 0.01 * edges // 2)
+        assert closed >= now + edges // 2
+    assert made[64_000] < 1.25 * 8 * made[8_000]
