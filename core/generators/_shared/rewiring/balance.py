@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from core.generators._shared.rewiring.exchange import exchange, joined, swapped
-from core.generators._shared.rewiring.moves import VISIT, closing, swapping
+from core.generators._shared.rewiring.moves import LAGGING, VISIT, closing, swapping
 from core.generators._shared.rewiring.rows import clear, degree_of, linked, mark
 
 NEAR = 0.02  # both misses together: nearer is not sought
@@ -46,7 +46,7 @@ def balance(rows, weight, triangles, clustering, products, proposals, rng):
         visit = min(VISIT, degree_of(start, x))
         for _ in range(visit):
             made += 1
-            move, shift = closing(rows, weight, at, x, False, np.inf, (product, aim, band, steer), rng)
+            move, shift = closing(rows, weight, at, x, LAGGING, np.inf, (product, aim, band, steer), rng)
             if move[4] < 0:
                 continue
             more, worth = joined(rows, weight, at, move)

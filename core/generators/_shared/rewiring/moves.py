@@ -15,7 +15,8 @@ from numba import njit
 from core.generators._shared.rewiring.exchange import exchange, joined, swapped
 from core.generators._shared.rewiring.rows import clear, degree_of, linked, mark
 
-FEW, MANY = (2, 3), (6, 8)  # edges of x and of y looked at before one is given up; where clustering is ahead
+# How edges are chosen that x and y give up: how many are looked at, and whether by number; see `closing`.
+LAGGING, AHEAD, ALONE = (2, 3, False), (6, 8, True), (2, 3, True)
 VISIT = 8  # proposals at a node before the next: nodes of few edges, whose triangles weigh most, have a turn
 TURNS = 0.25  # of the proposals go so; then hubs, where most triangles are closed, have as many as edges
 HEAVY = 4.0  # what a triangle may weigh, in what each should on the way to both aims, where clustering lags
@@ -75,8 +76,9 @@ def close_triangles(rows, weight, triangles, clustering, products, proposals, rn
     while made < proposals and count < target:
         made += 1
         ahead = wanted >= 0 and (slope <= 0 or total > begun + slope * count)
-        heaviest = limit if ahead else np.inf
+        heaviest, looks = (limit, AHEAD) if ahead else (np.inf, ALONE)
         if wanted >= 0 and not ahead:
+            looks = LAGGING
             heaviest = HEAVY * slope * 2.0 ** (made / (PATIENCE * others.size))
         x = np.int64(rng.random() * nodes)
         for _ in range(PICKS if ahead else 0):
@@ -90,7 +92,7 @@ def close_triangles(rows, weight, triangles, clustering, products, proposals, rn
         met = False
         for _ in range(visit):
             made += 1
-            move, shift = closing(rows, weight, at, x, ahead, heaviest, (product, aim, band, steer), rng)
+            move, shift = closing(rows, weight, at, x, looks, heaviest, (product, aim, band, steer), rng)
             if move[4] < 0:
                 continue
             more, worth = joined(rows, weight, at, move)
@@ -108,17 +110,18 @@ def close_triangles(rows, weight, triangles, clustering, products, proposals, rn
 
 
 @njit(cache=True, nogil=True)
-def closing(rows, weight, at, x, ahead, heaviest, products, rng):
+def closing(rows, weight, at, x, looks, heaviest, products, rng):
     """A move that links x with some y that is two steps away, of its label and no neighbour, and what it does
     to the product sum; its entries are -1 where none was met.
 
     a or b has that label too. No triangle is closed that weighs more than ``heaviest``. Of the edges that are
-    looked at those go that are in the smallest share of the triangles that they could be in; by their number
-    alone, edges to nodes of few others would always go first, which is wanted where clustering is ``ahead``.
+    looked at, those go that are in the smallest share of the triangles that they could be in, or in the
+    fewest; by number, edges to nodes of few others go first, and clustering grows less. ``looks``: at how
+    many of x, of y, and whether it goes by number.
     """
     start, others, _, _, _, labels, closed = rows
     product, aim, band, steer = products
-    degree, looks = degree_of(start, x), MANY if ahead else FEW
+    degree, by_number = degree_of(start, x), looks[2]
     v = others[start[x] + int(rng.random() * degree)]
     y = others[start[v] + int(rng.random() * degree_of(start, v))]
     nothing = (x, x, x, x, -1, -1), 0
@@ -126,7 +129,7 @@ def closing(rows, weight, at, x, ahead, heaviest, products, rng):
         return nothing
     if weight[x] + weight[v] + weight[y] > heaviest:
         return nothing
-    place_a = _poorest(start, others, closed, x, looks[0], ahead, rng)
+    place_a = _poorest(start, others, closed, x, looks[0], by_number, rng)
     a = others[place_a]
     if a == v:
         return nothing
@@ -137,7 +140,7 @@ def closing(rows, weight, at, x, ahead, heaviest, products, rng):
         b = others[place]
         if b in (a, v) or (labels[a] != labels[x] and labels[b] != labels[x]):
             continue
-        room = 1 if ahead else max(min(degree_of(start, y), degree_of(start, b)) - 1, 1)
+        room = 1 if by_number else max(min(degree_of(start, y), degree_of(start, b)) - 1, 1)
         if best >= 0 and closed[place] * best_room >= closed[best] * room:
             continue
         shift = (degree - degree_of(start, b)) * grows
