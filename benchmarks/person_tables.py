@@ -63,13 +63,17 @@ LARGE = 1_000_000
 
 @dataclass(frozen=True)
 class Row:
-    """A method as a table names it. ``grouped``: at epsilon / (2 D); ``bounded``: the schema declares D."""
+    """A method as a table names it. ``grouped``: at epsilon / (2 D); ``bounded``: the schema declares D.
+
+    ``parameters``: what differs from the method's defaults, JSON.
+    """
 
     label: str
     method: str
     unit: Unit = Unit.NODE
     grouped: bool = False
     bounded: bool = False
+    parameters: str = "{}"
 
 
 THINGS_ROWS = (
@@ -121,7 +125,7 @@ def released(row: Row, graph: Graph, epsilon: float, bound: int) -> tuple[Graph,
     delta = DELTA_ATTO if generator.kinds == {GuaranteeKind.APPROXIMATE} else 0
     names = tuple(kind.name for kind in graph.schema.edge_types if not kind.public)
     facts = PublicFacts(graph.schema, unit, None, max(1, int(spent * NANO)), delta, names)
-    params = generator.Params()
+    params = generator.Params.model_validate_json(row.parameters)
     started = time.process_time()
     plan = generator.plan(params, facts)
     session = PrivateGraph(graph, Meter(plan, MemoryRecorder()))
