@@ -30,6 +30,8 @@ def test_regret_is_what_the_best_candidate_would_have_saved():
     assert found["a"] == pytest.approx({"default": 0.0, "other": 0.2})
     assert found["b"] == pytest.approx({"default": 0.2, "other": 0.0})
     assert not regrets(lines(), "projection")
+    begun = {"method": "profiles", "graph": "d", "label": "default", "epsilon": 1.0, "run": 0, "error": 0.1}
+    assert regrets([*lines(), begun], "profiles") == found
 
 
 def test_a_choice_does_not_look_at_the_graph_that_is_left_out():
