@@ -32,7 +32,7 @@ _NAMED = frozenset({"format"})
         "requestBody": {
             "required": True,
             "description": "The list's bytes, as they are; gzip is recognised.",
-            "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+            "content": openapi.SOME_BYTES,
         }
     },
 )

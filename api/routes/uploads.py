@@ -54,7 +54,7 @@ _PARTS = {
         "requestBody": {
             "required": True,
             "description": "The file's bytes, as they are; gzip is recognised.",
-            "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+            "content": openapi.SOME_BYTES,
         }
     },
 )

@@ -53,6 +53,10 @@ def queued(description: str, made: str) -> dict[int | str, dict[str, Any]]:
     return {202: {"description": description, "headers": headers}}
 
 
+SOME_BYTES = {"application/octet-stream": {"schema": {"type": "string", "format": "binary", "minLength": 1}}}
+"""The content of a request whose body is a file; one without a byte is refused."""
+
+
 def refusals(*kinds: type[Exception] | Row) -> dict[int | str, dict[str, Any]]:
     """The documented refusals of a route, one entry for each status; several of one status share it."""
     rows = [kind if isinstance(kind, Row) else problems.TABLE[kind] for kind in kinds]

@@ -123,6 +123,22 @@ def test_requests_have_examples(app: FastAPI):
                     assert content["examples"], f"{method} {path}"
 
 
+def test_a_file_that_is_required_has_a_byte(app: FastAPI):
+    bodies = [
+        operation["requestBody"]
+        for item in app.openapi()["paths"].values()
+        for operation in item.values()
+        if operation.get("requestBody", {}).get("required")
+    ]
+    files = [
+        body["content"]["application/octet-stream"]
+        for body in bodies
+        if len(body["content"]) == 1 and "application/octet-stream" in body["content"]
+    ]
+    assert len(files) == 2
+    assert all(file["schema"]["minLength"] == 1 for file in files)
+
+
 def test_no_answer_shows_a_budget_as_a_floating_point_number(app: FastAPI):
     schemas = app.openapi()["components"]["schemas"]
     figures = reached(schemas, "ServedReport")  # measured of graphs: numbers, unless they are budgets by name
