@@ -6,7 +6,7 @@ import pytest
 
 from core.generators._shared.rewiring.moves import close_triangles, open_triangles
 from core.generators._shared.rewiring.rows import Rows
-from core.generators._shared.rewiring.triangles import UNKNOWN
+from core.generators._shared.rewiring.triangles import UNKNOWN, Targets, proposals_for, rewired
 from core.privacy.entropy import public_generator
 
 DAMPING = 8
@@ -102,3 +102,17 @@ def test_proposals_grow_with_edges_and_no_faster():
         closed, _, made[edges] = close(rows, now, edges // 2, begun + 0.01 * edges // 2)
         assert closed >= now + edges // 2
     assert made[64_000] < 1.25 * 8 * made[8_000]
+
+
+def test_as_many_triangles_as_dense_groups_have_are_reached():
+    """Near their number most moves are worth it for the triangles that a and b gain alone."""
+    nodes, rng = 300, np.random.default_rng(0)
+    low, high = np.triu_indices(nodes, 1)
+    near = rng.random(len(low)) < np.where(low // 60 == high // 60, 0.7, 0.03)
+    keys, alike = low[near] * nodes + high[near], np.zeros(nodes, dtype=np.int64)
+    aim = Rows.of(keys, nodes, alike).count()
+    proposals = proposals_for(len(keys), 60)
+    scattered = rewired(keys, nodes, alike, Targets(0), proposals, public_generator(3))
+    assert Rows.of(scattered, nodes, alike).count() < aim / 10
+    found = rewired(scattered, nodes, alike, Targets(aim), proposals, public_generator(4))
+    assert Rows.of(found, nodes, alike).count() == pytest.approx(aim, rel=0.01)

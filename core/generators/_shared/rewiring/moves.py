@@ -67,7 +67,7 @@ def close_triangles(rows, weight, triangles, clustering, products, proposals, rn
     closed, those of nodes of many edges; where it lags, nodes of few edges have their turn too. An aim of
     clustering below 0: it is left alone; triangles are closed at all nodes alike first, then at hubs.
     """
-    start, others, closed = rows[0], rows[1], rows[6]
+    start, others = rows[0], rows[1]
     (count, target), (total, wanted), (product, aim, band, steer) = triangles, clustering, products
     nodes, made = start.size - 1, 0
     at, spare = np.full(nodes, -1, np.int32), np.full(nodes, -1, np.int32)
@@ -96,10 +96,11 @@ def close_triangles(rows, weight, triangles, clustering, products, proposals, rn
             if move[4] < 0:
                 continue
             more, worth = joined(rows, weight, at, move)
-            lost = closed[move[4]] + closed[move[5]]
-            if more <= lost or linked(start, others, move[2], move[3]):
+            if linked(start, others, move[2], move[3]):
                 continue
             extra, extra_worth = swapped(rows, weight, at, spare, move)
+            if more + extra <= 0:
+                continue
             exchange(rows, at, spare, move)
             met = True
             count, total, product = count + more + extra, total + worth + extra_worth, product + shift

@@ -8,7 +8,7 @@ a or b has that label too; a move is made if it adds triangles. Where there are 
 lose some are made instead. Where the damped sum of clustering was paid for and says more than its noise,
 triangles are closed such that both grow towards their aims together; up to nearly their number first (the
 other way round some stay out of reach), then both numbers are brought near their aims. Every edge knows how
-many triangles it is in, so that edges in none are given up first and most proposals are judged at no cost.
+many triangles it is in, so that edges in none are given up first.
 
 All of it reads noisy values only, so it is post-processing, and it may stop when its targets are met.
 """
