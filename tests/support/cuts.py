@@ -140,6 +140,10 @@ def _again(here: Wired, act: Callable[[], Any], first: Any) -> tuple[Any, list[s
         here.world.lapse()
         reap_once(here.world.services)
         answer = act()
+    if first.status_code < 300 and answer.status_code == 503:
+        # The first answer passed before the connection broke; the second was sent on what was left of it.
+        flaws += _refused(answer)
+        answer = act()
     if answer.status_code >= 300:
         flaws.append(f"asked again: {answer.status_code} {answer.text}")
     elif first.status_code < 300 and first.json()["id"] != answer.json()["id"]:
