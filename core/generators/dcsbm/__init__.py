@@ -53,9 +53,9 @@ Sources: ladder, Zhang, Cormode, Procopiuc, Srivastava, Xiao, SIGMOD 2015; degre
 Karrer and Newman, Phys. Rev. E 83 (2011). The label stream, the clustering ladder and the whole are ours.
 
 What to expect at epsilon 1: on Facebook (4,039 nodes, mean degree 44) degrees within a total variation of
-.09, transitivity within 1 %, mean local clustering within 8 %, modularity within 10 %, assortativity within
-.01, and .67 of the most central 1 % of nodes; on Chameleon (2,277 nodes, mean degree 28) .22, 5 %, 21 %,
-15 %, .02 and .85. Communities come through in part, single ties do not. On sparse graphs the numbers of
+.09, transitivity within 2 %, mean local clustering within 10 %, modularity within 10 %, assortativity within
+.01, and .64 of the most central 1 % of nodes; on Chameleon (2,277 nodes, mean degree 28) .22, 14 %, 28 %,
+18 %, .02 and .77. Communities come through in part, single ties do not. On sparse graphs the numbers of
 triangles and clustering are noisy: docs/results.md has sixteen graphs, and which of them constants saw.
 """
 
