@@ -104,6 +104,12 @@ class EdgeRand(PerCell):
             _require_affordable(plan, graph.schema, counts)
         return super().fit(graph, plan, params, progress)
 
+    def cell_reads(self, params: EdgeRandParams, nano_epsilon: int) -> dict[str, int]:
+        """Return what the number of edges of every cell costs; the balanced form alone asks for it."""
+        if params.form == "symmetric":
+            return {}
+        return {"edge_count": divide(nano_epsilon, params.count_share)[0]}
+
     def true_shares(
         self, params: EdgeRandParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
     ) -> Mapping[str, tuple[float, float]]:

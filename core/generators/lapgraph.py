@@ -67,6 +67,10 @@ class LapGraph(PerCell):
     Params = LapGraphParams
     accepts = GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True)
 
+    def cell_reads(self, params: LapGraphParams, nano_epsilon: int) -> dict[str, int]:
+        """Return what the number of edges of every cell costs."""
+        return {"edge_count": divide(nano_epsilon, params.count_share)[0]}
+
     def true_shares(
         self, params: LapGraphParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
     ) -> Mapping[str, tuple[float, float]]:

@@ -75,6 +75,10 @@ class TmF(PerCell):
     Params = TmFParams
     accepts = GraphKinds(static=True, temporal=True, heterogeneous=True, directed=True, bipartite=True)
 
+    def cell_reads(self, params: TmFParams, nano_epsilon: int) -> dict[str, int]:
+        """Return what the number of edges of every cell costs."""
+        return {"edge_count": divide(nano_epsilon, params.count_share)[0]}
+
     def true_shares(
         self, params: TmFParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
     ) -> Mapping[str, tuple[float, float]]:

@@ -32,6 +32,7 @@ from collections.abc import Iterable
 
 from core.generators._shared.frame.heeded import Idle
 from core.generators._shared.frame.percell import Parts, PerCell
+from core.generators._shared.frame.plan import divide
 from core.generators.der.params import DERParams
 
 
@@ -51,6 +52,16 @@ class DER(PerCell):
         """Name the parameters that the others leave without effect."""
         if params.order == "given":
             yield Idle(("order_share",), "order=given pays for no order; order=noisy_degree does")
+
+    def cell_reads(self, params: DERParams, nano_epsilon: int) -> dict[str, int]:
+        """Return what every cell pays at least for its number of edges, and for the degrees of its order."""
+        count, rest = divide(nano_epsilon, params.count_share)
+        if params.order == "given":
+            return {"edge_count": count}
+        return {
+            "edge_count": count,
+            "degrees": divide(rest, params.order_share / (1 - params.count_share))[0],
+        }
 
     def parts(self) -> Parts:
         """Pay for order and tree, and place edges in its regions."""

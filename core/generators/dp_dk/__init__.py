@@ -34,6 +34,7 @@ from collections.abc import Iterable
 
 from core.generators._shared.frame.heeded import Idle
 from core.generators._shared.frame.percell import Parts, PerCell
+from core.generators._shared.frame.plan import divide
 from core.generators.dp_dk.params import DKParams
 
 
@@ -54,6 +55,14 @@ class DK(PerCell):
         if params.order == 1:
             why = "order=1 reads no pairs of degrees; order=2 does"
             yield Idle(("matrix_share", "class_ratio"), why)
+
+    def cell_reads(self, params: DKParams, nano_epsilon: int) -> dict[str, int]:
+        """Return what every cell pays for its counts, degrees and pairs of degree classes."""
+        if params.order == 1:
+            count, degrees = divide(nano_epsilon, params.count_share)
+            return {"edge_count": count, "sorted_degrees": degrees}
+        count, matrix, degrees = divide(nano_epsilon, params.count_share, params.matrix_share)
+        return {"edge_count": count, "degrees": degrees, "group_matrix": matrix}
 
     def parts(self) -> Parts:
         """Pay for degrees and their pairs, and match ends by them."""

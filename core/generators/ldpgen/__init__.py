@@ -34,6 +34,7 @@ Facebook, four times the epsilon changes neither.
 from __future__ import annotations
 
 from core.generators._shared.frame.percell import Parts, PerCell
+from core.generators._shared.frame.plan import divide
 from core.generators.ldpgen.params import LDPGenParams
 
 
@@ -48,6 +49,10 @@ class LDPGen(PerCell):
     )
     mechanism = "laplace"
     Params = LDPGenParams
+
+    def cell_reads(self, params: LDPGenParams, nano_epsilon: int) -> dict[str, int]:
+        """Return what every report of a cell's nodes costs at least."""
+        return {"group_degrees": min(divide(nano_epsilon, *[1 / params.reports] * (params.reports - 1)))}
 
     def parts(self) -> Parts:
         """Collect reports, and draw from the last of them."""

@@ -28,6 +28,7 @@ epsilon 2).
 from __future__ import annotations
 
 from core.generators._shared.frame.percell import Parts, PerCell
+from core.generators._shared.frame.plan import divide
 from core.generators.privhrg.params import PrivHRGParams
 
 
@@ -42,6 +43,11 @@ class PrivHRG(PerCell):
     )
     mechanism = "laplace and exponential"
     Params = PrivHRGParams
+
+    def cell_reads(self, params: PrivHRGParams, nano_epsilon: int) -> dict[str, int]:
+        """Return what every cell pays for the edges between leaves, and for those of dendrogram nodes."""
+        _, evidence, rest = divide(nano_epsilon, params.adjust_share, params.evidence_share)
+        return {"group_matrix": evidence, "pair_classes": rest}
 
     def parts(self) -> Parts:
         """Pay for evidence and counts, and draw uniformly at each dendrogram node."""

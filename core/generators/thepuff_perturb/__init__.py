@@ -79,6 +79,12 @@ class ThepuffPerturb(PerCell):
         """Return what the paper claims for its own form; None for ours, whose guarantee is computed."""
         return paper.claim_of(params.epsilon_minus) if params.variant == "paper" else None
 
+    def cell_reads(self, params: ThepuffPerturbParams, nano_epsilon: int) -> dict[str, int]:
+        """Return what the number of edges of every cell costs; variant paper pays for nothing."""
+        if params.variant == "paper":
+            return {}
+        return {"edge_count": divide(nano_epsilon, params.count_share)[0]}
+
     def true_shares(
         self, params: ThepuffPerturbParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
     ) -> Mapping[str, tuple[float, float]]:

@@ -169,8 +169,8 @@ def test_a_dry_run_predicts_precision_and_never_looks_at_the_graph(
     assert plan_job(services, principal, ask(dataset, epsilon="1")).model_dump_json() == dry.model_dump_json()
     finer = plan_job(services, principal, ask(dataset, epsilon="2"))
     assert all(line.within <= told[line.query].within for line in finer.precision)
-    without = plan_job(services, principal, ask(dataset, epsilon="1", method="edgerand"))
-    assert without.precision == ()
+    symmetric = {"method": "edgerand", "parameters": {"form": "symmetric"}}
+    assert plan_job(services, principal, ask(dataset, epsilon="1", **symmetric)).precision == ()
 
 
 def test_the_same_key_finds_the_same_job_and_refuses_another_payload(

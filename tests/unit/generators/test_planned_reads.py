@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
 import pytest
 
 from core.generators import registry
 from core.generators.base import PlanningGenerator, PublicFacts
-from core.graphs.graph import Graph
+from core.graphs.edge_attributes import EdgeAttribute
+from core.graphs.graph import EdgeTable, EdgeValues, Graph
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType
+from core.graphs.value_bins import bins_of
 from core.privacy.units import Unit
 from core.reports.precision import planned, precisions
 from core.reports.statistics import PublicStatistics
@@ -20,6 +23,22 @@ STATIC = graph_of(random_pairs(NODES, 0.2), NODES)
 SPARSE = graph_of(random_pairs(NODES, 0.02), NODES)
 STREAM = graph_of(random_pairs(NODES, 0.2), NODES, steps=4)
 SIDED = graph_of(random_pairs(NODES, 0.2), NODES, other=NODES)
+
+
+def carrying(of: Graph) -> Graph:
+    """Give every edge of the graph two attributes: one of numbers, one of categories."""
+    (relation,), table = of.schema.edge_types, of.edges["edge"]
+    kinds = (
+        EdgeAttribute(name="stars", kind="integer", bounds=(1, 5), aggregate="max"),
+        EdgeAttribute(name="sort", kind="category", categories=("a", "b"), aggregate="max"),
+    )
+    schema = of.schema.model_copy(update={"edge_types": (relation.model_copy(update={"attributes": kinds}),)})
+    zeros = np.zeros(table.count)
+    values = EdgeValues({each.name: bins_of(each).values(zeros.astype(np.int64), zeros) for each in kinds})
+    carried = EdgeTable(table.source, table.target, table.step, values)
+    return Graph.build(schema, of.nodes, {"edge": carried})
+
+
 NOTHING = PublicStatistics(nodes={}, steps=None, steps_evaluated=1, metrics={}, edge_types=())
 CASES = [
     ("dcsbm", STATIC, {}),
@@ -34,6 +53,18 @@ CASES = [
     ("psgraph", STREAM, {"preset": "paper"}),
     ("psgraph", STREAM, {"partition": "single"}),
     ("keyframe", STREAM, {}),
+    ("dcsbm", carrying(STATIC), {"attribute_share": 0.3}),
+    ("dcsbm", carrying(STREAM), {"attribute_share": 0.3}),
+    ("lapgraph", STATIC, {}),
+    ("tmf", STREAM, {}),
+    ("edgerand", STATIC, {}),
+    ("thepuff_perturb", STREAM, {}),
+    ("dp_dk", STATIC, {"order": 1}),
+    ("dp_dk", STREAM, {"order": 2}),
+    ("der", STATIC, {}),
+    ("der", STATIC, {"order": "given"}),
+    ("ldpgen", STATIC, {"reports": 3}),
+    ("privhrg", STATIC, {"steps_per_leaf": 1}),
     ("anchored", STATIC, {}),
     ("anchored", STREAM, {}),
     ("anchored", SIDED, {}),
@@ -68,7 +99,8 @@ def test_every_fit_makes_the_reads_it_planned_and_pays_no_less(name: str, graph:
     for read in reads:
         least = max(read.nano_epsilon)
         assert sum(each >= least for each in paid[read.query].values()) >= read.cells, read
-    assert {read.query for read in reads} >= set(paid) & {"edge_count"}
+    margins = {"value_histogram", "values_by_step", "values_by_classes"}
+    assert {read.query for read in reads} >= set(paid) & {"edge_count", "degrees", *margins}
 
 
 @pytest.mark.parametrize("name", ["dcsbm", "degree_triangle", "dgg", "psgraph", "anchored"])
@@ -123,3 +155,12 @@ def test_what_nodes_and_edges_carry_is_left_out_of_what_edges_pay() -> None:
         assert {each.edge_type for each in reads} == {"edge"}
         costs.append([each.nano_epsilon[0] for each in reads])
     assert costs[1] == [each // 2 for each in costs[0]]
+
+
+@pytest.mark.parametrize(
+    ("name", "params"), [("edgerand", {"form": "symmetric"}), ("thepuff_perturb", {"variant": "paper"})]
+)
+def test_a_method_that_pays_for_no_count_tells_of_none(name: str, params: dict) -> None:
+    plan, reads = planning(name, STATIC, Unit.EDGE, params)
+    assert reads == []
+    assert planned(Unit.EDGE, STATIC.schema, plan, reads) == ()

@@ -66,8 +66,14 @@ class CarriesValues(Structure):
     def planned_reads(
         self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
     ) -> Sequence[PlannedRead]:
-        """Return the reads of the edges themselves, from what the plan leaves for them."""
-        return super().planned_reads(params, share.structure_of(plan), schema, nodes)
+        """Return the reads of the edges themselves, from what the plan leaves for them, and those of values.
+
+        Counts of values by node are left out: which of two reads they are follows from a paid histogram.
+        """
+        edges = super().planned_reads(params, share.structure_of(plan), schema, nodes)
+        if not self.carries(params):
+            return edges
+        return [*edges, *_value_reads(share.granted(plan), schema)]
 
     def fit(self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> Any:
         """Fit the method, then pay for the values' tables, at the plan's cost at most."""
@@ -104,6 +110,24 @@ class ValuedModel:
         """Write both, the tables below ``folder``."""
         self.structure.save(folder)
         self.tables.save(folder / FOLDER)
+
+
+def _value_reads(granted: Mapping[str, int], schema: GraphSchema) -> list[PlannedRead]:
+    """List what each attribute of a relation pays for its margins, and for its values between classes."""
+    from core.generators._shared.frame.plan import divide
+    from core.generators._shared.values.fit import CLASSES, HISTOGRAM, STEPS
+    from core.privacy.plan import PlannedRead
+
+    reads = []
+    for name, nano_epsilon in granted.items():
+        steps, attributes = schema.steps_of(name), len(schema.edge_type(name).attributes)
+        shares = [HISTOGRAM, CLASSES, *([STEPS] if len(steps) > 1 else [])]
+        queries = ("value_histogram", "values_by_classes", "values_by_step")
+        costs = divide(nano_epsilon // attributes, *shares)[:-1]
+        reads += [
+            PlannedRead(name, query, (cost,), len(steps)) for query, cost in zip(queries, costs, strict=False)
+        ]
+    return reads
 
 
 def _paid(
