@@ -14,7 +14,7 @@ from api.client.render_report import report
 from core.datasets.views import Dataset
 from core.jobs.views import Evaluation, Job
 from core.ledger.views import Budget
-from core.reports.precision import Precision, quantity_of
+from core.reports.precision import Precision, quantity_of, subject_of
 from core.workflows.jobs.views import Method, Plan
 
 __all__ = ["budget", "dataset", "datasets", "job", "jobs", "methods", "plan", "report"]
@@ -142,7 +142,7 @@ def precision(found: Sequence[Precision]) -> None:
     made = table(None, "relation", "what is counted", "within", "deviation")
     for each in found:
         spread = "" if each.deviation is None else f"{each.deviation:.3g}"
-        made.add_row(escape(each.edge_type), quantity_of(each), str(each.within), spread)
+        made.add_row(escape(subject_of(each)), quantity_of(each), str(each.within), spread)
     out.print(f"Each figure that is paid for will be so near to the truth, with {found[0].confidence:.0%}:")
     out.print(made)
 

@@ -48,7 +48,12 @@ def _precision(found: list[dict[str, Any]]) -> None:
     )
     for each in found:
         bound = f"± {each['within']} ({each['confidence']:.0%})"
-        made.add_row(escape(each["edge_type"]), each["quantity"], bound, _number(each["released"]))
+        made.add_row(
+            escape(each["edge_type"].removeprefix("rows:")),
+            each["quantity"],
+            bound,
+            _number(each["released"]),
+        )
     out.print(made)
 
 

@@ -160,7 +160,8 @@ class EdgeValueReads:
 
         most = max(1, int(np.abs(score).max()))
         sensitivity = 2 * most if side == "both" else most
-        return self._noisy("node_value_sums", nodes, sensitivity, nano_epsilon, purpose, measure, {})
+        asked = {"side": side, "scores": score}
+        return self._noisy("node_value_sums", nodes, sensitivity, nano_epsilon, purpose, measure, asked)
 
     def by_classes(
         self,
@@ -191,7 +192,8 @@ class EdgeValueReads:
                 a, b = np.minimum(a, b), np.maximum(a, b)
             return np.bincount((a * k2 + b) * kinds + of_bin[bin], minlength=k * k2 * kinds)
 
-        noisy = self._noisy("values_by_classes", k * k2 * kinds, 1, nano_epsilon, purpose, measure, {})
+        asked = {"sources": rows, "targets": columns, "bin_labels": of_bin}
+        noisy = self._noisy("values_by_classes", k * k2 * kinds, 1, nano_epsilon, purpose, measure, asked)
         return noisy.reshape(k, k2, kinds)
 
     def _nodes(self, side: str) -> int:

@@ -29,6 +29,7 @@ compose by sums in each cell.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -36,7 +37,7 @@ import numpy as np
 from core.errors import InvalidInput, NotAccepted
 from core.graphs.node_bins import node_bins, places_of, synthesised
 from core.privacy import entropy, mechanisms, queries
-from core.privacy.events import Pure, check_nano_epsilon
+from core.privacy.events import NANO, Pure, check_nano_epsilon
 from core.privacy.plan import rows_of
 from core.privacy.units import Unit
 
@@ -95,7 +96,11 @@ class NodeValueReads:
             own = self._places(name)
             places, held = places * self.bins(name).count + own, held & (own >= 0)
         exact = np.bincount(places[held], minlength=int(np.prod(shape)))
-        return mechanisms.discrete_laplace(exact, ROW_MOVES, nano_epsilon).reshape(shape)
+        noisy = mechanisms.discrete_laplace(exact, ROW_MOVES, nano_epsilon)
+        asked = {"bins_of": {name: self.bins(name) for name in attributes}, "classes": of_node}
+        cell, scale = (rows_of(self._kind.name), None), Fraction(ROW_MOVES * NANO, nano_epsilon)
+        self._meter.measurements.keep(cell, "node_values", asked, (), scale, noisy, purpose)
+        return noisy.reshape(shape)
 
     def mixing(
         self,
@@ -139,6 +144,9 @@ class NodeValueReads:
         upper = np.triu_indices(count)
         noisy = np.zeros((count, count), dtype=np.int64)
         noisy[upper] = mechanisms.discrete_laplace(square[upper], noise.moved, noise.nano_epsilon)
+        asked = {"attribute": attribute, "bins": self.bins(attribute), "bin_groups": of_bin, "cap": cap}
+        scale = Fraction(noise.moved * NANO, noise.nano_epsilon)
+        self._meter.measurements.keep((relation, None), "mixing", asked, (), scale, noisy[upper], purpose)
         return noisy
 
     @property

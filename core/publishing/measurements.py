@@ -13,16 +13,16 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.graphs.graph import Graph
-from core.graphs.schema import EdgeType
 from core.graphs.value_bins import ValueBins
 from core.privacy.measurements import Measurement, Measurements, deviation
+from core.privacy.plan import ROWS as ROWS_OF_NODES
 from core.publishing.bundle import write_json
 from core.reports.precision import CONFIDENCE, QUANTITIES, within
 
@@ -96,32 +96,44 @@ def write_measurements(
     left_out: list[dict[str, Any]] = []
     with pq.ParquetWriter(folder / VALUES, ROWS, compression="zstd") as writer:
         for each in measurements:
-            relation = released.schema.edge_type(each.edge_type)
-            asked = {
-                "edge_type": each.edge_type,
-                "step": None if each.step is None else each.step + first_step,
-            }
+            kinds, asked = _about(each, released, first_step)
             if each.values is None or each.query not in _KEYS:
                 why = TOO_MANY if each.values is None else OWN_CLASSES
                 left_out.append(asked | {"query": each.query, "values": each.size, "why": why})
                 continue
-            keys, near = _KEYS[each.query](each, relation), within(each.scale, CONFIDENCE)
-            side = each.arguments.get("side")
-            rows = _rows(len(listed), each.values, keys, side, near, released, relation, permutations)
-            writer.write_table(rows)
-            listed.append(asked | _described(each, keys, near, relation, groupings))
+            keys, near = _KEYS[each.query](each, kinds), within(each.scale, CONFIDENCE)
+            kind = kinds.target if each.arguments.get("side") == "target" else kinds.source
+            writer.write_table(_rows(len(listed), each.values, keys, kind, near, released, permutations))
+            listed.append(asked | _described(each, keys, near, kinds, groupings))
     if groupings.found:
         _write_groups(groupings, released, permutations, folder / GROUPS)
     content = {"note": NOTE, "confidence": CONFIDENCE, "measurements": listed, "left_out": left_out}
     write_json(folder / LIST, content)
 
 
+class _Kinds(NamedTuple):
+    """The node types of both ends of a relation; of rows of nodes their type, twice."""
+
+    source: str
+    target: str
+
+
+def _about(each: Measurement, released: Graph, first_step: int) -> tuple[_Kinds, dict[str, Any]]:
+    """Say of which relation and snapshot it is, or of the rows of which node type."""
+    if each.edge_type.startswith(ROWS_OF_NODES):
+        kind = each.edge_type.removeprefix(ROWS_OF_NODES)
+        return _Kinds(kind, kind), {"edge_type": None, "node_type": kind, "step": None}
+    relation = released.schema.edge_type(each.edge_type)
+    step = None if each.step is None else each.step + first_step
+    return _Kinds(relation.source, relation.target), {"edge_type": each.edge_type, "step": step}
+
+
 def _described(
-    each: Measurement, keys: _Keys, near: int, relation: EdgeType, groupings: _Groupings
+    each: Measurement, keys: _Keys, near: int, ends: _Kinds, groupings: _Groupings
 ) -> dict[str, Any]:
-    kinds = {"labels": relation.source, "target_labels": relation.target}
+    kinds = {"labels": ends.source, "target_labels": ends.target, "classes": ends.source}
     if each.query == "group_degrees":
-        kinds["labels"] = relation.source if each.arguments.get("side") == "target" else relation.target
+        kinds["labels"] = ends.source if each.arguments.get("side") == "target" else ends.target
     return {
         "query": each.query,
         "quantity": QUANTITIES[each.query].title,
@@ -136,7 +148,7 @@ def _described(
         ],
         **_binned(each.arguments),
         "counts_edges": [
-            {"grouping": groupings.number(relation.source, part.labels), "inside": part.inside}
+            {"grouping": groupings.number(ends.source, part.labels), "inside": part.inside}
             for part in each.parts
         ],
         "distribution": "discrete_laplace",
@@ -147,31 +159,39 @@ def _described(
 
 
 def _binned(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Describe the bins of an edge attribute's values, of a measurement that speaks of them."""
+    """Describe the bins of an attribute's values, of a measurement that speaks of them."""
+    several: Mapping[str, ValueBins] | None = arguments.get("bins_of")
+    if several is not None:
+        return {"attributes": [{"attribute": name, "bins": _starts(bins)} for name, bins in several.items()]}
     bins: ValueBins | None = arguments.get("bins")
     if bins is None:
         return {}
-    named = ("periods", "bin_labels")
+    named = ("periods", "bin_labels", "bin_groups")
     tables = {name: arguments[name].tolist() for name in named if name in arguments}
+    if "cap" in arguments:
+        tables["most_edges_of_a_node"] = arguments["cap"]
+    name = arguments.get("attribute", bins.attribute.name)
+    return {"attribute": name, "bins": _starts(bins)} | tables
+
+
+def _starts(bins: ValueBins) -> list[Any]:
+    """List the categories, or where each bin starts."""
     categories = bins.attribute.categories
-    starts = bins.starts.tolist() if categories is None else list(categories)
-    return {"attribute": bins.attribute.name, "bins": starts} | tables
+    return bins.starts.tolist() if categories is None else list(categories)
 
 
 def _rows(
     number: int,
     values: np.ndarray,
     keys: _Keys,
-    side: str | None,
+    kind: str,
     near: int,
     released: Graph,
-    relation: EdgeType,
     permutations: Mapping[str, np.ndarray],
 ) -> pa.Table:
     """Build a measurement's rows, in the order of its keys; those of nodes in the order of the release."""
     ids = pa.nulls(len(values), pa.string())
     if keys.by_node:
-        kind = relation.target if side == "target" else relation.source
         order = permutations[kind]
         own = values.reshape(len(order), len(values) // max(len(order), 1))[order]
         values = own.ravel()
@@ -210,25 +230,25 @@ def _write_groups(
             writer.write_table(pa.Table.from_arrays(columns, schema=MEMBERS))
 
 
-def _whole(each: Measurement, relation: EdgeType) -> _Keys:
+def _whole(each: Measurement, kinds: _Kinds) -> _Keys:
     return _Keys()
 
 
-def _nodes(each: Measurement, relation: EdgeType) -> _Keys:
+def _nodes(each: Measurement, kinds: _Kinds) -> _Keys:
     return _Keys(by_node=True, names=("id",))
 
 
-def _numbered(name: str) -> Callable[[Measurement, EdgeType], _Keys]:
-    return lambda each, relation: _Keys(keys=(np.arange(each.size),), names=(name,))
+def _numbered(name: str) -> Callable[[Measurement, _Kinds], _Keys]:
+    return lambda each, kinds: _Keys(keys=(np.arange(each.size),), names=(name,))
 
 
-def _thresholds(each: Measurement, relation: EdgeType) -> _Keys:
+def _thresholds(each: Measurement, kinds: _Kinds) -> _Keys:
     return _Keys(keys=(np.asarray(each.arguments["thresholds"], dtype=np.int64),), names=("at least",))
 
 
-def _pairs_of_groups(each: Measurement, relation: EdgeType) -> _Keys:
+def _pairs_of_groups(each: Measurement, kinds: _Kinds) -> _Keys:
     names = ("group", "other group")
-    if relation.homogeneous:
+    if "target_labels" not in each.arguments:
         groups = (math.isqrt(8 * each.size + 1) - 1) // 2
         return _Keys(keys=tuple(np.triu_indices(groups)), names=names)
     labels = each.arguments["target_labels"]
@@ -236,22 +256,34 @@ def _pairs_of_groups(each: Measurement, relation: EdgeType) -> _Keys:
     return _Keys(keys=tuple(np.divmod(np.arange(each.size), across)), names=names)
 
 
-def _periods(each: Measurement, relation: EdgeType) -> _Keys:
+def _periods(each: Measurement, kinds: _Kinds) -> _Keys:
     labels = int(np.max(each.arguments["bin_labels"])) + 1
     return _Keys(keys=tuple(np.divmod(np.arange(each.size), labels)), names=("period", "bin label"))
 
 
-def _nodes_and_labels(each: Measurement, relation: EdgeType) -> _Keys:
+def _nodes_and_labels(each: Measurement, kinds: _Kinds) -> _Keys:
     labels = int(np.max(each.arguments["bin_labels"])) + 1
     return _Keys(by_node=True, keys=(np.arange(each.size) % labels,), names=("id", "bin label"))
 
 
-def _nodes_and_groups(each: Measurement, relation: EdgeType) -> _Keys:
+def _nodes_and_groups(each: Measurement, kinds: _Kinds) -> _Keys:
     groups = each.arguments.get("groups") or int(np.max(each.arguments["labels"])) + 1
     return _Keys(by_node=True, keys=(np.arange(each.size) % groups,), names=("id", "group"))
 
 
-_KEYS: Mapping[str, Callable[[Measurement, EdgeType], _Keys]] = {
+def _classes_and_bins(each: Measurement, kinds: _Kinds) -> _Keys:
+    """Name the class and the bin; of two attributes of all nodes together, the bins of both."""
+    sizes = [bins.count for bins in each.arguments["bins_of"].values()]
+    columns = np.divmod(np.arange(each.size), sizes[-1])
+    return _Keys(keys=columns, names=("class", "bin") if len(sizes) == 1 else ("bin", "other bin"))
+
+
+def _pairs_of_bins(each: Measurement, kinds: _Kinds) -> _Keys:
+    groups = (math.isqrt(8 * each.size + 1) - 1) // 2
+    return _Keys(keys=tuple(np.triu_indices(groups)), names=("bin group", "other bin group"))
+
+
+_KEYS: Mapping[str, Callable[[Measurement, _Kinds], _Keys]] = {
     "edge_count": _whole,
     "degrees": _nodes,
     "sorted_degrees": _numbered("rank"),
@@ -262,6 +294,8 @@ _KEYS: Mapping[str, Callable[[Measurement, EdgeType], _Keys]] = {
     "value_histogram": _numbered("bin"),
     "values_by_step": _periods,
     "values_by_node": _nodes_and_labels,
+    "node_values": _classes_and_bins,
+    "mixing": _pairs_of_bins,
 }
-"""Whose the values are, by query, as :mod:`core.privacy.queries` and :mod:`core.privacy.edge_values` order
-them."""
+"""Whose the values are, by query, as :mod:`core.privacy.queries`, :mod:`core.privacy.edge_values` and
+:mod:`core.privacy.node_values` order them."""

@@ -77,7 +77,10 @@ def _glance(report: Report) -> list[str]:
         ("Best guess about one unit, right at most", at_most(bounds[0].right) if bounds else "no bound"),
     ]
     rows += [
-        (f"{each.edge_type}: {precision.quantity_of(each)}", f"within {each.within} ({each.confidence:.0%})")
+        (
+            f"{precision.subject_of(each)}: {precision.quantity_of(each)}",
+            f"within {each.within} ({each.confidence:.0%})",
+        )
         for each in public.precision[:GLANCED]
     ]
     if report.curator is not None:

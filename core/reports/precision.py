@@ -18,13 +18,15 @@ from core.graphs.schema import EdgeType, GraphSchema
 from core.privacy.events import Pure
 from core.privacy.measurements import deviation
 from core.privacy.meter import TranscriptEntry
-from core.privacy.plan import GuaranteeKind, PlannedRead, PrivacyPlan
+from core.privacy.plan import ROWS, GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import Unit, edges_of_unit
 from core.reports.base import NANO, Count, ReportModel, Share
 from core.reports.statistics import EdgeTypeStatistics, PublicStatistics
 
 CONFIDENCE = 0.95
 PREFIX = "discrete_laplace/"
+ROW_MOVES, EDGE_MOVES = 2, 3
+"""L1 of :mod:`core.privacy.node_values`, which a test holds them to: a report loads no arrays."""
 MAX_PRECISIONS = 4096
 
 
@@ -58,6 +60,7 @@ class _Quantity:
     size: Callable[[EdgeTypeStatistics], float | None] = lambda relation: None
     additive: bool = True  # over disjoint sets of edges
     pooled: bool = False  # over all snapshots, each of which is charged for it
+    rounded: bool = False  # the charge is rounded up to a nano-epsilon, and the noise is not
 
 
 def _ends(relation: EdgeType) -> int:
@@ -87,6 +90,10 @@ QUANTITIES: Mapping[str, _Quantity] = {
     "values_by_classes": _Quantity(
         "edges of two classes of nodes that carry values of one kind", lambda relation: 1, pooled=True
     ),
+    "node_values": _Quantity("nodes of a class that carry values of one bin", lambda rows: ROW_MOVES),
+    "mixing": _Quantity(
+        "edges, few of each node, by what both ends carry", lambda relation: EDGE_MOVES, rounded=True
+    ),
 }
 """Queries of :mod:`core.privacy.queries`, and the counts of :mod:`core.privacy.edge_values`, under discrete
 Laplace noise. A mechanism whose error depends on the
@@ -109,7 +116,8 @@ def precisions(
     for entry in transcript:
         if isinstance(entry.event, Pure) and entry.event.mechanism.startswith(PREFIX):
             query = entry.event.mechanism.removeprefix(PREFIX)
-            if query in QUANTITIES:
+            of_rows = entry.edge_type.startswith(ROWS)  # what rows pay of mixing its relation tells
+            if query in QUANTITIES and not (of_rows and query == "mixing"):
                 asked.setdefault((entry.edge_type, query), {}).setdefault(entry.step, []).append(entry)
     shown = {relation.name: relation for relation in statistics.edge_types}
     lines = []
@@ -148,9 +156,13 @@ def planned(
 
 def _noise(unit: Unit, schema: GraphSchema, name: str, query: str) -> Callable[[int], Fraction]:
     """Return the scale of a query's noise as a function of what it costs, in nano-epsilon."""
-    relation = schema.edge_type(name)
-    sensitivity = QUANTITIES[query].sensitivity(relation) * edges_of_unit(unit, relation)
-    return lambda nano_epsilon: Fraction(sensitivity * NANO, nano_epsilon)
+    quantity = QUANTITIES[query]
+    if name.startswith(ROWS):  # a unit has one row
+        moved = ROW_MOVES
+    else:
+        relation = schema.edge_type(name)
+        moved = quantity.sensitivity(relation) * edges_of_unit(unit, relation)
+    return lambda nano_epsilon: Fraction(moved * NANO, max(1, nano_epsilon - quantity.rounded))
 
 
 def _line(
@@ -170,9 +182,13 @@ def _line(
         within=_sum_within(widest),
         confidence=CONFIDENCE,
         deviation=math.sqrt(math.fsum(deviation(scale) ** 2 for scale in widest)),
-        snapshots=snapshots if schema.edge_type(name).temporal and not quantity.pooled else None,
+        snapshots=snapshots if _temporal(schema, name) and not quantity.pooled else None,
         released=released,
     )
+
+
+def _temporal(schema: GraphSchema, name: str) -> bool:
+    return not name.startswith(ROWS) and schema.edge_type(name).temporal
 
 
 def _sum_within(scales: Sequence[Fraction]) -> int:
@@ -228,9 +244,14 @@ NOTE = (
 def rows(found: Sequence[Precision]) -> list[tuple[object, ...]]:
     """Write the cells of a table under :data:`COLUMNS`."""
     return [
-        (each.edge_type, quantity_of(each), each.within, f"{each.confidence:.0%}", each.released)
+        (subject_of(each), quantity_of(each), each.within, f"{each.confidence:.0%}", each.released)
         for each in found
     ]
+
+
+def subject_of(precision: Precision) -> str:
+    """Name the relation, or the node type whose rows were asked for."""
+    return precision.edge_type.removeprefix(ROWS)
 
 
 def quantity_of(precision: Precision) -> str:

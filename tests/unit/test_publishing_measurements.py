@@ -9,17 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from core.graphs.edge_attributes import EdgeAttribute
-from core.graphs.graph import EdgeTable, EdgeValues, Graph
-from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
+from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
+from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, TimeGrid
 from core.privacy import measurements as kept
 from core.privacy.events import Pure, Unprotected
 from core.privacy.measurements import Measurements, deviation
 from core.privacy.meter import MemoryRecorder, Meter
-from core.privacy.plan import WHOLE_GRAPH, Allotment, PrivacyPlan
+from core.privacy.plan import WHOLE_GRAPH, Allotment, PrivacyPlan, rows_of
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from core.publishing import bundle
@@ -227,6 +228,57 @@ def test_what_edges_carry_is_told_by_bin_period_and_node(tmp_path: Path) -> None
         assert row["value"] == (at & (labels[place] == row["key"])).sum()
     (left,) = json.loads((folder / LIST).read_text())["left_out"]
     assert left["query"] == "node_value_sums"
+
+
+def parties() -> Graph:
+    """Users of two parties, some without one, linked as in :func:`knows`."""
+    party = Attribute(name="party", protection="protected", categories=("left", "right"))
+    kinds = (NodeType(name="user", count=USERS, attributes=(party,)),)
+    of = GraphSchema(node_types=kinds, edge_types=(EdgeType(name="knows", source="user", target="user"),))
+    column = pa.array([(None, "left", "right")[node % 3] for node in range(USERS)])
+    return Graph.build(
+        of, {"user": NodeTable(USERS, None, {"party": column})}, {"knows": EdgeTable(*knows())}
+    )
+
+
+class OfRows(Asking):
+    """May spend on rows too."""
+
+    def plan(self, params: Any, public: Any) -> PrivacyPlan:
+        found = super().plan(params, public)
+        rows = Allotment(rows_of("user"), None, Pure(public.nano_epsilon, "laplace"), "reads")
+        return PrivacyPlan(self.name, public.unit, None, 1, (*found.allotments, rows))
+
+
+def test_what_nodes_carry_is_told_by_class_and_by_both_ends_of_edges(tmp_path: Path) -> None:
+    def asked(private: PrivateGraph) -> None:
+        reads = private.node_values("user")
+        reads.table(["party"], classes=HALVES, nano_epsilon=EXACT // 2, purpose="parties")
+        budgets = {"edge_nano_epsilon": EXACT, "row_nano_epsilon": EXACT // 2}
+        reads.mixing("knows", "party", groups=np.arange(2), cap=USERS, purpose="mixing", **budgets)
+
+    generator, of = OfRows(asked), parties()
+    generator._sample = of
+    publish(generator, of, tmp_path, nano_epsilon=EXACT, edge_types=("knows",), formats=(), unit=Unit.EDGE)
+    folder = tmp_path / "job" / "release"
+    listed, rows = read(folder)
+    first, second = listed
+    assert (first["edge_type"], first["node_type"], first["keys"]) == (None, "user", ["class", "bin"])
+    assert first["attributes"] == [{"attribute": "party", "bins": ["left", "right"]}]
+    assert (second["attribute"], second["bin_groups"], second["most_edges_of_a_node"]) == (
+        "party",
+        [0, 1],
+        USERS,
+    )
+    party = np.arange(USERS) % 3 - 1
+    for row in rows[0]:
+        assert row["value"] == ((row["key"] == HALVES) & (party == row["other_key"])).sum()
+    ends = np.sort(party[np.stack(knows())], axis=0)
+    for row in rows[1]:
+        assert row["value"] == ((ends[0] == row["key"]) & (ends[1] == row["other_key"])).sum()
+    own = index_of(folder)
+    members = pq.read_table(folder / GROUPS).to_pylist()
+    assert {own[row["id"]]: row["group"] for row in members} == dict(enumerate(HALVES))
 
 
 def test_a_release_without_a_guarantee_or_by_policy_has_none(tmp_path: Path) -> None:

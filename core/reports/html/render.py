@@ -98,6 +98,7 @@ def _environment() -> Environment:
         "type_style": charts.type_style,
         "level": wording.level,
         "quantity_of": precision.quantity_of,
+        "subject_of": precision.subject_of,
     }
     environment.globals["style"] = Markup((TEMPLATES / "report.css").read_text(encoding="utf-8"))
     return environment

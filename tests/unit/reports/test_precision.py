@@ -7,16 +7,24 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
-from core.privacy import mechanisms
+from core.privacy import mechanisms, node_values
 from core.privacy.events import GaussianEvent, Pure
 from core.privacy.meter import TranscriptEntry
 from core.privacy.queries import QUERIES
 from core.privacy.units import Unit
-from core.reports.precision import CONFIDENCE, QUANTITIES, precisions, within
+from core.reports.precision import (
+    CONFIDENCE,
+    EDGE_MOVES,
+    QUANTITIES,
+    ROW_MOVES,
+    precisions,
+    subject_of,
+    within,
+)
 from core.reports.statistics import PublicStatistics
 from tests.support.report_parts import public_part, relation
 
@@ -126,7 +134,7 @@ def test_a_mechanism_whose_error_is_not_known_beforehand_has_no_line(event):
 
 def test_every_query_has_its_unit_and_no_more():
     values = {"value_histogram", "values_by_step", "values_by_node", "values_by_classes"}
-    assert QUANTITIES.keys() == QUERIES.keys() | values
+    assert QUANTITIES.keys() == QUERIES.keys() | values | {"node_values", "mixing"}
 
 
 def test_what_is_asked_of_all_snapshots_together_is_one_figure():
@@ -143,3 +151,29 @@ def test_the_precision_follows_from_the_plan_and_not_from_the_graph():
     assert [p.model_copy(update={"released": None}) for p in one] == [
         p.model_copy(update={"released": None}) for p in two
     ]
+
+
+def test_rows_of_nodes_and_what_both_ends_carry_have_a_line():
+    entries = [
+        asked("node_values", 1, "rows:user"),
+        asked("mixing", 0.5),
+        asked("mixing", 0.25, "rows:user"),  # the same read, as rows pay for it
+    ]
+    assert bounds(*entries) == {
+        ("rows:user", "node_values"): within(Fraction(2), CONFIDENCE),
+        ("knows", "mixing"): within(Fraction(3 * NANO, NANO // 2 - 1), CONFIDENCE),
+    }
+    found = precisions(Unit.EDGE, SCHEMA, entries, STATISTICS)
+    assert [(subject_of(each), each.snapshots) for each in found] == [("user", None), ("knows", None)]
+
+
+@given(st.integers(1, 2_000), st.integers(1, 10**10), st.integers(1, 10**10))
+def test_mixing_is_never_told_nearer_than_its_noise_is(cap, edge, row):
+    noise = node_values.mixing_noise(cap, edge, row)
+    assume(noise.edge > 1)
+    ((_, told),) = bounds(asked("mixing", noise.edge / NANO)).items()
+    assert told >= within(Fraction(noise.moved * NANO, noise.nano_epsilon), CONFIDENCE)
+
+
+def test_what_a_row_and_an_edge_move_is_what_the_reads_say():
+    assert (ROW_MOVES, EDGE_MOVES) == (node_values.ROW_MOVES, node_values.EDGE_MOVES)
