@@ -42,6 +42,10 @@ Suite = Annotated[
 ]
 Label = Annotated[str | None, typer.Option(help="A name for people.")]
 Key = Annotated[str | None, typer.Option(help="Idempotency key; a fresh one when left out.")]
+Assume = Annotated[
+    list[str] | None,
+    typer.Option(help="edges=90000 or nodes=4000: a size that relative predictions rest on; repeat."),
+]
 Repeat = Annotated[bool, typer.Option("--repeat", help="Even if the same release stands already.")]
 Wait = Annotated[bool, typer.Option("--wait", help="Stay until the job has ended.")]
 Timeout = Annotated[float | None, typer.Option(help="Seconds to wait at most.", min=0)]
@@ -64,9 +68,11 @@ def plan(
     seed: Seed = None,
     project: Project = None,
     repeat: Repeat = False,
+    assume: Assume = None,
 ) -> None:
-    """Show what a job would cost and leave. Spends nothing."""
+    """Show what a job would cost and leave, and how exact it would be. Spends nothing."""
     request = _request(delta, method, parameter, edge_type, format, seed, project, repeat)
+    request |= given({"assume": pairs(assume) or None})
     ask(context, lambda graphveil: graphveil.plan(dataset_id, epsilon=epsilon, **request), render.plan)
 
 

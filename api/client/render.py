@@ -15,7 +15,7 @@ from core.datasets.views import Dataset
 from core.jobs.views import Evaluation, Job
 from core.ledger.views import Budget
 from core.reports.precision import Precision, quantity_of, subject_of
-from core.workflows.jobs.views import Method, Plan
+from core.workflows.jobs.views import Expected, Method, Plan
 
 __all__ = ["budget", "dataset", "datasets", "job", "jobs", "methods", "plan", "report"]
 
@@ -123,6 +123,7 @@ def plan(found: Plan) -> None:
             f"epsilon {each.epsilon}, delta {each.delta}"
         )
     precision(found.precision)
+    expected(found.expected)
     warned(found.warnings)
     if found.identical_to is not None:
         out.print(f"[yellow]Job {found.identical_to} has the same content: its release is free.[/yellow]")
@@ -145,6 +146,29 @@ def precision(found: Sequence[Precision]) -> None:
         made.add_row(escape(subject_of(each)), quantity_of(each), str(each.within), spread)
     out.print(f"Each figure that is paid for will be so near to the truth, with {found[0].confidence:.0%}:")
     out.print(made)
+
+
+def expected(found: Sequence[Expected]) -> None:
+    """Print what follows from the noise for common questions, and once how each answer is found."""
+    if not found:
+        return
+    made = table(None, "relation", "question", "answer", "assumed")
+    for each in found:
+        made.add_row(
+            escape(each.edge_type),
+            each.question,
+            answer_of(each.value, each.unit),
+            escape(each.assumed or ""),
+        )
+    out.print("What follows from that, before anything is spent:")
+    out.print(made)
+    for question, method in {each.question: each.method for each in found}.items():
+        out.print(f"[dim]{question}: {escape(method)}[/dim]")
+
+
+def answer_of(value: float, unit: str) -> str:
+    """Write a derived answer with its unit; shares as per cents."""
+    return f"{value:.3g} {unit}" if not unit.startswith("share of") else f"{value:.3%} of{unit[8:]}"
 
 
 def chosen(reason: str | None) -> None:

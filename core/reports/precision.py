@@ -140,18 +140,30 @@ def planned(
     From public facts alone, before anything is opened. Of a relation's cells that differ the least exact
     is told. Under unit node there is none, as in :func:`precisions`; nor without a guarantee.
     """
+    lines = [
+        _line(schema, asked, [scales], cells, None)
+        for asked, (scales, cells) in planned_noise(unit, schema, plan, reads).items()
+    ]
+    return tuple(lines[:MAX_PRECISIONS])
+
+
+def planned_noise(
+    unit: Unit, schema: GraphSchema, plan: PrivacyPlan, reads: Iterable[PlannedRead]
+) -> dict[tuple[str, str], tuple[list[Fraction], int]]:
+    """Find, by relation and query, the scales of the noises whose sum is in the least exact of the planned
+    answers, and in how many cells it is asked. As :func:`planned`, which makes lines of it."""
     if unit is Unit.NODE or plan.kind is GuaranteeKind.NONE:
-        return ()
+        return {}
     found: dict[tuple[str, str], list[PlannedRead]] = {}
     for read in reads:
         if read.query in QUANTITIES:
             found.setdefault((read.edge_type, read.query), []).append(read)
-    lines = []
+    noises = {}
     for (name, query), asked in found.items():
         noise = _noise(unit, schema, name, query)
         each = [[noise(cost) for cost in read.nano_epsilon] for read in asked]
-        lines.append(_line(schema, (name, query), each, sum(read.cells for read in asked), None))
-    return tuple(lines[:MAX_PRECISIONS])
+        noises[name, query] = max(each, key=sum_within), sum(read.cells for read in asked)
+    return noises
 
 
 def _noise(unit: Unit, schema: GraphSchema, name: str, query: str) -> Callable[[int], Fraction]:
@@ -174,12 +186,12 @@ def _line(
 ) -> Precision:
     """Tell the least exact of the measurements, each of which sums noises of these scales."""
     (name, query), quantity = asked, QUANTITIES[asked[1]]
-    widest = max(measured, key=_sum_within)
+    widest = max(measured, key=sum_within)
     return Precision(
         edge_type=name,
         query=query,
         quantity=quantity.title,
-        within=_sum_within(widest),
+        within=sum_within(widest),
         confidence=CONFIDENCE,
         deviation=math.sqrt(math.fsum(deviation(scale) ** 2 for scale in widest)),
         snapshots=snapshots if _temporal(schema, name) and not quantity.pooled else None,
@@ -191,7 +203,7 @@ def _temporal(schema: GraphSchema, name: str) -> bool:
     return not name.startswith(ROWS) and schema.edge_type(name).temporal
 
 
-def _sum_within(scales: Sequence[Fraction]) -> int:
+def sum_within(scales: Sequence[Fraction]) -> int:
     """Bound a sum of independent noises: a union bound, each part may fail with its share of the rest."""
     each = 1 - (1 - CONFIDENCE) / len(scales)
     return sum(within(scale, each) for scale in scales)

@@ -56,6 +56,7 @@ from core.workflows.common.policies import (
 from core.workflows.common.schema_rules import check_cells
 from core.workflows.datasets.sensitive_links import require_named
 from core.workflows.jobs import repository
+from core.workflows.jobs.assumed import Assume
 from core.workflows.ledger.quotas import quota_name
 
 Amount = StrictStr | StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=False)]
@@ -110,6 +111,15 @@ class JobRequest(BaseModel):
         description="One of several releases among which their comparison with the original decides; for "
         "datasets marked public only.",
     )
+    assume: Assume | None = Field(
+        default=None,
+        description="Sizes that relative predictions take for granted; declared bounds unless given.",
+    )
+
+    def content(self) -> dict[str, Any]:
+        """Return what was asked for; what came in later versions is there where it was given."""
+        later = {name for name in ("assume",) if getattr(self, name) is None}
+        return self.model_dump(mode="json", exclude=later)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from core.errors import BudgetRefused
 from core.generators import registry
-from core.generators.base import Generator, PlanningGenerator, carries_values
+from core.generators.base import carries_values
 from core.graphs.schema import GraphSchema
 from core.identity.models import Role
 from core.identity.service import Principal, require
@@ -28,12 +28,12 @@ from core.privacy.units import Unit
 from core.publishing.true_edges import true_edge_notices
 from core.publishing.values import value_notices
 from core.reports.notices import lasting_relations, relations_left_out, values_left_out
-from core.reports.precision import Precision, planned
 from core.workflows.common.context import Services
 from core.workflows.common.policies import needs_approval, policy_of
 from core.workflows.common.specs import new_job, reserve
 from core.workflows.jobs import identical, turns
-from core.workflows.jobs.prepare import JobRequest, Prepared, node_counts, prepare
+from core.workflows.jobs.expected import told
+from core.workflows.jobs.prepare import JobRequest, node_counts, prepare
 from core.workflows.jobs.views import Cost, NodePrice, Plan
 from core.workflows.ledger.quotas import drawn_on
 from core.workflows.webhooks import announcements
@@ -71,6 +71,10 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> P
         quotas_after = tuple(preview(quota.id) for quota in drawn)
     exposing = [EXPOSING] if spec.kind is GuaranteeKind.NONE else []
     schema, generator = prepared.graph_schema, registry.get(release.method)
+    nodes = node_counts(prepared.version, schema)
+    precision, expected = told(
+        generator, prepared.params, prepared.plan, schema, nodes, request.assume, release.edge_types
+    )
     synthesised = release.edge_types if carries_values(generator, prepared.params) else ()
     notices = (
         *lasting_relations(schema, release.unit, release.window, release.edge_types),
@@ -81,7 +85,7 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> P
             prepared.params,
             prepared.plan,
             schema,
-            node_counts(prepared.version, schema),
+            nodes,
         ),
         *value_notices(generator, prepared.params, prepared.plan, schema),
     )
@@ -101,23 +105,10 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> P
         needs_approval=needs_approval(dataset, spec.kind, release.nano_epsilon),
         least_epsilon=policy_of(dataset).min_epsilon_per_job,
         node_prices=_node_prices(schema, release.unit, cost),
-        precision=_precision(prepared, generator),
+        precision=precision,
+        expected=expected,
         warnings=(*(notice.text for notice in notices), *exposing),
         identical_to=None if twin is None else twin.id,
-    )
-
-
-def _precision(prepared: Prepared, generator: Generator) -> tuple[Precision, ...]:
-    """Predict how near paid figures will be; of a method that names its reads."""
-    if not isinstance(generator, PlanningGenerator):
-        return ()
-    schema, plan = prepared.graph_schema, prepared.plan
-    nodes = node_counts(prepared.version, schema)
-    return planned(
-        prepared.spec.release.unit,
-        schema,
-        plan,
-        generator.planned_reads(prepared.params, plan, schema, nodes),
     )
 
 
@@ -147,7 +138,7 @@ def submit_job(
     """
     require(principal, Role.REQUESTER, Role.CURATOR)
     key = idempotency.checked_key(idempotency_key)
-    digest = idempotency.payload_hash(request.model_dump(mode="json"))
+    digest = idempotency.payload_hash(request.content())
 
     def make(session: Session) -> Job:
         turns.check_room(session, services.settings, principal)

@@ -52,6 +52,19 @@ class NodePrice(Answer):
     delta: str
 
 
+class Expected(Answer):
+    """What follows from a plan's noise for a question that callers ask. No data is looked at."""
+
+    question: str = Field(description="A target may ask for it by this name.", examples=["edges_relative_95"])
+    edge_type: str
+    value: float = Field(description="In the unit.")
+    unit: str
+    method: str = Field(description="What it follows from.")
+    assumed: str | None = Field(
+        default=None, description="What it takes for granted beside the noise: a guess, or a declared bound."
+    )
+
+
 class Plan(Answer):
     """What a job would do and cost. Nothing was reserved."""
 
@@ -87,6 +100,11 @@ class Plan(Answer):
         description="How near the figures that it pays for will be to the truth, one line for each relation "
         "and quantity that every fit reads: from the plan and public facts alone. What the method makes of "
         "them, and what it never asks, is not in it.",
+    )
+    expected: tuple[Expected, ...] = Field(
+        default=(),
+        description="What follows from that noise for questions that are often asked: by a stated method, "
+        "from public facts and from what the request says to `assume`.",
     )
     warnings: tuple[str, ...] = Field(
         default=(),

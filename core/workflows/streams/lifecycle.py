@@ -8,13 +8,16 @@ overdrawn.
 from __future__ import annotations
 
 from core.errors import Conflict
+from core.generators import registry
 from core.graphs.schema import GraphSchema
+from core.graphs.snapshot_schema import tick_schema
 from core.identity.models import Role
 from core.identity.service import Principal, require, require_own
 from core.jobs import idempotency
 from core.ledger.amounts import format_epsilon
 from core.logging import get_logger
 from core.privacy.units import Unit
+from core.publishing.checks import checked_params
 from core.reports.notices import lasting_relations, values_left_out
 from core.streams import repository, service
 from core.streams.models import Stream as Row
@@ -22,6 +25,8 @@ from core.streams.models import StreamState
 from core.streams.views import Stream, Streams
 from core.workflows.common import paging
 from core.workflows.common.context import Services
+from core.workflows.jobs.expected import told
+from core.workflows.jobs.prepare import node_counts
 from core.workflows.streams.requests import StreamRequest
 from core.workflows.streams.terms import stream_terms, window_preview
 from core.workflows.streams.views import StreamPlan
@@ -41,7 +46,7 @@ def create_stream(
     """
     require(principal, Role.REQUESTER, Role.CURATOR)
     key = idempotency.checked_key(idempotency_key)
-    digest = idempotency.payload_hash(request.model_dump(mode="json"))
+    digest = idempotency.payload_hash(request.content())
     with services.db.transaction() as session:
         repository.lock_tenant(session, tenant=principal.tenant)
         earlier = service.earlier(session, tenant=principal.tenant, key=key, digest=digest)
@@ -73,6 +78,11 @@ def plan_stream(services: Services, principal: Principal, request: StreamRequest
         stream = terms.stream
         fits, after = window_preview(session, stream, terms.by_step)
         schema = GraphSchema.model_validate(terms.version.graph_schema)
+    nodes = node_counts(terms.version, schema)
+    own = tick_schema(schema, stream.edge_types, stream.first_step)
+    generator = registry.get(stream.method)
+    params = checked_params(generator.Params, stream.params)
+    precision, expected = told(generator, params, terms.plan, own, nodes, request.assume, stream.edge_types)
     notices = (
         *lasting_relations(schema, Unit.W_EVENT, stream.window, stream.edge_types),
         *values_left_out(schema, stream.edge_types),
@@ -95,6 +105,8 @@ def plan_stream(services: Services, principal: Principal, request: StreamRequest
         amounts=terms.amounts,
         window_fits=fits,
         budget_after=after,
+        precision=precision,
+        expected=expected,
         warnings=tuple(notice.text for notice in notices),
     )
 

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from core.evaluation.metric import Suite
 from core.streams.models import MissingSteps
 from core.workflows.common.policies import Slug
+from core.workflows.jobs.assumed import Assume
 from core.workflows.jobs.prepare import Amount, plain
 
 
@@ -42,7 +43,15 @@ class StreamRequest(BaseModel):
         default=Suite.QUICK,
         description="How closely each release is compared with its original, for the curators' report.",
     )
+    assume: Assume | None = Field(
+        default=None,
+        description="Sizes that relative predictions take for granted; declared bounds unless given.",
+    )
     label: Annotated[str, Field(max_length=128)] | None = None
     project: Slug | None = Field(
         default=None, description="The project whose quota it draws on; the key says which team's."
     )
+
+    def content(self) -> dict[str, Any]:
+        """Return what was asked for; what came in later versions is there where it was given."""
+        return self.model_dump(mode="json", exclude={"assume"} if self.assume is None else None)

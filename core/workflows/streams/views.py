@@ -7,7 +7,9 @@ from typing import Any
 from pydantic import Field
 
 from core.ledger.views import Budget
+from core.reports.precision import Precision
 from core.views import CHOSEN, Answer
+from core.workflows.jobs.views import Expected
 
 
 class StreamPlan(Answer):
@@ -33,6 +35,14 @@ class StreamPlan(Answer):
     window_fits: bool = Field(description="Whether the account has room for a first full window now.")
     budget_after: Budget = Field(
         description="The account as it would stand with that window; as it stands, where there is no room."
+    )
+    precision: tuple[Precision, ...] = Field(
+        default=(),
+        description="How near the figures that the first step pays for will be to the truth, as a job's plan "
+        "tells it. Later steps may pay for less.",
+    )
+    expected: tuple[Expected, ...] = Field(
+        default=(), description="What follows for questions that are often asked, as a job's plan tells it."
     )
     warnings: tuple[str, ...] = Field(
         default=(), description="What the window leaves open for relations that are declared to last."

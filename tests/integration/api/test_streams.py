@@ -56,6 +56,12 @@ def test_a_stream_is_planned_before_it_is_opened(tenant: Tenant):
     assert (plan["epsilon"], plan["step_epsilon"], plan["window_epsilon"]) == ("1", "0.5", "1")
     assert (plan["start"], plan["width"], plan["edge_types"]) == (0, 7, ["contact"])
     assert plan["window_fits"] is True
+    told = {line["query"]: line for line in plan["precision"]}
+    assert told["edge_count"]["snapshots"] == 1
+    known = {answer["question"]: answer["value"] for answer in plan["expected"]}
+    assert known["edges_within_95"] == told["edge_count"]["within"]
+    guessed = ask(tenant, dataset_id, query="?dry_run=true", assume={"edges": 20}).json()["expected"]
+    assert {"edges_relative_95"} <= {answer["question"] for answer in guessed} - set(known)
     assert plan["budget_after"]["remaining"]["epsilon"] == "0.5"
     dear = ask(tenant, dataset_id, query="?dry_run=true", epsilon="2").json()
     assert dear["window_fits"] is False

@@ -37,6 +37,7 @@ from core.outbox.models import OutboxMessage
 from core.settings import Settings
 from core.workflows.common.context import Services, open_services
 from core.workflows.datasets.register import NewDataset, register_dataset
+from core.workflows.jobs.questions import QUESTIONS
 from core.workflows.jobs.submit import JobRequest, plan_job, submit_job
 from core.workflows.operations.archive import archive_dataset
 from tests.support.postgres import PostgresCluster
@@ -158,19 +159,48 @@ def test_a_dry_run_predicts_precision_and_never_looks_at_the_graph(
     services: Services, principal: Principal
 ) -> None:
     dataset = ready_dataset(services, principal)
-    dry = plan_job(services, principal, ask(dataset, epsilon="1"))
+    asked = {"epsilon": "1", "assume": {"edges": 200, "nodes": 100}}
+    dry = plan_job(services, principal, ask(dataset, **asked))
     told = {line.query: line for line in dry.precision}
     assert {"edge_count", "degrees", "group_matrix"} <= set(told)
     assert 0 < told["edge_count"].deviation < told["edge_count"].within
+    known = {answer.question: answer.value for answer in dry.expected}
+    assert set(known) == set(QUESTIONS)
+    assert known["edges_relative_95"] == told["edge_count"].within / 200
     with services.db.transaction() as session:
         (version,) = datasets.versions(session, [dataset.id])
     assert services.store.exists(version.object_key)
     services.store.put(version.object_key, [secrets.token_bytes(4096)])
-    assert plan_job(services, principal, ask(dataset, epsilon="1")).model_dump_json() == dry.model_dump_json()
+    assert plan_job(services, principal, ask(dataset, **asked)).model_dump_json() == dry.model_dump_json()
     finer = plan_job(services, principal, ask(dataset, epsilon="2"))
     assert all(line.within <= told[line.query].within for line in finer.precision)
     symmetric = {"method": "edgerand", "parameters": {"form": "symmetric"}}
     assert plan_job(services, principal, ask(dataset, epsilon="1", **symmetric)).precision == ()
+
+
+@pytest.mark.parametrize(
+    ("assume", "field"),
+    [
+        ({"edges": {"nothing": 5}}, "assume.edges.nothing"),
+        ({"edges": 10**9}, "assume.edges"),
+        ({"nodes": 10**9}, "assume.nodes"),
+    ],
+)
+def test_what_is_assumed_must_be_possible(
+    world: tuple[Services, Dataset], principal: Principal, assume: dict[str, Any], field: str
+) -> None:
+    services, dataset = world
+    with pytest.raises(InvalidInput) as refused:
+        plan_job(services, principal, ask(dataset, method="dcsbm", assume=assume))
+    assert refused.value.members["field"] == field
+
+
+def test_a_request_that_assumes_nothing_is_the_one_of_earlier_versions(
+    world: tuple[Services, Dataset],
+) -> None:
+    request = ask(world[1])
+    assert "assume" not in request.content()
+    assert ask(world[1], assume={"edges": 7}).content()["assume"]["edges"] == 7
 
 
 def test_the_same_key_finds_the_same_job_and_refuses_another_payload(

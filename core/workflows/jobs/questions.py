@@ -1,0 +1,159 @@
+"""Questions that a plan's noise answers, each by its stated method."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from core.graphs.schema import EdgeType, GraphSchema
+from core.privacy.measurements import deviation
+from core.reports.precision import sum_within, within
+from core.workflows.jobs.assumed import Assume, bounds, size_of
+
+MISSED = 0.05
+"""How often one node may be taken for another sort of node."""
+TOP = 0.01
+"""The share of the nodes that are hubs."""
+SHAPE = 2.0
+"""Degrees are assumed to pass d with probability (1 + d / mean)^-SHAPE: the tail of growing networks."""
+POINTS, STEPS = 200, 40
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What an answer may depend on: public facts, and the noises that a plan pays for.
+
+    ``nodes``: the sizes of the universes. ``noises``: as :func:`core.reports.precision.planned_noise` has it.
+    """
+
+    schema: GraphSchema
+    nodes: Mapping[str, int]
+    assume: Assume | None
+    noises: Mapping[tuple[str, str], tuple[list[Fraction], int]]
+
+
+Answered = tuple[float, str | None]
+"""A value, and what it takes for granted."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """``answer(facts, relation, scales)``: None where public facts do not tell. ``query``: whose noise it
+    follows from. ``larger``: whether more is better."""
+
+    query: str
+    unit: str
+    method: str
+    answer: Callable[[Facts, EdgeType, list[Fraction]], Answered | None]
+    larger: bool = False
+
+
+def edges_of(facts: Facts, relation: EdgeType) -> tuple[int, str] | None:
+    """Return how many edges to reckon with, and whence that is; None where nothing says so."""
+    given = size_of(facts.assume.edges, relation) if facts.assume else None
+    if given is not None:
+        return given, f"{given} edges, as the request says"
+    declared = min(bounds(relation, facts.schema, facts.nodes), default=None)
+    return (
+        None
+        if declared is None
+        else (declared[0], f"{declared[0]} edges: {declared[1]}; fewer would be told worse")
+    )
+
+
+def _within(facts: Facts, relation: EdgeType, scales: list[Fraction]) -> Answered:
+    return float(sum_within(scales)), None
+
+
+def _relative(facts: Facts, relation: EdgeType, scales: list[Fraction]) -> Answered | None:
+    edges = edges_of(facts, relation)
+    return None if edges is None or not edges[0] else (sum_within(scales) / edges[0], edges[1])
+
+
+def _from_zero(facts: Facts, relation: EdgeType, scales: list[Fraction]) -> Answered:
+    """2 t + 1, where noise passes t at most so often: a node of degree 0 seldom shows more, and one of that
+    degree seldom shows less."""
+    each = 1 - 2 * MISSED / len(scales)  # of both tails
+    return 2.0 * sum(within(scale, each) for scale in scales) + 1, None
+
+
+def _hubs(facts: Facts, relation: EdgeType, scales: list[Fraction]) -> Answered | None:
+    edges = edges_of(facts, relation)
+    if edges is None or not relation.homogeneous or relation.directed:
+        return None
+    given = size_of(facts.assume.nodes, relation) if facts.assume else None
+    count = given or facts.nodes[relation.source]
+    if count < 1 / TOP:
+        return None
+    noise = math.sqrt(math.fsum(deviation(scale) ** 2 for scale in scales))
+    assumed = f"{edges[1]}; {count} nodes; a power law of degrees"
+    return hubs_found(2 * edges[0] / count, count - 1, noise), assumed
+
+
+def hubs_found(mean: float, most: float, noise: float) -> float:
+    """Compute the expected share of the 1 % of nodes of most edges that is among the 1 % of highest noisy
+    degree.
+
+    Degrees have the given mean and pass d with probability (1 + d / mean)^-SHAPE, up to ``most``; the noise
+    is Laplace of that standard deviation. By quantiles of the law. O(POINTS STEPS).
+    """
+    middle = (np.arange(POINTS) + 0.5) / POINTS
+    passed = np.concatenate([TOP * middle, TOP + (1 - TOP) * middle])
+    degrees = np.minimum(mean * (passed ** (-1 / SHAPE) - 1), most)
+    weights = np.repeat([TOP, 1 - TOP], POINTS) / POINTS
+    scale = max(noise / math.sqrt(2), 1e-9)
+
+    def shown(threshold: float) -> np.ndarray:
+        """How likely a node of each degree shows more than the threshold."""
+        over = (degrees - threshold) / scale
+        tail = np.exp(-np.abs(over)) / 2
+        return np.where(over > 0, 1 - tail, tail)
+
+    low, high = -50 * scale, float(degrees.max()) + 50 * scale
+    for _ in range(STEPS):
+        threshold = (low + high) / 2
+        low, high = (threshold, high) if weights @ shown(threshold) > TOP else (low, threshold)
+    return float(shown(low)[:POINTS].mean())
+
+
+QUESTIONS: Mapping[str, Question] = {
+    "edges_within_95": Question(
+        "edge_count",
+        "edges",
+        "The paid number of edges of a snapshot (of all, without time) is at most so far off, with "
+        "probability 95 %: the quantile of its noise.",
+        _within,
+    ),
+    "edges_relative_95": Question(
+        "edge_count",
+        "share of the edges",
+        "The same, divided by the number of edges that is assumed.",
+        _relative,
+    ),
+    "degree_within_95": Question(
+        "degrees",
+        "edges at a node",
+        "The paid degree of a node is at most so far off, with probability 95 %, each node by itself.",
+        _within,
+    ),
+    "degree_told_from_zero": Question(
+        "degrees",
+        "edges at a node",
+        "The least degree that can be told from 0: at the threshold halfway, a node without edges passes at "
+        "most once in 20 and a node of this degree misses it at most once in 20, each by itself.",
+        _from_zero,
+    ),
+    "hubs_found": Question(
+        "degrees",
+        "share of the top 1 % of nodes",
+        "Expected share of the 1 % of nodes of most edges that are among the 1 % of highest paid degree, "
+        "where degrees pass d with probability (1 + d / mean)^-2.",
+        _hubs,
+        larger=True,
+    ),
+}
+"""Derived answers by name; a target asks for one by the same name."""
