@@ -154,12 +154,8 @@ def expected(found: Sequence[Expected]) -> None:
         return
     made = table(None, "relation", "question", "answer", "assumed")
     for each in found:
-        made.add_row(
-            escape(each.edge_type),
-            each.question,
-            answer_of(each.value, each.unit),
-            escape(each.assumed or ""),
-        )
+        answer = answer_of(each.value, each.unit)
+        made.add_row(escape(each.edge_type), each.question, answer, escape(each.assumed or ""))
     out.print("What follows from that, before anything is spent:")
     out.print(made)
     for question, method in {each.question: each.method for each in found}.items():

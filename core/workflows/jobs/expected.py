@@ -29,7 +29,8 @@ def told(
 ) -> tuple[tuple[Precision, ...], tuple[Expected, ...]]:
     """Predict how near paid figures will be, and what follows from it; of a method that names its reads.
 
-    ``nodes``: the sizes of the universes; ``asked``: the relations to synthesise. Raises InvalidInput where ``assume`` cannot be.
+    ``nodes``: the sizes of the universes; ``asked``: the relations to synthesise. Raises InvalidInput where
+    ``assume`` cannot be.
     """
     check_assumed(assume, schema, nodes, asked)
     if not isinstance(generator, PlanningGenerator):

@@ -15,7 +15,6 @@ from core.workflows.jobs.questions import QUESTIONS, SHAPE, Facts, hubs_found
 
 NODES = 2000
 DRAWS = 200_000
-RNG = np.random.default_rng(20)
 
 
 def facts(*, assume: Assume | None = None, scales: tuple[int, ...] = (3,), **declared: int) -> Facts:
@@ -33,8 +32,9 @@ def asked(of: Facts) -> dict[str, float]:
 
 def noise(scales: tuple[int, ...]) -> np.ndarray:
     """Draws of the sum of discrete Laplace noises of these scales."""
+    rng = np.random.default_rng(20)
     each = [
-        RNG.geometric(1 - np.exp(-1 / scale), DRAWS) - RNG.geometric(1 - np.exp(-1 / scale), DRAWS)
+        rng.geometric(1 - np.exp(-1 / scale), DRAWS) - rng.geometric(1 - np.exp(-1 / scale), DRAWS)
         for scale in scales
     ]
     return np.sum(each, axis=0)
@@ -54,10 +54,10 @@ def test_absolute_answers_hold_as_often_as_they_say(scales: tuple[int, ...]) -> 
 
 @pytest.mark.parametrize(("mean", "scale"), [(8.0, 2), (8.0, 20), (40.0, 8)])
 def test_hubs_are_found_as_often_as_said(mean: float, scale: int) -> None:
-    count, found = 40_000, []
+    rng, count, found = np.random.default_rng(20), 40_000, list[float]()
     for _ in range(4):
-        degrees = np.minimum(mean * (RNG.random(count) ** (-1 / SHAPE) - 1), count - 1)
-        shown = degrees + RNG.laplace(0, scale, count)
+        degrees = np.minimum(mean * (rng.random(count) ** (-1 / SHAPE) - 1), count - 1)
+        shown = degrees + rng.laplace(0, scale, count)
         top = count // 100
         found.append(len(set(np.argsort(-degrees)[:top]) & set(np.argsort(-shown)[:top])) / top)
     assert hubs_found(mean, count - 1, scale * 2**0.5) == pytest.approx(np.mean(found), abs=0.04)
