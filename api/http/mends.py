@@ -9,6 +9,7 @@ _SHAPE = "Name another method, or a dataset of another shape."
 MENDS = {
     "after": _STEP,
     "as_of": "Name a moment with its zone, after the account was opened and not in the future.",
+    "assume": "Assume sizes that the declared schema allows, of relations that are asked for.",
     "checkpoint": "Begin the training again, in an empty folder.",
     "comparison": "Leave the comparison out, or name a public dataset.",
     "cursor": "Begin again without a cursor.",
