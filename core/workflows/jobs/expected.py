@@ -43,11 +43,10 @@ def told(
 def answers(facts: Facts, wanted: Collection[str] | None = None) -> Iterator[Expected]:
     """Answer the ``wanted`` questions, or all, for every relation whose noise they follow from."""
     for (name, query), (scales, _) in facts.noises.items():
-        relation = facts.schema.edge_type(name)
         for key, question in QUESTIONS.items():
             if question.query != query or (wanted is not None and key not in wanted):
                 continue
-            found = question.answer(facts, relation, scales)
+            found = question.answer(facts, facts.schema.edge_type(name), scales)
             if found is not None:
                 value, assumed = found
                 yield Expected(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from core.graphs.graph import EdgeTable, EdgeValues, Graph
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType
 from core.graphs.value_bins import bins_of
 from core.privacy.units import Unit
-from core.reports.precision import planned, precisions
+from core.reports.precision import planned, precisions, within
 from core.reports.statistics import PublicStatistics
 from tests.support.generating import NANO, fit, graph_of, random_pairs
 
@@ -152,8 +153,11 @@ def test_what_nodes_and_edges_carry_is_left_out_of_what_edges_pay() -> None:
         chosen = generator.Params(node_attribute_share=given)
         plan = generator.plan(chosen, facts)
         reads = generator.planned_reads(chosen, plan, schema, {"node": NODES})
-        assert {each.edge_type for each in reads} == {"edge"}
-        costs.append([each.nano_epsilon[0] for each in reads])
+        assert {each.edge_type for each in reads} == {"edge", *(["rows:node"] if given else [])}
+        costs.append([each.nano_epsilon[0] for each in reads if each.edge_type == "edge"])
+    (rows,) = (each for each in reads if each.edge_type == "rows:node")
+    (line,) = planned(Unit.EDGE, schema, plan, [rows])
+    assert (line.query, line.within) == ("node_values", within(Fraction(2 * NANO, int(0.3 * NANO)), 0.95))
     assert costs[1] == [each // 2 for each in costs[0]]
 
 

@@ -68,8 +68,14 @@ class CarriesNodeValues(Structure):
     def planned_reads(
         self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
     ) -> Sequence[PlannedRead]:
-        """Return the reads of the edges themselves, from what the plan leaves for them."""
-        return super().planned_reads(params, share.structure_of(plan), schema, nodes)
+        """Return the reads of the edges themselves, from what the plan leaves for them, and nodes by value.
+
+        Edges by their ends' values are left out: their noise follows from a cap that paid degrees set.
+        """
+        edges = super().planned_reads(params, share.structure_of(plan), schema, nodes)
+        if not self.carries_nodes(params):
+            return edges
+        return [*edges, *_row_reads(plan, schema)]
 
     def fit(self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> Any:
         """Fit the method, then pay for labels and mixing, at the plan's cost at most."""
@@ -124,6 +130,22 @@ def _column(attribute: Any, bins: Any, rng: Rng) -> Any:
     if attribute.categories is not None:
         return pa.array(attribute.categories, type=pa.string()).take(pa.array(bins))
     return node_bins(attribute).values(bins.astype("int64"), rng.random(len(bins)))
+
+
+def _row_reads(plan: PrivacyPlan, schema: GraphSchema) -> list[PlannedRead]:
+    """List what a row of each node type pays for the tables of its attributes, at least."""
+    from core.generators._shared.frame.plan import divide
+    from core.generators._shared.node_values.fit import TABLES, TABLES_OF_SEVERAL
+    from core.privacy.plan import PlannedRead, rows_of
+
+    rows, _ = share.granted(plan)
+    reads = []
+    for name, nano_epsilon in rows.items():
+        count = len(synthesised(schema.node_type(name)))
+        tables = TABLES if count == 1 else TABLES_OF_SEVERAL
+        costs = divide(nano_epsilon, *[tables / count] * count)[:-1]
+        reads.append(PlannedRead(rows_of(name), "node_values", (min(costs),)))
+    return reads
 
 
 def _labelled(
