@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
@@ -196,6 +196,16 @@ class PrivacyPlan:
         for allotment in self.allotments:
             cells[allotment.edge_type, allotment.step].append(allotment.event)
         return {key: tuple(events) for key, events in cells.items()}
+
+    def only(self, *purposes: str) -> PrivacyPlan:
+        """Return the part of the plan that is granted for these purposes; InvalidInput where none is."""
+        return replace(self, allotments=tuple(each for each in self.allotments if each.purpose in purposes))
+
+    def without(self, *purposes: str) -> PrivacyPlan:
+        """Return the part of the plan that is granted for any others; InvalidInput where none is."""
+        return replace(
+            self, allotments=tuple(each for each in self.allotments if each.purpose not in purposes)
+        )
 
     @cached_property
     def _events(self) -> Mapping[int, Event]:

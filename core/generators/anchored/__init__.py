@@ -76,7 +76,6 @@ from typing import TYPE_CHECKING, ClassVar
 from core import errors
 from core.generators._shared.frame.plan import cell_plan
 from core.generators._shared.relations.params import AnchoredParams
-from core.generators._shared.values.share import structure_of
 from core.generators._shared.values.stage import CarriesValues
 from core.generators.base import (
     Assurance,
@@ -217,7 +216,7 @@ class Anchored(CarriesValues, AnchoredEdges):
         self, params: AnchoredParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
     ) -> Mapping[str, tuple[float, float]]:
         """Compute them of what the plan leaves for edges: what edges carry says nothing of pairs."""
-        return super().true_shares(params, structure_of(plan), schema, nodes)
+        return super().true_shares(params, self.structure_of(plan), schema, nodes)
 
 
 GENERATOR = Anchored()

@@ -66,8 +66,8 @@ from typing import TYPE_CHECKING
 
 from core.generators._shared.frame.heeded import Idle
 from core.generators._shared.frame.percell import Parts, PerCell
-from core.generators._shared.node_values.stage import CarriesNodeValues
-from core.generators._shared.values.stage import CarriesValues
+from core.generators._shared.node_values.stage import NODE_VALUES, CarriesNodeValues
+from core.generators._shared.values.stage import VALUES, CarriesValues
 from core.generators.dcsbm.budget import cell_reads
 from core.generators.dcsbm.params import DCSBMParams
 from core.privacy.public_groups import group_attribute
@@ -91,6 +91,7 @@ class DCSBM(CarriesValues, CarriesNodeValues, PerCell):
     )
     mechanism = "laplace and ladder"
     Params = DCSBMParams
+    stages = VALUES, NODE_VALUES
 
     def idle(self, params: DCSBMParams) -> Iterable[Idle]:
         """The parameters that the others leave without effect."""

@@ -242,3 +242,14 @@ def test_alike_cells_share_their_event_and_are_looked_at_once(monkeypatch):
     monkeypatch.setattr(plans, "pure_nano_epsilon", lambda event: looks.append(event) or look(event))
     assert stored.cost().nano_epsilon == 500 * 10**9
     assert len(looks) <= 2
+
+
+def test_a_plan_is_divided_by_what_it_is_granted_for():
+    one, other = (Allotment("a", None, Pure(NANO, "laplace"), purpose) for purpose in ("edges", "values"))
+    whole = PrivacyPlan("test", Unit.EDGE, None, 1, (one, other))
+    assert whole.only("values").allotments == (other,)
+    assert whole.only("values", "edges") == whole.without("nothing") == whole
+    assert whole.without("values").allotments == (one,)
+    assert whole.without("values").cost().nano_epsilon == NANO
+    with pytest.raises(InvalidInput):
+        whole.only("nothing")

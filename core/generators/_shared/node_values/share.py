@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from pydantic import Field
 
 from core import errors
@@ -11,7 +9,7 @@ from core.generators.base import Parameters, PublicFacts
 from core.graphs.node_bins import synthesised_in
 from core.graphs.schema import GraphSchema, NodeType
 from core.privacy.events import Pure
-from core.privacy.plan import ROWS, Allotment, GuaranteeKind, PrivacyPlan, rows_of
+from core.privacy.plan import ROWS, Allotment, PrivacyPlan, rows_of
 from core.privacy.units import Unit
 
 PURPOSE = "protected node attributes"
@@ -71,55 +69,25 @@ def require_synthesised(public: PublicFacts) -> None:
         )
 
 
-def structures(public: PublicFacts, share: float) -> PublicFacts:
-    """The facts by which the edges themselves are planned: with what the share leaves of epsilon."""
-    return replace(public, nano_epsilon=public.nano_epsilon - edges_nano_epsilon(public, share))
+def allotments(public: PublicFacts, nano_epsilon: int) -> list[Allotment]:
+    """List what is read of protected node attributes, where an edge may spend ``nano_epsilon`` on it.
 
-
-def edges_nano_epsilon(public: PublicFacts, share: float) -> int:
-    """Return what an edge may spend on its ends' attributes; at least 1, and not all."""
-    return max(1, int(public.nano_epsilon * share))
-
-
-def with_node_values(structure: PrivacyPlan, public: PublicFacts, share: float) -> PrivacyPlan:
-    """Add to the structure's plan what is read of protected node attributes.
-
-    Every relation inside a type that has some pays the share; the type's rows may cost all of epsilon. Under
-    unit EDGE a plan costs what its dearest cell does, as neighbours differ in one edge or in one row. Raises
-    NotAccepted for a structure with a delta.
+    Every relation inside a type that has some pays it; the type's rows may cost all of epsilon. Under unit
+    EDGE a plan costs what its dearest cell does, as neighbours differ in one edge or in one row.
     """
-    if structure.kind is not GuaranteeKind.PURE:
-        raise errors.NotAccepted(
-            f"protected node attributes are paid for in pure epsilon, not beside parameters that spend a "
-            f"delta; leave out {FIELD}, or them",
-            field=FIELD,
-        )
-    edge = Pure(edges_nano_epsilon(public, share), MECHANISM)
-    row = Pure(public.nano_epsilon, MECHANISM)
+    edge, row = Pure(nano_epsilon, MECHANISM), Pure(public.nano_epsilon, MECHANISM)
     added = []
     for kind in carrying(public.schema, public.edge_types):
         added.append(Allotment(rows_of(kind.name), None, row, PURPOSE))
         relations = inside(public.schema, public.edge_types, kind)
         added += [Allotment(name, None, edge, PURPOSE) for name in relations]
-    return replace(structure, allotments=(*structure.allotments, *added))
-
-
-def of_node_values(plan: PrivacyPlan) -> PrivacyPlan:
-    """Return the part of the plan that reads node attributes; it has one."""
-    return replace(plan, allotments=tuple(each for each in plan.allotments if each.purpose == PURPOSE))
-
-
-def structure_of(plan: PrivacyPlan) -> PrivacyPlan:
-    """Return the part of the plan that reads edges alone."""
-    return replace(plan, allotments=tuple(each for each in plan.allotments if each.purpose != PURPOSE))
+    return added
 
 
 def granted(plan: PrivacyPlan) -> tuple[dict[str, int], dict[str, int]]:
-    """Return what rows of each node type, and edges of each relation, may spend; in nano-epsilon."""
+    """Return what rows of each node type, and edges of each relation, may spend; of a plan for this alone."""
     spent = {
-        each.edge_type: each.event.nano_epsilon
-        for each in of_node_values(plan).allotments
-        if isinstance(each.event, Pure)
+        each.edge_type: each.event.nano_epsilon for each in plan.allotments if isinstance(each.event, Pure)
     }
     rows = {name.removeprefix(ROWS): nano for name, nano in spent.items() if name.startswith(ROWS)}
     return rows, {name: nano for name, nano in spent.items() if not name.startswith(ROWS)}

@@ -8,90 +8,80 @@ of values, and its blocks with what was read of mixing. The method's own draw do
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from core.generators._shared.frame.heeded import Idle, require_heeded
+from core.generators._shared.frame.stages import Stage, Staged
 from core.generators._shared.node_values import share
 from core.graphs.node_bins import node_bins, synthesised
 
 if TYPE_CHECKING:
     from core.generators._shared.frame.model import CellsModel, StoredCells
-    from core.generators.base import FittedModel, Parameters, Progress, PublicFacts
+    from core.generators.base import FittedModel, Progress, PublicFacts
     from core.graphs.graph import Graph
     from core.graphs.schema import GraphSchema
     from core.privacy.entropy import Generator as Rng
-    from core.privacy.plan import PlannedRead, PrivacyPlan
+    from core.privacy.plan import Allotment, PlannedRead, PrivacyPlan
     from core.privacy.private_graph import PrivateGraph
 
-    class Structure:
-        """A method's own class, which draws edges in blocks."""
 
-        name: ClassVar[str]
-        Params: ClassVar[type[Parameters]]
+class NodeValueStage(Stage):
+    """Protected attributes of nodes: labels, and who meets whom, inside the method's own draw."""
 
-        def plan(self, params: Any, public: PublicFacts) -> PrivacyPlan: ...
-        def planned_reads(
-            self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
-        ) -> Sequence[PlannedRead]: ...
-        def fit(self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> Any: ...
-        def load(self, folder: Path) -> Any: ...
-else:
-    Structure = object
+    field = share.FIELD
+    purpose = share.PURPOSE
+    folder = "node_values"
+    subject = "protected node attributes are"
 
-FOLDER = "node_values"
+    def why_idle(self, public: PublicFacts) -> str | None:
+        return share.why_idle(public)
 
-
-class CarriesNodeValues(Structure):
-    """Stands before a method's own class, whose ``Params`` are :class:`share.NodeValueParameters` too."""
-
-    def carries_nodes(self, params: Any) -> bool:
-        """Tell whether nodes of a release carry what protected attributes the schema declares."""
-        return params.node_attribute_share > 0
-
-    def node_values_plan(self, plan: PrivacyPlan) -> PrivacyPlan:
-        """Return the part of the plan that reads node attributes."""
-        return share.of_node_values(plan)
-
-    def plan(self, params: Any, public: PublicFacts) -> PrivacyPlan:
-        """Plan the method with what the share leaves of epsilon, and the reads of node attributes."""
-        if not self.carries_nodes(params):
-            return super().plan(params, public)
-        structure = super().plan(params, share.structures(public, params.node_attribute_share))
-        idle = share.why_idle(public)
-        require_heeded(params, [Idle((share.FIELD,), idle)] if idle else [])
+    def require_synthesised(self, public: PublicFacts) -> None:
         share.require_synthesised(public)
-        return share.with_node_values(structure, public, params.node_attribute_share)
 
-    def planned_reads(
-        self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
-    ) -> Sequence[PlannedRead]:
-        """Return the reads of the edges themselves, from what the plan leaves for them, and nodes by value.
+    def allotments(self, public: PublicFacts, nano_epsilon: int) -> list[Allotment]:
+        return share.allotments(public, nano_epsilon)
+
+    def planned_reads(self, plan: PrivacyPlan, schema: GraphSchema) -> Sequence[PlannedRead]:
+        """List what a row of each node type pays for the tables of its attributes, at least.
 
         Edges by their ends' values are left out: their noise follows from a cap that paid degrees set.
         """
-        edges = super().planned_reads(params, share.structure_of(plan), schema, nodes)
-        if not self.carries_nodes(params):
-            return edges
-        return [*edges, *_row_reads(plan, schema)]
+        return _row_reads(plan, schema)
 
-    def fit(self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> Any:
-        """Fit the method, then pay for labels and mixing, at the plan's cost at most."""
-        if not self.carries_nodes(params):
-            return super().fit(graph, plan, params, progress)
-        model = super().fit(graph, share.structure_of(plan), params, progress)
-        return _labelled(self.name, model, graph, plan, progress)
+    def paid(
+        self,
+        method: str,
+        model: CellsModel,
+        graph: PrivateGraph,
+        plan: PrivacyPlan,
+        params: Any,
+        progress: Progress,
+    ) -> LabelledModel:
+        return _labelled(method, model, graph, plan, progress)
 
-    def load(self, folder: Path) -> Any:
-        """Read the model that its ``save`` wrote."""
-        model = super().load(folder)
-        if not (folder / FOLDER).exists():
-            return model
-        from core.generators._shared.frame.model import load_stored
+    def restored(self, model: Any, stored: StoredCells) -> LabelledModel:
+        return LabelledModel(model, stored)
 
-        return LabelledModel(model, load_stored(folder / FOLDER, self.name, self.Params))
+
+NODE_VALUES = NodeValueStage()
+
+
+class CarriesNodeValues(Staged):
+    """Stands before a method's own class, whose ``Params`` are :class:`share.NodeValueParameters` too; its
+    ``stages`` name :data:`NODE_VALUES`."""
+
+    stages: ClassVar[tuple[Stage, ...]] = (NODE_VALUES,)
+
+    def carries_nodes(self, params: Any) -> bool:
+        """Tell whether nodes of a release carry what protected attributes the schema declares."""
+        return NODE_VALUES.asked(params)
+
+    def node_values_plan(self, plan: PrivacyPlan) -> PrivacyPlan:
+        """Return the part of the plan that reads node attributes."""
+        return plan.only(NODE_VALUES.purpose)
 
 
 @dataclass(frozen=True)
@@ -121,7 +111,7 @@ class LabelledModel:
     def save(self, folder: Path) -> None:
         """Write both, the nodes' bins below ``folder``."""
         self.structure.save(folder)
-        self.values.save(folder / FOLDER)
+        self.values.save(folder / NODE_VALUES.folder)
 
 
 def _column(attribute: Any, bins: Any, rng: Rng) -> Any:

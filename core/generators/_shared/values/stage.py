@@ -12,84 +12,74 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from core.generators._shared.frame.heeded import Idle, require_heeded
+from core.generators._shared.frame.stages import Stage, Staged
 from core.generators._shared.values import share
 
 if TYPE_CHECKING:
     from core.generators._shared.frame.model import StoredCells
-    from core.generators.base import FittedModel, Parameters, Progress, PublicFacts
+    from core.generators.base import FittedModel, Progress, PublicFacts
     from core.graphs.graph import Graph
     from core.graphs.schema import GraphSchema
     from core.privacy.entropy import Generator as Rng
-    from core.privacy.plan import PlannedRead, PrivacyPlan
+    from core.privacy.plan import Allotment, PlannedRead, PrivacyPlan
     from core.privacy.private_graph import PrivateGraph
 
-    class Structure:
-        """A method's own class, which draws edges."""
 
-        name: ClassVar[str]
-        Params: ClassVar[type[Parameters]]
+class EdgeValueStage(Stage):
+    """What edges carry, by tables that are paid for beside the edges themselves."""
 
-        def plan(self, params: Any, public: PublicFacts) -> PrivacyPlan: ...
-        def planned_reads(
-            self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
-        ) -> Sequence[PlannedRead]: ...
-        def fit(self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> Any: ...
-        def load(self, folder: Path) -> Any: ...
-else:
-    Structure = object
+    field = share.FIELD
+    purpose = share.PURPOSE
+    folder = "values"
+    subject = "what edges carry is"
 
-FOLDER = "values"
+    def why_idle(self, public: PublicFacts) -> str | None:
+        return share.why_idle(public)
 
-
-class CarriesValues(Structure):
-    """Stands before a method's own class, whose ``Params`` are :class:`share.ValueParameters` too."""
-
-    def carries(self, params: Any) -> bool:
-        """Tell whether the edges of a release carry what the schema declares."""
-        return params.attribute_share > 0
-
-    def values_plan(self, plan: PrivacyPlan) -> PrivacyPlan:
-        """Return the part of the plan that reads what edges carry."""
-        return share.of_values(plan)
-
-    def plan(self, params: Any, public: PublicFacts) -> PrivacyPlan:
-        """Plan the method with what the share leaves of epsilon, and the reads of values with the share."""
-        if not self.carries(params):
-            return super().plan(params, public)
-        structure = super().plan(params, share.structures(public, params.attribute_share))
-        idle = share.why_idle(public)
-        require_heeded(params, [Idle(("attribute_share",), idle)] if idle else [])
+    def require_synthesised(self, public: PublicFacts) -> None:
         share.require_synthesised(public)
-        return share.with_values(structure, public, params.attribute_share)
 
-    def planned_reads(
-        self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
-    ) -> Sequence[PlannedRead]:
-        """Return the reads of the edges themselves, from what the plan leaves for them, and those of values.
+    def allotments(self, public: PublicFacts, nano_epsilon: int) -> list[Allotment]:
+        return share.allotments(public, nano_epsilon)
+
+    def planned_reads(self, plan: PrivacyPlan, schema: GraphSchema) -> Sequence[PlannedRead]:
+        """List what each attribute of a relation pays for its margins, and for its values between classes.
 
         Counts of values by node are left out: which of two reads they are follows from a paid histogram.
         """
-        edges = super().planned_reads(params, share.structure_of(plan), schema, nodes)
-        if not self.carries(params):
-            return edges
-        return [*edges, *_value_reads(share.granted(plan), schema)]
+        return _value_reads(share.granted(plan), schema)
 
-    def fit(self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> Any:
-        """Fit the method, then pay for the values' tables, at the plan's cost at most."""
-        if not self.carries(params):
-            return super().fit(graph, plan, params, progress)
-        model = super().fit(graph, share.structure_of(plan), params, progress)
-        return ValuedModel(model, _paid(self.name, model, graph, share.granted(plan), params, progress))
+    def paid(
+        self,
+        method: str,
+        model: Any,
+        graph: PrivateGraph,
+        plan: PrivacyPlan,
+        params: Any,
+        progress: Progress,
+    ) -> ValuedModel:
+        return ValuedModel(model, _paid(method, model, graph, share.granted(plan), params, progress))
 
-    def load(self, folder: Path) -> Any:
-        """Read the model that its ``save`` wrote."""
-        model = super().load(folder)
-        if not (folder / FOLDER).exists():
-            return model
-        from core.generators._shared.frame.model import load_stored
+    def restored(self, model: Any, stored: StoredCells) -> ValuedModel:
+        return ValuedModel(model, stored)
 
-        return ValuedModel(model, load_stored(folder / FOLDER, self.name, self.Params))
+
+VALUES = EdgeValueStage()
+
+
+class CarriesValues(Staged):
+    """Stands before a method's own class, whose ``Params`` are :class:`share.ValueParameters` too; its
+    ``stages`` name :data:`VALUES`."""
+
+    stages: ClassVar[tuple[Stage, ...]] = (VALUES,)
+
+    def carries(self, params: Any) -> bool:
+        """Tell whether the edges of a release carry what the schema declares."""
+        return VALUES.asked(params)
+
+    def values_plan(self, plan: PrivacyPlan) -> PrivacyPlan:
+        """Return the part of the plan that reads what edges carry."""
+        return plan.only(VALUES.purpose)
 
 
 @dataclass(frozen=True)
@@ -109,7 +99,7 @@ class ValuedModel:
     def save(self, folder: Path) -> None:
         """Write both, the tables below ``folder``."""
         self.structure.save(folder)
-        self.tables.save(folder / FOLDER)
+        self.tables.save(folder / VALUES.folder)
 
 
 def _value_reads(granted: Mapping[str, int], schema: GraphSchema) -> list[PlannedRead]:
