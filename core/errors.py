@@ -38,6 +38,7 @@ GraphveilError
 │   ├── UnitMismatch             the plan's unit is not the account's
 │   ├── KindNotAllowed           the dataset's policy does not allow this guarantee
 │   ├── PolicyRefused            the dataset's policy does not allow this request; names the rule
+│   ├── TargetNotMet             no epsilon within the balance gives the accuracy asked for; says how close
 │   ├── AccountBlocked           too many give-backs in a row; a curator must reset it
 │   └── AccountExposed           a graph opened without a guarantee voided every later claim
 ├── PrivacyViolation             a bug in a generator: nothing may be released
@@ -213,6 +214,10 @@ class KindNotAllowed(BudgetRefused):
 
 class PolicyRefused(BudgetRefused):
     """``field`` of the request, ``rule`` of the policy, ``limit`` and what was ``asked`` for."""
+
+
+class TargetNotMet(BudgetRefused):
+    pass
 
 
 class AccountBlocked(BudgetRefused):

@@ -29,7 +29,11 @@ from core.jobs.views import Event, Job
 
 CURATOR = "curator"  # the role of a file that is for curators only
 JobId = Annotated[str, typer.Argument(help="The job's id, job_...", show_default=False)]
-Epsilon = Annotated[str, typer.Option(help="What this release may cost, such as 0.5.")]
+Epsilon = Annotated[str | None, typer.Option(help="What this release may cost, such as 0.5.")]
+Target = Annotated[
+    list[str] | None,
+    typer.Option(help="edges_relative_95=0.01, instead of an epsilon: the least one is found; repeat."),
+]
 Delta = Annotated[str, typer.Option(help="0 asks for pure epsilon.")]
 Method = Annotated[str | None, typer.Option(help="See `graphveil methods`.")]
 Parameter = Annotated[list[str] | None, typer.Option("--parameter", "-p", help="name=value; repeat.")]
@@ -59,7 +63,7 @@ def methods(context: typer.Context) -> None:
 def plan(
     context: typer.Context,
     dataset_id: DatasetId,
-    epsilon: Epsilon,
+    epsilon: Epsilon = None,
     delta: Delta = "0",
     method: Method = None,
     parameter: Parameter = None,
@@ -68,18 +72,19 @@ def plan(
     seed: Seed = None,
     project: Project = None,
     repeat: Repeat = False,
+    target: Target = None,
     assume: Assume = None,
 ) -> None:
     """Show what a job would cost and leave, and how exact it would be. Spends nothing."""
     request = _request(delta, method, parameter, edge_type, format, seed, project, repeat)
-    request |= given({"assume": pairs(assume) or None})
+    request |= _aims(target, assume)
     ask(context, lambda graphveil: graphveil.plan(dataset_id, epsilon=epsilon, **request), render.plan)
 
 
 def submit(
     context: typer.Context,
     dataset_id: DatasetId,
-    epsilon: Epsilon,
+    epsilon: Epsilon = None,
     delta: Delta = "0",
     method: Method = None,
     parameter: Parameter = None,
@@ -90,13 +95,15 @@ def submit(
     label: Label = None,
     project: Project = None,
     repeat: Repeat = False,
+    target: Target = None,
+    assume: Assume = None,
     key: Key = None,
     wait: Wait = False,
     timeout: Timeout = None,
 ) -> None:
     """Submit a job: its cost is reserved at once, and charged when the release is published."""
     request = _request(delta, method, parameter, edge_type, format, seed, project, repeat)
-    request |= given({"suite": suite, "label": label})
+    request |= given({"suite": suite, "label": label}) | _aims(target, assume)
     with service(context) as graphveil:
         job = graphveil.submit(dataset_id, epsilon=epsilon, idempotency_key=key, **request)
         followed(context, graphveil, job, wait, timeout)
@@ -213,6 +220,11 @@ def _request(
         "repeat": repeat or None,
     }
     return {**given(optional), "delta": delta, "parameters": pairs(parameter)}
+
+
+def _aims(target: list[str] | None, assume: list[str] | None) -> dict[str, Any]:
+    """Collect what a release must tell, and the sizes that relative answers rest on."""
+    return given({"target": pairs(target) or None, "assume": pairs(assume) or None})
 
 
 def _watched(graphveil: Graphveil, job_id: str, timeout: float | None) -> Job:

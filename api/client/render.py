@@ -117,6 +117,9 @@ def plan(found: Plan) -> None:
     out.print(f"[bold]{found.method}[/bold] on {escape(relations)}: {price} ({cost.kind}),")
     out.print(f"unit {_unit(found.unit, found.window)}, {found.allotments} metered operations")
     chosen(found.chosen_because)
+    if found.solved is not None:
+        why = f": {found.solved.binds} takes it" if found.solved.binds else ", the least that is taken"
+        out.print(f"[bold]epsilon {found.solved.epsilon}[/bold] is the smallest that meets the target{why}.")
     for each in found.node_prices:
         out.print(
             f"All edges of one {escape(each.node_type)} (at most {each.edges}), replaced by any others: "

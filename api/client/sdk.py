@@ -20,7 +20,7 @@ from api.client.ledger import LedgerCalls
 from api.client.samples import SampleCalls
 from api.client.sensitive_links import SensitiveLinkCalls
 from api.client.streams import StreamCalls
-from api.client.transport import Transport, once
+from api.client.transport import Transport, given, once
 from api.client.webhooks import WebhookCalls
 from core.datasets.views import Dataset, Datasets, Received
 from core.identity.views import Me
@@ -164,20 +164,26 @@ class Graphveil(AuditCalls, EventCalls, GovernanceCalls, LedgerCalls, SampleCall
         """List what can be asked for."""
         return self._calls.read(Methods, "GET", "/methods").items
 
-    def plan(self, dataset_id: str, *, epsilon: str, **request: Any) -> Plan:
+    def plan(self, dataset_id: str, *, epsilon: str | None = None, **request: Any) -> Plan:
         """Compute what a job would cost and leave. Spends nothing. ``request`` as in :meth:`submit`."""
-        body = {"dataset_id": dataset_id, "epsilon": epsilon, **request}
+        body = {"dataset_id": dataset_id, **given({"epsilon": epsilon}), **request}
         return self._calls.read(Plan, "POST", "/jobs", params={"dry_run": "true"}, json=body)
 
     def submit(
-        self, dataset_id: str, *, epsilon: str, idempotency_key: str | None = None, **request: Any
+        self,
+        dataset_id: str,
+        *,
+        epsilon: str | None = None,
+        idempotency_key: str | None = None,
+        **request: Any,
     ) -> Job:
         """Queue a job and reserve its budget, once, however often the request had to be repeated.
 
-        ``request``: method, delta, parameters, edge_types, formats, seed, suite, label, project, repeat. The
+        ``request``: ``target`` (and ``assume``) where no epsilon is given,
+        method, delta, parameters, edge_types, formats, seed, suite, label, project, repeat. The
         key is made here and kept nowhere: give your own to make a repeat from another process safe.
         """
-        body = {"dataset_id": dataset_id, "epsilon": epsilon, **request}
+        body = {"dataset_id": dataset_id, **given({"epsilon": epsilon}), **request}
         return self._calls.read(Job, "POST", "/jobs", json=body, headers=once(idempotency_key))
 
     def job(self, job_id: str) -> Job:

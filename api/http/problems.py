@@ -148,6 +148,14 @@ TABLE: dict[type[Exception], Row] = {
         CURATOR,
         shapes.BudgetExceededProblem,
     ),
+    errors.TargetNotMet: Row(
+        "target-not-met",
+        "No epsilon within reach meets the target",
+        409,
+        False,
+        CALLER,
+        shapes.TargetNotMetProblem,
+    ),
     errors.UnitMismatch: Row(
         "unit-mismatch",
         "The plan's unit is not the account's",

@@ -24,6 +24,15 @@ _EXAMPLES = {
         "summary": "A quarter of an epsilon for the whole graph",
         "value": {"dataset_id": "ds_01k8zv2v9h6t0h3r6b8mkx2n4e", "method": "auto", "epsilon": "0.25"},
     },
+    "target": {
+        "summary": "As much as it takes for the number of edges to be within 1 %",
+        "value": {
+            "dataset_id": "ds_01k8zv2v9h6t0h3r6b8mkx2n4e",
+            "method": "dcsbm",
+            "target": {"edges_relative_95": 0.01},
+            "assume": {"edges": 90000},
+        },
+    },
     "two formats": {
         "summary": "One relation, written as GraphML too",
         "value": {
@@ -49,6 +58,7 @@ _EXAMPLES = {
             errors.IdempotencyKeyMissing,
             errors.NotFound,
             errors.BudgetExceeded,
+            errors.TargetNotMet,
             errors.DatasetNotReady,
             errors.IdenticalRelease,
             errors.AccountBlocked,

@@ -8,6 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, computed_field
 
+from core.workflows.jobs.views import Reached
+
 
 class ActionableBy(StrEnum):
     """Who can make the next attempt succeed."""
@@ -171,6 +173,19 @@ class BudgetExceededProblem(BudgetProblem):
     capacity: str | None = Field(default=None, description="The whole budget in this dimension.")
     earliest_expiry_at: datetime | None = Field(
         default=None, description="When the first of those reservations may return, if it is not used."
+    )
+
+
+class TargetNotMetProblem(BudgetProblem):
+    """Amounts are exact decimals of epsilon."""
+
+    limited_by: str | None = Field(default=None, description="What sets the limit: balance, quota or policy.")
+    limit: str | None = Field(default=None, description="The most epsilon that such a job may have now.")
+    needed: str | None = Field(
+        default=None, description="The smallest epsilon that meets the target; null: none does."
+    )
+    reached: list[Reached] | None = Field(
+        default=None, description="How close the limit comes, by part and relation."
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from pydantic import (
@@ -28,7 +28,7 @@ from core.generators.choice import AUTO, Choice, choose
 from core.graphs.schema import MAX_TYPES, Derived, GraphSchema
 from core.identity.service import Principal
 from core.ledger import service as ledger
-from core.ledger.amounts import delta_cost, epsilon_cost
+from core.ledger.amounts import delta_cost, epsilon_capacity, epsilon_cost
 from core.ledger.models import BudgetAccount, Filter
 from core.privacy.accountant import Accountant
 from core.privacy.events import MAX_NANO_EPSILON, NANO
@@ -57,7 +57,9 @@ from core.workflows.common.schema_rules import check_cells
 from core.workflows.datasets.sensitive_links import require_named
 from core.workflows.jobs import repository
 from core.workflows.jobs.assumed import Assume
-from core.workflows.ledger.quotas import quota_name
+from core.workflows.jobs.targets import Limit, Search, Target, solve
+from core.workflows.jobs.views import Solved
+from core.workflows.ledger.quotas import drawn_on, quota_name
 
 Amount = StrictStr | StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=False)]
 
@@ -80,7 +82,15 @@ class JobRequest(BaseModel):
     method: Annotated[str, Field(min_length=1, max_length=64)] = Field(
         default=AUTO, description="A method's name; auto chooses one from public facts and says why."
     )
-    epsilon: Amount = Field(description="The epsilon of this release, from the dataset's budget.")
+    epsilon: Amount | None = Field(
+        default=None,
+        description="The epsilon of this release, from the dataset's budget; required without a `target`.",
+    )
+    target: Target | None = Field(
+        default=None,
+        description="What the release must tell at least, instead of an epsilon: the smallest epsilon that "
+        "meets it is found from public facts, and reserved. Needs a named method.",
+    )
     delta: Amount = Field(default="0", description="The delta of this release; 0 asks for pure epsilon.")
     parameters: Annotated[dict[str, Any], AfterValidator(plain)] = Field(
         default_factory=dict, description="As the method's JSON Schema says."
@@ -118,7 +128,7 @@ class JobRequest(BaseModel):
 
     def content(self) -> dict[str, Any]:
         """Return what was asked for; what came in later versions is there where it was given."""
-        later = {name for name in ("assume",) if getattr(self, name) is None}
+        later = {name for name in ("assume", "target") if getattr(self, name) is None}
         return self.model_dump(mode="json", exclude=later)
 
 
@@ -126,7 +136,7 @@ class JobRequest(BaseModel):
 class Prepared:
     """A request, resolved against its dataset; nothing of it depends on the data.
 
-    ``choice`` is None where the request names its ``method`` itself.
+    ``choice`` is None where the request names its ``method`` itself, ``solved`` where it does its epsilon.
     """
 
     dataset: Dataset
@@ -136,6 +146,7 @@ class Prepared:
     choice: Choice | None
     params: BaseModel
     plan: PrivacyPlan
+    solved: Solved | None
 
 
 def prepare(session: Session, principal: Principal, request: JobRequest, settings: Settings) -> Prepared:
@@ -159,9 +170,7 @@ def prepare(session: Session, principal: Principal, request: JobRequest, setting
         registry.get(request.method)  # an unknown name is refused before anything else
     edge_types = protected_relations(schema, request.edge_types)
     check_cells(schema, edge_types, settings, field="edge_types")
-    nano_epsilon, delta_atto = epsilon_cost(request.epsilon), delta_cost(request.delta)
-    if nano_epsilon > MAX_NANO_EPSILON:
-        raise InvalidInput(f"A release has at most epsilon {MAX_NANO_EPSILON // NANO}.", field="epsilon")
+    nano_epsilon, delta_atto = _epsilon_of(request), delta_cost(request.delta)
     facts = PublicFacts(
         schema,
         Unit(account.unit),
@@ -173,6 +182,12 @@ def prepare(session: Session, principal: Principal, request: JobRequest, setting
         accountant=Accountant.RENYI if account.filter == Filter.RENYI else Accountant.PRIVACY_LOSS,
     )
     choice, generator, params = method_of(request.method, request.parameters, facts, dataset, version)
+    solved = None
+    if request.target is not None:
+        nodes = node_counts(version, schema)
+        search = Search(generator, params, facts, nodes, request.target, request.assume)
+        nano_epsilon, solved = solve(search, _limit(session, principal, request, dataset))
+        facts = replace(facts, nano_epsilon=nano_epsilon)
     released = released_schema(schema, edge_types, **synthesised_by(generator, params))
     wanted = checked_formats(request.formats, released)
     plan = generator.plan(params, facts) if choice is None else choice.plan
@@ -211,7 +226,40 @@ def prepare(session: Session, principal: Principal, request: JobRequest, setting
         check_least(dataset, cost.nano_epsilon)
     if spec.release.named_links:
         require_named(session, dataset, version)
-    return Prepared(dataset, version, schema, spec, choice, params, plan)
+    return Prepared(dataset, version, schema, spec, choice, params, plan, solved)
+
+
+def _epsilon_of(request: JobRequest) -> int:
+    """Return the epsilon asked for, in nano-epsilon; of a target the most, as it is yet to be found."""
+    if (request.epsilon is None) == (request.target is None):
+        raise InvalidInput("Give an epsilon, or else a target that one is found for.", field="epsilon")
+    if request.epsilon is None:
+        if request.method == AUTO:
+            raise InvalidInput(
+                "A target needs a named method: auto chooses by epsilon, which is not known yet.",
+                field="method",
+            )
+        return MAX_NANO_EPSILON
+    nano_epsilon = epsilon_cost(request.epsilon)
+    if nano_epsilon > MAX_NANO_EPSILON:
+        raise InvalidInput(f"A release has at most epsilon {MAX_NANO_EPSILON // NANO}.", field="epsilon")
+    return nano_epsilon
+
+
+def _limit(session: Session, principal: Principal, request: JobRequest, dataset: Dataset) -> Limit:
+    """Return the most epsilon that the request may have now, and the least that the policy asks for."""
+    policy, account = policy_of(dataset), dataset.account_id
+    most = [(MAX_NANO_EPSILON, "service"), (_left(session, account), "balance")]
+    if policy.max_epsilon_per_job is not None:
+        most.append((epsilon_capacity(policy.max_epsilon_per_job), "policy"))
+    for quota in drawn_on(session, account, team=principal.team, project=request.project):
+        most.append((_left(session, quota.id), "quota"))
+    least = policy.min_epsilon_per_job
+    return Limit(*min(most), least=1 if least is None else epsilon_capacity(least))
+
+
+def _left(session: Session, account_id: str) -> int:
+    return ledger.statement(session, account_id).remaining.nano_epsilon
 
 
 def method_of(

@@ -107,6 +107,7 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> P
         node_prices=_node_prices(schema, release.unit, cost),
         precision=precision,
         expected=expected,
+        solved=prepared.solved,
         warnings=(*(notice.text for notice in notices), *exposing),
         identical_to=None if twin is None else twin.id,
     )

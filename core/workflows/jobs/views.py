@@ -65,6 +65,27 @@ class Expected(Answer):
     )
 
 
+class Reached(Answer):
+    """What one part of a target comes to."""
+
+    question: str
+    edge_type: str
+    asked: float
+    value: float = Field(description="What is expected; see the plan's `expected` for its method.")
+    met: bool
+
+
+class Solved(Answer):
+    """The smallest epsilon that meets a target: one nano-epsilon less misses it."""
+
+    epsilon: str
+    binds: str | None = Field(
+        description="The part that a little less would miss; null where the least epsilon meets all."
+    )
+    edge_type: str | None = Field(description="The relation in which it binds.")
+    reached: tuple[Reached, ...]
+
+
 class Plan(Answer):
     """What a job would do and cost. Nothing was reserved."""
 
@@ -105,6 +126,9 @@ class Plan(Answer):
         default=(),
         description="What follows from that noise for questions that are often asked: by a stated method, "
         "from public facts and from what the request says to `assume`.",
+    )
+    solved: Solved | None = Field(
+        default=None, description="What epsilon the request's `target` takes; null where it names its own."
     )
     warnings: tuple[str, ...] = Field(
         default=(),

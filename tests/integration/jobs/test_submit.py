@@ -26,6 +26,7 @@ from core.errors import (
     KindNotAllowed,
     NotAccepted,
     NotFound,
+    TargetNotMet,
     UnknownFormat,
     UnknownMethod,
 )
@@ -176,6 +177,58 @@ def test_a_dry_run_predicts_precision_and_never_looks_at_the_graph(
     assert all(line.within <= told[line.query].within for line in finer.precision)
     symmetric = {"method": "edgerand", "parameters": {"form": "symmetric"}}
     assert plan_job(services, principal, ask(dataset, epsilon="1", **symmetric)).precision == ()
+
+
+def test_a_target_reserves_the_smallest_epsilon_that_meets_it(
+    services: Services, principal: Principal
+) -> None:
+    dataset = ready_dataset(services, principal)
+    asked = {"epsilon": None, "method": "dgg", "target": {"edges_within_95": 30, "degree_within_95": 20}}
+    dry = plan_job(services, principal, ask(dataset, **asked))
+    assert dry.solved is not None
+    assert dry.solved.binds == "edges_within_95"
+    assert dry.cost.epsilon == dry.solved.epsilon
+    assert rows(services, dataset) == (0, 0)
+    job, _ = submit_job(services, principal, ask(dataset, **asked), "target")
+    assert (spent(services, job)[1], job.plan_digest) == (dry.solved.epsilon, dry.plan_digest)
+    again, replayed = submit_job(services, principal, ask(dataset, **asked), "target")
+    assert (again.id, replayed) == (job.id, True)
+    named = plan_job(services, principal, ask(dataset, method="dgg", epsilon=dry.solved.epsilon))
+    assert (named.identical_to, named.solved) == (job.id, None)
+
+
+@pytest.mark.parametrize(
+    ("changed", "kind", "field"),
+    [
+        ({"epsilon": None}, InvalidInput, "epsilon"),
+        ({"target": {"edges_within_95": 9}}, InvalidInput, "epsilon"),
+        ({"epsilon": None, "method": "auto", "target": {"edges_within_95": 9}}, InvalidInput, "method"),
+        ({"epsilon": None, "target": {"edges_relative_95": 0.1}}, InvalidInput, "target.edges_relative_95"),
+        ({"epsilon": None, "method": "profiles", "target": {"edges_within_95": 9}}, InvalidInput, "target"),
+        ({"epsilon": None, "target": {"edges_within_95": 1}}, TargetNotMet, None),
+    ],
+)
+def test_a_target_that_cannot_be_met_reserves_nothing(
+    services: Services, principal: Principal, changed: dict[str, Any], kind: type[Exception], field: str
+) -> None:
+    dataset = ready_dataset(services, principal)
+    for call in (plan_job, lambda *given: submit_job(*given, "key")):
+        with pytest.raises(kind) as refused:
+            call(services, principal, ask(dataset, **{"method": "dgg", **changed}))
+        assert refused.value.members.get("field") == field
+    assert rows(services, dataset) == (0, 0)
+
+
+def test_a_target_stays_within_policy_and_balance(services: Services, principal: Principal) -> None:
+    dataset = ready_dataset(services, principal, policy={"max_epsilon_per_job": "0.5"})
+    asked = ask(dataset, epsilon=None, method="dgg", target={"edges_within_95": 30})
+    with pytest.raises(TargetNotMet) as refused:
+        plan_job(services, principal, asked)
+    assert (refused.value.members["limited_by"], refused.value.members["limit"]) == ("policy", "0.5")
+    other = ready_dataset(services, principal, name="other", epsilon="0.25", edges=b"source,target\n0,1\n")
+    with pytest.raises(TargetNotMet) as refused:
+        plan_job(services, principal, asked.model_copy(update={"dataset_id": other.id}))
+    assert (refused.value.members["limited_by"], refused.value.members["limit"]) == ("balance", "0.25")
 
 
 @pytest.mark.parametrize(

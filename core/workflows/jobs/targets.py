@@ -1,0 +1,206 @@
+"""The smallest epsilon that meets a target: what must be right is given, and what that costs is found.
+
+A plan is a public function, and so is what is expected of it; the search looks at plans alone, and at the
+account's balance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from core.errors import InvalidInput, NotAccepted, TargetNotMet
+from core.generators.base import Generator, PlanningGenerator, PublicFacts
+from core.ledger.amounts import format_epsilon
+from core.privacy.events import MAX_NANO_EPSILON
+from core.reports.precision import planned_noise
+from core.workflows.jobs.assumed import Assume, check_assumed
+from core.workflows.jobs.expected import answers
+from core.workflows.jobs.questions import QUESTIONS, Facts
+from core.workflows.jobs.views import Reached, Solved
+
+Wanted = Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)] | None
+
+
+class Target(BaseModel):
+    """What a release must tell at least, by the questions of a plan's ``expected``; all of it must be met."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    edges_within_95: Wanted = Field(
+        default=None, description="The paid number of edges of a snapshot is at most so far off."
+    )
+    edges_relative_95: Wanted = Field(
+        default=None, description="The same as a share of the edges.", examples=[0.01]
+    )
+    degree_within_95: Wanted = Field(default=None, description="A node's paid degree is at most so far off.")
+    degree_told_from_zero: Wanted = Field(
+        default=None, description="Nodes of so many edges can be told from nodes without."
+    )
+    hubs_found: Annotated[float, Field(gt=0, lt=1)] | None = Field(
+        default=None, description="Share of the 1 % of nodes of most edges that is expected to be found."
+    )
+
+    @model_validator(mode="after")
+    def _asks_for_something(self) -> Target:
+        if not self.wanted:
+            raise ValueError("a target names at least one quantity")
+        return self
+
+    @property
+    def wanted(self) -> dict[str, float]:
+        """What is asked for, by question."""
+        return self.model_dump(exclude_none=True)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The most epsilon that may be found, and what sets it; the least is what a policy asks for, or 1."""
+
+    most: int
+    by: str
+    least: int = 1
+
+
+@dataclass(frozen=True)
+class Search:
+    """A target, and all public facts that the epsilon for it follows from."""
+
+    generator: Generator
+    params: BaseModel
+    public: PublicFacts
+    nodes: Mapping[str, int]
+    target: Target
+    assume: Assume | None
+
+    def at(self, nano_epsilon: int) -> list[Reached]:
+        """Tell what each part of the target comes to at that epsilon, for every relation.
+
+        Raises NotAccepted where the method refuses the epsilon, and InvalidInput where the plan does not tell
+        what the target names.
+        """
+        schema = self.public.schema
+        plan = self.generator.plan(self.params, replace(self.public, nano_epsilon=nano_epsilon))
+        assert isinstance(self.generator, PlanningGenerator)
+        reads = self.generator.planned_reads(self.params, plan, schema, self.nodes)
+        if any(cost < 1 for read in reads for cost in read.nano_epsilon):
+            raise NotAccepted("epsilon is too small to be divided", field="epsilon")
+        noises = planned_noise(plan.unit, schema, plan, reads)
+        wanted, found = self.target.wanted, []
+        for answer in answers(Facts(schema, self.nodes, self.assume, noises), wanted):
+            asked = wanted[answer.question]
+            more = QUESTIONS[answer.question].larger
+            met = answer.value >= asked if more else answer.value <= asked
+            found.append(
+                Reached(
+                    question=answer.question,
+                    edge_type=answer.edge_type,
+                    asked=asked,
+                    value=answer.value,
+                    met=met,
+                )
+            )
+        told = {(each.question, each.edge_type) for each in found}
+        for question in wanted:
+            for name in self.public.edge_types:
+                if (question, name) not in told:
+                    raise self._untold(question, name)
+        return found
+
+    def _untold(self, question: str, relation: str) -> InvalidInput:
+        if question == "edges_relative_95" or question == "hubs_found":
+            why = f"assume a number of edges for it, or choose a method that pays for {relation!r} so"
+        else:
+            why = "choose a method that does, or leave it out"
+        return InvalidInput(
+            f"{self.generator.name} does not tell {question} of relation {relation!r} beforehand; {why}.",
+            field=f"target.{question}",
+        )
+
+
+def solve(search: Search, limit: Limit) -> tuple[int, Solved]:
+    """Find the smallest nano-epsilon within the limit that meets the target, and what binds there.
+
+    From the most on, epsilon is halved until the target is missed, and the rest found by bisection: one
+    nano-epsilon less misses it. Precision grows with epsilon but for the few methods that read more where
+    epsilon allows it; there it is the smallest of the range around it. Some 60 plans.
+    Raises TargetNotMet, which says how close the limit comes and what would do; InvalidInput; NotAccepted
+    where the method takes no such request at all.
+    """
+    check_assumed(search.assume, search.public.schema, search.nodes, search.public.edge_types)
+    if not isinstance(search.generator, PlanningGenerator):
+        raise InvalidInput(
+            f"{search.generator.name} tells nothing beforehand that a target could ask for; name a method "
+            "whose dry run has precision.",
+            field="target",
+        )
+    if _attempt(search, MAX_NANO_EPSILON) is None:
+        search.at(max(1, limit.most))  # what is wrong at any epsilon is told as such
+    found = _least(search, limit.least, limit.most) if limit.most >= limit.least else None
+    if found is None:
+        raise _not_met(search, limit)
+    reached = search.at(found)
+    missed = _attempt(search, found - 1) if found > limit.least else []
+    binds = next((each for each in missed or [] if not each.met), None)
+    return found, Solved(
+        epsilon=format_epsilon(found),
+        binds=None if binds is None else binds.question,
+        edge_type=None if binds is None else binds.edge_type,
+        reached=tuple(reached),
+    )
+
+
+def _attempt(search: Search, nano_epsilon: int) -> list[Reached] | None:
+    """Tell what is reached; None where the method refuses so little."""
+    try:
+        return search.at(nano_epsilon)
+    except InvalidInput:
+        return None
+
+
+def _meets(search: Search) -> Callable[[int], bool]:
+    def meets(nano_epsilon: int) -> bool:
+        reached = _attempt(search, nano_epsilon)
+        return reached is not None and all(each.met for each in reached)
+
+    return meets
+
+
+def _least(search: Search, least: int, most: int) -> int | None:
+    """Find an epsilon that meets the target, of which one nano-epsilon less misses it; None for none."""
+    meets, high = _meets(search), most
+    while not meets(high):
+        if high <= max(least, most >> 12):
+            return None
+        high = max(least, high // 2)
+    low = high
+    while low > least and meets(low):
+        high, low = low, max(least, low // 2)
+    if meets(low):
+        return low
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if meets(middle) else (middle, high)
+    return high
+
+
+def _not_met(search: Search, limit: Limit) -> TargetNotMet:
+    """Say how close the limit comes, and which epsilon would do."""
+    needed = _least(search, limit.least, MAX_NANO_EPSILON)
+    closest = _attempt(search, limit.most) if limit.most >= 1 else None
+    missed = [each for each in closest or [] if not each.met]
+    far = ", ".join(f"{each.question} of {each.edge_type!r} {each.value:.4g}" for each in missed)
+    members: dict[str, Any] = {
+        "limited_by": limit.by,
+        "limit": format_epsilon(max(0, limit.most)),
+        "needed": None if needed is None else format_epsilon(needed),
+        "reached": [each.model_dump() for each in closest or []],
+    }
+    would = "no epsilon meets it" if needed is None else f"it takes epsilon {members['needed']}"
+    comes = f" At epsilon {members['limit']} it comes to {far}." if far else ""
+    return TargetNotMet(
+        f"The target is not met within epsilon {members['limit']} ({limit.by}): {would}.{comes}", **members
+    )
