@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,14 @@ DISTANCES: tuple[Metric, ...] = (
         _FAMILY,
         better="lower",
     ),
+    Metric(
+        "node_value_pair_distance",
+        "Distance of two attributes together",
+        "Total variation of the shares of nodes by this attribute and another one, of nodes that have both; "
+        "the mean over the others, undefined where there is none.",
+        _FAMILY,
+        better="lower",
+    ),
 )
 
 
@@ -73,8 +82,24 @@ def compare_node_values(original: Graph, synthetic: Graph, edge_type: EdgeType) 
     for attribute in synthesised(kind):
         if all(attribute.name in each for each in columns):
             sides = [_Side(graph, edge_type, attribute) for graph in (original, synthetic)]
-            found.append({"name": attribute.name, "kind": str(attribute.kind), "row": _row(*sides)})
+            row = _row(*sides)
+            row["distances"]["node_value_pair_distance"] = relative.mean(
+                [
+                    _far(*(_joint(attribute, other, each) for each in columns))
+                    for other in synthesised(kind)
+                    if other is not attribute and all(other.name in each for each in columns)
+                ]
+            )
+            found.append({"name": attribute.name, "kind": str(attribute.kind), "row": row})
     return found
+
+
+def _joint(one: Attribute, other: Attribute, columns: Mapping[str, Any]) -> np.ndarray:
+    """Shares of nodes by the bins of two attributes."""
+    places, second = (places_of(each, columns[each.name]) for each in (one, other))
+    count = node_bins(other).count
+    both = np.where((places >= 0) & (second >= 0), places * count + second, -1)
+    return _shares(both, node_bins(one).count * count)
 
 
 class _Side:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,10 @@ from core.graphs.value_bins import bins_of
 
 BUSY = 10
 """Nodes with fewer edges say little of what their edges tend to carry."""
+PAIRED = 24
+"""Bins of each attribute where two are compared together."""
+DEGREES = 40
+"""Classes of degree, by doubling."""
 MOST_NODES = 4_000_000
 """Entries of a table of nodes and bins, at most: beyond, nodes are not compared."""
 
@@ -37,6 +42,13 @@ SCALARS: tuple[Metric, ...] = (
     ),
     Metric(
         "value_target_correlation", "Value with target's degree", _CORRELATION.format(end="target"), _FAMILY
+    ),
+    Metric(
+        "value_node_spread",
+        "Spread of nodes' means",
+        f"Standard deviation of the mean values of nodes with at least {BUSY} edges in both graphs, sources "
+        "and targets apart; integers and numbers. Undefined without such nodes.",
+        _FAMILY,
     ),
 )
 _FAR = (
@@ -67,6 +79,44 @@ DISTANCES: tuple[Metric, ...] = (
         _FAMILY,
         better="lower",
     ),
+    Metric(
+        "value_total_variation",
+        "Values, total variation",
+        "Total variation of the shares of edges by bin, integers and numbers too: the 1-way margin.",
+        _FAMILY,
+        better="lower",
+    ),
+    Metric(
+        "value_step_total_variation",
+        "Values by step, total variation",
+        "Total variation of the shares of edges by step and bin: a 2-way margin; of relations with time.",
+        _FAMILY,
+        better="lower",
+    ),
+    Metric(
+        "value_degree_total_variation",
+        "Values by degree, total variation",
+        "Total variation of the shares of edge ends by bin and the node's degree, in classes 1, 2-3, 4-7 and "
+        "so on: a 2-way margin.",
+        _FAMILY,
+        better="lower",
+    ),
+    Metric(
+        "value_pair_total_variation",
+        "Values of two attributes, total variation",
+        f"Total variation of the shares of edges by this attribute and another one, each in {PAIRED} bins at "
+        "most: a 2-way margin; the mean over the others, undefined where there is none.",
+        _FAMILY,
+        better="lower",
+    ),
+    Metric(
+        "value_node_mean_error",
+        "Error of nodes' means",
+        f"Mean of |mean - original mean| of the values of a node's edges, over nodes with at least {BUSY} "
+        "edges in both graphs, sources and targets apart; integers and numbers.",
+        _FAMILY,
+        better="lower",
+    ),
 )
 
 
@@ -88,7 +138,8 @@ def compare_values(original: Graph, synthetic: Graph, edge_type: EdgeType) -> li
     found = []
     for attribute in edge_type.attributes:
         if attribute.name in ours.values.columns and attribute.name in theirs.values.columns:
-            row = _row(attribute, (ours, theirs), counts, undirected, original.schema.steps)
+            others = [each for each in edge_type.attributes if each is not attribute]
+            row = _row(attribute, (ours, theirs), counts, undirected, original.schema.steps, others)
             found.append({"name": attribute.name, "kind": str(attribute.kind), "row": row})
     return found
 
@@ -99,6 +150,7 @@ def _row(
     counts: tuple[int, int],
     undirected: bool,
     steps: int,
+    others: Sequence[EdgeAttribute] = (),
 ) -> dict[str, Any]:
     columns = [_column(table, attribute.name) for table in tables]
     if attribute.numeric:
@@ -117,6 +169,15 @@ def _row(
             _table(attribute, each, table.step, steps) for table, each in zip(tables, columns, strict=True)
         ]
         distances["value_step_distance"] = _by_group(attribute, grouped, least=1)
+        distances["value_step_total_variation"] = _variation(*grouped)
+    distances |= _margins(attribute, tables, columns, counts, undirected, others)
+    if attribute.numeric:
+        means = _node_means(tables, columns, counts, undirected)
+        distances["value_node_mean_error"] = (
+            float(np.abs(means[0] - means[1]).mean()) if len(means[0]) else None
+        )
+        spread = [float(each.std()) if len(each) else None for each in means]
+        scalars["value_node_spread"] = relative.scalar(*spread)
     return {"step": None, "scalars": scalars, "distances": distances}
 
 
@@ -174,6 +235,91 @@ def _node_tables(
         ends = np.concatenate([table.source.astype(np.int64), targets])
         found.append(_table(attribute, np.tile(column, 2), ends, nodes))
     return found
+
+
+def _margins(
+    attribute: EdgeAttribute,
+    tables: tuple[EdgeTable, EdgeTable],
+    columns: list[np.ndarray],
+    counts: tuple[int, int],
+    undirected: bool,
+    others: Sequence[EdgeAttribute],
+) -> dict[str, float | None]:
+    """Compare the margins of the attribute alone, with degree, and with every other attribute."""
+    by_degree = []
+    for table, column in zip(tables, columns, strict=True):
+        classes = np.concatenate([_degree_class(*each) for each in _sides(table, counts, undirected)])
+        by_degree.append(_table(attribute, np.tile(column, 2), classes, DEGREES))
+    paired = []
+    for other in others:
+        if all(each.values is not None and other.name in each.values.columns for each in tables):
+            paired.append(
+                _variation(
+                    *(
+                        _joint(attribute, each, other, _column(table, other.name))
+                        for table, each in zip(tables, columns, strict=True)
+                    )
+                )
+            )
+    return {
+        "value_total_variation": _variation(*(_binned(attribute, each) for each in columns)),
+        "value_degree_total_variation": _variation(*by_degree),
+        "value_pair_total_variation": relative.mean(paired),
+    }
+
+
+def _sides(
+    table: EdgeTable, counts: tuple[int, int], undirected: bool
+) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
+    """The ends of either side, and the degrees of its nodes: both ends count where sides mean nothing."""
+    found = [
+        np.bincount(each, minlength=n) for each, n in zip((table.source, table.target), counts, strict=True)
+    ]
+    if undirected:
+        found = [found[0] + found[1]] * 2
+    return (table.source, found[0]), (table.target, found[1])
+
+
+def _degree_class(nodes: np.ndarray, degrees: np.ndarray) -> np.ndarray:
+    return np.minimum(np.floor(np.log2(np.maximum(degrees[nodes], 1))).astype(np.int64), DEGREES - 1)
+
+
+def _joint(one: EdgeAttribute, column: np.ndarray, other: EdgeAttribute, second: np.ndarray) -> np.ndarray:
+    """Count by coarse bins of two attributes."""
+    places = []
+    for attribute, values in ((one, column), (other, second)):
+        fine = bins_of(attribute)
+        places.append(fine.places(values) * min(PAIRED, fine.count) // fine.count)
+    return np.bincount(places[0] * PAIRED + places[1], minlength=PAIRED**2)
+
+
+def _node_means(
+    tables: tuple[EdgeTable, EdgeTable], columns: list[np.ndarray], counts: tuple[int, int], undirected: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Average the values at every node with many edges in both graphs: sources, then targets."""
+    found = []
+    for table, column in zip(tables, columns, strict=True):
+        sums = [
+            np.bincount(nodes, weights=column, minlength=count)
+            for nodes, count in zip((table.source, table.target), counts, strict=True)
+        ]
+        sizes = [
+            np.bincount(nodes, minlength=count)
+            for nodes, count in zip((table.source, table.target), counts, strict=True)
+        ]
+        if undirected:
+            sums, sizes = [sums[0] + sums[1]], [sizes[0] + sizes[1]]
+        found.append((np.concatenate(sums), np.concatenate(sizes)))
+    kept = (found[0][1] >= BUSY) & (found[1][1] >= BUSY)
+    ours, theirs = (sums[kept] / sizes[kept] for sums, sizes in found)
+    return ours, theirs
+
+
+def _variation(ours: np.ndarray, theirs: np.ndarray) -> float | None:
+    """Half the sum of differences of shares; None where either counts nothing."""
+    if not ours.sum() or not theirs.sum():
+        return None
+    return float(np.abs(ours / ours.sum() - theirs / theirs.sum()).sum() / 2)
 
 
 def _by_group(attribute: EdgeAttribute, tables: list[np.ndarray], least: int = BUSY) -> float | None:

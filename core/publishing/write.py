@@ -31,6 +31,7 @@ from core.privacy.measurements import Measurements
 from core.privacy.meter import TranscriptEntry
 from core.privacy.plan import GuaranteeKind, PrivacyPlan
 from core.publishing import bundle
+from core.publishing.carried import carried
 from core.publishing.measurements import write_measurements
 from core.publishing.spec import ReleaseSpec
 from core.publishing.true_edges import true_edge_notices
@@ -91,9 +92,10 @@ def write_bundle(
     vectors = model.vectors() if isinstance(model, VectorModel) else {}
     for name, of_types in vectors.items():
         bundle.write_vectors(released, permutations, of_types, folder / f"{name}.parquet")
-    if spec.measurements and agreed.plan.kind is not GuaranteeKind.NONE:
-        first = agreed.plan.first_step
-        write_measurements(released, permutations, paid.measurements, folder, first_step=first)
+    first = agreed.plan.first_step
+    told = paid.measurements if spec.measurements and agreed.plan.kind is not GuaranteeKind.NONE else None
+    if told is not None:
+        write_measurements(released, permutations, told, folder, first_step=first)
     media_types = _export(released, folder, spec.formats)
     bundle.write_alignment(permutations, private / "alignment.parquet")
     if keep is not None:
@@ -126,6 +128,7 @@ def write_bundle(
         ),
         synthesised=spec.edge_types if carries_values(paid.generator, agreed.params) else (),
         node_values=carries_node_values(paid.generator, agreed.params),
+        carried=carried(released, told or (), first),
         artifacts=[
             entry | {"name": entry["name"].removeprefix("release/")}  # as it will be downloaded
             for entry in entries

@@ -22,6 +22,7 @@ from core.privacy.guarantee import Guarantee
 from core.privacy.meter import TranscriptEntry
 from core.privacy.plan import PrivacyPlan
 from core.reports.base import ATTO, NANO, Notice, decimal_string
+from core.reports.carried import Carried
 from core.reports.comparison import Comparison
 from core.reports.evidence import Attacks, CuratorPart, Task
 from core.reports.model import (
@@ -91,6 +92,7 @@ def public_part(
     notices: Sequence[Notice] = (),
     synthesised: Sequence[str] = (),
     node_values: bool = False,
+    carried: Sequence[Mapping[str, Any]] = (),
 ) -> PublicPart:
     """Build the part that is published. Reads the plan, its transcript, public facts and the synthetic graph
     only.
@@ -98,7 +100,7 @@ def public_part(
     ``schema`` is the dataset's (public) schema; ``artifacts`` are the manifest's entries of its files;
     ``derived`` names what of the schema and universe was read off the data; ``notices`` are the method's own
     caveats; ``synthesised`` are the relations whose edges carry synthetic values; with ``node_values`` nodes
-    do, and a notice says which attributes are left out.
+    do, and a notice says which attributes are left out; ``carried`` describes what both carry.
     """
     person = schema.protected_type
     part = guarantee_part(guarantee, assurance, claim, None if person is None else person.name)
@@ -115,6 +117,7 @@ def public_part(
         parameters=dict(parameters),
         precision=precisions(plan.unit, schema, transcript, described),
         statistics=described,
+        carried=tuple(Carried.model_validate(each) for each in carried),
         training=training,
         provenance=Provenance(
             **asdict(origin),

@@ -28,6 +28,7 @@ PUBLIC_BANNER = (
     "> **Public edition.** Nothing here reads the original graph beyond the operations that were paid for."
 )
 GLANCED = 6
+CARRIED = 24
 _STATUS = {
     "pending": "The comparison with the original is not finished; ask again later.",
     "failed": "The comparison with the original failed. The release and its guarantee stand.",
@@ -56,6 +57,7 @@ def markdown(report: Report, *, evaluation: str | None = None) -> str:
     lines += _transcript(public.transcript)
     lines += _training(public.training)
     lines += _statistics(public.statistics)
+    lines += _carried(public)
     if report.curator is not None:
         lines += curator_sections(report.curator)
         lines += scores("Scores, from what was measured (curators only)", report.curator.scores)
@@ -220,6 +222,23 @@ def _statistics(statistics: PublicStatistics) -> list[str]:
         ),
     )
     return lines + definitions(statistics.metrics, names)
+
+
+def _carried(public: PublicPart) -> list[str]:
+    """Write how frequent values are; tables of two things stand in the JSON report."""
+    lines: list[str] = []
+    for found in public.carried:
+        paid = found.paid or (None,) * len(found.bins)
+        rows = sorted(zip(found.bins, found.released, paid, strict=True), key=lambda row: -row[1])[:CARRIED]
+        lines += [f"### {escape(found.attribute)} of {found.what}, {escape(found.of)}", ""]
+        if found.within is None:
+            lines += table(("Value", "Release"), (row[:2] for row in rows))
+        else:
+            near = f"Paid for, within {found.within} of the truth (95 %)"
+            lines += table(("Value", "Release", near), rows)
+        if len(found.bins) > len(rows):
+            lines += [f"The most frequent {len(rows)} of {len(found.bins) + found.left_out} bins.", ""]
+    return ["## What edges and nodes carry", "", *lines] if lines else []
 
 
 def definitions(metrics: dict[str, MetricInfo], names: Iterable[str]) -> list[str]:

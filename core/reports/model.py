@@ -12,6 +12,7 @@ from pydantic import Field
 
 from core.privacy.units import Unit
 from core.reports.base import Count, DecimalString, Notice, ReportModel, Sha256
+from core.reports.carried import MAX_CARRIED, Carried
 from core.reports.evidence import CuratorPart
 from core.reports.precision import MAX_PRECISIONS, Precision
 from core.reports.statistics import PublicStatistics
@@ -149,6 +150,9 @@ class PublicPart(ReportModel):
         default=(), description="How near the paid figures are to the truth, in their own units."
     )
     statistics: PublicStatistics
+    carried: Annotated[tuple[Carried, ...], Field(max_length=MAX_CARRIED)] = Field(
+        default=(), description="What synthetic edges and nodes carry, beside what was paid for."
+    )
     training: TrainingPart | None = None
     provenance: Provenance
     caveats: Annotated[tuple[Notice, ...], Field(max_length=64)]

@@ -8,6 +8,7 @@ from typing import Any
 from core.evaluation.attacks.projection import protected_relations, static_view
 from core.evaluation.metric import Suite
 from core.evaluation.tasks import (
+    edge_values,
     graph_classification,
     item_preference,
     link_prediction,
@@ -20,6 +21,7 @@ from core.graphs.schema import EdgeType, GraphSchema
 Progress = Callable[[str, int, int], None]
 
 TASKS: tuple[tuple[str, Suite, str], ...] = (
+    (edge_values.NAME, Suite.STANDARD, edge_values.DEFINITION),
     (item_preference.NAME, Suite.STANDARD, item_preference.DEFINITION),
     ("link_prediction", Suite.FULL, link_prediction.DEFINITION),
     *((name, Suite.FULL, text) for name, text in node_classification.DEFINITIONS.items()),
@@ -31,7 +33,8 @@ TASKS: tuple[tuple[str, Suite, str], ...] = (
 def run_tasks(original: Graph, synthetic: Graph, suite: Suite, progress: Progress) -> list[dict[str, Any]]:
     """Make the report's Task entries, in a fixed order; the suite ``quick`` has none. Curators only.
 
-    Nodes of both graphs are aligned by index. From ``standard`` on: which items go together, for every
+    Nodes of both graphs are aligned by index. From ``standard`` on: what edges carry, told by their ends,
+    for every protected relation whose synthetic edges carry something; which items go together, for every
     protected relation between two node types that gives a person more than one item. In ``full`` also: link
     prediction for every protected relation, all its steps as one static graph; node classification for every
     label, on all relations as one graph; of a collection, in its place, the classification of the graphs,
@@ -47,7 +50,9 @@ def run_tasks(original: Graph, synthetic: Graph, suite: Suite, progress: Progres
     labels = labels_of(original) if full and not original.schema.collection else []
     learned = relations if full else []
     total = len(sided) + len(learned) + len(labels)
-    entries: list[dict[str, Any]] = []
+    entries = [
+        entry for relation in relations for entry in edge_values.edge_values(original, synthetic, relation)
+    ]
     if total:
         progress("task", 0, total)
     for done, relation in enumerate(sided, start=1):

@@ -36,6 +36,7 @@ class Figure:
     thinned: int | None = None
     percent: bool = False
     note: str = ""
+    sorted_rows: bool = False  # of thinned rows those with the largest numbers are kept
 
 
 def curves(

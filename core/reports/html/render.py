@@ -17,6 +17,7 @@ from core.reports.base import EXPOSED, Notice
 from core.reports.comparison import EdgeTypeComparison
 from core.reports.evidence import CuratorPart
 from core.reports.html import charts, figures, numbers, wording
+from core.reports.html.carried import carried_figures
 from core.reports.html.charts import Figure
 from core.reports.model import PublicPart, Report
 from core.reports.scores import Score
@@ -31,7 +32,14 @@ TEMPLATES = Path(__file__).parent / "templates"
 MAX_CHARTED = 12
 MAX_TRANSCRIPT_ROWS = 200
 MAX_ATTACKS = 200
-NAMES = {"original": "Original", "synthetic": "Synthetic", "copied": "Copied", "guess": "Guessing"}
+MAX_CARRIED_SHOWN = 24
+NAMES = {
+    "original": "Original",
+    "synthetic": "Synthetic",
+    "copied": "Copied",
+    "guess": "Guessing",
+    "paid": "Paid for",
+}
 Evaluation = Literal["pending", "failed", "erased"]
 
 
@@ -141,6 +149,10 @@ def _page(public: PublicPart, curator: CuratorPart | None, evaluation: Evaluatio
         "relations": relations,
         "uncharted": max(0, len(relations) - MAX_CHARTED),
         "whole_figures": figures.whole_figures("whole", comparison.whole, metrics) if comparison else [],
+        "carried": [
+            (found, carried_figures(f"carried-{index}", found))
+            for index, found in enumerate(public.carried[:MAX_CARRIED_SHOWN])
+        ],
         "drawings": figures.drawing_figures(public.statistics, comparison),
         "attack_figure": figures.attack_figure(curator.attacks.inference) if curator else None,
         "attacks": curator.attacks.inference[:MAX_ATTACKS] if curator else (),

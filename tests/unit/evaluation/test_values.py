@@ -99,3 +99,48 @@ def test_a_comparison_has_them_where_both_graphs_do_and_says_what_they_mean():
     without = suite.compare(ours, bare, Suite.QUICK, lambda *_: None)
     assert without["edge_types"][0]["values"] == []
     assert "value_distance" not in without["metrics"]
+
+
+def test_margins_of_one_and_two_things_are_shares_by_hand():
+    far = row(graph(STARS, [0, 4, 0, 4], steps=2), graph(STARS, [4, 0, 4, 4], steps=2))["distances"]
+    assert far["value_total_variation"] == pytest.approx(0.25)  # of four edges one has other stars
+    # Shares by step and stars: (0, 0) and (1, 4) have half each, then (0, 4), (1, 0) and (1, 4) .5, .25, .25.
+    assert far["value_step_total_variation"] == pytest.approx(0.75)
+    alone = row(graph(STARS, [0, 4]), graph(STARS, [0, 4]))["distances"]
+    assert alone["value_pair_total_variation"] is None
+    assert "value_step_total_variation" not in alone
+
+
+def test_values_by_degree_see_which_nodes_have_them():
+    """A path whose middle edge alone has four stars, and one whose first has: ends of degree 1 and 2."""
+    far = row(graph(STARS, [0, 4, 0]), graph(STARS, [4, 0, 0]))["distances"]
+    assert far["value_total_variation"] == 0
+    # Ends by degree and stars, of 6: (1, 0) 2, (2, 0) 2, (2, 4) 2; then 1, 3, 1, and (1, 4) 1.
+    assert far["value_degree_total_variation"] == pytest.approx(2 / 6)
+
+
+def test_two_attributes_are_compared_together():
+    other = EdgeAttribute(name="sort", kind="category", categories=("a", "b"), aggregate="max")
+    relation = EdgeType(name="e", attributes=(STARS, other))
+    schema = GraphSchema(node_types=(NodeType(count=5),), edge_types=(relation,))
+    ends = np.arange(4), np.arange(1, 5)
+
+    def of(sorts: list[int]) -> Graph:
+        columns = {"stars": np.array([0, 0, 4, 4], dtype="i4"), "sort": np.array(sorts, dtype="i4")}
+        return Graph.build(schema, {}, {"e": EdgeTable(*ends, None, EdgeValues(columns))})
+
+    rows = compare_values(of([0, 0, 1, 1]), of([0, 1, 0, 1]), relation)
+    for found in rows:
+        assert found["row"]["distances"]["value_total_variation"] == 0
+        assert found["row"]["distances"]["value_pair_total_variation"] == pytest.approx(0.5)
+
+
+def test_means_of_busy_nodes_are_compared_and_how_far_they_spread():
+    hub = row(graph(STARS, [0] * 6 + [4] * 6, star=True), graph(STARS, [4] * 12, star=True))
+    assert hub["distances"]["value_node_mean_error"] == 2  # the hub alone has ten edges
+    spread = hub["scalars"]["value_node_spread"]
+    assert (spread["original"], spread["synthetic"]) == (0, 0)
+    few = row(graph(STARS, [0, 4]), graph(STARS, [4, 4]))
+    assert few["distances"]["value_node_mean_error"] is None
+    assert few["scalars"]["value_node_spread"]["original"] is None
+    assert "value_node_mean_error" not in row(graph(SORT, [0]), graph(SORT, [0]))["distances"]

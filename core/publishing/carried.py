@@ -1,0 +1,249 @@
+"""What the edges and nodes of a release carry, counted bin by bin beside what was paid for.
+
+Reads the released graph and the session's own measurements: all of it post-processing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
+from typing import Any
+
+import numpy as np
+
+from core.graphs.edge_attributes import EdgeAttributeKind
+from core.graphs.graph import Graph
+from core.graphs.node_bins import node_bins, places_of, synthesised
+from core.graphs.schema import Attribute, EdgeType, NodeType
+from core.graphs.tables import EdgeTable
+from core.graphs.value_bins import ValueBins, bins_of
+from core.privacy.measurements import Measurement
+from core.privacy.plan import rows_of
+from core.reports.carried import MAX_BINS, MAX_CARRIED, MAX_SIDE
+from core.reports.intervals import sum_within
+from core.reports.precision import CONFIDENCE, within
+
+HOUR = 3600
+PERIODS, LABELS = 8, 24
+"""Rows and columns of a table of which nothing was paid for."""
+
+
+def carried(
+    released: Graph, measurements: Iterable[Measurement], first_step: int = 0
+) -> list[dict[str, Any]]:
+    """Describe every synthetic attribute of the release, edges' first, in declared order; JSON-able.
+
+    ``measurements``: what may be published of them, none where nothing may. O(n + m) an attribute.
+    """
+    kept = [each for each in measurements if each.values is not None]
+    found = chain(_of_edges(released, kept, first_step), _of_nodes(released, kept))
+    return list(islice(found, MAX_CARRIED))
+
+
+def _of_edges(released: Graph, paid: Sequence[Measurement], first_step: int) -> Iterator[dict[str, Any]]:
+    for relation in released.schema.edge_types:
+        table = released.edges[relation.name]
+        if relation.public or not relation.merged or table.values is None:
+            continue
+        for attribute in relation.attributes:
+            if attribute.name not in table.values.columns:
+                continue
+            bins = bins_of(attribute)
+            places = bins.places(table.values.columns[attribute.name])
+            own = [
+                each
+                for each in paid
+                if each.edge_type == relation.name and _bins_in(each) == (attribute.name,)
+            ]
+            counts, asked = np.bincount(places, minlength=bins.count), _first(own, "value_histogram")
+            near = None if asked is None else within(asked.scale, CONFIDENCE)
+            yield {
+                "of": relation.name,
+                "what": "edges",
+                "attribute": attribute.name,
+                "kind": str(attribute.kind),
+                **_histogram(bins, counts, None if asked is None else asked.values, near),
+                "by_step": _by_step(released, relation, table, bins, places, own, first_step),
+            }
+
+
+def _of_nodes(released: Graph, paid: Sequence[Measurement]) -> Iterator[dict[str, Any]]:
+    for kind in released.schema.node_types:
+        columns = released.nodes[kind.name].attributes
+        for attribute in synthesised(kind):
+            if attribute.name not in columns:
+                continue
+            bins, places = node_bins(attribute), places_of(attribute, columns[attribute.name])
+            counts = np.bincount(places[places >= 0], minlength=bins.count)
+            yield {
+                "of": kind.name,
+                "what": "nodes",
+                "attribute": attribute.name,
+                "kind": str(attribute.kind),
+                **_histogram(bins, counts, *_nodes_paid(kind, attribute.name, bins, paid)),
+                "mixing": list(islice(_mixing(released, kind, attribute, places, paid), MAX_SIDE)),
+            }
+
+
+def _bins_in(each: Measurement) -> tuple[str, ...]:
+    """Name the attribute of edges that a measurement speaks of; nothing for others."""
+    return (each.arguments["bins"].attribute.name,) if "bins" in each.arguments else ()
+
+
+def _first(found: Sequence[Measurement], query: str) -> Measurement | None:
+    return next((each for each in found if each.query == query), None)
+
+
+def _histogram(
+    bins: ValueBins, counts: np.ndarray, paid: np.ndarray | None, near: int | None
+) -> dict[str, Any]:
+    """Count each bin; of too many those that are most frequent in the release, in their order."""
+    kept = np.sort(np.argsort(-counts, kind="stable")[:MAX_BINS])
+    names = labels_of(bins)
+    return {
+        "bins": [names[k] for k in kept],
+        "released": counts[kept].tolist(),
+        "paid": None if paid is None else paid[kept].tolist(),
+        "within": near,
+        "confidence": None if paid is None else CONFIDENCE,
+        "left_out": bins.count - len(kept),
+    }
+
+
+def _nodes_paid(
+    kind: NodeType, name: str, bins: ValueBins, paid: Sequence[Measurement]
+) -> tuple[np.ndarray | None, int | None]:
+    """Add up the table that was read of the attribute, over classes or over another's values."""
+    for each in paid:
+        if each.query != "node_values" or each.edge_type != rows_of(kind.name):
+            continue
+        *_, last = each.arguments["bins_of"]
+        if last == name and each.values is not None:
+            rows = each.values.reshape(-1, bins.count)
+            return rows.sum(axis=0), sum_within(each.scale, len(rows), CONFIDENCE)
+    return None, None
+
+
+def _by_step(
+    released: Graph,
+    relation: EdgeType,
+    table: EdgeTable,
+    bins: ValueBins,
+    places: np.ndarray,
+    paid: Sequence[Measurement],
+    first_step: int,
+) -> dict[str, Any] | None:
+    """Count by period and value, as they were paid for where they were."""
+    steps = released.schema.steps
+    if table.step is None or steps < 2:
+        return None
+    asked = _first(paid, "values_by_step")
+    if asked is None:
+        periods, labels = np.arange(steps) * min(PERIODS, steps) // steps, together(bins, LABELS)
+    else:
+        periods, labels = (np.asarray(asked.arguments[name]) for name in ("periods", "bin_labels"))
+    shape = int(periods.max()) + 1, int(labels.max()) + 1
+    counts = np.bincount(periods[table.step] * shape[1] + labels[places], minlength=shape[0] * shape[1])
+    if max(shape) > MAX_SIDE:
+        return None
+    ends = [np.flatnonzero(periods == period) + first_step for period in range(shape[0])]
+    return {
+        "edge_type": relation.name,
+        "rows": [f"{own[0]}" if len(own) == 1 else f"{own[0]}–{own[-1]}" for own in ends],
+        "columns": merged_labels(bins, labels),
+        "released": counts.reshape(shape).tolist(),
+        "paid": None if asked is None or asked.values is None else asked.values.reshape(shape).tolist(),
+        "within": None if asked is None else within(asked.scale, CONFIDENCE),
+    }
+
+
+def _mixing(
+    released: Graph, kind: NodeType, attribute: Attribute, places: np.ndarray, paid: Sequence[Measurement]
+) -> Iterator[dict[str, Any]]:
+    """Count the edges of each relation inside the type by what both ends carry."""
+    bins = node_bins(attribute)
+    for relation in released.schema.edge_types:
+        if relation.public or (relation.source, relation.target) != (kind.name, kind.name):
+            continue
+        asked = next(
+            (
+                each
+                for each in paid
+                if each.query == "mixing"
+                and each.edge_type == relation.name
+                and each.arguments["attribute"] == attribute.name
+            ),
+            None,
+        )
+        of_bin = together(bins, LABELS) if asked is None else np.asarray(asked.arguments["bin_groups"])
+        count = int(of_bin.max()) + 1
+        if count > MAX_SIDE:
+            continue
+        group, table = of_bin[np.maximum(places, 0)], released.edges[relation.name]
+        held = (places[table.source] >= 0) & (places[table.target] >= 0)
+        one, other = group[table.source][held], group[table.target][held]
+        square = np.bincount(one * count + other, minlength=count * count).reshape(count, count)
+        yield {
+            "edge_type": relation.name,
+            "rows": merged_labels(bins, of_bin),
+            "columns": merged_labels(bins, of_bin),
+            "released": (square if relation.directed else _folded(square)).tolist(),
+            "paid": None if asked is None else _both_ways(asked.values, count).tolist(),
+            "within": None if asked is None else within(asked.scale, CONFIDENCE),
+            "most_edges_of_a_node": None if asked is None else int(asked.arguments["cap"]),
+        }
+
+
+def _folded(square: np.ndarray) -> np.ndarray:
+    """Count an edge at either order of its ends, and once where both are alike."""
+    return square + square.T - np.diag(np.diag(square))
+
+
+def _both_ways(upper: np.ndarray | None, count: int) -> np.ndarray:
+    square = np.zeros((count, count), dtype=np.int64)
+    square[np.triu_indices(count)] = 0 if upper is None else upper
+    return square + np.triu(square, 1).T
+
+
+def together(bins: ValueBins, most: int) -> np.ndarray:
+    """Put neighbouring bins together, into ``most`` groups at most; the group of each bin."""
+    return np.arange(bins.count) * min(most, bins.count) // bins.count
+
+
+def labels_of(bins: ValueBins) -> list[str]:
+    """Name each bin: a category, an integer, a range, an hour."""
+    if bins.attribute.categories is not None:
+        return list(bins.attribute.categories)
+    ends = [*bins.starts[1:].tolist(), bins.end]
+    return [_range(bins, low, high) for low, high in zip(bins.starts.tolist(), ends, strict=True)]
+
+
+def merged_labels(bins: ValueBins, groups: np.ndarray) -> list[str]:
+    """Name each group of bins."""
+    names, found = labels_of(bins), []
+    ends = [*bins.starts[1:].tolist(), bins.end]
+    for group in range(int(groups.max()) + 1):
+        own = np.flatnonzero(groups == group)
+        if not len(own):
+            found.append("–")
+        elif len(own) == 1:
+            found.append(names[own[0]])
+        elif bins.attribute.categories is not None or own[-1] - own[0] != len(own) - 1:
+            found.append(f"{names[own[0]]} and {len(own) - 1} more")
+        else:
+            found.append(_range(bins, float(bins.starts[own[0]]), ends[own[-1]]))
+    return found
+
+
+def _range(bins: ValueBins, low: float, high: float) -> str:
+    kind = bins.attribute.kind
+    if kind is EdgeAttributeKind.TIME_OF_DAY:
+        return _clock(low) if high - low <= HOUR else f"{_clock(low)}–{_clock(high)}"
+    if kind is EdgeAttributeKind.INTEGER:
+        return f"{low:.0f}" if high - low <= 1 else f"{low:.0f} to {high - 1:.0f}"
+    return f"{low:.6g} to {high:.6g}"
+
+
+def _clock(seconds: float) -> str:
+    minutes = round(seconds) // 60
+    return f"{minutes // 60:02d}:{minutes % 60:02d}"

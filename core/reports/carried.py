@@ -1,0 +1,63 @@
+"""What synthetic edges and nodes carry, bin by bin, beside what was paid for. For everybody.
+
+Figures are counts in the released files, and the release's own paid numbers with their intervals.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from core.reports.base import Count, ReportModel, Share
+
+MAX_BINS = 256
+"""Of more bins those are told that are most frequent in the release."""
+MAX_SIDE = 64
+MAX_CARRIED = 1024
+
+Label = Annotated[str, Field(max_length=256)]
+Labels = Annotated[tuple[Label, ...], Field(max_length=MAX_BINS)]
+Grid = Annotated[
+    tuple[Annotated[tuple[Count, ...], Field(max_length=MAX_BINS)], ...], Field(max_length=MAX_BINS)
+]
+PaidGrid = Annotated[
+    tuple[Annotated[tuple[int, ...], Field(max_length=MAX_BINS)], ...], Field(max_length=MAX_BINS)
+]
+
+
+class CarriedTable(ReportModel):
+    """Edges counted by two things: by period and value, or by what both ends carry."""
+
+    edge_type: str
+    rows: Labels = Field(description="Periods of snapshots; or values of the one end.")
+    columns: Labels = Field(description="Values; or those of the other end.")
+    released: Grid = Field(description="Edges of the release; row by row.")
+    paid: PaidGrid | None = Field(default=None, description="The same as it was paid for, with noise.")
+    within: Count | None = Field(default=None, description="How near each paid number is to the truth.")
+    most_edges_of_a_node: Count | None = Field(
+        default=None, description="Paid numbers count edges among the first so many of both ends; null: all."
+    )
+
+
+class Carried(ReportModel):
+    """One attribute of a relation's edges, over all snapshots, or of a type's nodes."""
+
+    of: str = Field(description="The relation, or the node type.")
+    what: Literal["edges", "nodes"]
+    attribute: str
+    kind: str
+    bins: Labels = Field(description="Categories, or where values lie.")
+    released: Annotated[tuple[Count, ...], Field(max_length=MAX_BINS)] = Field(
+        description="Edges, or nodes, of the release with a value of each bin."
+    )
+    paid: Annotated[tuple[int, ...], Field(max_length=MAX_BINS)] | None = Field(
+        default=None, description="The same as it was paid for, with noise; null: not published."
+    )
+    within: Count | None = Field(default=None, description="How near each paid number is to the truth.")
+    confidence: Share | None = Field(default=None, description="How likely each is within it, by itself.")
+    left_out: Count = Field(default=0, description="Bins beyond those told.")
+    by_step: CarriedTable | None = Field(default=None, description="Of a relation with time.")
+    mixing: Annotated[tuple[CarriedTable, ...], Field(max_length=MAX_SIDE)] = Field(
+        default=(), description="Of nodes: which values the relations inside their type join."
+    )

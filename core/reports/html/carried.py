@@ -1,0 +1,92 @@
+"""Figures of what synthetic edges and nodes carry, beside what was paid for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from core.reports.carried import Carried, CarriedTable
+from core.reports.html import banded
+from core.reports.html.banded import Counted, Crossed
+from core.reports.html.charts import Figure
+
+UNORDERED = "category"
+BAND = "line: where the true number lies, 95 %"
+
+
+def carried_figures(uid: str, found: Carried) -> list[Figure]:
+    """Draw one attribute: how frequent values are, over time, and which values meet."""
+    figures = [_histogram(uid, found)]
+    if found.by_step is not None:
+        figures.append(_by_step(f"{uid}-steps", found, found.by_step))
+    figures += [_mixing(f"{uid}-mixing-{k}", found, table) for k, table in enumerate(found.mixing)]
+    return [figure for figure in figures if figure is not None]
+
+
+def _histogram(uid: str, found: Carried) -> Figure | None:
+    paid = found.paid or (None,) * len(found.bins)
+    counts = [
+        Counted(*each, found.within or 0) for each in zip(found.bins, found.released, paid, strict=True)
+    ]
+    text = f"{found.what.capitalize()} of the release by {found.attribute}, in {len(counts)} bins."
+    if found.paid is not None:
+        text += f" Lines: paid numbers, each within {found.within} of the truth with probability 95 %."
+    if found.left_out:
+        text += f" The most frequent; {found.left_out} more bins are not shown."
+    note = BAND if found.paid is not None else ""
+    title = f"{found.attribute}: how frequent values are"
+    ordered = found.kind != UNORDERED
+    return banded.histogram(uid, title, text, counts, ordered, found.what.capitalize(), note)
+
+
+def _by_step(uid: str, found: Carried, table: CarriedTable) -> Figure | None:
+    text = (
+        f"Edges of the release by period and {found.attribute}; the stronger a colour, the larger the "
+        f"share of the period's edges.{_bound(table)}"
+    )
+    return banded.heat(
+        uid,
+        f"{found.attribute} by snapshot",
+        text,
+        _crossed(table, "Snapshots", found.attribute),
+        f"stronger: a larger share of the period's edges{_paid(table)}",
+    )
+
+
+def _mixing(uid: str, found: Carried, table: CarriedTable) -> Figure | None:
+    text = (
+        f"Edges of {table.edge_type} in the release by {found.attribute} of both ends; the stronger a "
+        f"colour, the larger the share of the row's edges.{_bound(table)}"
+    )
+    return banded.heat(
+        uid,
+        f"{found.attribute}: who meets whom in {table.edge_type}",
+        text,
+        _crossed(table, found.attribute, found.attribute),
+        f"stronger: a larger share of the row's edges{_paid(table)}",
+    )
+
+
+def _paid(table: CarriedTable) -> str:
+    return "" if table.within is None else f"; paid numbers are within {table.within:,}"
+
+
+def _bound(table: CarriedTable) -> str:
+    if table.within is None:
+        return ""
+    few = table.most_edges_of_a_node
+    of = "" if few is None else f", which count edges among the first {few} of both ends only"
+    return f" The paid numbers{of}, are each within {table.within} of the truth with probability 95 %."
+
+
+def _crossed(table: CarriedTable, one: str, other: str) -> Crossed:
+    return Crossed(table.rows, table.columns, table.released, (one, other), list(_ends(table)))
+
+
+def _ends(table: CarriedTable) -> Iterator[tuple[str, float, float, float]]:
+    """Name each cell, with its count in the release and the ends of what its paid number says."""
+    if table.paid is None or table.within is None:
+        return
+    for row, counts, paid in zip(table.rows, table.released, table.paid, strict=True):
+        for column, released, number in zip(table.columns, counts, paid, strict=True):
+            low, high = max(0, number - table.within), max(0, number + table.within)
+            yield f"{row}, {column}", float(released), float(low), float(high)
