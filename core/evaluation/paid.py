@@ -24,7 +24,7 @@ def exact(graph: Graph, asked: Measurement) -> np.ndarray | None:
         return _counted(graph, asked)
     if asked.query == "node_values":
         return _nodes(graph, asked)
-    if asked.query == "mixing":
+    if asked.query in ("mixing", "directed_mixing"):
         return _mixing(graph, asked)
     return _edge_values(graph, asked) if asked.query in _OF_EDGES else None
 
@@ -100,8 +100,12 @@ def _mixing(graph: Graph, asked: Measurement) -> np.ndarray | None:
     own, of_bin = places_of(declared, column), np.asarray(given["bin_groups"], dtype=np.int64)
     groups, count = np.where(own >= 0, of_bin[np.maximum(own, 0)], -1), int(of_bin.max()) + 1
     one, other = groups[table.source], groups[table.target]
+    held = (one >= 0) & (other >= 0)
+    one, other = one[held], other[held]
+    if asked.query == "directed_mixing":
+        return np.bincount(one * count + other, minlength=count * count)
     low, high = np.minimum(one, other), np.maximum(one, other)
-    square = np.bincount((low * count + high)[low >= 0], minlength=count * count).reshape(count, count)
+    square = np.bincount(low * count + high, minlength=count * count).reshape(count, count)
     return square[np.triu_indices(count)]
 
 

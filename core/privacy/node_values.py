@@ -3,27 +3,35 @@
 An attribute's values fall into public bins (:mod:`core.graphs.value_bins`). A node without a value is counted
 nowhere, nor are its edges.
 
-Units: what two neighbours differ in is one edge, present or absent, or one node's row of attributes, replaced
-by any other row. Rows are paid for in a cell of their own, ``rows_of(node type)``: an edge lies in no such
-cell, and a row in no other. Unit EDGE alone, where neighbours differ in one of the two and a plan costs what
-its dearest cell does.
+Units: what two neighbours differ in is one unit of edges, present or absent (EDGE, EVENT, W_EVENT or PAIR),
+or one node's row of attributes, replaced by any other row. Rows are paid for in a cell of their own,
+``rows_of(node type)``: an edge lies in no such cell, and a row in no other. Under EDGE and EVENT a plan costs
+what its dearest cell does; under W_EVENT and PAIR it adds up the rows' cells and those of edges, so that it
+covers both at once.
 
 Proof. A table of nodes is a sum over rows: a row replaced takes one out of a cell and puts one into another,
-L1 2; edges do not enter. The mixing matrix counts capped edges, each in the cell of its two ends' groups.
-Every pair of nodes has a priority, drawn uniformly and independently of the graph; an edge counts where it
-is among the first ``cap`` edges of both of its ends by priority (:func:`capped`). Fix all priorities:
+L1 2; edges do not enter. The mixing matrix counts capped edges, each in the cell of its two ends' groups: of
+a relation with time, those of all steps together, of one that is directed, by source and target. Every edge
+that there may be, at each step and in each direction, has a priority, drawn uniformly and independently of
+the graph; an edge counts where it is among the first ``cap`` edges of both of its ends by priority, whichever
+way they point and at whatever step they are (:func:`capped`). Fix all priorities:
 
 * A row is replaced: which edges count is the same, as rows decide nothing there. Those of the node are at
   most ``cap``, and each moves from one cell to another: L1 2 cap.
-* An edge {u, v} is added: it may count itself, 1. At u it may push one edge, u's cap-th, out of the first
-  ``cap``, and the same at v; what else stands at the other ends of those two is not moved, as an edge takes
-  its place there whether it counts or not. 1 each, so that L1 is 3.
+* An edge between u and v is added: it may count itself, 1. At u it may push one edge, u's cap-th, out of the
+  first ``cap``, and the same at v; what else stands at the other ends of those two is not moved, as an edge
+  takes its place there whether it counts or not. 1 each, so that L1 is 3.
+* Several edges are added or removed, one after another: 3 for each. A unit of edges has at most ``m`` of them
+  in one cell (:func:`core.privacy.units.edges_of_unit`), so that one with edges in c cells moves the matrix
+  by 3 m c.
 
 The noise is discrete Laplace of scale b: outcomes change in probability by exp(2 cap / b) at most for a row,
-exp(3 / b) for an edge, and each cell is charged at least its own. What holds for fixed priorities holds on
-average over them. Only those of edges that are there are drawn: the others are never looked at, so that this
-is the same law. Groups, classes and caps are public or already paid for; reads that follow from one another
-compose by sums in each cell.
+exp(3 m c / b) for a unit of edges. The rows' cell is charged 2 cap / b at least, and every cell of the
+relation 3 m / b, so that the unit pays c times that at least: under EDGE and EVENT c is 1; under W_EVENT
+there is at most one edge in each step, and a window is charged for all of its steps; under PAIR all cells are
+added up. What holds for fixed priorities holds on average over them. Only those of edges that are there are
+drawn: the others are never looked at, so that this is the same law. Groups, classes and caps are public or
+already paid for; reads that follow from one another compose by sums in each cell.
 """
 
 from __future__ import annotations
@@ -39,7 +47,7 @@ from core.graphs.node_bins import node_bins, places_of, synthesised
 from core.privacy import entropy, mechanisms, queries
 from core.privacy.events import NANO, Pure, check_nano_epsilon
 from core.privacy.plan import rows_of
-from core.privacy.units import Unit
+from core.privacy.units import EDGE_WISE, edges_of_unit
 
 if TYPE_CHECKING:
     from core.graphs.graph import Graph
@@ -57,8 +65,11 @@ class NodeValueReads:
     """The reads of one node type's protected attributes. Made by ``PrivateGraph.node_values``."""
 
     def __init__(self, graph: Graph, meter: Meter, node_type: str) -> None:
-        if meter.plan.unit is not Unit.EDGE:
-            raise NotAccepted("rows of nodes are read beside single edges: unit edge", field="unit")
+        if meter.plan.unit not in EDGE_WISE:
+            raise NotAccepted(
+                "rows of nodes are read beside single edges, and not where all edges of a node are protected",
+                field="unit",
+            )
         self._graph = graph
         self._meter = meter
         self._kind = graph.schema.node_type(node_type)
@@ -113,26 +124,28 @@ class NodeValueReads:
         row_nano_epsilon: int,
         purpose: str,
     ) -> np.ndarray:
-        """Count capped edges by the groups of their ends; int64 (groups, groups), zeros below the diagonal.
+        """Count capped edges by the groups of their ends; int64 (groups, groups).
 
-        ``groups`` (bins,): the group of each bin; ``cap``: both public or paid for. The relation is
-        undirected, inside the node type and without time. Noise is as small as both budgets allow; each cell
-        is charged what that noise costs it.
+        Of a directed relation by source and target; else zeros below the diagonal. ``groups`` (bins,): the
+        group of each bin; ``cap``: both public or paid for. The relation is inside the node type; its steps
+        are counted together. Noise is as small as both budgets allow; each cell of the relation and the rows'
+        are charged what that noise costs them. ``edge_nano_epsilon``: what every cell of the relation has.
 
         Sensitivity: L1 2 cap of a row replaced, 3 of an edge. Unit, proof: the module's.
         """
         declared = self._graph.schema.edge_type(relation)
-        if (declared.source, declared.target) != (self._kind.name, self._kind.name) or declared.directed:
-            raise NotAccepted("mixing is read of undirected relations inside the node type", field="relation")
-        if declared.public or declared.temporal:
-            raise NotAccepted("mixing is read of protected relations without time", field="relation")
+        if (declared.source, declared.target) != (self._kind.name, self._kind.name):
+            raise NotAccepted("mixing is read of relations inside the node type", field="relation")
+        if declared.public:
+            raise NotAccepted("mixing is read of protected relations", field="relation")
         if type(cap) is not int or not 1 <= cap <= MOST_CAP:
             raise InvalidInput(f"cap is an integer in [1, {MOST_CAP}]", field="cap")
         of_bin, count = queries.check_labels(groups, self.bins(attribute).count, None, "groups")
         _require_room(count * count)
         edge, row = check_nano_epsilon(edge_nano_epsilon), check_nano_epsilon(row_nano_epsilon)
-        noise = mixing_noise(cap, edge, row)
-        self._meter.charge(relation, None, Pure(noise.edge, "discrete_laplace/mixing"), purpose)
+        noise = mixing_noise(cap, edge, row, self.multiplicity(relation))
+        for step in self._graph.schema.steps_of(relation):
+            self._meter.charge(relation, step, Pure(noise.edge, "discrete_laplace/mixing"), purpose)
         self._meter.charge(
             rows_of(self._kind.name), None, Pure(noise.row, "discrete_laplace/mixing"), purpose
         )
@@ -140,14 +153,20 @@ class NodeValueReads:
         own = self._places(attribute)
         of_node = np.where(own >= 0, of_bin[np.maximum(own, 0)], -1)
         priority = entropy.noise_generator().integers(0, 2**63, table.count, dtype=np.int64)
-        square = mixed(table.source, table.target, of_node, count, cap, priority)
-        upper = np.triu_indices(count)
+        square = mixed(table.source, table.target, of_node, count, cap, priority, declared.directed)
+        counted = np.ones(square.shape, dtype=bool) if declared.directed else np.triu(square >= 0)
         noisy = np.zeros((count, count), dtype=np.int64)
-        noisy[upper] = mechanisms.discrete_laplace(square[upper], noise.moved, noise.nano_epsilon)
+        told = mechanisms.discrete_laplace(square[counted], noise.moved, noise.nano_epsilon)
+        noisy[counted] = told
         asked = {"attribute": attribute, "bins": self.bins(attribute), "bin_groups": of_bin, "cap": cap}
         scale = Fraction(noise.moved * NANO, noise.nano_epsilon)
-        self._meter.measurements.keep((relation, None), "mixing", asked, (), scale, noisy[upper], purpose)
+        query = "directed_mixing" if declared.directed else "mixing"
+        self._meter.measurements.keep((relation, None), query, asked, (), scale, told, purpose)
         return noisy
+
+    def multiplicity(self, relation: str) -> int:
+        """Edges that one unit may have in one cell of the relation. Public."""
+        return edges_of_unit(self._meter.plan.unit, self._graph.schema.edge_type(relation))
 
     @property
     def _count(self) -> int:
@@ -170,34 +189,48 @@ class MixingNoise(NamedTuple):
     row: int
 
 
-def mixing_noise(cap: int, edge_nano_epsilon: int, row_nano_epsilon: int) -> MixingNoise:
-    """Choose the least noise that fits both budgets: one is spent whole, and of the other what it takes."""
-    moved = ROW_MOVES * cap
-    if EDGE_MOVES * row_nano_epsilon <= moved * edge_nano_epsilon:
-        edge = -(-EDGE_MOVES * row_nano_epsilon // moved)
+def mixing_noise(
+    cap: int, edge_nano_epsilon: int, row_nano_epsilon: int, multiplicity: int = 1
+) -> MixingNoise:
+    """Choose the least noise that fits both budgets: one is spent whole, and of the other what it takes.
+
+    ``multiplicity``: edges that one unit may have in one cell.
+    """
+    moved, of_edges = ROW_MOVES * cap, EDGE_MOVES * multiplicity
+    if of_edges * row_nano_epsilon <= moved * edge_nano_epsilon:
+        edge = -(-of_edges * row_nano_epsilon // moved)
         return MixingNoise(moved, row_nano_epsilon, edge, row_nano_epsilon)
-    row = -(-moved * edge_nano_epsilon // EDGE_MOVES)
-    return MixingNoise(EDGE_MOVES, edge_nano_epsilon, edge_nano_epsilon, row)
+    row = -(-moved * edge_nano_epsilon // of_edges)
+    return MixingNoise(of_edges, edge_nano_epsilon, edge_nano_epsilon, row)
 
 
 def mixed(
-    source: np.ndarray, target: np.ndarray, groups: np.ndarray, count: int, cap: int, priority: np.ndarray
+    source: np.ndarray,
+    target: np.ndarray,
+    groups: np.ndarray,
+    count: int,
+    cap: int,
+    priority: np.ndarray,
+    directed: bool = False,
 ) -> np.ndarray:
-    """Count the capped edges by the groups of their ends, the smaller first; int64 (count, count).
+    """Count the capped edges by the groups of their ends; int64 (count, count).
 
-    ``groups`` (n,): -1 for a node that counts nowhere. O(m log m).
+    ``groups`` (n,): -1 for a node that counts nowhere. ``directed``: the source's comes first, else the
+    smaller. O(m log m).
     """
     kept = capped(source, target, cap, priority)
     one, other = groups[source[kept]], groups[target[kept]]
     held = (one >= 0) & (other >= 0)
-    low, high = np.minimum(one, other)[held], np.maximum(one, other)[held]
-    return np.bincount(low * count + high, minlength=count * count).reshape(count, count)
+    one, other = one[held], other[held]
+    if not directed:
+        one, other = np.minimum(one, other), np.maximum(one, other)
+    return np.bincount(one * count + other, minlength=count * count).reshape(count, count)
 
 
 def capped(source: np.ndarray, target: np.ndarray, cap: int, priority: np.ndarray) -> np.ndarray:
     """Tell which edges are among the first ``cap`` of both of their ends, by ``priority``; bool (m,).
 
-    Every pair is listed once. Of equal priorities the pair that is listed first comes first.
+    Every edge is listed once, at each of its steps. Of equal priorities what is listed first comes first.
     """
     order = np.argsort(priority, kind="stable")
     ends = np.stack([source[order], target[order]], axis=1).ravel()  # of the first edge, the second, ...

@@ -83,7 +83,7 @@ class PrivateGraph:
         return PrivateAttributes(kind, self._graph.nodes[kind.name], self._meter)
 
     def node_values(self, node_type: str) -> NodeValueReads:
-        """Open the reads of a node type's protected attributes: unit edge alone. Each one is charged."""
+        """Open the reads of a node type's protected attributes; not under unit node. Each one is charged."""
         from core.privacy.node_values import NodeValueReads
 
         return NodeValueReads(self._graph, self._meter, node_type)

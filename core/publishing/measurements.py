@@ -283,6 +283,12 @@ def _pairs_of_bins(each: Measurement, kinds: _Kinds) -> _Keys:
     return _Keys(keys=tuple(np.triu_indices(groups)), names=("bin group", "other bin group"))
 
 
+def _ordered_pairs_of_bins(each: Measurement, kinds: _Kinds) -> _Keys:
+    groups = math.isqrt(each.size)
+    keys = np.divmod(np.arange(each.size), groups)
+    return _Keys(keys=keys, names=("source bin group", "target bin group"))
+
+
 _KEYS: Mapping[str, Callable[[Measurement, _Kinds], _Keys]] = {
     "edge_count": _whole,
     "degrees": _nodes,
@@ -296,6 +302,7 @@ _KEYS: Mapping[str, Callable[[Measurement, _Kinds], _Keys]] = {
     "values_by_node": _nodes_and_labels,
     "node_values": _classes_and_bins,
     "mixing": _pairs_of_bins,
+    "directed_mixing": _ordered_pairs_of_bins,
 }
 """Whose the values are, by query, as :mod:`core.privacy.queries`, :mod:`core.privacy.edge_values` and
 :mod:`core.privacy.node_values` order them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -10,6 +11,7 @@ from core.graphs.node_bins import synthesised_in
 from core.graphs.schema import GraphSchema, Protection
 from core.privacy.events import NANO, pure_nano_epsilon
 from core.privacy.plan import ROWS, PrivacyPlan
+from core.privacy.units import Unit
 from core.reports.base import Notice
 
 
@@ -53,11 +55,12 @@ def _of_nodes(
     if not isinstance(generator, NodeValuesGenerator) or not generator.carries_nodes(params):
         return ()
     own = generator.node_values_plan(plan)
-    spent = {"row": 0, "edge": 0}
-    for (cell, _), events in own.cells.items():
-        side = "row" if cell.startswith(ROWS) else "edge"
-        spent[side] = max(spent[side], sum(pure_nano_epsilon(event) or 0 for event in events))
-    row, edge = ((Decimal(nano) / NANO).normalize() for nano in (spent["row"], spent["edge"]))
+    rows = {cell: events for (cell, _), events in own.cells.items() if cell.startswith(ROWS)}
+    of_row = max(sum(pure_nano_epsilon(event) or 0 for event in events) for events in rows.values())
+    of_edges = [each for each in own.allotments if each.edge_type not in rows]
+    of_unit = replace(own, allotments=tuple(of_edges)).cost().nano_epsilon if of_edges else 0
+    row, edge = ((Decimal(nano or 0) / NANO).normalize() for nano in (of_row, of_unit))
+    unit = "an edge" if plan.unit in (Unit.EDGE, Unit.EVENT) else "a unit of edges"
     drawn = synthesised_in(schema, [name for name, _ in own.cells])
     told = "; ".join(f"{', '.join(each.name for each in found)} of {kind}" for kind, found in drawn.items())
     left = [
@@ -71,9 +74,9 @@ def _of_nodes(
         Notice(
             code="node_values_synthesised",
             text=f"Protected attributes of nodes are synthesised together with the edges: {told}. A node's "
-            f"row of them, replaced by any other while all edges stay, is covered at epsilon {row:f}. Of an "
-            f"edge's epsilon at most {edge:f} says which values are linked. The first attribute of a type is "
-            "the one by which nodes meet; others go with it. Every node has a value, also where the "
+            f"row of them, replaced by any other while all edges stay, is covered at epsilon {row:f}. Of the "
+            f"epsilon of {unit} at most {edge:f} says which values are linked. The first attribute of a "
+            "type is the one by which nodes meet; others go with it. Every node has a value, also where the "
             f"original's has none.{out}",
         ),
     )

@@ -92,7 +92,10 @@ QUANTITIES: Mapping[str, _Quantity] = {
     ),
     "node_values": _Quantity("nodes of a class that carry values of one bin", lambda rows: ROW_MOVES),
     "mixing": _Quantity(
-        "edges, few of each node, by what both ends carry", lambda relation: EDGE_MOVES, rounded=True
+        "edges, few of each node, by what both ends carry",
+        lambda relation: EDGE_MOVES,
+        rounded=True,
+        pooled=True,
     ),
 }
 """Queries of :mod:`core.privacy.queries`, and the counts of :mod:`core.privacy.edge_values`, under discrete

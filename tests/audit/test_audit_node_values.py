@@ -1,7 +1,8 @@
 """The mixing of protected node attributes, measured on two neighbours: by a row, and by an edge.
 
-A star whose centre's value is another, and a star with one edge more, of first priority. A copy that charges
-for a cap and counts every edge must be caught, and so must one with a quarter of the noise.
+A star whose centre's value is another, and a star with one edge more, of first priority; the star once more,
+at three steps. A copy that charges for a cap and counts every edge must be caught, and so must one with a
+quarter of the noise, and one whose cap is of each step by itself.
 """
 
 import numpy as np
@@ -9,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from core.graphs.graph import EdgeTable, Graph, NodeTable
-from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType
+from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, TimeGrid
 from core.privacy import mechanisms, node_values
 from core.privacy.audit import audit_epsilon, repeated
 from core.privacy.events import Pure
@@ -41,9 +42,9 @@ ROWS = star("a", NODES - 1), star("b", NODES - 1)
 EDGES = star("a", 1), star("a", 0)
 
 
-def measured(pair: tuple[Graph, Graph], cap: int):
+def measured(pair: tuple[Graph, Graph], cap: int, plan: PrivacyPlan = PLAN):
     def mixing(graph: Graph) -> np.ndarray:
-        reads = PrivateGraph(graph, Meter(PLAN, MemoryRecorder())).node_values("node")
+        reads = PrivateGraph(graph, Meter(plan, MemoryRecorder())).node_values("node")
         asked = {"groups": np.array([0, 1]), "cap": cap, "purpose": "audit"}
         found = reads.mixing("edge", "party", edge_nano_epsilon=NANO, row_nano_epsilon=NANO, **asked)
         return found[np.triu_indices(2)]
@@ -52,6 +53,52 @@ def measured(pair: tuple[Graph, Graph], cap: int):
         return audit_epsilon(repeated(mixing), *pair, runs=runs, confidence=confidence).lower_bound
 
     return bound
+
+
+STEPS = 3
+TIMED = GraphSchema(
+    node_types=SCHEMA.node_types, edge_types=(EdgeType(temporal=True),), time=TimeGrid(count=STEPS)
+)
+OF_STEPS = PrivacyPlan(
+    "audit",
+    Unit.EVENT,
+    None,
+    STEPS,
+    (
+        *(Allotment("edge", step, Pure(NANO, "audit"), "audit") for step in range(STEPS)),
+        Allotment(rows_of("node"), None, Pure(NANO, "audit"), "audit"),
+    ),
+)
+
+
+def in_time(of: Graph) -> Graph:
+    """The same edges at every step."""
+    (table,) = of.edges.values()
+    ends = (np.tile(each, STEPS) for each in (table.source, table.target))
+    steps = np.repeat(np.arange(STEPS), table.count)
+    return Graph.build(TIMED, of.nodes, {"edge": EdgeTable(*ends, steps)})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pair", [ROWS, EDGES], ids=["row", "edge"])
+def test_the_charged_epsilon_holds_in_time(pair: tuple[Graph, Graph]):
+    more, fewer = (in_time(each) for each in pair)
+    if pair is EDGES:  # one event alone, at the first step
+        more = more.only({"edge": np.array([0])})
+    assert measured((more, fewer), 2, OF_STEPS)(1000, SOUND) <= EPSILON
+
+
+@pytest.mark.slow
+def test_a_cap_of_each_step_by_itself_is_caught(monkeypatch: pytest.MonkeyPatch):
+    capped = node_values.capped
+
+    def by_step(source: np.ndarray, target: np.ndarray, cap: int, priority: np.ndarray) -> np.ndarray:
+        size = len(source) // STEPS
+        parts = [slice(step * size, (step + 1) * size) for step in range(STEPS)]
+        return np.concatenate([capped(source[each], target[each], cap, priority[each]) for each in parts])
+
+    monkeypatch.setattr(node_values, "capped", by_step)
+    assert caught(measured((in_time(ROWS[0]), in_time(ROWS[1])), 1, OF_STEPS), EPSILON, 1000)
 
 
 @pytest.mark.parametrize(("pair", "cap"), [(ROWS, 1), (ROWS, 4), (EDGES, 1)], ids=["row", "cap 4", "edge"])

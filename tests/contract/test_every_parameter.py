@@ -186,13 +186,18 @@ def valued(steps: int = 0) -> Graph:
     return Graph.build(schema, {}, {"edge": table})
 
 
-def labelled() -> Graph:
+def labelled(steps: int = 0) -> Graph:
     """Two communities, each of a party of its own, which is protected."""
     party = Attribute(name="party", protection=Protection.PROTECTED, categories=("left", "right"))
-    schema = GraphSchema(node_types=(NodeType(count=NODES, attributes=(party,)),))
+    schema = GraphSchema(
+        node_types=(NodeType(count=NODES, attributes=(party,)),),
+        edge_types=(EdgeType(temporal=steps > 0),),
+        time=TimeGrid(count=steps) if steps else None,
+    )
     column = pa.array([("left", "right")[node % 2] for node in range(NODES)])
     nodes = {"node": NodeTable(NODES, None, {"party": column})}
-    return Graph.build(schema, nodes, {"edge": EdgeTable(*blocks(1).T)})
+    source, target = blocks(1).T
+    return Graph.build(schema, nodes, {"edge": EdgeTable(source, target, source % steps if steps else None)})
 
 
 @functools.cache
@@ -229,8 +234,8 @@ def request_of(where: str) -> tuple[Graph, Unit, int | None]:
             return two_relations(), Unit.EDGE, None
         case "valued" | "labelled":
             return {"valued": valued, "labelled": labelled}[where](), Unit.EDGE, None
-        case "valued stream":
-            return valued(STEPS), Unit.W_EVENT, 2
+        case "valued stream" | "labelled stream":
+            return {"valued stream": valued, "labelled stream": labelled}[where](STEPS), Unit.W_EVENT, 2
     raise AssertionError(where)
 
 

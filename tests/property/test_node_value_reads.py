@@ -141,12 +141,15 @@ def test_a_row_replaced_moves_a_table_by_two(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize("cap", [1, 3, 40])
+@pytest.mark.parametrize("times", [1, 2])
 @pytest.mark.parametrize("budgets", [(NANO, NANO), (NANO // 7, NANO), (NANO, NANO // 7), (3, 10**9 + 1)])
-def test_noise_costs_neither_side_more_than_it_has_and_one_of_them_all(cap: int, budgets: tuple[int, int]):
+def test_noise_costs_neither_side_more_than_it_has_and_one_of_them_all(
+    cap: int, budgets: tuple[int, int], times: int
+):
     edge, row = budgets
-    noise = mixing_noise(cap, edge, row)
+    noise = mixing_noise(cap, edge, row, times)
     scale = Fraction(noise.moved, noise.nano_epsilon)
-    assert Fraction(module.EDGE_MOVES) / scale <= noise.edge <= edge
+    assert Fraction(module.EDGE_MOVES * times) / scale <= noise.edge <= edge
     assert Fraction(module.ROW_MOVES * cap) / scale <= noise.row <= row
     assert noise.edge == edge or noise.row == row
 
@@ -181,13 +184,100 @@ def test_what_cannot_be_asked_is_refused_and_nothing_is_charged(change: dict, fi
     assert not meter.transcript
 
 
-def test_rows_are_read_under_unit_edge_alone():
-    timed = SCHEMA.model_copy(
-        update={"edge_types": (EdgeType(name="knows", temporal=True),), "time": TimeGrid(count=1)}
+def slots_of(form: str) -> tuple[list[tuple[int, int]], bool]:
+    """Among three nodes, the ends of every edge that there may be: of two steps, or in both directions."""
+    pairs = list(itertools.combinations(range(3), 2))
+    return (pairs + pairs, False) if form == "in time" else (list(itertools.permutations(range(3), 2)), True)
+
+
+def moves_of_units(form: str, cap: int, priority: np.ndarray, cut: bool = True) -> tuple[int, int, int]:
+    """The most that a row, one edge, and two edges more move the mixing of any tiny graph of that form."""
+    slots, directed = slots_of(form)
+    ends, most = np.array(slots), cap if cut else 9
+    known = {}
+    for states in itertools.product((False, True), repeat=len(slots)):
+        kept = np.flatnonzero(states)
+        for labels in itertools.product(VALUES, repeat=3):
+            known[states, labels] = mixed(*ends[kept].T, np.array(labels), 2, most, priority[kept], directed)
+    row, edges = 0, [0, 0]
+    for (states, labels), before in known.items():
+        for place, value in itertools.product(range(3), VALUES):
+            after = known[states, (*labels[:place], value, *labels[place + 1 :])]
+            row = max(row, int(np.abs(after - before).sum()))
+        for number in (1, 2):
+            for places in itertools.combinations(np.flatnonzero(np.logical_not(states)), number):
+                more = tuple(state or place in places for place, state in enumerate(states))
+                moved = int(np.abs(known[more, labels] - before).sum())
+                edges[number - 1] = max(edges[number - 1], moved)
+    return row, edges[0], edges[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cap", [1, 2])
+@pytest.mark.parametrize("form", ["in time", "directed"])
+def test_in_time_and_directed_no_unit_moves_mixing_by_more_than_is_claimed(form: str, cap: int):
+    orders = [np.arange(6), np.arange(6)[::-1], np.array([3, 0, 4, 1, 5, 2])]
+    row, one, two = np.max([moves_of_units(form, cap, each) for each in orders], axis=0)
+    assert row == module.ROW_MOVES * cap
+    assert one <= module.EDGE_MOVES
+    assert two <= 2 * module.EDGE_MOVES
+    assert moves_of_units(form, cap, orders[0], cut=False)[0] > module.ROW_MOVES * cap
+
+
+def test_an_edge_at_another_step_or_the_other_way_counts_against_the_same_cap():
+    labels, order = np.array([0, 1, 1]), np.array([0, 1, 2])
+    twice = np.array([[0, 0, 1], [1, 1, 2]])
+    assert mixed(*twice, labels, 2, 1, order).sum() == 1
+    assert mixed(*twice, labels, 2, 2, order).tolist() == [[0, 2], [0, 0]]
+    back = np.array([[0, 1, 1], [1, 0, 2]])
+    assert mixed(*back, labels, 2, 3, order, True).tolist() == [[0, 1], [1, 1]]
+    assert mixed(*back, labels, 2, 1, order, True).tolist() == [[0, 1], [0, 0]]
+
+
+def timed(directed: bool) -> Graph:
+    """An edge from 0 to 1 at each of three steps, and one back."""
+    relation = EdgeType(name="knows", temporal=True, directed=directed)
+    schema = SCHEMA.model_copy(update={"edge_types": (relation,), "time": TimeGrid(count=3)})
+    names = pa.array(["a", "b", "c", None], type=pa.string())
+    ends = EdgeTable(np.array([0, 0, 0, 1]), np.array([1, 1, 1, 0]), np.array([0, 1, 2, 2]))
+    return Graph.build(
+        schema, {"node": NodeTable(NODES, None, {"city": names, "age": np.zeros(4)})}, {"knows": ends}
     )
-    none = np.empty(0, dtype=np.int64)
-    graph = Graph.build(timed, {"node": NodeTable(NODES)}, {"knows": EdgeTable(none, none, none)})
-    plan = PrivacyPlan("test", Unit.EVENT, None, 1, (Allotment("knows", 0, Pure(1, "test"), "test"),))
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("unit", [Unit.EVENT, Unit.W_EVENT, Unit.PAIR])
+def test_every_step_is_charged_for_mixing_and_a_pair_that_is_linked_both_ways_twice(
+    unit: Unit, directed: bool, monkeypatch: pytest.MonkeyPatch
+):
+    noise = []
+
+    def seen(values: np.ndarray, moved: int, nano_epsilon: int) -> np.ndarray:
+        noise.append(Fraction(moved, nano_epsilon))
+        return values
+
+    monkeypatch.setattr(mechanisms, "discrete_laplace", seen)
+    granted = [Allotment("knows", step, Pure(NANO, "test"), "test") for step in range(3)]
+    granted.append(Allotment(rows_of("node"), None, Pure(NANO, "test"), "test"))
+    window = 2 if unit is Unit.W_EVENT else None
+    meter = Meter(PrivacyPlan("test", unit, window, 3, tuple(granted)), MemoryRecorder())
+    reads = PrivateGraph(timed(directed), meter).node_values("node")
+    asked = {"groups": np.array([0, 1, 1]), "cap": 9, "purpose": "test"}
+    found = reads.mixing("knows", "city", edge_nano_epsilon=NANO // 9, row_nano_epsilon=NANO, **asked)
+    assert found.tolist() == ([[0, 3], [1, 0]] if directed else [[0, 3], [0, 0]])
+    times = 2 if directed and unit is Unit.PAIR else 1
+    spent = {(entry.edge_type, entry.step): entry.event.nano_epsilon for entry in meter.transcript}
+    assert set(spent) == {("knows", 0), ("knows", 1), ("knows", 2), (rows_of("node"), None)}
+    for step in range(3):
+        assert module.EDGE_MOVES * times / noise[0] <= spent["knows", step] <= NANO // 9
+    assert module.ROW_MOVES * 9 / noise[0] <= spent[rows_of("node"), None] <= NANO
+
+
+def test_rows_are_not_read_where_all_edges_of_a_node_are_protected():
+    kind = NodeType(count=NODES, attributes=(CITY,), protected=True)
+    schema = GraphSchema(node_types=(kind,), edge_types=(EdgeType(name="knows"),))
+    graph = Graph.build(schema, {}, {})
+    plan = PrivacyPlan("test", Unit.NODE, None, 1, (Allotment("*", None, Pure(1, "test"), "test"),))
     with pytest.raises(NotAccepted) as refused:
         PrivateGraph(graph, Meter(plan, MemoryRecorder())).node_values("node")
     assert refused.value.members["field"] == "unit"

@@ -190,7 +190,10 @@ TRIED: Mapping[str, Table] = {
         "timed plain",
         "stream",
     )
-    | {"attribute_share": [Tried("stream", 0.0, 0.3), Tried("valued stream", 0.2, 0.5)]},
+    | {
+        "attribute_share": [Tried("stream", 0.0, 0.3), Tried("valued stream", 0.2, 0.5)],
+        "node_attribute_share": [Tried("stream", 0.0, 0.2), Tried("labelled stream", 0.1, 0.4)],
+    },
     "lapgraph": everywhere({"count_share": (0.1, 0.4)}, "plain", "sided"),
     "ldpgen": everywhere({"reports": (2, 4), "initial_groups": (1, 6), "groups": (2, 20)}, "plain"),
     "profiles": everywhere(

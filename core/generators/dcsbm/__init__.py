@@ -66,7 +66,7 @@ from typing import TYPE_CHECKING
 
 from core.generators._shared.frame.heeded import Idle
 from core.generators._shared.frame.percell import Parts, PerCell
-from core.generators._shared.node_values.stage import NODE_VALUES, CarriesNodeValues
+from core.generators._shared.node_values.stage import CarriesNodeValues, Mixing, NodeValueStage
 from core.generators._shared.values.stage import VALUES, CarriesValues
 from core.generators.dcsbm.budget import cell_reads
 from core.generators.dcsbm.params import DCSBMParams
@@ -80,6 +80,16 @@ if TYPE_CHECKING:
     from core.privacy.private_graph import PrivateGraph
 
 
+class Labels(NodeValueStage):
+    """Groups of attribute values, which are labels beside those that are read."""
+
+    def mixing(self) -> Mixing:
+        """Cross the labels of every cell with the groups."""
+        from core.generators.dcsbm.labels import CrossedLabels
+
+        return CrossedLabels()
+
+
 class DCSBM(CarriesValues, CarriesNodeValues, PerCell):
     """The method for static graphs, and the same on each snapshot of a stream."""
 
@@ -91,7 +101,7 @@ class DCSBM(CarriesValues, CarriesNodeValues, PerCell):
     )
     mechanism = "laplace and ladder"
     Params = DCSBMParams
-    stages = VALUES, NODE_VALUES
+    stages = VALUES, Labels()
 
     def idle(self, params: DCSBMParams) -> Iterable[Idle]:
         """The parameters that the others leave without effect."""

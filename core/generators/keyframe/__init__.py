@@ -29,7 +29,11 @@ Several relations under w-event: the unit has one edge a step, so each relation 
 
 With ``attribute_share``, that share of epsilon pays for tables of what edges carry, over all steps of a
 finished grid together, and the rest for all above (:mod:`core.generators._shared.values`, with the reads and
-proofs of :mod:`core.privacy.edge_values`). Not in live streams.
+proofs of :mod:`core.privacy.edge_values`). With ``node_attribute_share``, one for protected attributes of
+nodes (:mod:`core.generators._shared.node_values`, with the reads and proofs of
+:mod:`core.privacy.node_values`): every node is dealt values for all steps, by its degrees in all of them, and
+the edges of every step are drawn by the groups of both ends beside the degree classes, as the mixing matrix
+says that was read of all steps together. Neither in live streams.
 
 What a frame tells of a node is scaled by the number of edges until the next frame, which takes it over scaled
 down but never up: a stream that empties loses the hubs of its full days, one that fills finds its own.
@@ -54,7 +58,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from core.generators._shared.values.stage import CarriesValues
+from core.generators._shared.node_values.stage import CarriesNodeValues, Mixing, NodeValueStage
+from core.generators._shared.values.stage import VALUES, CarriesValues
 from core.generators.base import (
     Assurance,
     GraphKinds,
@@ -167,8 +172,21 @@ class KeyframeEdges:
         return load_cells(folder, self.name, self.Params, draw)
 
 
-class Keyframe(CarriesValues, KeyframeEdges):
-    """The edges, and what they carry where a share of epsilon is set aside for it; not in live streams."""
+class Groups(NodeValueStage):
+    """Groups of attribute values, beside the degree classes of every step."""
+
+    def mixing(self) -> Mixing:
+        """Cross the classes of every step with the groups."""
+        from core.generators.keyframe.labels import CrossedClasses
+
+        return CrossedClasses()
+
+
+class Keyframe(CarriesValues, CarriesNodeValues, KeyframeEdges):
+    """The edges, and what they and nodes carry where shares of epsilon are set aside for it; not in live
+    streams."""
+
+    stages = VALUES, Groups()
 
 
 GENERATOR: StreamGenerator = Keyframe()

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from core import errors
 from core.generators._shared.frame.plan import SMALLEST_STEP_NANO_EPSILON, plan_of
+from core.generators._shared.node_values.share import NodeValueParameters
 from core.generators._shared.values.share import ValueParameters
 from core.generators.base import PublicFacts
 from core.privacy.events import Pure, pure_nano_epsilon
@@ -17,7 +18,7 @@ from core.privacy.units import Unit
 COUNTERS, FRAME = "keyframe counters", "key frame"
 
 
-class KeyframeParams(ValueParameters):
+class KeyframeParams(ValueParameters, NodeValueParameters):
     """What a caller may set. All of it is public and enters the report."""
 
     count_share: float = Field(

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.generators._shared.blocks.reconstruct import Blocks, top_up
+from core.generators._shared.blocks.whole import whole_blocks
 from core.generators._shared.degrees.counts import integers
 from core.generators._shared.matching.exact import matched, one_block
+from core.generators._shared.node_values.blocks import joined
 from core.privacy.entropy import Generator as Rng
 
 if TYPE_CHECKING:
@@ -26,13 +28,27 @@ def draw(columns: Columns, nodes: int, params: KeyframeParams, rng: Rng) -> np.n
     """
     label = columns["label"].astype(np.int64)
     degrees = np.minimum(integers(columns["degree"].astype(np.float64), rng), nodes - 1)
-    keys = matched(degrees, label, cells(degrees, label, columns["ratio"]), rng)
+    blocks = cells(degrees, label, columns["ratio"])
+    if len(columns.get("group", ())):
+        label, blocks = _crossed(degrees, label, blocks, columns, rng)
+    keys = matched(degrees, label, blocks, rng)
     used = np.bincount(keys // nodes, minlength=nodes) + np.bincount(keys % nodes, minlength=nodes)
     left = degrees - used
     if left.sum() >= 2:
         rest = matched(left, np.zeros(nodes, dtype=np.int64), one_block(int(left.sum())), rng, taken=keys)
         keys = np.union1d(keys, rest)
     return top_up(keys, nodes, int(degrees.sum()) // 2, rng)
+
+
+def _crossed(
+    degrees: np.ndarray, label: np.ndarray, blocks: Blocks, columns: Columns, rng: Rng
+) -> tuple[np.ndarray, Blocks]:
+    """Cross the degree classes with groups of attribute values, so that both meet as was read."""
+    counts = blocks.edges.astype(np.float64)
+    labels, found = joined(label, counts, columns["group"].astype(np.int64), columns["mixing"], degrees)
+    odd = np.flatnonzero(degrees)[: int(degrees.sum()) % 2]  # an end too many finds no partner anyway
+    even = degrees - np.bincount(odd, minlength=len(degrees))
+    return labels, whole_blocks(found, labels, even, rng)
 
 
 def cells(degrees: np.ndarray, label: np.ndarray, ratio: np.ndarray) -> Blocks:

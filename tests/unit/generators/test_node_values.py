@@ -14,7 +14,6 @@ import pytest
 
 from core.errors import NotAccepted
 from core.generators import registry
-from core.generators._shared.node_values import fit as fitting
 from core.generators._shared.node_values.blocks import joined, order_of, square
 from core.generators._shared.node_values.fit import block_shares, cap_for, dealt, node_classes
 from core.generators.base import PublicFacts, carries_node_values, no_progress
@@ -29,7 +28,6 @@ from core.graphs.schema import (
     NodeType,
     TimeGrid,
 )
-from core.privacy import entropy, mechanisms
 from core.privacy import node_values as reading
 from core.privacy.entropy import public_generator
 from core.privacy.guarantee import guarantee_of
@@ -37,6 +35,7 @@ from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.plan import rows_of
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
+from tests.support.fit_losses import Losses, loss
 
 NANO = 10**9
 DCSBM = registry.get("dcsbm")
@@ -168,16 +167,16 @@ def collection() -> GraphSchema:
     return GraphSchema(collection=Collection(graphs=graphs, attributes=(PARTY,)))
 
 
-@pytest.mark.parametrize("where", ["in time", "a collection", "nothing protected", "nothing declared"])
+@pytest.mark.parametrize("where", ["in a stream", "a collection", "nothing protected", "nothing declared"])
 def test_what_is_not_synthesised_is_refused_with_the_field_to_mend(where: str):
     asked = facts(graph(PARTY), 1)
-    if where == "in time":
+    if where == "in a stream":
         schema = GraphSchema(
             node_types=asked.schema.node_types,
             edge_types=(EdgeType(name="knows", temporal=True),),
-            time=TimeGrid(count=2),
+            time=TimeGrid(count=1),
         )
-        asked = replace(asked, schema=schema, unit=Unit.EVENT)
+        asked = replace(asked, schema=schema, unit=Unit.W_EVENT, window=1, tick=3)
     elif where == "a collection":
         asked = replace(asked, schema=collection(), edge_types=("graph-a",))
     elif where == "nothing protected":
@@ -257,49 +256,15 @@ READS = {"triangle_share": 0, "clustering_share": 0, "product_share": 0, "node_a
 """What is left asks by ``discrete_laplace`` alone, so that a fit's loss can be added up."""
 
 
-class Losses:
-    """Fits on one path: every read answers the same, whatever the graph, and its true values are kept."""
-
-    def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        self.asked: list[tuple[np.ndarray, Fraction]] = []
-        patch.setattr(mechanisms, "discrete_laplace", self.answer)
-        patch.setattr(entropy, "noise_generator", lambda: np.random.default_rng(5))
-        patch.setattr(fitting, "cap_for", lambda *_: 1)
-        mixed = reading.mixed
-
-        def by_pair(source: np.ndarray, target: np.ndarray, *rest: Any) -> np.ndarray:
-            *rest, _ = rest
-            return mixed(source, target, *rest, (source * 5 + target * 3) % 7)
-
-        patch.setattr(reading, "mixed", by_pair)
-
-    def answer(self, values: np.ndarray, l1_sensitivity: int, nano_epsilon: int) -> np.ndarray:
-        self.asked.append((values.copy(), Fraction(nano_epsilon, l1_sensitivity)))
-        return np.arange(values.size).reshape(values.shape) % 5 + 1
-
-    def of(self, states: tuple[bool, ...], labels: tuple[int, ...]) -> list[tuple[np.ndarray, Fraction]]:
-        schema = GraphSchema(
-            node_types=(NodeType(count=4, attributes=(TINY,)),), edge_types=(EdgeType(name="knows"),)
-        )
-        ends = np.array([pair for pair, state in zip(PAIRS, states, strict=True) if state])
-        source, target = ends.astype(np.int64).reshape(-1, 2).T
-        column = pa.array([("a", "b", None)[each] for each in labels], type=pa.string())
-        table = NodeTable(4, None, {"party": column})
-        self.asked = []
-        fit(Graph.build(schema, {"node": table}, {"knows": EdgeTable(source, target)}), 1, **READS)
-        return self.asked
-
-
-def loss(one: list[tuple[np.ndarray, Fraction]], other: list[tuple[np.ndarray, Fraction]]) -> Fraction:
-    """What both fits' answers tell them apart by, at most, in nano-epsilon."""
-    assert [rate for _, rate in one] == [rate for _, rate in other]
-    return sum(
-        (
-            rate * int(np.abs(ours - theirs).sum())
-            for (ours, rate), (theirs, _) in zip(one, other, strict=True)
-        ),
-        Fraction(0),
+def tiny_fit(states: tuple[bool, ...], labels: tuple[int, ...]) -> None:
+    schema = GraphSchema(
+        node_types=(NodeType(count=4, attributes=(TINY,)),), edge_types=(EdgeType(name="knows"),)
     )
+    ends = np.array([pair for pair, state in zip(PAIRS, states, strict=True) if state])
+    source, target = ends.astype(np.int64).reshape(-1, 2).T
+    column = pa.array([("a", "b", None)[each] for each in labels], type=pa.string())
+    table = NodeTable(4, None, {"party": column})
+    fit(Graph.build(schema, {"node": table}, {"knows": EdgeTable(source, target)}), 1, **READS)
 
 
 STATES = list(itertools.product((False, True), repeat=len(PAIRS)))
@@ -317,7 +282,7 @@ def worst_losses(
     first: tuple[int, ...] = (0, 1, 0, 1),
 ) -> tuple[Fraction, Fraction]:
     """Of whole fits on all neighbours by an edge among ``states``, and by a row of each of ``rows``."""
-    of_edges = {each: losses.of(each, first) for each in states}
+    of_edges = {each: losses.of(tiny_fit, each, first) for each in states}
     edge = row = Fraction(0)
     for each, before in of_edges.items():
         for place in np.flatnonzero(np.logical_not(each)):
@@ -327,7 +292,7 @@ def worst_losses(
     for each in rows:
         for node, label in itertools.product(range(4), range(3)):
             labels = (*first[:node], label, *first[node + 1 :])
-            row = max(row, loss(of_edges[each], losses.of(each, labels)))
+            row = max(row, loss(of_edges[each], losses.of(tiny_fit, each, labels)))
     return edge, row
 
 

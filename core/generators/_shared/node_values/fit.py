@@ -4,10 +4,11 @@ The reads, each of which may use what was read before and the paid degrees of th
 1. nodes by class and value of the first attribute (a row replaced: L1 2). Classes are by paid degree, and by
    community where the structure tells some.
 2. for every further attribute, nodes by its value and the first one's (L1 2).
-3. for every relation, edges by the groups of both ends' first values: of each node as many edges count as a
-   cap says, that follows from paid degrees (a row replaced: L1 2 cap; an edge: L1 3).
+3. for every relation inside the type, edges by the groups of both ends' first values, all steps together: of
+   each node as many edges count as a cap says, that follows from paid degrees (a row replaced: L1 2 cap; an
+   edge: L1 3).
 Proofs: :mod:`core.privacy.node_values`. Every node is then dealt values by its class, and edges are drawn
-with what read 3 says in the blocks: homophily is inside the draw.
+with what read 3 says: homophily is inside the draw.
 """
 
 from __future__ import annotations
@@ -44,9 +45,22 @@ CAPS = 24
 ANYWHERE = 1e-6
 
 
+class Ends(NamedTuple):
+    """Paid degrees of every node, of all steps of a relation together: float64 (n,) of its ``source`` and
+    ``target`` side; the target's is None where the relation is undirected."""
+
+    source: np.ndarray
+    target: np.ndarray | None = None
+
+    @property
+    def both(self) -> np.ndarray:
+        return self.source if self.target is None else self.source + self.target
+
+
 class Labelled(NamedTuple):
     """``values``: the bin of every node by attribute, int64 (n,). ``groups`` int64 (n,): the node's group
-    among those that mixing is read of; ``blocks``: shares of the edges by relation, (k(k+1)/2,) each."""
+    among those that mixing is read of; ``blocks``: shares of the edges by relation, (k(k+1)/2,) each, of a
+    directed one (k k,)."""
 
     values: dict[str, np.ndarray]
     groups: np.ndarray
@@ -56,7 +70,8 @@ class Labelled(NamedTuple):
 def labelled(
     reads: NodeValueReads,
     names: tuple[str, ...],
-    degrees: Mapping[str, np.ndarray],
+    ends: Mapping[str, Ends],
+    degrees: np.ndarray,
     communities: np.ndarray,
     row_nano_epsilon: int,
     edge_nano_epsilon: Mapping[str, int],
@@ -64,16 +79,19 @@ def labelled(
 ) -> Labelled:
     """Pay for the attributes ``names``, and deal every node values.
 
-    ``degrees``: paid degrees of every node by relation; ``communities`` (n,): public or paid labels, one for
-    all where there are none; ``edge_nano_epsilon``: what edges of each may spend.
+    ``ends``: by relation inside the type; ``degrees`` (n,): of all relations together, paid too;
+    ``communities`` (n,): public or paid labels, one for all where there are none; ``edge_nano_epsilon``: what
+    every cell of each relation inside the type may spend.
     ``rng`` makes choices that are independent of the graph. O(n + m log m + groups^2).
     """
     tables = TABLES if len(names) == 1 else TABLES_OF_SEVERAL
-    parts = divide(row_nano_epsilon, *[tables / len(names)] * len(names), *_even(1 - tables, len(degrees)))
+    if ends:
+        parts = divide(row_nano_epsilon, *[tables / len(names)] * len(names), *_even(1 - tables, len(ends)))
+    else:
+        parts = divide(row_nano_epsilon, *_even(1, len(names)))
     first, *others = names
     fine = reads.bins(first)
-    degree = np.sum(list(degrees.values()), axis=0)
-    classes = node_classes(degree, communities, fine.count, parts[0])
+    classes = node_classes(degrees, communities, fine.count, parts[0])
     purpose = f"nodes by {first}"
     noisy = reads.table([first], classes=classes, nano_epsilon=parts[0], purpose=purpose)
     by_class, overall = conditional(noisy, ROW_MOVES * NANO / parts[0])
@@ -84,18 +102,21 @@ def labelled(
     of_bin = merged(overall, most, fine.ordered)
     groups = of_bin[values[first]]
     blocks = {}
-    for (relation, own), cost in zip(degrees.items(), parts[len(names) :], strict=True):
+    for (relation, own), cost in zip(ends.items(), parts[len(names) :], strict=True):
         edges = edge_nano_epsilon[relation]
         noisy = reads.mixing(
             relation,
             first,
             groups=of_bin,
-            cap=cap_for(own, int(of_bin.max()) + 1, edges, cost),
+            cap=cap_for(own.both, int(of_bin.max()) + 1, edges, cost, reads.multiplicity(relation)),
             edge_nano_epsilon=edges,
             row_nano_epsilon=cost,
             purpose=f"edges by {first} of both ends",
         )
-        blocks[relation] = block_shares(noisy, np.bincount(groups, weights=own, minlength=len(noisy)))
+        sides = [each for each in own if each is not None]
+        blocks[relation] = block_shares(
+            noisy, *(np.bincount(groups, weights=each, minlength=len(noisy)) for each in sides)
+        )
     return Labelled(values, groups, blocks)
 
 
@@ -157,12 +178,16 @@ def dealt(shares: np.ndarray, classes: np.ndarray, rng: Rng) -> np.ndarray:
     return found
 
 
-def cap_for(degrees: np.ndarray, groups: int, edge_nano_epsilon: int, row_nano_epsilon: int) -> int:
+def cap_for(
+    degrees: np.ndarray, groups: int, edge_nano_epsilon: int, row_nano_epsilon: int, multiplicity: int = 1
+) -> int:
     """Choose how many edges of a node count: more tell more, and make more noise. From paid degrees alone.
 
     Nothing is gained below the cap at which the edges' budget decides how much noise there is.
+    ``multiplicity``: edges that one unit may have in one cell.
     """
-    least = max(1, -(-EDGE_MOVES * row_nano_epsilon // (ROW_MOVES * edge_nano_epsilon)))
+    moved = EDGE_MOVES * multiplicity
+    least = max(1, -(-moved * row_nano_epsilon // (ROW_MOVES * edge_nano_epsilon)))
     ends = float(degrees.sum())
     most = max(least, int(degrees.max(initial=1)))
     if ends <= 0 or least >= MOST_CAP:
@@ -176,13 +201,19 @@ def cap_for(degrees: np.ndarray, groups: int, edge_nano_epsilon: int, row_nano_e
     return int(caps[int(off.argmin())])
 
 
-def block_shares(noisy: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Turn noisy counts of capped edges, on and above the diagonal, into shares of all edges; (k(k+1)/2,).
+def block_shares(noisy: np.ndarray, ends: np.ndarray, targets: np.ndarray | None = None) -> np.ndarray:
+    """Turn noisy counts of capped edges into shares of all edges: (k(k+1)/2,), on and above the diagonal;
+    where ``targets`` are given, of a directed relation, (k k,).
 
-    ``ends``: of the drawn edges, by group; they alone decide where nothing stands out from the noise.
+    ``ends``, ``targets``: of the drawn edges, by group; they alone decide where nothing stands out from the
+    noise.
     """
-    row, column = (side.astype(np.int64) for side in upper_triangle(len(noisy)))
-    by_chance = ends[row] * ends[column] * np.where(row == column, 0.5, 1.0) + 1e-12
-    found = norm_sub(noisy[row, column])
+    if targets is not None:
+        by_chance, counts = np.outer(ends, targets).ravel() + 1e-12, noisy.ravel()
+    else:
+        row, column = (side.astype(np.int64) for side in upper_triangle(len(noisy)))
+        by_chance = ends[row] * ends[column] * np.where(row == column, 0.5, 1.0) + 1e-12
+        counts = noisy[row, column]
+    found = norm_sub(counts)
     found = found / max(found.sum(), 1.0) + ANYWHERE * by_chance / by_chance.sum()
     return found / found.sum()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pydantic import Field
 
 from core import errors
+from core.generators._shared.frame.plan import cell_nano_epsilon
 from core.generators.base import Parameters, PublicFacts
 from core.graphs.node_bins import synthesised_in
 from core.graphs.schema import GraphSchema, NodeType
@@ -15,6 +18,8 @@ from core.privacy.units import Unit
 PURPOSE = "protected node attributes"
 MECHANISM = "discrete_laplace/node_attributes"
 FIELD = "node_attribute_share"
+ROWS_SHARE = 0.6
+"""Of the share, where a unit pays for rows and edges together: what rows have."""
 
 
 class NodeValueParameters(Parameters):
@@ -27,7 +32,8 @@ class NodeValueParameters(Parameters):
         description=(
             "Share of an edge's epsilon for which values of protected node attributes are linked with which; "
             "0.1 is usually enough. A node's row of attributes is a unit of its own, and may cost all of "
-            "epsilon beside the edges. 0: protected attributes are not released."
+            "epsilon beside the edges; under w-event and pair, where both add up, it has three fifths of the "
+            "share. 0: protected attributes are not released."
         ),
     )
 
@@ -58,9 +64,9 @@ def why_idle(public: PublicFacts) -> str | None:
 
 def require_synthesised(public: PublicFacts) -> None:
     """Raise NotAccepted for graphs whose node attributes are not synthesised together with edges."""
-    if public.unit is not Unit.EDGE or public.tick is not None:
+    if public.tick is not None:
         raise errors.NotAccepted(
-            f"protected node attributes are synthesised for static graphs under unit edge; leave {FIELD} out",
+            f"snapshots of a live stream are released without protected node attributes; leave {FIELD} out",
             field=FIELD,
         )
     if public.schema.collection is not None:
@@ -70,22 +76,31 @@ def require_synthesised(public: PublicFacts) -> None:
 
 
 def allotments(public: PublicFacts, nano_epsilon: int) -> list[Allotment]:
-    """List what is read of protected node attributes, where an edge may spend ``nano_epsilon`` on it.
+    """List what is read of protected node attributes, where a unit of edges may spend ``nano_epsilon`` on it.
 
-    Every relation inside a type that has some pays it; the type's rows may cost all of epsilon. Under unit
-    EDGE a plan costs what its dearest cell does, as neighbours differ in one edge or in one row.
+    Under EDGE and EVENT a plan costs what its dearest cell does, as neighbours differ in one edge or in one
+    row: every cell of the relations inside a type that has some pays all of it, and the type's rows may cost
+    all of epsilon. Under W_EVENT and PAIR a plan adds the rows' cells to those of edges: rows have
+    ROWS_SHARE of ``nano_epsilon`` (each type a part of it under PAIR, which adds up theirs too), and what is
+    left is divided over the steps of a window or over all cells of a pair.
     """
-    edge, row = Pure(nano_epsilon, MECHANISM), Pure(public.nano_epsilon, MECHANISM)
+    kinds = carrying(public.schema, public.edge_types)
+    row, cell = public.nano_epsilon, nano_epsilon
+    if public.unit in (Unit.W_EVENT, Unit.PAIR):
+        rows = int(nano_epsilon * ROWS_SHARE)
+        row = max(1, rows // (len(kinds) if public.unit is Unit.PAIR else 1))
+        cell = cell_nano_epsilon(replace(public, nano_epsilon=nano_epsilon - rows))
+    of_edges, of_rows = Pure(cell, MECHANISM), Pure(row, MECHANISM)
     added = []
-    for kind in carrying(public.schema, public.edge_types):
-        added.append(Allotment(rows_of(kind.name), None, row, PURPOSE))
-        relations = inside(public.schema, public.edge_types, kind)
-        added += [Allotment(name, None, edge, PURPOSE) for name in relations]
+    for kind in kinds:
+        added.append(Allotment(rows_of(kind.name), None, of_rows, PURPOSE))
+        for name in inside(public.schema, public.edge_types, kind):
+            added += [Allotment(name, step, of_edges, PURPOSE) for step in public.schema.steps_of(name)]
     return added
 
 
 def granted(plan: PrivacyPlan) -> tuple[dict[str, int], dict[str, int]]:
-    """Return what rows of each node type, and edges of each relation, may spend; of a plan for this alone."""
+    """Return what rows of each node type, and every cell of each relation, may spend of a plan for this."""
     spent = {
         each.edge_type: each.event.nano_epsilon for each in plan.allotments if isinstance(each.event, Pure)
     }

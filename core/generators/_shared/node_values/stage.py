@@ -1,30 +1,54 @@
-"""The stage that draws protected node attributes together with the edges of a block model.
+"""The stage that draws protected node attributes together with edges.
 
-A method that has it fits cells whose columns are ``labels`` (n,), ``degrees`` (n,) and ``blocks``
-(k(k+1)/2,), edges between labels: communities that were read, public groups, or one label for all. The
-method spends what the share leaves of an edge's epsilon; the stage then crosses its labels with paid groups
-of values, and its blocks with what was read of mixing. The method's own draw does the rest.
+The method spends what the share leaves of an edge's epsilon. The stage then pays for nodes by value and for
+who meets whom, deals every node values, and hands the method's model the nodes' groups and what share of the
+edges is to lie between each two of them. How edges are drawn by that is the method's own: see
+:class:`Mixing`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 from core.generators._shared.frame.stages import Stage, Staged
 from core.generators._shared.node_values import share
 from core.graphs.node_bins import node_bins, synthesised
 
 if TYPE_CHECKING:
-    from core.generators._shared.frame.model import CellsModel, StoredCells
+    import numpy as np
+
+    from core.generators._shared.frame.model import StoredCells
+    from core.generators._shared.node_values.fit import Ends
     from core.generators.base import FittedModel, Progress, PublicFacts
     from core.graphs.graph import Graph
     from core.graphs.schema import GraphSchema
     from core.privacy.entropy import Generator as Rng
     from core.privacy.plan import Allotment, PlannedRead, PrivacyPlan
     from core.privacy.private_graph import PrivateGraph
+
+
+class Mixing(Protocol):
+    """How the model of a method tells its degrees, and takes groups that meet as was read."""
+
+    def ends(self, model: Any) -> Mapping[str, Ends]:
+        """Return the paid degrees of every relation, all steps together."""
+        ...
+
+    def communities(self, model: Any, relation: str) -> np.ndarray | None:
+        """Return the labels that the relation's edges are drawn by, int64 (n,); None where there are none,
+        or each step has its own."""
+        ...
+
+    def mixed(
+        self, model: Any, groups: Mapping[str, np.ndarray], shares: Mapping[str, np.ndarray]
+    ) -> FittedModel:
+        """Return the model that draws edges by ``groups`` (n,) of node types, and ``shares`` of relations:
+        see :class:`core.generators._shared.node_values.fit.Labelled`."""
+        ...
 
 
 class NodeValueStage(Stage):
@@ -34,6 +58,10 @@ class NodeValueStage(Stage):
     purpose = share.PURPOSE
     folder = "node_values"
     subject = "protected node attributes are"
+
+    @abstractmethod
+    def mixing(self) -> Mixing:
+        """Return how the method's model takes groups; imports what it needs."""
 
     def why_idle(self, public: PublicFacts) -> str | None:
         return share.why_idle(public)
@@ -54,40 +82,35 @@ class NodeValueStage(Stage):
     def paid(
         self,
         method: str,
-        model: CellsModel,
+        model: Any,
         graph: PrivateGraph,
         plan: PrivacyPlan,
         params: Any,
         progress: Progress,
     ) -> LabelledModel:
-        return _labelled(method, model, graph, plan, progress)
+        return _labelled(method, model, self.mixing(), graph, plan, params, progress)
 
     def restored(self, model: Any, stored: StoredCells) -> LabelledModel:
         return LabelledModel(model, stored)
 
 
-NODE_VALUES = NodeValueStage()
-
-
 class CarriesNodeValues(Staged):
     """Stands before a method's own class, whose ``Params`` are :class:`share.NodeValueParameters` too; its
-    ``stages`` name :data:`NODE_VALUES`."""
-
-    stages: ClassVar[tuple[Stage, ...]] = (NODE_VALUES,)
+    ``stages`` name a :class:`NodeValueStage`."""
 
     def carries_nodes(self, params: Any) -> bool:
         """Tell whether nodes of a release carry what protected attributes the schema declares."""
-        return NODE_VALUES.asked(params)
+        return bool(getattr(params, share.FIELD) > 0)
 
     def node_values_plan(self, plan: PrivacyPlan) -> PrivacyPlan:
         """Return the part of the plan that reads node attributes."""
-        return plan.only(NODE_VALUES.purpose)
+        return plan.only(share.PURPOSE)
 
 
 @dataclass(frozen=True)
 class LabelledModel:
-    """A fitted model whose blocks are labels, and the bin of every node's value: a cell for each attribute,
-    (node type, its place among those that are synthesised)."""
+    """A fitted model that draws edges by groups of nodes, and the bin of every node's value: a cell for each
+    attribute, (node type, its place among those that are synthesised)."""
 
     structure: FittedModel
     values: StoredCells
@@ -111,7 +134,7 @@ class LabelledModel:
     def save(self, folder: Path) -> None:
         """Write both, the nodes' bins below ``folder``."""
         self.structure.save(folder)
-        self.values.save(folder / NODE_VALUES.folder)
+        self.values.save(folder / NodeValueStage.folder)
 
 
 def _column(attribute: Any, bins: Any, rng: Rng) -> Any:
@@ -139,34 +162,56 @@ def _row_reads(plan: PrivacyPlan, schema: GraphSchema) -> list[PlannedRead]:
 
 
 def _labelled(
-    method: str, model: CellsModel, graph: PrivateGraph, plan: PrivacyPlan, progress: Progress
+    method: str,
+    model: Any,
+    mixing: Mixing,
+    graph: PrivateGraph,
+    plan: PrivacyPlan,
+    params: Any,
+    progress: Progress,
 ) -> LabelledModel:
     import numpy as np
 
     from core.generators._shared.frame.model import StoredCells
-    from core.generators._shared.node_values.blocks import joined
     from core.generators._shared.node_values.fit import labelled
     from core.privacy.entropy import noise_generator
 
     rows, edges = share.granted(plan)
-    rng, cells = noise_generator(), dict(model.cells)
+    rng, known = noise_generator(), mixing.ends(model)
+    counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
     values: dict[tuple[str, int | None], Any] = {}
+    groups: dict[str, np.ndarray] = {}
+    shares: dict[str, np.ndarray] = {}
     for done, (name, row_nano_epsilon) in enumerate(rows.items()):
         progress("node attributes", done, len(rows))
         kind = graph.schema.node_type(name)
-        relations = share.inside(graph.schema, tuple(edges), kind)
-        degrees = {each: cells[each, None]["degrees"].astype(np.float64) for each in relations}
+        own = {each: known[each] for each in share.inside(graph.schema, tuple(edges), kind)}
         names = tuple(each.name for each in synthesised(kind))
-        communities = {each: cells[each, None]["labels"].astype(np.int64) for each in relations}
-        alone = communities[relations[0]] if len(relations) == 1 else np.zeros(model.nodes[name], np.int64)
-        found = labelled(graph.node_values(name), names, degrees, alone, row_nano_epsilon, edges, rng)
-        for relation, shares in found.blocks.items():
-            columns = cells[relation, None]
-            held = communities[relation], columns["blocks"]
-            labels, blocks = joined(*held, found.groups, shares, degrees[relation])
-            cells[relation, None] = {**columns, "labels": labels.astype(np.int32), "blocks": blocks}
+        told = [mixing.communities(model, each) for each in own]
+        alone = told[0] if len(told) == 1 else None
+        if alone is None:
+            alone = np.zeros(counts[name], np.int64)
+        degrees = degrees_of(graph.schema, known, name, counts[name])
+        reads = graph.node_values(name)
+        found = labelled(reads, names, own, degrees, alone, row_nano_epsilon, edges, rng)
+        groups[name] = found.groups
+        shares |= found.blocks
         for place, each in enumerate(names):
             values[name, place] = {"bins": found.values[each].astype(np.int32)}
     progress("node attributes", len(rows), len(rows))
-    stored = StoredCells(method, model.schema, model.nodes, model.params, values)
-    return LabelledModel(replace(model, cells=cells), stored)
+    stored = StoredCells(method, graph.schema, counts, params, values)
+    return LabelledModel(mixing.mixed(model, groups, shares), stored)
+
+
+def degrees_of(schema: GraphSchema, ends: Mapping[str, Ends], kind: str, count: int) -> np.ndarray:
+    """Add up the paid degrees of a type's nodes over all relations at whose ends they are; float64 (n,)."""
+    import numpy as np
+
+    found = np.zeros(count)
+    for name, own in ends.items():
+        relation = schema.edge_type(name)
+        if relation.source == kind:
+            found += own.source
+        if relation.target == kind and own.target is not None:
+            found += own.target
+    return found

@@ -1,0 +1,39 @@
+"""Groups of attribute values in the model of ``keyframe``, a node's for all steps. Post-processing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.generators._shared.frame.model import same_columns
+from core.generators._shared.node_values.fit import Ends
+
+if TYPE_CHECKING:
+    from core.generators._shared.frame.model import CellsModel
+
+
+class CrossedClasses:
+    """Every step has ``degree`` (n,); groups are crossed with its degree classes when it is drawn."""
+
+    def ends(self, model: CellsModel) -> Mapping[str, Ends]:
+        found: dict[str, Ends] = {}
+        for (relation, _), columns in model.cells.items():
+            own = columns["degree"].astype(np.float64)
+            found[relation] = Ends(found[relation].source + own if relation in found else own)
+        return found
+
+    def communities(self, model: CellsModel, relation: str) -> np.ndarray | None:
+        return None
+
+    def mixed(
+        self, model: CellsModel, groups: Mapping[str, np.ndarray], shares: Mapping[str, np.ndarray]
+    ) -> CellsModel:
+        cells = dict(model.cells)
+        for (relation, step), columns in model.cells.items():
+            if relation in shares:
+                of_node = groups[model.schema.edge_type(relation).source].astype(np.int32)
+                cells[relation, step] = {**columns, "group": of_node, "mixing": shares[relation]}
+        return replace(model, cells=same_columns(cells))
