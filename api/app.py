@@ -26,6 +26,7 @@ from api.routes import (
     ledger,
     me,
     methods,
+    plans,
     policies,
     proposals,
     quotas,
@@ -50,6 +51,7 @@ PREFIXES = ("/v1", "")
 
 RESOURCES = (
     jobs,
+    plans,
     datasets,
     uploads,
     sensitive_links,

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from api.client import render
+from api.client import render, render_menu
 from api.client.cli_datasets import DatasetId
 from api.client.console import (
     ENDED_BADLY,
@@ -27,6 +27,7 @@ from api.client.sdk import Graphveil
 from api.client.transport import given
 from core.jobs.views import Event, Job
 
+AUTO = "auto"  # the method that the service chooses
 CURATOR = "curator"  # the role of a file that is for curators only
 JobId = Annotated[str, typer.Argument(help="The job's id, job_...", show_default=False)]
 Epsilon = Annotated[str | None, typer.Option(help="What this release may cost, such as 0.5.")]
@@ -50,6 +51,11 @@ Assume = Annotated[
     list[str] | None,
     typer.Option(help="edges=90000 or nodes=4000: a size that relative predictions rest on; repeat."),
 ]
+Menu = Annotated[
+    bool,
+    typer.Option("--menu", help="Side by side: --method and --epsilon name several, with commas between."),
+]
+MENU_EPSILONS = "0.1,0.25,0.5,1,2"
 Repeat = Annotated[bool, typer.Option("--repeat", help="Even if the same release stands already.")]
 Wait = Annotated[bool, typer.Option("--wait", help="Stay until the job has ended.")]
 Timeout = Annotated[float | None, typer.Option(help="Seconds to wait at most.", min=0)]
@@ -74,8 +80,12 @@ def plan(
     repeat: Repeat = False,
     target: Target = None,
     assume: Assume = None,
+    menu: Menu = False,
 ) -> None:
     """Show what a job would cost and leave, and how exact it would be. Spends nothing."""
+    if menu:
+        _menu(context, dataset_id, epsilon, delta, method, parameter, edge_type, project, assume)
+        return
     request = _request(delta, method, parameter, edge_type, format, seed, project, repeat)
     request |= _aims(target, assume)
     ask(context, lambda graphveil: graphveil.plan(dataset_id, epsilon=epsilon, **request), render.plan)
@@ -220,6 +230,32 @@ def _request(
         "repeat": repeat or None,
     }
     return {**given(optional), "delta": delta, "parameters": pairs(parameter)}
+
+
+def _menu(
+    context: typer.Context,
+    dataset_id: str,
+    epsilon: str | None,
+    delta: str,
+    method: str | None,
+    parameter: list[str] | None,
+    edge_type: list[str] | None,
+    project: str | None,
+    assume: list[str] | None,
+) -> None:
+    """Show methods at several epsilons; ``parameter`` is set for each of them."""
+    methods = [
+        {"method": name, "parameters": pairs(parameter)} for name in (method or AUTO).split(",") if name
+    ]
+    request = given({"edge_types": edge_type or None, "project": project}) | _aims(None, assume)
+    epsilons = (epsilon or MENU_EPSILONS).split(",")
+    ask(
+        context,
+        lambda graphveil: graphveil.menu(
+            dataset_id, methods=methods, epsilons=epsilons, delta=delta, **request
+        ),
+        render_menu.menu,
+    )
 
 
 def _aims(target: list[str] | None, assume: list[str] | None) -> dict[str, Any]:

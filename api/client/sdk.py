@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -25,7 +25,7 @@ from api.client.webhooks import WebhookCalls
 from core.datasets.views import Dataset, Datasets, Received
 from core.identity.views import Me
 from core.jobs.views import Artifact, Artifacts, Job, Jobs
-from core.workflows.jobs.views import Method, Methods, Plan
+from core.workflows.jobs.views import Menu, Method, Methods, Plan
 
 _SETTLED = frozenset({"ready", "proposed", "rejected", "archived"})
 
@@ -168,6 +168,23 @@ class Graphveil(AuditCalls, EventCalls, GovernanceCalls, LedgerCalls, SampleCall
         """Compute what a job would cost and leave. Spends nothing. ``request`` as in :meth:`submit`."""
         body = {"dataset_id": dataset_id, **given({"epsilon": epsilon}), **request}
         return self._calls.read(Plan, "POST", "/jobs", params={"dry_run": "true"}, json=body)
+
+    def menu(
+        self,
+        dataset_id: str,
+        *,
+        methods: Sequence[str | Mapping[str, Any]],
+        epsilons: Sequence[str],
+        **request: Any,
+    ) -> Menu:
+        """Plan every method at every epsilon, 50 plans at most. Spends nothing.
+
+        ``methods``: names, or ``{"method": ..., "parameters": ...}``; ``request``: delta, edge_types,
+        project, assume.
+        """
+        named = [{"method": each} if isinstance(each, str) else dict(each) for each in methods]
+        body = {"dataset_id": dataset_id, "methods": named, "epsilons": list(epsilons), **request}
+        return self._calls.read(Menu, "POST", "/plans", json=body)
 
     def submit(
         self,

@@ -6,13 +6,13 @@ ending again returns the entry that stands; asking for another is an InvalidTran
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
 from core import ids
-from core.errors import InvalidTransition
+from core.errors import GraphveilError, InvalidTransition
 from core.ledger import holdings, repository
 from core.ledger.admission import check_room, check_standing, check_unexposed
 from core.ledger.entries import append, checked_digests
@@ -20,7 +20,7 @@ from core.ledger.filters import Balance, windows_changed
 from core.ledger.models import BudgetAccount, EntryKind, LedgerEntry, Scope
 from core.ledger.posting import Movement
 from core.ledger.statement import statement_of, terms_of
-from core.ledger.terms import checked_amounts
+from core.ledger.terms import Terms, checked_amounts
 from core.ledger.views import Budget
 
 Changes = Callable[[BudgetAccount, datetime], Mapping[str, object]]
@@ -100,20 +100,55 @@ def preview(
     project: str | None = None,
 ) -> Budget:
     """Compute the statement after that reservation; raise as :func:`reserve` does, and change nothing."""
-    account, balances = holdings.snapshot(session, account_id, window=window, asked=amounts)
+    (found,) = previews(session, account_id, [amounts], unit=unit, window=window, team=team, project=project)
+    if isinstance(found, GraphveilError):
+        raise found
+    return found
+
+
+def previews(
+    session: Session,
+    account_id: str,
+    alternatives: Sequence[Mapping[str, int]],
+    *,
+    unit: str,
+    window: int | None,
+    team: str | None = None,
+    project: str | None = None,
+) -> list[Budget | GraphveilError]:
+    """Compute the statement after each of several reservations, made instead of one another; or what refuses
+    it. Nothing is changed. Raises NotFound, UnitMismatch and AccountBlocked, which would refuse all.
+
+    The account is read once, with all that any of them reaches, and so is each quota that they draw on.
+    """
+    every = {dimension: amount for amounts in alternatives for dimension, amount in amounts.items()}
+    account, balances = holdings.snapshot(session, account_id, window=window, asked=every)
     terms = terms_of(account)
     check_standing(account, terms, unit, window)
-    asked = checked_amounts(terms, amounts)
-    check_room(session, account, terms, balances, asked)
-    if asked and (team is not None or project is not None):
+    held = [(account, balances)]
+    if every and (team is not None or project is not None):
         for quota in repository.quotas(session, account_id, (Scope.TEAM, team), (Scope.PROJECT, project)):
-            standing, theirs = holdings.snapshot(session, quota.id, window=window, asked=asked)
-            check_room(session, standing, terms_of(standing), theirs, asked)
+            held.append(holdings.snapshot(session, quota.id, window=window, asked=every))
+    found: list[Budget | GraphveilError] = []
+    for amounts in alternatives:
+        try:
+            asked = checked_amounts(terms, amounts)
+            for each, theirs in held:
+                check_room(session, each, terms_of(each), theirs, asked)
+        except GraphveilError as refusal:
+            found.append(refusal)
+        else:
+            found.append(statement_of(account, _reserved(balances, terms, asked)))
+    return found
+
+
+def _reserved(balances: Mapping[str, Balance], terms: Terms, asked: Mapping[str, int]) -> dict[str, Balance]:
+    """Add the amounts to what is reserved."""
     after = dict(balances)
     for dimension, amount in asked.items():
         held = after.get(dimension, Balance(terms.nano_epsilon))
         after[dimension] = Balance(held.capacity, held.charged, held.reserved + amount)
-    return statement_of(account, after)
+    return after
 
 
 def charge(

@@ -25,7 +25,7 @@ from core.ledger.repository import (
     quotas,
     terminal_of,
 )
-from core.ledger.reservations import charge, expire, forfeit, keep, preview, release, reserve
+from core.ledger.reservations import charge, expire, forfeit, keep, preview, previews, release, reserve
 from core.ledger.statement import statement_of
 from core.ledger.views import Budget
 
@@ -46,6 +46,7 @@ __all__ = [
     "open_quota",
     "overdue_reservations",
     "preview",
+    "previews",
     "quotas",
     "release",
     "reserve",

@@ -149,15 +149,38 @@ class Prepared:
     solved: Solved | None
 
 
-def prepare(session: Session, principal: Principal, request: JobRequest, settings: Settings) -> Prepared:
+@dataclass(frozen=True)
+class Ground:
+    """What stands of a dataset when requests for it are planned."""
+
+    dataset: Dataset
+    version: DatasetVersion
+    account: BudgetAccount
+    schema: GraphSchema
+
+
+def ground_of(session: Session, principal: Principal, dataset_id: str) -> Ground:
+    """Load the dataset, share-locked, as :func:`ready_dataset` does, and its declared schema."""
+    dataset, version, account = ready_dataset(session, principal, dataset_id)
+    return Ground(dataset, version, account, declared_schema(session, version))
+
+
+def prepare(
+    session: Session,
+    principal: Principal,
+    request: JobRequest,
+    settings: Settings,
+    ground: Ground | None = None,
+) -> Prepared:
     """Return the request with everything decided that does not depend on the data.
 
-    The dataset stays share-locked: it cannot be archived before the caller's transaction ends. Raises
+    The dataset stays share-locked: it cannot be archived before the caller's transaction ends. ``ground``:
+    the request's, where the caller has it. Raises
     NotFound, DatasetNotReady, UnknownMethod, UnknownFormat, InvalidInput with its dotted ``field``,
     KindNotAllowed, PolicyRefused, UnitMismatch and LinksNotNamed.
     """
-    dataset, version, account = ready_dataset(session, principal, request.dataset_id)
-    schema = declared_schema(session, version)
+    ground = ground or ground_of(session, principal, request.dataset_id)
+    dataset, version, account, schema = ground.dataset, ground.version, ground.account, ground.schema
     if request.seed is not None and not dataset.public:
         raise InvalidInput("A known seed voids the guarantee: only public datasets take one.", field="seed")
     if request.comparison and not dataset.public:

@@ -20,7 +20,7 @@ TOP = 0.01
 """The share of the nodes that are hubs."""
 SHAPE = 2.0
 """Degrees are assumed to pass d with probability (1 + d / mean)^-SHAPE: the tail of growing networks."""
-POINTS, STEPS = 200, 40
+POINTS, STEPS = 100, 32
 
 
 @dataclass(frozen=True)

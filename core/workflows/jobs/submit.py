@@ -98,7 +98,7 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> P
         edge_types=release.edge_types,
         plan_digest=prepared.plan.digest(),
         allotments=len(prepared.plan.allotments),
-        cost=_cost(cost),
+        cost=cost_of(cost),
         amounts=spec.amounts,
         budget_after=after,
         quotas_after=quotas_after,
@@ -171,7 +171,8 @@ def submit_job(
     return idempotency.once(services.db, tenant=principal.tenant, key=key, digest=digest, make=make)
 
 
-def _cost(cost: PlanCost) -> Cost:
+def cost_of(cost: PlanCost) -> Cost:
+    """Show what a plan costs."""
     nano, unbounded = cost.nano_epsilon, cost.kind is GuaranteeKind.NONE
     return Cost(
         kind=cost.kind,

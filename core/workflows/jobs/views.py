@@ -140,3 +140,38 @@ class Plan(Answer):
         description="A job with the same content, whose release costs nothing: the request would be refused "
         "for it, unless it says `repeat`.",
     )
+
+
+class Refusal(Answer):
+    """Why one of several plans cannot be had: its problem, in short."""
+
+    type: str = Field(description="The problem's page.", examples=["/problems/budget-exceeded"])
+    detail: str
+    field: str | None = Field(default=None, description="What of the request to mend.")
+
+
+class MenuItem(Answer):
+    """One method at one epsilon."""
+
+    method: str
+    epsilon: str = Field(description="What was asked for.")
+    parameters: dict[str, Any] = Field(description="Defaults filled in; as asked where it is refused.")
+    chosen_because: str | None = Field(default=None, description=CHOSEN)
+    cost: Cost | None = Field(default=None, description="Null where it is refused before it is planned.")
+    remaining: str | None = Field(
+        default=None, description="The account's remaining epsilon after it; null where it has no room."
+    )
+    plan_digest: str | None = None
+    precision: tuple[Precision, ...] = ()
+    expected: tuple[Expected, ...] = ()
+    refused: Refusal | None = Field(default=None, description="Why it cannot be had now; null where it can.")
+
+
+class Menu(Answer):
+    """Many plans at once. Nothing was reserved."""
+
+    dataset_id: str
+    unit: str
+    window: int | None
+    budget: Budget = Field(description="The account as it stands.")
+    items: tuple[MenuItem, ...] = Field(description="Method by method, each at every epsilon.")

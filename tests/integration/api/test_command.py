@@ -98,6 +98,22 @@ def test_a_job_from_plan_to_download(
     assert "psgraph" in house_command("methods").stdout
 
 
+def test_a_plan_takes_a_target_and_several_are_laid_side_by_side(house_command: Command, ready_dataset: str):
+    aims = ("--target", "edges_relative_95=0.2", "--assume", "edges=170")
+    planned = house_command("plan", ready_dataset, "--method", "dcsbm", *aims).stdout
+    assert "is the smallest that meets the target: edges_relative_95 takes it." in planned
+    assert "170 edges, as the request says" in planned
+    menu = house_command(
+        "plan", ready_dataset, "--menu", "--method", "dcsbm,dgg", "--epsilon", "0.5,1000", *aims[2:]
+    ).stdout
+    for words in ("edges_within_95", "degree_told_from_zero", "refused", "dgg at epsilon 1000: "):
+        assert words in menu
+    asked = ("plan", ready_dataset, "--menu", "--epsilon", "1")
+    assert [item["method"] for item in house_command.json(*asked)["items"]] == ["dcsbm"]
+    unmet = house_command("plan", ready_dataset, "--method", "dgg", "--target", "edges_within_95=1", code=3)
+    assert "target-not-met" in unmet.stderr
+
+
 def test_refusals_fit_one_screen_and_have_their_codes(house_command: Command, ready_dataset: str):
     refused = house_command("submit", ready_dataset, "--epsilon", "1000", code=3)
     assert "budget-exceeded" in refused.stderr

@@ -275,3 +275,25 @@ def test_a_job_that_runs_to_its_end_is_charged(tenant: Tenant):
     digests = tenant.call("GET", f"/datasets/{dataset_id}/ledger").json()["items"][-1]["digests"]
     listed = tenant.call("GET", f"/jobs/{job_id}/artifacts").json()["items"]
     assert {a["name"]: a["sha256"] for a in listed}.items() <= digests.items()
+
+
+def test_plans_are_laid_side_by_side(house: Tenant, ready_dataset: str):
+    body = {"dataset_id": ready_dataset, "methods": [{"method": "dgg"}], "epsilons": ["0.1", 0.2]}
+    menu = house.call("POST", "/plans", json=body)
+    assert menu.status_code == 200, menu.text
+    assert [item["cost"]["epsilon"] for item in menu.json()["items"]] == ["0.1", "0.2"]
+    refused = house.call("POST", "/plans", json=body | {"epsilons": ["1"] * 51})
+    assert (refused.status_code, refused.json()["type"]) == (422, "/problems/invalid-input")
+    assert house.call("POST", "/plans", Role.AUDITOR, json=body).status_code == 403
+
+
+def test_a_target_that_is_none_names_its_fields(house: Tenant, ready_dataset: str):
+    asked = {"dataset_id": ready_dataset, "method": "dgg"}
+    for target, field in (
+        ({"edges_within_95": 0}, "target.edges_within_95"),
+        ({"triangles": 3}, "target.triangles"),
+        ({}, "target"),
+    ):
+        refused = house.call("POST", "/jobs?dry_run=true", json=asked | {"target": target})
+        assert refused.status_code == 422
+        assert [error["field"] for error in refused.json()["errors"]] == [field]

@@ -1,0 +1,178 @@
+"""Many plans at once: methods by epsilons, each with its cost, what it leaves, and what it would tell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from sqlalchemy.orm import Session
+
+from core.errors import GraphveilError, StorageError
+from core.generators import registry
+from core.generators.choice import AUTO
+from core.graphs.schema import MAX_TYPES
+from core.identity.models import Role
+from core.identity.service import Principal, require
+from core.ledger import service as ledger
+from core.ledger.views import Budget
+from core.settings import Settings
+from core.workflows.common.context import Services
+from core.workflows.common.policies import Slug
+from core.workflows.jobs.assumed import Assume
+from core.workflows.jobs.expected import told
+from core.workflows.jobs.prepare import (
+    Amount,
+    Ground,
+    JobRequest,
+    Prepared,
+    ground_of,
+    node_counts,
+    plain,
+    prepare,
+)
+from core.workflows.jobs.submit import cost_of
+from core.workflows.jobs.views import Menu, MenuItem, Refusal
+
+MOST_ITEMS = 50
+
+
+class MenuEntry(BaseModel):
+    """A method, and how it is set."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    method: Annotated[str, Field(min_length=1, max_length=64)] = AUTO
+    parameters: Annotated[dict[str, Any], AfterValidator(plain)] = Field(default_factory=dict)
+
+
+class MenuRequest(BaseModel):
+    """What a caller wants planned: every method at every epsilon, at most 50 plans."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    dataset_id: Annotated[str, Field(min_length=1, max_length=64)]
+    methods: Annotated[list[MenuEntry], Field(min_length=1, max_length=MOST_ITEMS)] = Field(
+        default_factory=lambda: [MenuEntry()]
+    )
+    epsilons: Annotated[list[Amount], Field(min_length=1, max_length=MOST_ITEMS)]
+    delta: Amount = Field(default="0", description="The delta of each release; 0 asks for pure epsilon.")
+    edge_types: Annotated[list[str], Field(min_length=1, max_length=MAX_TYPES)] | None = None
+    project: Slug | None = None
+    assume: Assume | None = Field(
+        default=None, description="Sizes that relative predictions take for granted."
+    )
+
+    @model_validator(mode="after")
+    def _fits(self) -> MenuRequest:
+        if len(self.methods) * len(self.epsilons) > MOST_ITEMS:
+            raise ValueError(f"methods times epsilons are at most {MOST_ITEMS}; ask for fewer of either")
+        return self
+
+
+def plan_menu(services: Services, principal: Principal, request: MenuRequest) -> Menu:
+    """Plan every method at every epsilon; nothing is changed, and the data is not looked at.
+
+    What one of them is refused for stands beside it. Raises NotFound, DatasetNotReady, AccountBlocked and
+    AccountExposed. Three round trips, however many plans.
+    """
+    require(principal, Role.REQUESTER, Role.CURATOR)
+    with services.db.transaction() as session:
+        ground = ground_of(session, principal, request.dataset_id)
+        budget = ledger.statement(session, ground.account.id)
+        planned = [
+            _planned(session, services.settings, principal, ground, asked) for asked in _requests(request)
+        ]
+        amounts = [each.spec.amounts for each in planned if isinstance(each, Prepared)]
+        rooms = ledger.previews(
+            session,
+            ground.account.id,
+            amounts,
+            unit=budget.unit,
+            window=budget.window,
+            team=principal.team,
+            project=request.project,
+        )
+    room = iter(rooms)
+    items = tuple(
+        _item(ground, asked, each, next(room) if isinstance(each, Prepared) else None)
+        for asked, each in zip(_requests(request), planned, strict=True)
+    )
+    return Menu(
+        dataset_id=request.dataset_id, unit=budget.unit, window=budget.window, budget=budget, items=items
+    )
+
+
+def _requests(request: MenuRequest) -> Iterator[JobRequest]:
+    """Write each item of the menu as the job that it stands for."""
+    for entry in request.methods:
+        for epsilon in request.epsilons:
+            yield JobRequest(
+                dataset_id=request.dataset_id,
+                method=entry.method,
+                parameters=entry.parameters,
+                epsilon=epsilon,
+                delta=request.delta,
+                edge_types=request.edge_types,
+                project=request.project,
+                assume=request.assume,
+            )
+
+
+def _planned(
+    session: Session, settings: Settings, principal: Principal, ground: Ground, asked: JobRequest
+) -> Prepared | GraphveilError:
+    """Plan the job, or return why it is refused."""
+    try:
+        return prepare(session, principal, asked, settings, ground)
+    except StorageError:
+        raise
+    except GraphveilError as refusal:
+        return refusal
+
+
+def _item(
+    ground: Ground,
+    asked: JobRequest,
+    planned: Prepared | GraphveilError,
+    room: Budget | GraphveilError | None,
+) -> MenuItem:
+    """Show one method at one epsilon: what it costs and tells, or why it is refused."""
+    item = MenuItem(method=asked.method, epsilon=str(asked.epsilon), parameters=asked.parameters)
+    try:
+        if isinstance(planned, GraphveilError):
+            raise planned
+        release, nodes = planned.spec.release, node_counts(ground.version, ground.schema)
+        generator = registry.get(release.method)
+        precision, expected = told(
+            generator,
+            planned.params,
+            planned.plan,
+            ground.schema,
+            nodes,
+            asked.assume,
+            release.edge_types,
+        )
+    except GraphveilError as refusal:
+        return item.model_copy(update={"refused": refusal_of(refusal)})
+    refused = refusal_of(room) if isinstance(room, GraphveilError) else None
+    return item.model_copy(
+        update={
+            "method": release.method,
+            "parameters": release.params,
+            "chosen_because": release.chosen_because,
+            "cost": cost_of(planned.plan.cost()),
+            "remaining": room.remaining.epsilon if isinstance(room, Budget) else None,
+            "plan_digest": planned.plan.digest(),
+            "precision": precision,
+            "expected": expected,
+            "refused": refused,
+        }
+    )
+
+
+def refusal_of(error: GraphveilError) -> Refusal:
+    """Name the problem as its page does, and say what to mend."""
+    kind = re.sub(r"(?<!^)(?=[A-Z])", "-", type(error).__name__).lower()
+    return Refusal(type=f"/problems/{kind}", detail=error.message, field=error.members.get("field"))

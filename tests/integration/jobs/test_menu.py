@@ -1,0 +1,90 @@
+"""A menu of plans: each what a dry run says, refusals beside it, nothing reserved, the data not looked at."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+import pytest
+
+from core.datasets import repository as datasets
+from core.errors import NotFound
+from core.identity.service import Principal
+from core.ledger import service as ledger
+from core.workflows.common.context import Services
+from core.workflows.jobs.menu import MenuRequest, plan_menu
+from core.workflows.jobs.submit import JobRequest, plan_job
+from tests.support.releases import ready_dataset
+
+ASSUME = {"edges": 200}
+
+
+def ask(dataset_id: str, **changed: Any) -> MenuRequest:
+    asked = {"dataset_id": dataset_id, "epsilons": ["1", "0.5"], "assume": ASSUME} | changed
+    return MenuRequest.model_validate(asked)
+
+
+def test_every_item_is_what_a_dry_run_says(services: Services, principal: Principal) -> None:
+    dataset = ready_dataset(services, principal)
+    methods = [{"method": "dcsbm", "parameters": {"count_share": 0.2}}, {"method": "lapgraph"}, {}]
+    menu = plan_menu(services, principal, ask(dataset.id, methods=methods))
+    assert [item.epsilon for item in menu.items] == ["1", "0.5"] * 3
+    assert menu.budget.remaining.epsilon == "4"
+    for item, asked in zip(menu.items, [each for each in methods for _ in range(2)], strict=True):
+        request = JobRequest(dataset_id=dataset.id, epsilon=item.epsilon, assume=ASSUME, **asked)
+        alone = plan_job(services, principal, request)
+        told = ("method", "parameters", "chosen_because", "cost", "plan_digest", "precision", "expected")
+        assert {name: getattr(item, name) for name in told} == {name: getattr(alone, name) for name in told}
+        assert item.remaining == alone.budget_after.remaining.epsilon
+        assert item.refused is None
+
+
+def test_what_is_refused_stands_beside_what_is_not(services: Services, principal: Principal) -> None:
+    dataset = ready_dataset(services, principal, policy={"max_epsilon_per_job": "5"})
+    methods = [{"method": "dgg"}, {"method": "nothing"}, {"method": "profiles"}]
+    menu = plan_menu(services, principal, ask(dataset.id, methods=methods, epsilons=["1", "4.5", "6", "-1"]))
+    dear, beyond, negative = menu.items[1:4]
+    assert menu.items[0].refused is None
+    assert dear.refused is not None
+    assert (dear.refused.type, dear.remaining) == ("/problems/budget-exceeded", None)
+    assert dear.expected  # what it would tell is public all the same
+    assert [each.refused.type for each in (beyond, negative) if each.refused] == [
+        "/problems/policy-refused",
+        "/problems/invalid-input",
+    ]
+    assert {each.refused.type for each in menu.items[4:8] if each.refused} == {"/problems/unknown-method"}
+    assert [each.refused.field for each in menu.items[8:9] if each.refused] == ["unit"]
+
+
+def test_nothing_is_reserved_and_the_graph_is_not_looked_at(services: Services, principal: Principal) -> None:
+    dataset = ready_dataset(services, principal)
+    request = ask(dataset.id, methods=[{"method": "dcsbm"}, {}])
+    before = plan_menu(services, principal, request)
+    with services.db.transaction() as session:
+        (version,) = datasets.versions(session, [dataset.id])
+        entries = ledger.statement(session, dataset.account_id).entries
+    services.store.put(version.object_key, [secrets.token_bytes(4096)])
+    assert plan_menu(services, principal, request).model_dump_json() == before.model_dump_json()
+    with services.db.transaction() as session:
+        assert ledger.statement(session, dataset.account_id).entries == entries
+
+
+def test_a_dataset_of_somebody_else_has_no_menu(services: Services, principal: Principal) -> None:
+    with pytest.raises(NotFound):
+        plan_menu(services, principal, ask("ds_none"))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"epsilons": []},
+        {"methods": []},
+        {"epsilons": ["1"] * 26, "methods": [{}, {"method": "dgg"}]},
+        {"epsilons": [float("nan")]},
+        {"target": {"edges_within_95": 1}},
+        {"assume": {"edges": 0}},
+    ],
+)
+def test_a_menu_that_is_none_is_refused(changed: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="MenuRequest"):
+        ask("ds_1", **changed)
