@@ -1,4 +1,4 @@
-"""Milliseconds of a plan and of a menu of 50 over HTTP, on an embedded stack.
+"""Milliseconds of a plan and of a menu of 50 over HTTP, on an embedded stack, and the service's CPU.
 
     python -m benchmarks.plan_latency [--rounds 60]
 
@@ -13,10 +13,12 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 
 from api.client.sdk import Graphveil
 from deploy.local.stack import Stack
@@ -47,15 +49,28 @@ def prepared(service: Graphveil, folder: Path, name: str, nodes: int, steps: int
     return dataset.id
 
 
-def timed(call: Callable[[], object], rounds: int) -> tuple[float, float]:
-    """Median and 95th percentile of a call, in milliseconds."""
-    taken = []
-    for _ in range(rounds + WARM):
+def cpu_seconds() -> float:
+    """CPU time of every process that this one started: the service, its workers, PostgreSQL and Redis."""
+    total = 0.0
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            times = process.cpu_times()
+            total += times.user + times.system
+    return total
+
+
+def timed(call: Callable[[], object], rounds: int) -> tuple[float, float, float]:
+    """Median and 95th percentile of a call, and the service's CPU for one, in milliseconds."""
+    taken, before = [], 0.0
+    for number in range(rounds + WARM):
+        if number == WARM:
+            before = cpu_seconds()
         start = time.perf_counter()
         call()
         taken.append(1000 * (time.perf_counter() - start))
+    cpu = 1000 * (cpu_seconds() - before) / rounds
     rest = sorted(taken[WARM:])
-    return statistics.median(rest), rest[int(0.95 * len(rest))]
+    return statistics.median(rest), rest[int(0.95 * len(rest))], cpu
 
 
 def requests(service: Graphveil, dataset: str, methods: list[str]) -> dict[str, Callable[[], object]]:
@@ -78,7 +93,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         with Stack(folder / "stack") as stack, Graphveil(stack.url, stack.token) as service:
-            print("| dataset | request | p50 ms | p95 ms |\n|---|---|---|---|")
+            print("| dataset | request | p50 ms | p95 ms | CPU ms |\n|---|---|---|---|---|")
             for name, nodes, steps, methods in (
                 ("static", 4_039, 0, STATIC),
                 ("52 snapshots", 1_899, 52, TIMED),
@@ -86,8 +101,8 @@ def main() -> None:
                 dataset = prepared(service, folder, name, nodes, steps)
                 calls = requests(service, dataset, methods)
                 for title, call in calls.items():
-                    p50, p95 = timed(call, rounds)
-                    print(f"| {name} | {title} | {p50:.0f} | {p95:.0f} |", flush=True)
+                    p50, p95, cpu = timed(call, rounds)
+                    print(f"| {name} | {title} | {p50:.0f} | {p95:.0f} | {cpu:.0f} |", flush=True)
 
 
 if __name__ == "__main__":

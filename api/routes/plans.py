@@ -43,5 +43,5 @@ def plan(
     body: Annotated[MenuRequest, Body(openapi_examples=_EXAMPLES)],
 ) -> Response:
     """Each method at each epsilon, 50 at most: its cost, what it would leave of the budget, and how exact what
-    it pays for would be. Nothing is reserved, and the data is not looked at."""
+    it pays for would be. Nothing is reserved."""
     return conditional.as_json(plan_menu(services, principal, body))

@@ -110,7 +110,8 @@ def test_a_plan_takes_a_target_and_several_are_laid_side_by_side(house_command: 
         assert words in menu
     asked = ("plan", ready_dataset, "--menu", "--epsilon", "1")
     assert [item["method"] for item in house_command.json(*asked)["items"]] == ["dcsbm"]
-    unmet = house_command("plan", ready_dataset, "--method", "dgg", "--target", "edges_within_95=1", code=3)
+    capped = ("--method", "psgraph", "--target", "edges_within_95=5")
+    unmet = house_command("plan", ready_dataset, *capped, code=3)
     assert "target-not-met" in unmet.stderr
 
 
