@@ -11,6 +11,7 @@ import typer
 from rich.progress import MofNCompleteColumn, Progress, TaskID
 
 from api.client import pushing, render_streams
+from api.client.cli_jobs import Assume
 from api.client.console import (
     ENDED_BADLY,
     answer,
@@ -63,6 +64,7 @@ def open_stream(
     project: Annotated[str | None, typer.Option(help="The project whose quota it draws on.")] = None,
     key: Annotated[str | None, typer.Option(help="Idempotency key; a fresh one when left out.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what each step would cost.")] = False,
+    assume: Assume = None,
 ) -> None:
     """Open a stream. Nothing is reserved yet: each snapshot pays for itself."""
     request = given(
@@ -76,6 +78,7 @@ def open_stream(
             "suite": suite,
             "label": label,
             "project": project,
+            "assume": pairs(assume) or None,
         }
     )
     with service(context) as graphveil:

@@ -167,7 +167,9 @@ def expected(found: Sequence[Expected]) -> None:
 
 def answer_of(value: float, unit: str) -> str:
     """Write a derived answer with its unit; shares as per cents."""
-    return f"{value:.3g} {unit}" if not unit.startswith("share of") else f"{value:.3%} of{unit[8:]}"
+    if unit.startswith("share of"):
+        return f"{value:.2%} of{unit[8:]}"
+    return f"{value:,.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
 
 
 def chosen(reason: str | None) -> None:

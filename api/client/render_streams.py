@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from rich.markup import escape
 
 from api.client.console import out, table
-from api.client.render import budget, chosen, coloured, warned
+from api.client.render import budget, chosen, coloured, expected, precision, warned
 from core.streams.views import Snapshot, Stream, StreamReport
 from core.workflows.streams.views import StreamPlan
 
@@ -53,6 +53,8 @@ def plan(found: StreamPlan) -> None:
         f"{found.step_epsilon} a step, {found.window_epsilon} in any window of {found.window} steps"
     )
     chosen(found.chosen_because)
+    precision(found.precision)
+    expected(found.expected)
     warned(found.warnings)
     if found.window_fits:
         out.print("After a first full window the budget would be:")

@@ -42,6 +42,6 @@ def plan(
     principal: PortalDep,
     body: Annotated[MenuRequest, Body(openapi_examples=_EXAMPLES)],
 ) -> Response:
-    """Each method at each epsilon, 50 at most: its cost, what it would leave of the budget, and how exact what
-    it pays for would be. Nothing is reserved."""
+    """Tell of each method at each epsilon, 50 at most, what it would cost and leave of the budget, and how
+    exact what it pays for would be. Nothing is reserved."""
     return conditional.as_json(plan_menu(services, principal, body))
