@@ -18,7 +18,7 @@ from core.evaluation.metric import Metric
 from core.evaluation.tasks.run import TASKS
 from core.evaluation.view import UndirectedView
 from core.evaluation.whole.compare import WHOLE
-from core.generators.base import Generator
+from core.generators.base import Generator, Parameters
 from core.generators.registry import generators
 from core.reports.measured import FAMILIES
 from core.reports.model import Report
@@ -46,10 +46,16 @@ def _generator(generator: Generator) -> str:
         f"- Guarantee: {', '.join(sorted(generator.kinds))}\n"
         f"- Privacy units: {', '.join(sorted(generator.units))}\n"
         f"- Graphs: {', '.join(accepts)}\n"
-        f"- Assurance: {generator.assurance}\n\n"
+        f"- Assurance: {generator.assurance}\n{_reads(generator.Params)}\n"
         f"## Parameters\n\n{_table(generator.Params)}\n"
         f"## How the plan is made\n\n{inspect.getdoc(generator.plan)}\n"
     )
+
+
+def _reads(model: type[BaseModel]) -> str:
+    """The reads whose shares may be set together, where the method names any."""
+    reads = model.READS if issubclass(model, Parameters) else ()
+    return f"- Shares that may be set together (`shares`): {', '.join(reads)}\n" if reads else ""
 
 
 def _metrics() -> str:

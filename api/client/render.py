@@ -125,6 +125,8 @@ def plan(found: Plan) -> None:
             f"All edges of one {escape(each.node_type)} (at most {each.edges}), replaced by any others: "
             f"epsilon {each.epsilon}, delta {each.delta}"
         )
+    if found.shares:
+        out.print(f"Epsilon is divided: {divided(found.shares)}.")
     precision(found.precision)
     expected(found.expected)
     warned(found.warnings)
@@ -163,6 +165,11 @@ def expected(found: Sequence[Expected]) -> None:
     out.print(made)
     for question, method in {each.question: each.method for each in found}.items():
         out.print(f"[dim]{question}: {escape(method)}[/dim]")
+
+
+def divided(shares: Mapping[str, float]) -> str:
+    """Write each read's share of epsilon."""
+    return ", ".join(f"{name} {share:.3g}" for name, share in shares.items())
 
 
 def answer_of(value: float, unit: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.markup import escape
 
 from api.client.console import out, table
-from api.client.render import answer_of
+from api.client.render import answer_of, divided
 from core.workflows.jobs.views import Menu, MenuItem
 
 
@@ -22,6 +22,9 @@ def menu(found: Menu) -> None:
     unit = f"{found.unit} ({found.window} steps)" if found.window else found.unit
     out.print(f"Epsilon {found.budget.remaining.epsilon} remains; unit {unit}. Nothing was reserved.")
     out.print(made)
+    shares = {item.method: item.shares for item in found.items if item.shares}
+    for name, own in shares.items():
+        out.print(f"[dim]{name} divides epsilon: {divided(own)}[/dim]")
     for name, method in {each.question: each.method for i in found.items for each in i.expected}.items():
         out.print(f"[dim]{name}: {escape(method)}[/dim]")
     for assumed in dict.fromkeys(each.assumed for i in found.items for each in i.expected if each.assumed):

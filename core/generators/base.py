@@ -39,9 +39,14 @@ NODE_METHODS = (
 
 
 class Parameters(BaseModel):
-    """Base of every ``Params``: frozen, unknown names refused."""
+    """Base of every ``Params``: frozen, unknown names refused.
+
+    ``READS`` names the reads that divide a cell's epsilon, each by its parameter ``<read>_share`` but the
+    last, which has what the others leave; empty where a method divides otherwise.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+    READS: ClassVar[tuple[str, ...]] = ()
 
 
 @dataclass(frozen=True)

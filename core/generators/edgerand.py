@@ -54,6 +54,8 @@ MOST_EDGES = 50_000_000
 class EdgeRandParams(Parameters):
     """What a caller may set. All of it is public and enters the report."""
 
+    READS = ("count", "flips")
+
     form: Literal["balanced", "symmetric"] = Field(
         default="balanced",
         description=(

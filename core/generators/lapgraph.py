@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 class LapGraphParams(Parameters):
     """What a caller may set. All of it is public and enters the report."""
 
+    READS = ("count", "cells")
+
     count_share: float = Field(
         default=0.1,
         gt=0,

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from core.errors import InvalidInput, NotAccepted
+from core.generators.shares import spread
 from core.graphs import formats
 from core.graphs.node_bins import synthesised_in
 from core.graphs.schema import GraphSchema, Protection
@@ -24,9 +25,12 @@ ALWAYS_WRITTEN = "parquet"
 
 
 def checked_params(model: type[Params], parameters: Mapping[str, Any]) -> Params:
-    """Validate the method's parameters; InvalidInput with the dotted ``field`` of the first that is wrong."""
+    """Validate the method's parameters, its shares written out.
+
+    Raises InvalidInput with the dotted ``field`` of the first that is wrong.
+    """
     try:
-        return model.model_validate(parameters)
+        return model.model_validate(spread(model, parameters))
     except ValidationError as error:
         wrong = error.errors(include_url=False, include_context=False, include_input=False)[0]
         field = ".".join(["parameters", *(str(part) for part in wrong["loc"])])

@@ -51,6 +51,7 @@ class DCSBMParams(PresetParameters, ValueParameters, NodeValueParameters):
     """What a caller may set. All of it is public and enters the report."""
 
     PRESETS = PRESETS
+    READS = ("count", "degree", "tail", "block", "triangle", "clustering", "product", "label")
 
     preset: Literal["default", "first", "balanced", "spectral", "small"] = Field(
         default="default",

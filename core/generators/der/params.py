@@ -12,6 +12,8 @@ from core.generators.base import Parameters
 class DERParams(Parameters):
     """What a caller may set. All of it is public and enters the report."""
 
+    READS = ("count", "order", "tree")
+
     order: Literal["noisy_degree", "given"] = Field(
         default="noisy_degree",
         description="Nodes by falling noisy degree, or in the order of the public node list, which is free.",

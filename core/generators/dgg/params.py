@@ -10,6 +10,8 @@ from core.generators.base import Parameters
 class DGGParams(Parameters):
     """What a caller may set. All of it is public and enters the report."""
 
+    READS = ("count", "degree")
+
     count_share: float = Field(
         default=0.05, gt=0, le=0.5, description="Share of a cell's epsilon for its number of edges."
     )

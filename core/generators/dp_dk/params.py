@@ -10,6 +10,8 @@ from core.generators.base import Parameters
 class DKParams(Parameters):
     """What a caller may set. All of it is public and enters the report."""
 
+    READS = ("count", "matrix", "degree")
+
     order: int = Field(
         default=2,
         ge=1,

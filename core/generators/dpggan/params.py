@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -47,6 +47,8 @@ class LinkParams(PaperParams, DegreeTriangleParams):
     The shares and settings of ``degree_triangle`` are those of the frame, of whatever epsilon it gets; its
     defaults suit many small graphs, whose laws of degrees learn from one another instead of from tail counts.
     """
+
+    READS: ClassVar[tuple[str, ...]] = ()
 
     count_share: float = Field(
         default=0.2, gt=0, lt=1, description="Share of a cell's epsilon for its number of edges."

@@ -21,6 +21,8 @@ COUNTERS, FRAME = "keyframe counters", "key frame"
 class KeyframeParams(ValueParameters, NodeValueParameters):
     """What a caller may set. All of it is public and enters the report."""
 
+    READS = ("count", "tail", "cells", "degree")
+
     count_share: float = Field(
         default=0.30,
         gt=0,

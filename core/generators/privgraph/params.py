@@ -10,6 +10,8 @@ from core.generators.base import Parameters
 class PrivGraphParams(Parameters):
     """What a caller may set. All of it is public and enters the report."""
 
+    READS = ("initialise", "adjust", "count")
+
     initialise_share: float = Field(
         default=1 / 3, gt=0, lt=1, description="Share of epsilon for the noisy super-graph."
     )

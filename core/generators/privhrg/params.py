@@ -10,6 +10,8 @@ from core.generators.base import Parameters
 class PrivHRGParams(Parameters):
     """What a caller may set. All of it is public and enters the report."""
 
+    READS = ("adjust", "evidence", "count")
+
     leaves: int = Field(default=16, ge=2, le=512, description="Most leaves of the dendrogram.")
     adjust_share: float = Field(
         default=0.6, gt=0, le=0.9, description="Share of a cell's epsilon for moving nodes between leaves."

@@ -13,6 +13,8 @@ from core.generators.thepuff import paper
 class ThepuffPerturbParams(Parameters):
     """What a caller may set. All of it is public and enters the report."""
 
+    READS = ("count", "flips")
+
     variant: Literal["sound", "paper"] = Field(
         default="sound",
         description=(

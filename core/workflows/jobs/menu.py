@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from core.errors import GraphveilError, StorageError
 from core.generators import registry
 from core.generators.choice import AUTO
+from core.generators.shares import shares_of
 from core.graphs.schema import MAX_TYPES
 from core.identity.models import Role
 from core.identity.service import Principal, require
@@ -165,6 +166,7 @@ def _item(
             "cost": cost_of(planned.plan.cost()),
             "remaining": room.remaining.epsilon if isinstance(room, Budget) else None,
             "plan_digest": planned.plan.digest(),
+            "shares": shares_of(planned.params),
             "precision": precision,
             "expected": expected,
             "refused": refused,

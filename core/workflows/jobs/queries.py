@@ -8,6 +8,7 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from core.generators import registry
+from core.generators.base import Parameters
 from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.jobs import repository, views
@@ -112,6 +113,7 @@ def methods() -> list[Method]:
             kinds=tuple(sorted(str(kind) for kind in generator.kinds)),
             accepts={name: bool(value) for name, value in vars(generator.accepts).items()},
             parameters=generator.Params.model_json_schema(),
+            reads=generator.Params.READS if issubclass(generator.Params, Parameters) else (),
         )
         for generator in registry.generators().values()
     ]

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from core.errors import BudgetRefused
 from core.generators import registry
 from core.generators.base import carries_values
+from core.generators.shares import shares_of
 from core.graphs.schema import GraphSchema
 from core.identity.models import Role
 from core.identity.service import Principal, require
@@ -105,6 +106,7 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> P
         needs_approval=needs_approval(dataset, spec.kind, release.nano_epsilon),
         least_epsilon=policy_of(dataset).min_epsilon_per_job,
         node_prices=_node_prices(schema, release.unit, cost),
+        shares=shares_of(prepared.params),
         precision=precision,
         expected=expected,
         solved=prepared.solved,

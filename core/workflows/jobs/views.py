@@ -26,6 +26,12 @@ class Method(Answer):
         description="The shapes of graph that it takes.", examples=[{"static": True, "temporal": True}]
     )
     parameters: dict[str, Any] = Field(description="JSON Schema of a job's `parameters`.")
+    reads: tuple[str, ...] = Field(
+        default=(),
+        description="Reads that divide epsilon. A job may set the shares of all of them at once, as "
+        "`parameters.shares`; they sum to 1. Empty where the method divides otherwise.",
+        examples=[["count", "degree"]],
+    )
 
 
 class Methods(Answer):
@@ -116,6 +122,10 @@ class Plan(Answer):
         description="What all edges of one node together are promised, where the schema bounds their number "
         "(`degree_bound`, or functional relations) by at most 4; under the units edge and event.",
     )
+    shares: dict[str, float] = Field(
+        default_factory=dict,
+        description="How the method divides epsilon among its reads, where it names any.",
+    )
     precision: tuple[Precision, ...] = Field(
         default=(),
         description="How near the figures that it pays for will be to the truth, one line for each relation "
@@ -162,6 +172,10 @@ class MenuItem(Answer):
         default=None, description="The account's remaining epsilon after it; null where it has no room."
     )
     plan_digest: str | None = None
+    shares: dict[str, float] = Field(
+        default_factory=dict,
+        description="How the method divides epsilon among its reads, where it names any.",
+    )
     precision: tuple[Precision, ...] = ()
     expected: tuple[Expected, ...] = ()
     refused: Refusal | None = Field(default=None, description="Why it cannot be had now; null where it can.")

@@ -26,15 +26,28 @@ def ask(dataset_id: str, **changed: Any) -> MenuRequest:
 
 def test_every_item_is_what_a_dry_run_says(services: Services, principal: Principal) -> None:
     dataset = ready_dataset(services, principal)
-    methods = [{"method": "dcsbm", "parameters": {"count_share": 0.2}}, {"method": "lapgraph"}, {}]
+    shares = {"method": "lapgraph", "parameters": {"shares": {"count": 0.3, "cells": 0.7}}}
+    methods = [{"method": "dcsbm", "parameters": {"count_share": 0.2}}, shares, {}]
     menu = plan_menu(services, principal, ask(dataset.id, methods=methods))
     assert [item.epsilon for item in menu.items] == ["1", "0.5"] * 3
     assert menu.budget.remaining.epsilon == "4"
+    assert menu.items[2].shares == {"count": 0.3, "cells": 0.7}
+    assert menu.items[2].parameters == {"count_share": 0.3}
     for item, asked in zip(menu.items, [each for each in methods for _ in range(2)], strict=True):
         request = JobRequest(dataset_id=dataset.id, epsilon=item.epsilon, assume=ASSUME, **asked)
         alone = plan_job(services, principal, request)
-        told = ("method", "parameters", "chosen_because", "cost", "plan_digest", "precision", "expected")
-        assert {name: getattr(item, name) for name in told} == {name: getattr(alone, name) for name in told}
+        told = (
+            "method",
+            "parameters",
+            "shares",
+            "chosen_because",
+            "cost",
+            "plan_digest",
+            "precision",
+            "expected",
+        )
+        for name in told:
+            assert getattr(item, name) == getattr(alone, name), name
         assert item.remaining == alone.budget_after.remaining.epsilon
         assert item.refused is None
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from pydantic import Field, model_validator
 
 from core.generators._shared.frame.plan import divide
@@ -12,6 +14,8 @@ NO_PRODUCTS = "degree products are not aimed at; a product_share above 0 asks fo
 
 class DegreeTriangleParams(Parameters):
     """What a caller may set. All of it is public and enters the report."""
+
+    READS: ClassVar[tuple[str, ...]] = ("count", "tail", "triangle", "product", "degree")
 
     count_share: float = Field(
         default=0.05, gt=0, lt=1, description="Share of a cell's epsilon for its number of edges."
