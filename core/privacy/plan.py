@@ -92,13 +92,15 @@ class PlannedRead:
     """A read that every fit makes in ``cells`` cells of a relation: a query of :mod:`core.privacy.queries`.
 
     ``nano_epsilon``: the least that a cell pays for it; more than one where its answer is the sum of answers
-    about disjoint parts of the cell, each of which pays for itself.
+    about disjoint parts of the cell, each of which pays for itself. ``deviation``: the most that the standard
+    deviation of its noise can be, of a read of persons under Gaussian noise; it has no costs of its own.
     """
 
     edge_type: str
     query: str
     nano_epsilon: tuple[int, ...]
     cells: int = 1
+    deviation: float | None = None
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
+from statistics import NormalDist
 from typing import Annotated
 
 from pydantic import Field
@@ -103,6 +104,14 @@ Laplace noise. A mechanism whose error depends on the
 data, or whose flips are not recorded, has no line here."""
 
 
+OF_PERSONS: Mapping[str, str] = {
+    "person_degrees": "persons with so many edges",
+    "person_activity": "persons that begin then, or have edges in so many steps",
+    "person_classes": "persons with one thing",
+}
+"""Reads of :mod:`core.privacy.people_things`, under discrete Gaussian noise that hides a whole person."""
+
+
 def precisions(
     unit: Unit, schema: GraphSchema, transcript: Sequence[TranscriptEntry], statistics: PublicStatistics
 ) -> tuple[Precision, ...]:
@@ -141,13 +150,34 @@ def planned(
     """Predict one line for each planned read whose noise has a law: each figure is at most so far off.
 
     From public facts alone, before anything is opened. Of a relation's cells that differ the least exact
-    is told. Under unit node there is none, as in :func:`precisions`; nor without a guarantee.
+    is told. Under unit node there are reads of persons alone; without a guarantee none.
     """
+    asked = list(reads)
     lines = [
-        _line(schema, asked, [scales], cells, None)
-        for asked, (scales, cells) in planned_noise(unit, schema, plan, reads).items()
+        _line(schema, name, [scales], cells, None)
+        for name, (scales, cells) in planned_noise(unit, schema, plan, asked).items()
     ]
+    if plan.kind is not GuaranteeKind.NONE:
+        lines += [
+            _of_persons(each, each.deviation)
+            for each in asked
+            if each.deviation is not None and each.query in OF_PERSONS
+        ]
     return tuple(lines[:MAX_PRECISIONS])
+
+
+def _of_persons(read: PlannedRead, deviation: float) -> Precision:
+    """Tell how near the counts of a read under Gaussian noise of that deviation are, at least."""
+    return Precision(
+        edge_type=read.edge_type,
+        query=read.query,
+        quantity=OF_PERSONS[read.query],
+        within=math.ceil(deviation * NormalDist().inv_cdf((1 + CONFIDENCE) / 2)),
+        confidence=CONFIDENCE,
+        deviation=deviation,
+        snapshots=None,
+        released=None,
+    )
 
 
 def planned_noise(

@@ -50,15 +50,18 @@ from typing import TYPE_CHECKING
 from core import errors
 from core.generators._shared.frame.heeded import require_heeded
 from core.generators.base import Assurance, GraphKinds, Progress, PublicFacts, require_accepted
-from core.generators.profiles.budget import idle_of, multipliers, planned
+from core.generators.profiles.budget import idle_of, multipliers, planned, planned_reads
 from core.generators.profiles.params import ProfilesParams
 from core.privacy.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from core.generators._shared.frame.columns import Columns
     from core.generators.profiles.model import ProfilesModel
-    from core.privacy.plan import CellKey
+    from core.graphs.schema import GraphSchema
+    from core.privacy.plan import CellKey, PlannedRead
     from core.privacy.private_graph import PrivateGraph
 
 
@@ -94,6 +97,16 @@ class Profiles:
                 )
         require_heeded(params, idle_of(public.schema, public.edge_types, params))
         return planned(self.name, public, params)
+
+    def planned_reads(
+        self, params: ProfilesParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
+    ) -> list[PlannedRead]:
+        """Return the histograms of persons and the sums over things; see the protocol.
+
+        A sum's noise is that of persons of one edge; it grows with the root of the clip, which is paid for.
+        Second moments are left out: what they are divided by follows from what was paid for.
+        """
+        return planned_reads(plan)
 
     def fit(
         self, graph: PrivateGraph, plan: PrivacyPlan, params: ProfilesParams, progress: Progress

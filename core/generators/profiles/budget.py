@@ -15,7 +15,7 @@ from core.generators.profiles.params import ProfilesParams
 from core.graphs.schema import EdgeType, GraphSchema, Protection
 from core.privacy import dp_sgd
 from core.privacy.events import GaussianEvent
-from core.privacy.plan import WHOLE_GRAPH, Allotment, PrivacyPlan
+from core.privacy.plan import WHOLE_GRAPH, Allotment, PlannedRead, PrivacyPlan
 
 GRAIN = 1000
 """Noise multipliers are whole thousandths, rounded up."""
@@ -143,6 +143,28 @@ def multipliers(plan: PrivacyPlan) -> dict[str, Fraction]:
         for each in plan.allotments
         if isinstance(each.event, GaussianEvent)
     }
+
+
+COUNTS = {"degrees": "person_degrees", "activity": "person_activity", "classes": "person_classes"}
+SUMS = {"totals": "thing_totals", "steps": "thing_totals_by_period"}
+"""What a read is called where its noise is predicted."""
+GRID = 1.0001
+"""Noise is drawn on a grid of so many steps of an edge that rounding its deviation up adds less than that."""
+
+
+def planned_reads(plan: PrivacyPlan) -> list[PlannedRead]:
+    """List the reads that count, each with the most that its noise's deviation can be.
+
+    One person replaced moves a count of persons by sqrt(2) in L2, and a sum that clips persons at D edges by
+    sqrt(2 D), told here for D = 1.
+    """
+    found = []
+    for purpose, multiplier in multipliers(plan).items():
+        what, name = purpose.split(" of ", 1)
+        query = COUNTS.get(what) or SUMS.get(what)
+        if query is not None:
+            found.append(PlannedRead(name, query, (), deviation=GRID * math.sqrt(2) * float(multiplier)))
+    return found
 
 
 def _thousandths(value: float) -> Fraction:

@@ -5,14 +5,16 @@ A relative answer needs a size: what the caller assumes, or else a declared boun
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from statistics import NormalDist
 
 from pydantic import BaseModel
 
 from core.generators.base import Generator, PlanningGenerator
 from core.graphs.schema import GraphSchema
-from core.privacy.plan import PrivacyPlan
-from core.reports.precision import Precision, planned, planned_noise
+from core.privacy.plan import PlannedRead, PrivacyPlan
+from core.reports.precision import CONFIDENCE, Precision, planned, planned_noise
 from core.workflows.jobs.assumed import Assume, check_assumed
 from core.workflows.jobs.questions import QUESTIONS, Facts
 from core.workflows.jobs.views import Expected
@@ -37,7 +39,27 @@ def told(
         return (), ()
     reads = generator.planned_reads(params, plan, schema, nodes)
     facts = Facts(schema, nodes, assume, planned_noise(plan.unit, schema, plan, reads))
-    return planned(plan.unit, schema, plan, reads), tuple(answers(facts))
+    return planned(plan.unit, schema, plan, reads), (*answers(facts), *_totals(schema, reads))
+
+
+def _totals(schema: GraphSchema, reads: Iterable[PlannedRead]) -> Iterator[Expected]:
+    """Tell how near paid totals of things are, where a bound on persons' edges is declared."""
+    protected = schema.protected_type
+    if protected is None or protected.degree_bound is None:
+        return
+    for read in reads:
+        if read.query == "thing_totals" and read.deviation is not None:
+            clipped = read.deviation * math.sqrt(protected.degree_bound)
+            yield Expected(
+                question="thing_total_within_95",
+                edge_type=read.edge_type,
+                value=math.ceil(NormalDist().inv_cdf((1 + CONFIDENCE) / 2) * clipped),
+                unit="edges of a thing",
+                method="The paid total of a thing, persons clipped, is at most so far off, with probability "
+                "95 %: the normal quantile of its noise, which grows with the root of the clip.",
+                assumed=f"persons are clipped at {protected.degree_bound} edges, the declared degree_bound; "
+                "the clip itself is a paid quantile of their degrees",
+            )
 
 
 def answers(facts: Facts, wanted: Collection[str] | None = None) -> Iterator[Expected]:
