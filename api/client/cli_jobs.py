@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from api.client import render, render_menu
+from api.client import menu_page, render, render_menu
 from api.client.cli_datasets import DatasetId
 from api.client.console import (
     ENDED_BADLY,
@@ -55,6 +55,9 @@ Menu = Annotated[
     bool,
     typer.Option("--menu", help="Side by side: --method and --epsilon name several, with commas between."),
 ]
+Page = Annotated[
+    Path | None, typer.Option(help="With --menu: a file for it as a page with charts.", dir_okay=False)
+]
 MENU_EPSILONS = "0.1,0.25,0.5,1,2"
 Repeat = Annotated[bool, typer.Option("--repeat", help="Even if the same release stands already.")]
 Wait = Annotated[bool, typer.Option("--wait", help="Stay until the job has ended.")]
@@ -81,10 +84,11 @@ def plan(
     target: Target = None,
     assume: Assume = None,
     menu: Menu = False,
+    page: Page = None,
 ) -> None:
     """Show what a job would cost and leave, and how exact it would be. Spends nothing."""
     if menu:
-        _menu(context, dataset_id, epsilon, delta, method, parameter, edge_type, project, assume)
+        _menu(context, dataset_id, epsilon, delta, method, parameter, edge_type, project, assume, page)
         return
     request = _request(delta, method, parameter, edge_type, format, seed, project, repeat)
     request |= _aims(target, assume)
@@ -242,6 +246,7 @@ def _menu(
     edge_type: list[str] | None,
     project: str | None,
     assume: list[str] | None,
+    page: Path | None,
 ) -> None:
     """Show methods at several epsilons; ``parameter`` is set for each of them."""
     methods = [
@@ -249,13 +254,11 @@ def _menu(
     ]
     request = given({"edge_types": edge_type or None, "project": project}) | _aims(None, assume)
     epsilons = (epsilon or MENU_EPSILONS).split(",")
-    ask(
-        context,
-        lambda graphveil: graphveil.menu(
-            dataset_id, methods=methods, epsilons=epsilons, delta=delta, **request
-        ),
-        render_menu.menu,
-    )
+    with service(context) as graphveil:
+        found = graphveil.menu(dataset_id, methods=methods, epsilons=epsilons, delta=delta, **request)
+    if page is not None:
+        page.write_text(menu_page.page(found), encoding="utf-8")
+    answer(context, found, render_menu.menu)
 
 
 def _aims(target: list[str] | None, assume: list[str] | None) -> dict[str, Any]:

@@ -21,7 +21,10 @@ _DASHES = 4  # patterns of lines, as the style sheet has them
 
 @dataclass(frozen=True)
 class Spread:
-    """Runs of one method at one epsilon: mean, standard deviation (None: one run) and number."""
+    """Runs of one method at one epsilon: mean, standard deviation (None: one run) and number.
+
+    A prediction is of no run: ``runs`` is 0.
+    """
 
     mean: float
     deviation: float | None
@@ -53,6 +56,28 @@ class Compared:
     methods: Sequence[str]
     panels: Sequence[Panel]
     failed: int
+
+
+@dataclass(frozen=True)
+class Planned:
+    """Everything that the page of a menu says; ``refused`` are sentences. Panels are of predictions."""
+
+    dataset: str
+    facts: Sequence[tuple[str, str]]
+    epsilons: Sequence[str]
+    methods: Sequence[str]
+    panels: Sequence[Panel]
+    refused: Sequence[str]
+
+
+def menu_page(planned: Planned) -> str:
+    """Render one HTML document, a chart and a table for each prediction. Deterministic."""
+    keys = {f"{colour} {mark}": name for name, (colour, mark) in _styles(planned.methods).items()}
+    figures = [
+        against(f"panel-{index}", panel, planned.epsilons, planned.methods)
+        for index, panel in enumerate(planned.panels)
+    ]
+    return page("menu.html", {"menu": planned, "figures": figures, "names": keys, "metrics": {}})
 
 
 def comparison_page(compared: Compared) -> str:
@@ -91,17 +116,18 @@ def against(uid: str, panel: Panel, epsilons: Sequence[str], methods: Sequence[s
             if spread is not None
         ]
         _draw(plot, points, low, high, styles[method], index % _DASHES)
-    description = (
-        f"{panel.title} against epsilon for {', '.join(methods)}: means over runs, whiskers of one standard "
-        "deviation."
-    )
+    predicted = all(spread.runs == 0 for spread in shown)
+    drawn = "predicted" if predicted else "means over runs, whiskers of one standard deviation"
+    description = f"{panel.title} against epsilon for {', '.join(methods)}: {drawn}."
     if panel.reference is not None:
         description += f" The dashed line is the original's value, {tick(panel.reference)}."
     keys = tuple(f"{colour} {mark}" for colour, mark in styles.values())
-    header = ("Epsilon", *(word for name in methods for word in (name, "± sd")))
+    own = ("± sd",) if not predicted else ()
+    header = ("Epsilon", *(word for name in methods for word in (name, *own)))
     note = "dashed: the original" if panel.reference is not None else panel.better
     svg = plot.svg(uid, panel.title, description)
-    return Figure(panel.title, description, svg, keys, header, _rows(panel, epsilons, methods), note=note)
+    rows = _rows(panel, epsilons, methods, spreads=not predicted)
+    return Figure(panel.title, description, svg, keys, header, rows, note=note)
 
 
 def _draw(
@@ -130,12 +156,12 @@ def _draw(
     plot.path("".join(shape(mark, x, level(s.mean), 3.6) for x, s in points), f"mark {colour}")
 
 
-def _rows(panel: Panel, epsilons: Sequence[str], methods: Sequence[str]) -> tuple[Row, ...]:
+def _rows(panel: Panel, epsilons: Sequence[str], methods: Sequence[str], *, spreads: bool) -> tuple[Row, ...]:
     rows: list[Row] = []
     for index, epsilon in enumerate(epsilons):
         cells = [panel.spreads[method][index] for method in methods]
-        values = [v for s in cells for v in ((None, None) if s is None else (s.mean, s.deviation))]
-        rows.append((epsilon, *values))
+        values = [(None, None) if s is None else (s.mean, s.deviation) for s in cells]
+        rows.append((epsilon, *(v for pair in values for v in pair[: 1 + spreads])))
     if panel.reference is not None:
         rows.append(("original", *(v for _ in methods for v in (panel.reference, None))))
     return tuple(rows)

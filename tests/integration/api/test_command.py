@@ -98,7 +98,9 @@ def test_a_job_from_plan_to_download(
     assert "psgraph" in house_command("methods").stdout
 
 
-def test_a_plan_takes_a_target_and_several_are_laid_side_by_side(house_command: Command, ready_dataset: str):
+def test_a_plan_takes_a_target_and_several_are_laid_side_by_side(
+    house_command: Command, ready_dataset: str, tmp_path: Path
+):
     aims = ("--target", "edges_relative_95=0.2", "--assume", "edges=170")
     planned = house_command("plan", ready_dataset, "--method", "dcsbm", *aims).stdout
     assert "is the smallest that meets the target: edges_relative_95 takes it." in planned
@@ -108,8 +110,10 @@ def test_a_plan_takes_a_target_and_several_are_laid_side_by_side(house_command: 
     ).stdout
     for words in ("edges_within_95", "degree_told_from_zero", "refused", "dgg at epsilon 1000: "):
         assert words in menu
-    asked = ("plan", ready_dataset, "--menu", "--epsilon", "1")
+    page = tmp_path / "menu.html"
+    asked = ("plan", ready_dataset, "--menu", "--epsilon", "1", "--page", str(page))
     assert [item["method"] for item in house_command.json(*asked)["items"]] == ["dcsbm"]
+    assert "What epsilon buys" in page.read_text(encoding="utf-8")
     capped = ("--method", "psgraph", "--target", "edges_within_95=5")
     unmet = house_command("plan", ready_dataset, *capped, code=3)
     assert "target-not-met" in unmet.stderr
