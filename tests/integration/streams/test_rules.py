@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import secrets
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from core.datasets import repository as datasets
 from core.errors import (
     BudgetExceeded,
     Conflict,
@@ -91,6 +93,11 @@ def test_a_stream_is_planned_without_data(services: Services, principal: Princip
     assert (dear.window_fits, dear.budget_after.reserved.nano_epsilon) == (False, 0)
     chosen = plan_stream(services, READER, request.model_copy(update={"method": "auto"}))
     assert chosen.chosen_because
+    with services.db.transaction() as session:
+        (version,) = datasets.versions(session, [dataset_id])
+    services.store.put(version.object_key, [secrets.token_bytes(4096)])  # noise where the graph was
+    assert plan_stream(services, READER, request).model_dump_json() == plan.model_dump_json()
+    assert {line.query for line in plan.precision} >= {"edge_count", "degrees"}
     assert list_streams(services, READER).items == []
 
 
