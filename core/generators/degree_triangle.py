@@ -60,7 +60,12 @@ class DegreeTriangle(PerCell):
     def cell_reads(self, params: DegreeTriangleParams, nano_epsilon: int) -> dict[str, int]:
         """Return what the counts, degrees and tails of every cell cost."""
         budget = shares(params, nano_epsilon)
-        asked = {"edge_count": "count", "degrees": "degree", "tail_counts": "tail"}
+        asked = {
+            "edge_count": "count",
+            "degrees": "degree",
+            "tail_counts": "tail",
+            "triangles": "triangle",
+        }
         return {query: budget[share] for query, share in asked.items() if share in budget}
 
     def parts(self) -> Parts:

@@ -39,5 +39,11 @@ def without_labels(budget: Mapping[str, int], freed: Mapping[str, float] = FREED
 def cell_reads(params: DCSBMParams, nano_epsilon: int) -> dict[str, int]:
     """Return what a cell pays at least for its counts, degrees and tails; more where it reads no labels."""
     budget = shares(params, nano_epsilon)
-    asked = {"edge_count": "count", "degrees": "degree", "tail_counts": "tail", "group_matrix": "block"}
+    asked = {
+        "edge_count": "count",
+        "degrees": "degree",
+        "tail_counts": "tail",
+        "group_matrix": "block",
+        "triangles": "triangle",
+    }
     return {query: budget[share] for query, share in asked.items() if share in budget}

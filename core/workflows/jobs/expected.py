@@ -14,9 +14,9 @@ from pydantic import BaseModel
 from core.generators.base import Generator, PlanningGenerator
 from core.graphs.schema import GraphSchema
 from core.privacy.plan import PlannedRead, PrivacyPlan
-from core.reports.precision import CONFIDENCE, Precision, planned, planned_noise
+from core.reports.precision import CONFIDENCE, Precision, planned
 from core.workflows.jobs.assumed import Assume, check_assumed
-from core.workflows.jobs.questions import QUESTIONS, Facts
+from core.workflows.jobs.questions import QUESTIONS, Facts, noises_of
 from core.workflows.jobs.views import Expected
 
 
@@ -37,8 +37,8 @@ def told(
     check_assumed(assume, schema, nodes, asked)
     if not isinstance(generator, PlanningGenerator):
         return (), ()
-    reads = generator.planned_reads(params, plan, schema, nodes)
-    facts = Facts(schema, nodes, assume, planned_noise(plan.unit, schema, plan, reads))
+    reads = list(generator.planned_reads(params, plan, schema, nodes))
+    facts = Facts(schema, nodes, assume, noises_of(plan, schema, reads))
     return planned(plan.unit, schema, plan, reads), (*answers(facts), *_totals(schema, reads))
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from core.graphs.schema import EdgeType, GraphSchema
+from core.privacy.events import NANO
 from core.privacy.measurements import deviation
-from core.reports.precision import sum_within, within
+from core.privacy.plan import PlannedRead, PrivacyPlan
+from core.privacy.units import Unit
+from core.reports.precision import planned_noise, sum_within, within
 from core.workflows.jobs.assumed import Assume, bounds, size_of
 
 MISSED = 0.05
@@ -23,17 +26,34 @@ SHAPE = 2.0
 POINTS, STEPS = 100, 32
 
 
+TRIANGLES = "triangles"
+"""The read of :func:`core.privacy.ladder.ladder`, which has no law of its own: rungs are as wide as the graph
+has common neighbours."""
+Noises = Mapping[tuple[str, str], tuple[list[Fraction], int]]
+
+
 @dataclass(frozen=True)
 class Facts:
     """What an answer may depend on: public facts, and the noises that a plan pays for.
 
-    ``nodes``: the sizes of the universes. ``noises``: as :func:`core.reports.precision.planned_noise` has it.
+    ``nodes``: the sizes of the universes. ``noises``: of :func:`noises_of`.
     """
 
     schema: GraphSchema
     nodes: Mapping[str, int]
     assume: Assume | None
-    noises: Mapping[tuple[str, str], tuple[list[Fraction], int]]
+    noises: Noises
+
+
+def noises_of(plan: PrivacyPlan, schema: GraphSchema, reads: Sequence[PlannedRead]) -> Noises:
+    """Find the noises that answers follow from: of discrete Laplace reads, and 1 / epsilon of ladders."""
+    found = planned_noise(plan.unit, schema, plan, reads)
+    for read in reads:
+        if read.query == TRIANGLES and plan.unit is not Unit.NODE:
+            scale = max(Fraction(NANO, cost) for cost in read.nano_epsilon)
+            known = found.get((read.edge_type, read.query), ([scale], 0))
+            found[read.edge_type, read.query] = [max(scale, known[0][0])], known[1] + read.cells
+    return found
 
 
 Answered = tuple[float, str | None]
@@ -120,6 +140,40 @@ def hubs_found(mean: float, most: float, noise: float) -> float:
     return float(shown(low)[:POINTS].mean())
 
 
+def _triangles(facts: Facts, relation: EdgeType, scales: list[Fraction]) -> Answered | None:
+    declared = facts.schema.node_type(relation.source).degree_bound
+    if declared is None:
+        return None
+    cap = max(1, facts.nodes[relation.source] - 2)
+    reached = ladder_within(min(declared, cap), cap, float(1 / scales[0]))
+    assumed = f"two nodes have at most {declared} neighbours in common, the declared degree_bound"
+    return float(reached), assumed
+
+
+def ladder_within(common: int, cap: int, epsilon: float) -> int:
+    """Bound how far the ladder's answer is off, 95 % likely, where two nodes have so many neighbours in
+    common at most.
+
+    Rung t has 2 min(cap, c + t - 1) integers of weight q^t, q = exp(-epsilon / 2), c the most neighbours in
+    common. P(rung > k) is a mean of q^k and q^(k-1) (k (1 - q) + q) at most, whatever c; where rungs stop to
+    widen it is less. So k is the least for which the larger one is at most 5 %, and rung k reaches no further
+    than the sum of widths up to it.
+    """
+    rate = epsilon / 2
+    q = math.exp(-rate)
+    low, high = 0, 1
+
+    def beyond(k: int) -> float:
+        return math.exp(-rate * (k - 1)) * (-math.expm1(-rate) * k + q)
+
+    while beyond(high) > MISSED:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if beyond(middle) > MISSED else (low, middle)
+    return min(high * cap, high * common + high * (high - 1) // 2)
+
+
 QUESTIONS: Mapping[str, Question] = {
     "edges_within_95": Question(
         "edge_count",
@@ -146,6 +200,13 @@ QUESTIONS: Mapping[str, Question] = {
         "The least degree that can be told from 0: at the threshold halfway, a node without edges passes at "
         "most once in 20 and a node of this degree misses it at most once in 20, each by itself.",
         _from_zero,
+    ),
+    "triangles_within_95": Question(
+        TRIANGLES,
+        "triangles",
+        "The paid number of triangles is at most so far off, with probability 95 %: how far the ladder "
+        "reaches where two nodes have as many neighbours in common as is declared.",
+        _triangles,
     ),
     "hubs_found": Question(
         "degrees",

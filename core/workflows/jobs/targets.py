@@ -16,10 +16,9 @@ from core.errors import InvalidInput, NotAccepted, TargetNotMet
 from core.generators.base import Generator, PlanningGenerator, PublicFacts
 from core.ledger.amounts import format_epsilon
 from core.privacy.events import MAX_NANO_EPSILON
-from core.reports.precision import planned_noise
 from core.workflows.jobs.assumed import Assume, check_assumed
 from core.workflows.jobs.expected import answers
-from core.workflows.jobs.questions import QUESTIONS, Facts
+from core.workflows.jobs.questions import QUESTIONS, Facts, noises_of
 from core.workflows.jobs.views import Reached, Solved
 
 Wanted = Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)] | None
@@ -39,6 +38,10 @@ class Target(BaseModel):
     degree_within_95: Wanted = Field(default=None, description="A node's paid degree is at most so far off.")
     degree_told_from_zero: Wanted = Field(
         default=None, description="Nodes of so many edges can be told from nodes without."
+    )
+    triangles_within_95: Wanted = Field(
+        default=None,
+        description="The paid number of triangles is at most so far off; needs a declared degree_bound.",
     )
     hubs_found: Annotated[float, Field(gt=0, lt=1)] | None = Field(
         default=None, description="Share of the 1 % of nodes of most edges that is expected to be found."
@@ -88,7 +91,7 @@ class Search:
         reads = self.generator.planned_reads(self.params, plan, schema, self.nodes)
         if any(cost < 1 for read in reads for cost in read.nano_epsilon):
             raise NotAccepted("epsilon is too small to be divided", field="epsilon")
-        noises = planned_noise(plan.unit, schema, plan, reads)
+        noises = noises_of(plan, schema, reads)
         wanted, found = self.target.wanted, []
         for answer in answers(Facts(schema, self.nodes, self.assume, noises), wanted):
             asked = wanted[answer.question]
@@ -111,7 +114,9 @@ class Search:
         return found
 
     def _untold(self, question: str, relation: str) -> InvalidInput:
-        if question == "edges_relative_95" or question == "hubs_found":
+        if question == "triangles_within_95":
+            why = "declare a degree_bound, or choose a method that counts triangles"
+        elif question in ("edges_relative_95", "hubs_found"):
             why = f"assume a number of edges for it, or choose a method that pays for {relation!r} so"
         else:
             why = "choose a method that does, or leave it out"

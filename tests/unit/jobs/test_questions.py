@@ -11,7 +11,7 @@ from core.errors import InvalidInput
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.workflows.jobs.assumed import Assume, check_assumed
 from core.workflows.jobs.expected import answers
-from core.workflows.jobs.questions import QUESTIONS, SHAPE, Facts, hubs_found
+from core.workflows.jobs.questions import QUESTIONS, SHAPE, Facts, hubs_found, ladder_within
 
 NODES = 2000
 DRAWS = 200_000
@@ -22,7 +22,10 @@ def facts(*, assume: Assume | None = None, scales: tuple[int, ...] = (3,), **dec
     schema = GraphSchema(node_types=(kind,), edge_types=(EdgeType(**declared),))
     noise = [Fraction(each) for each in scales]
     return Facts(
-        schema, {"node": NODES}, assume, {("edge", q): (noise, 1) for q in ("edge_count", "degrees")}
+        schema,
+        {"node": NODES},
+        assume,
+        {("edge", q): (noise, 1) for q in ("edge_count", "degrees", "triangles")},
     )
 
 
@@ -80,7 +83,8 @@ def test_relative_answers_take_what_is_assumed_before_what_is_declared() -> None
 def test_only_what_is_wanted_is_answered() -> None:
     found = list(answers(facts(edge_bound=10), {"edges_relative_95"}))
     assert [answer.question for answer in found] == ["edges_relative_95"]
-    assert {answer.question for answer in answers(facts(edge_bound=10))} == set(QUESTIONS)
+    every = {answer.question for answer in answers(facts(edge_bound=10, degree_bound=5))}
+    assert every == set(QUESTIONS)
 
 
 @pytest.mark.parametrize("given", [0, -1, float("nan"), True, {}])
@@ -94,3 +98,22 @@ def test_a_guess_beyond_a_declared_bound_is_refused() -> None:
     check_assumed(Assume(edges=10), schema, {"node": NODES}, ["edge"])
     with pytest.raises(InvalidInput, match="declared edge_bound"):
         check_assumed(Assume(edges=11), schema, {"node": NODES}, ["edge"])
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.5, 2.0])
+@pytest.mark.parametrize("common", [1, 4, 30])
+def test_a_ladder_reaches_no_further_than_was_told(common: int, epsilon: float) -> None:
+    told, q = ladder_within(common, 100, epsilon), np.exp(-epsilon / 2)
+    rungs = np.arange(1, int(80 / epsilon))
+    for most in range(common + 1):  # whatever the graph has in common
+        widths = np.minimum(100, most + rungs - 1)
+        mass = np.concatenate([[1.0], 2 * widths * q**rungs])
+        reached = np.concatenate([[0], np.cumsum(widths)])
+        # A rung counts as missed where any of its integers lies beyond.
+        assert mass[reached > told].sum() / mass.sum() <= 0.05 + 1e-9
+    assert ladder_within(common, 100, epsilon / 2) > told
+
+
+def test_triangles_are_told_where_degrees_are_bounded() -> None:
+    assert "triangles_within_95" not in asked(facts())
+    assert asked(facts(degree_bound=9))["triangles_within_95"] == ladder_within(9, NODES - 2, 1 / 3)
