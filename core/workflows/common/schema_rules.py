@@ -72,14 +72,23 @@ def check_schema(schema: GraphSchema, unit: Unit, window: int | None, settings: 
         raise InvalidInput(refused[0], field=f"graph_schema.{refused[1]}")
 
 
-def check_cells(schema: GraphSchema, edge_types: Iterable[str], settings: Settings, *, field: str) -> None:
-    """The relations have no more cells than a plan may list; InvalidInput naming ``field`` otherwise.
+def check_cells(
+    schema: GraphSchema, edge_types: Iterable[str], settings: Settings, *, field: str, plans: int = 1
+) -> None:
+    """The relations have no more cells than the plans of one request may list together; InvalidInput naming
+    ``field`` otherwise.
 
     A cell is a relation, or one snapshot of a relation with time. Nothing is listed to count them.
     """
     names = list(edge_types)
     timed = sum(schema.edge_type(name).temporal for name in names)
     cells = timed * schema.steps + len(names) - timed
+    if plans > 1 and cells * plans > settings.max_cells:
+        raise InvalidInput(
+            f"{plans} plans of {cells} cells each are {plans * cells} cells to plan, of at most "
+            f"{settings.max_cells}; plan them one by one, or name fewer relations",
+            field=field,
+        )
     if cells > settings.max_cells:
         raise InvalidInput(
             f"{timed} relations with {schema.steps} steps each, and {len(names) - timed} without time, are "

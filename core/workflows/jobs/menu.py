@@ -18,9 +18,11 @@ from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.ledger import service as ledger
 from core.ledger.views import Budget
+from core.publishing.checks import protected_relations
 from core.settings import Settings
 from core.workflows.common.context import Services
 from core.workflows.common.policies import Slug
+from core.workflows.common.schema_rules import check_cells
 from core.workflows.jobs.assumed import Assume
 from core.workflows.jobs.expected import told
 from core.workflows.jobs.prepare import (
@@ -75,12 +77,16 @@ class MenuRequest(BaseModel):
 def plan_menu(services: Services, principal: Principal, request: MenuRequest) -> Menu:
     """Plan every method at every epsilon; nothing is changed, and the data is not looked at.
 
-    What one of them is refused for stands beside it. Raises NotFound, DatasetNotReady, AccountBlocked and
-    AccountExposed. Three round trips, however many plans.
+    What one of them is refused for stands beside it. Raises NotFound, DatasetNotReady, AccountBlocked,
+    AccountExposed, and InvalidInput for relations that there are not, or that are too many together. Three
+    round trips, however many plans.
     """
     require(principal, Role.REQUESTER, Role.CURATOR)
     with services.db.transaction() as session:
         ground = ground_of(session, principal, request.dataset_id)
+        names = protected_relations(ground.schema, request.edge_types)
+        plans = len(request.methods) * len(request.epsilons)
+        check_cells(ground.schema, names, services.settings, field="epsilons", plans=plans)
         budget = ledger.statement(session, ground.account.id)
         planned = [
             _planned(session, services.settings, principal, ground, asked) for asked in _requests(request)

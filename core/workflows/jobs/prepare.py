@@ -57,7 +57,7 @@ from core.workflows.common.schema_rules import check_cells
 from core.workflows.datasets.sensitive_links import require_named
 from core.workflows.jobs import repository
 from core.workflows.jobs.assumed import Assume
-from core.workflows.jobs.targets import Limit, Search, Target, solve
+from core.workflows.jobs.targets import PLANS, Limit, Search, Target, solve
 from core.workflows.jobs.views import Solved
 from core.workflows.ledger.quotas import drawn_on, quota_name
 
@@ -207,6 +207,7 @@ def prepare(
     choice, generator, params = method_of(request.method, request.parameters, facts, dataset, version)
     solved = None
     if request.target is not None:
+        check_cells(schema, edge_types, settings, field="target", plans=PLANS)
         nodes = node_counts(version, schema)
         search = Search(generator, params, facts, nodes, request.target, request.assume)
         nano_epsilon, solved = solve(search, _limit(session, principal, request, dataset))

@@ -21,6 +21,9 @@ from core.workflows.jobs.expected import answers
 from core.workflows.jobs.questions import QUESTIONS, Facts, noises_of
 from core.workflows.jobs.views import Reached, Solved
 
+PLANS = 60
+"""About so many plans a search makes: halvings, and a bisection of 30 steps."""
+
 Wanted = Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)] | None
 
 

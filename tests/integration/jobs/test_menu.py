@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import secrets
 from typing import Any
 
 import pytest
 
 from core.datasets import repository as datasets
-from core.errors import NotFound
+from core.errors import InvalidInput, NotFound
 from core.identity.service import Principal
 from core.ledger import service as ledger
 from core.workflows.common.context import Services
@@ -101,3 +102,20 @@ def test_a_dataset_of_somebody_else_has_no_menu(services: Services, principal: P
 def test_a_menu_that_is_none_is_refused(changed: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="MenuRequest"):
         ask("ds_1", **changed)
+
+
+def test_the_plans_of_one_request_list_no_more_cells_than_one_plan_may(
+    services: Services, principal: Principal
+) -> None:
+    dataset = ready_dataset(services, principal)
+    few = dataclasses.replace(services, settings=services.settings.model_copy(update={"max_cells": 5}))
+    assert len(plan_menu(few, principal, ask(dataset.id, epsilons=["1"] * 5)).items) == 5
+    with pytest.raises(InvalidInput, match="plan them one by one") as refused:
+        plan_menu(few, principal, ask(dataset.id, epsilons=["1"] * 6))
+    assert refused.value.members["field"] == "epsilons"
+    aimed = JobRequest(dataset_id=dataset.id, method="dgg", target={"edges_within_95": 50})
+    with pytest.raises(InvalidInput, match="60 plans") as refused:
+        plan_job(few, principal, aimed)
+    assert refused.value.members["field"] == "target"
+    with pytest.raises(InvalidInput):
+        plan_menu(services, principal, ask(dataset.id, edge_types=["nothing"]))
