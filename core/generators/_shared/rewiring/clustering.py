@@ -7,6 +7,7 @@ graph's own rungs are never put out. But for :func:`told_clustering`, all of it 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
 FINE, COARSE = 8, 16  # dampings; the finer one where nodes times epsilon exceeds ENOUGH
 ENOUGH = 600
-MODEL_SPREAD = 0.5  # what rewiring to triangles alone gets wrong, as a share of the sum: its deviation
+MODEL_SPREAD = 0.5  # what rewiring to triangles alone gets wrong: the deviation of the sum's logarithm
+FARTHEST, STEPS = 4.0, 321  # deviations within which the sum is sought, and places that are looked at
 
 
 @dataclass(frozen=True)
@@ -47,10 +49,17 @@ class ToldClustering:
         return np.asarray(2 / (damped * (damped - 1)))
 
     def aim(self, own: float, source: np.ndarray, target: np.ndarray, nodes: int) -> float:
-        """The sum to aim at: the one told and ``own``, that of these edges' graph, by their variances."""
-        noise = self._variance(source, target, nodes)
-        known = (MODEL_SPREAD * own) ** 2 + 1
-        return float(np.clip((known * self.total + noise * own) / (known + noise), 0, nodes))
+        """The sum to aim at, given the one told and ``own``, that of these edges' graph.
+
+        The median of what it may be: as likely as its logarithm's distance from ``own``'s lets a normal law
+        expect, and as the ladder's noise of both signs is. No noise leads to 0 or below so.
+        """
+        rate = math.sqrt(2 / self._variance(source, target, nodes))
+        steps = np.linspace(-FARTHEST, FARTHEST, STEPS)
+        sums = max(own, 1.0) * np.exp(MODEL_SPREAD * steps)
+        log = -(steps**2) / 2 - rate * np.abs(sums - self.total)
+        likely = np.cumsum(np.exp(log - log.max()))
+        return float(min(sums[np.searchsorted(likely, likely[-1] / 2)], nodes))
 
     def tells(self, source: np.ndarray, target: np.ndarray, nodes: int) -> bool:
         """Whether the sum that was told is surer than what rewiring to triangles alone would give."""

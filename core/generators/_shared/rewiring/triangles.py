@@ -26,7 +26,7 @@ from core.generators._shared.rewiring.rows import Rows
 from core.privacy.entropy import Generator as Rng
 
 FULL_ENDS = 2**21  # up to so many ends each gets its full number of proposals
-CLOSED_FIRST = 0.97  # of the triangles, before clustering is looked at
+NEARLY = 0.97  # of the triangles, or one over so much of them, before clustering is looked at
 UNKNOWN = -1.0  # clustering that is not aimed at
 STEERED = 1 / 3  # of the proposals, at most, to bring degree products near their aim
 
@@ -66,7 +66,7 @@ def rewired(
         return keys
     rows = Rows.of(keys, nodes, labels)
     degree = np.diff(rows.start)
-    product = int((degree[rows.owner] * degree[rows.others]).sum()) // 2
+    own = product = int((degree[rows.owner] * degree[rows.others]).sum()) // 2
     steer, aim = targets.product_sum is not None, targets.product_sum or 0
     band, left = int(targets.band * abs(aim)), proposals
     if steer:
@@ -76,8 +76,11 @@ def rewired(
         if (now_off := abs(product - aim)) > band:
             # Out of reach: triangles may cost half of the way that was made, or none could be closed.
             aim, band = product, (before - now_off) // 2
-    now, products = rows.count(), (product, aim, band, steer)
-    told = targets.clustering
+    now = rows.count()
+    if steer and now > targets.triangles and product > own:
+        # Degree products as large as told make more triangles than were told: they may go back, and beyond.
+        aim, band = own, product - own
+    products, told = (product, aim, band, steer), targets.clustering
     if told is not None:
         _balanced(rows, now, targets, told, products, left, rng)
     elif now < targets.triangles:
@@ -102,16 +105,19 @@ def _balanced(
 ) -> None:
     """Triangles and clustering of ``rows`` are near their aims, or the proposals are used up."""
     from core.generators._shared.rewiring.balance import balance
-    from core.generators._shared.rewiring.moves import close_triangles
+    from core.generators._shared.rewiring.moves import close_triangles, open_triangles
 
     nodes, weight, most = len(rows.labels), told.weights(np.diff(rows.start)), max(targets.triangles, 0)
-    first, made = int(CLOSED_FIRST * targets.triangles), 0
+    first, last, made = int(NEARLY * most), int(most / NEARLY), 0
     if now < first:
         own = float(rows.at_nodes() @ weight)
         steered = told.total if told.tells(*rows.edges(), nodes) else UNKNOWN
         now, _, product, made = close_triangles(
             rows.arrays(), weight, (now, first), (own, steered), products, left, rng
         )
+        products = product, *products[1:]
+    elif now > last:
+        now, product, made = open_triangles(rows.arrays(), weight, (now, last), products, left, rng)
         products = product, *products[1:]
     if made < left:
         own = float(rows.at_nodes() @ weight)
