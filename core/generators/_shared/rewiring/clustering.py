@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 FINE, COARSE = 8, 16  # dampings; the finer one where nodes times epsilon exceeds ENOUGH
 ENOUGH = 600
-MODEL_SPREAD = 0.5  # what rewiring to triangles alone gets wrong: the deviation of the sum's logarithm
+CLOSED, OPENED = 0.3, 0.8  # what adding or losing triangles alone gets wrong: the sum's logarithm's deviation
+TELLING = 0.5  # of the sum, as noise at most, for it to lead from the start
 FARTHEST, STEPS = 4.0, 321  # deviations within which the sum is sought, and places that are looked at
 
 
@@ -48,22 +49,25 @@ class ToldClustering:
         damped = np.maximum(degrees, self.damping).astype(np.float64)
         return np.asarray(2 / (damped * (damped - 1)))
 
-    def aim(self, own: float, source: np.ndarray, target: np.ndarray, nodes: int) -> float:
+    def aim(
+        self, own: float, spread: float, source: np.ndarray, target: np.ndarray, nodes: int
+    ) -> float:
         """The sum to aim at, given the one told and ``own``, that of these edges' graph.
 
+        ``spread``: the deviation of its logarithm, CLOSED or OPENED as the graph came to its triangles.
         The median of what it may be: as likely as its logarithm's distance from ``own``'s lets a normal law
         expect, and as the ladder's noise of both signs is. No noise leads to 0 or below so.
         """
         rate = math.sqrt(2 / self._variance(source, target, nodes))
         steps = np.linspace(-FARTHEST, FARTHEST, STEPS)
-        sums = max(own, 1.0) * np.exp(MODEL_SPREAD * steps)
+        sums = max(own, 1.0) * np.exp(spread * steps)
         log = -(steps**2) / 2 - rate * np.abs(sums - self.total)
         likely = np.cumsum(np.exp(log - log.max()))
         return float(min(sums[np.searchsorted(likely, likely[-1] / 2)], nodes))
 
     def tells(self, source: np.ndarray, target: np.ndarray, nodes: int) -> bool:
-        """Whether the sum that was told is surer than what rewiring to triangles alone would give."""
-        return self._variance(source, target, nodes) < (MODEL_SPREAD * self.total) ** 2
+        """Whether the sum that was told is sure enough to be led by."""
+        return self._variance(source, target, nodes) < (TELLING * self.total) ** 2
 
     def _variance(self, source: np.ndarray, target: np.ndarray, nodes: int) -> float:
         """Of the noise: the square of sqrt(2) rungs of 2 / epsilon, as wide as this graph's first one."""

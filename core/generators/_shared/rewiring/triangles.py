@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.generators._shared.matching.pairs import pack
-from core.generators._shared.rewiring.clustering import ToldClustering
+from core.generators._shared.rewiring.clustering import CLOSED, OPENED, ToldClustering
 from core.generators._shared.rewiring.rows import Rows
 from core.privacy.entropy import Generator as Rng
 
@@ -108,7 +108,7 @@ def _balanced(
     from core.generators._shared.rewiring.moves import close_triangles, open_triangles
 
     nodes, weight, most = len(rows.labels), told.weights(np.diff(rows.start)), max(targets.triangles, 0)
-    first, last, made = int(NEARLY * most), int(most / NEARLY), 0
+    first, last, made, spread = int(NEARLY * most), int(most / NEARLY), 0, CLOSED
     if now < first:
         own = float(rows.at_nodes() @ weight)
         steered = told.total if told.tells(*rows.edges(), nodes) else UNKNOWN
@@ -117,9 +117,10 @@ def _balanced(
         )
         products = product, *products[1:]
     elif now > last:
+        spread = OPENED
         now, product, made = open_triangles(rows.arrays(), weight, (now, last), products, left, rng)
         products = product, *products[1:]
     if made < left:
         own = float(rows.at_nodes() @ weight)
-        wanted = told.aim(own, *rows.edges(), nodes)
+        wanted = told.aim(own, spread, *rows.edges(), nodes)
         balance(rows.arrays(), weight, (now, most), (own, wanted), products, left - made, rng)
