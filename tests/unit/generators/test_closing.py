@@ -4,10 +4,12 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from core.generators._shared.rewiring.clustering import CLOSED, OPENED, ToldClustering
 from core.generators._shared.rewiring.moves import close_triangles, open_triangles
 from core.generators._shared.rewiring.rows import Rows
 from core.generators._shared.rewiring.triangles import UNKNOWN, Targets, proposals_for, rewired
 from core.privacy.entropy import public_generator
+from core.privacy.events import NANO
 
 DAMPING = 8
 
@@ -116,3 +118,49 @@ def test_as_many_triangles_as_dense_groups_have_are_reached():
     assert Rows.of(scattered, nodes, alike).count() < aim / 10
     found = rewired(scattered, nodes, alike, Targets(aim), proposals, public_generator(4))
     assert Rows.of(found, nodes, alike).count() == pytest.approx(aim, rel=0.01)
+
+
+def test_degree_products_that_make_more_triangles_than_were_told_give_way():
+    """Where hubs hold most edges a little noise in degree products asks for many times the triangles."""
+    rows, now = rows_of(3_000, 9_000, groups=1)
+    source, target = rows.edges()
+    keys = np.sort(np.minimum(source, target) * 3_000 + np.maximum(source, target))
+    degree = np.diff(rows.start)
+    products, alike = int((degree[source] * degree[target]).sum()), np.zeros(3_000, dtype=np.int64)
+    raised = 13 * products // 10
+    proposals = proposals_for(len(keys), 60)
+    alone = rewired(keys, 3_000, alike, Targets(10 * now, raised), 10**6, public_generator(1))
+    assert Rows.of(alone, 3_000, alike).count() > 1.5 * now
+    found = Rows.of(
+        rewired(keys, 3_000, alike, Targets(now // 2, raised), proposals, public_generator(1)), 3_000, alike
+    )
+    assert found.count() == pytest.approx(now // 2, rel=0.05)
+
+
+def test_no_noise_asks_for_no_clustering():
+    """What was told counts by its noise, and what rewiring gives by how it came to its triangles."""
+    rows, _ = rows_of(1_000, 4_000)
+    ends, own = rows.edges(), 50.0
+    for told in (-400.0, -40.0, 0.0):
+        assert 5 < ToldClustering(told, DAMPING, NANO // 10).aim(own, CLOSED, *ends, 1_000) < own
+    assert ToldClustering(80.0, DAMPING, 1_000 * NANO).aim(own, CLOSED, *ends, 1_000) == pytest.approx(
+        80, rel=0.03
+    )
+    low = ToldClustering(200.0, DAMPING, NANO)
+    assert own < low.aim(own, CLOSED, *ends, 1_000) < low.aim(own, OPENED, *ends, 1_000) <= 210
+    assert ToldClustering(10**6, DAMPING, NANO).aim(own, OPENED, *ends, 1_000) <= 1_000
+
+
+def test_triangles_are_closed_in_circles():
+    """Or among hubs: most edges are inside circles then, where one in eight was."""
+    rows, now = rows_of(2_000, 8_000, groups=1)
+    rows.divided(8, 0.01, public_generator(5))
+    assert (np.diff(rows.start) >= rows.hub).mean() == pytest.approx(0.01, abs=0.01)
+
+    def inside():
+        source, target = rows.edges()
+        return (rows.circles[source] == rows.circles[target]).mean()
+
+    assert inside() == pytest.approx(1 / 8, abs=0.03)
+    assert close(rows, now, 8_000)[0] >= now + 8_000
+    assert inside() > 0.3

@@ -28,7 +28,7 @@ def balance(rows, weight, triangles, clustering, products, proposals, rng):
     Where clustering is lacking triangles are closed at any node, as those of few edges weigh the most;
     otherwise at an end of any edge.
     """
-    start, others, _, owner, _, _, closed = rows
+    start, others, owner, closed = rows[0], rows[1], rows[3], rows[6]
     (count, target), (total, wanted), (product, aim, band, steer) = triangles, clustering, products
     nodes, made = start.size - 1, 0
     at, spare = np.full(nodes, -1, np.int32), np.full(nodes, -1, np.int32)

@@ -49,9 +49,7 @@ class ToldClustering:
         damped = np.maximum(degrees, self.damping).astype(np.float64)
         return np.asarray(2 / (damped * (damped - 1)))
 
-    def aim(
-        self, own: float, spread: float, source: np.ndarray, target: np.ndarray, nodes: int
-    ) -> float:
+    def aim(self, own: float, spread: float, source: np.ndarray, target: np.ndarray, nodes: int) -> float:
         """The sum to aim at, given the one told and ``own``, that of these edges' graph.
 
         ``spread``: the deviation of its logarithm, CLOSED or OPENED as the graph came to its triangles.

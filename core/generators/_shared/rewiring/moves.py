@@ -33,7 +33,7 @@ def shift_product(rows, product, aim, band, proposals, rng):
 
     Edges (x, a) and (y, b), x and y of one label, become (x, b) and (y, a).
     """
-    start, others, back, owner, first, labels, _ = rows
+    start, others, back, owner, first, labels = rows[:6]
     ends, made = others.size, 0
     while made < proposals and abs(product - aim) > band:
         made += 1
@@ -112,21 +112,23 @@ def close_triangles(rows, weight, triangles, clustering, products, proposals, rn
 
 @njit(cache=True, nogil=True)
 def closing(rows, weight, at, x, looks, heaviest, products, rng):
-    """A move that links x with some y that is two steps away, of its label and no neighbour, and what it does
-    to the product sum; its entries are -1 where none was met.
+    """A move that links x with some y that is two steps away, of its label and circle and no neighbour, and
+    what it does to the product sum; its entries are -1 where none was met.
 
     a or b has that label too. No triangle is closed that weighs more than ``heaviest``. Of the edges that are
     looked at, those go that are in the smallest share of the triangles that they could be in, or in the
     fewest; by number, edges to nodes of few others go first, and clustering grows less. ``looks``: at how
     many of x, of y, and whether it goes by number.
     """
-    start, others, _, _, _, labels, closed = rows
+    start, others, _, _, _, labels, closed, circles, hub = rows
     product, aim, band, steer = products
     degree, by_number = degree_of(start, x), looks[2]
     v = others[start[x] + int(rng.random() * degree)]
     y = others[start[v] + int(rng.random() * degree_of(start, v))]
     nothing = (x, x, x, x, -1, -1), 0
     if y == x or at[y] >= 0 or labels[y] != labels[x]:
+        return nothing
+    if circles[y] != circles[x] and (degree < hub or degree_of(start, y) < hub):
         return nothing
     if weight[x] + weight[v] + weight[y] > heaviest:
         return nothing
@@ -181,7 +183,7 @@ def open_triangles(rows, weight, triangles, products, proposals, rng):
 def swapping(rows, products, rng):
     """A move of any edges (x, a) and (y, b), x and b of one label, no two nodes the same, and what it does to
     the product sum; its entries are -1 where those that were met may not be moved, or are in no triangle."""
-    start, others, back, owner, first, labels, closed = rows
+    start, others, back, owner, first, labels, closed = rows[:7]
     product, aim, band, steer = products
     place_a = np.int64(rng.random() * others.size)
     x, a = np.int64(owner[place_a]), np.int64(others[place_a])

@@ -12,8 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-Arrays = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-"""start, others, back, owner, first, labels and closed of :class:`Rows`."""
+from core.privacy.entropy import Generator as Rng
+
+Arrays = tuple[
+    np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, int
+]
+"""start, others, back, owner, first, labels, closed, circles and hub of :class:`Rows`."""
 
 
 @dataclass
@@ -23,6 +27,8 @@ class Rows:
     ``names``: the old number of each node. ``start`` (n + 1,), ``others`` and ``back`` (2m,): see above.
     ``owner`` (2m,): the node in whose row an entry stands. ``labels`` (n,): 0..k-1. ``first`` (k + 1,): where
     each label's entries begin. ``closed`` (2m,): the triangles on each entry's edge, once :meth:`count` ran.
+    ``circles`` (n,): two nodes are linked to close triangles only if they are of one circle or both have
+    ``hub`` edges at least, see :meth:`divided`; one circle of all to begin with.
     """
 
     names: np.ndarray
@@ -33,6 +39,8 @@ class Rows:
     labels: np.ndarray
     first: np.ndarray
     closed: np.ndarray
+    circles: np.ndarray
+    hub: int = 0
 
     @classmethod
     def of(cls, keys: np.ndarray, nodes: int, labels: np.ndarray) -> Rows:
@@ -48,11 +56,18 @@ class Rows:
         others, back = _filed(start, one, two)
         owner = np.repeat(np.arange(nodes, dtype=np.int32), degree)
         first = start[np.concatenate([[0], np.cumsum(np.bincount(compact, minlength=1))])]
-        return cls(names, start, others, back, owner, compact[names].astype(np.int32), first, np.empty(0))
+        labels, closed, circles = compact[names].astype(np.int32), np.empty(0), np.zeros(nodes, np.int32)
+        return cls(names, start, others, back, owner, labels, first, closed, circles)
+
+    def divided(self, circles: int, hubs: float, rng: Rng) -> None:
+        """Every node is of one of so many circles at random; that share of the nodes are hubs, about."""
+        self.circles = rng.integers(0, circles, len(self.labels), dtype=np.int32)
+        self.hub = int(np.quantile(np.diff(self.start), 1 - hubs)) if len(self.labels) else 0
 
     def arrays(self) -> Arrays:
         """What compiled code takes."""
-        return self.start, self.others, self.back, self.owner, self.first, self.labels, self.closed
+        rows = self.start, self.others, self.back, self.owner, self.first, self.labels
+        return *rows, self.closed, self.circles, self.hub
 
     def count(self) -> int:
         """The triangles of the graph; those on each edge are ``closed`` from here on. O(m^1.5)."""

@@ -10,6 +10,9 @@ triangles are closed such that both grow towards their aims together; up to near
 other way round some stay out of reach), then both numbers are brought near their aims. Every edge knows how
 many triangles it is in, so that edges in none are given up first.
 
+Triangles that are closed anywhere leave a graph with fewer communities than graphs have that are this
+clustered. So every node is of one of a few circles, drawn at random, and x and y are of one or both are hubs.
+
 All of it reads noisy values only, so it is post-processing, and it may stop when its targets are met.
 """
 
@@ -28,6 +31,10 @@ from core.privacy.entropy import Generator as Rng
 FULL_ENDS = 2**21  # up to so many ends each gets its full number of proposals
 NEARLY = 0.97  # of the triangles, or one over so much of them, before clustering is looked at
 UNKNOWN = -1.0  # clustering that is not aimed at
+CIRCLES = 16  # at random, in all labels together, in which triangles are closed, at most
+ROOM = 8  # nodes that a circle has for each edge of a mean node; fewer leave some triangles out of reach
+LEAST_CIRCLE = 100  # nodes
+HUBS = 0.01  # of the nodes: those of most edges, which form triangles with each other in any circle
 STEERED = 1 / 3  # of the proposals, at most, to bring degree products near their aim
 
 
@@ -76,6 +83,7 @@ def rewired(
         if (now_off := abs(product - aim)) > band:
             # Out of reach: triangles may cost half of the way that was made, or none could be closed.
             aim, band = product, (before - now_off) // 2
+    rows.divided(_circles(nodes, len(keys), int(rows.labels[-1]) + 1), HUBS, rng)
     now = rows.count()
     if steer and now > targets.triangles and product > own:
         # Degree products as large as told make more triangles than were told: they may go back, and beyond.
@@ -92,6 +100,12 @@ def rewired(
         moves.open_triangles(rows.arrays(), np.zeros(nodes), (now, targets.triangles), products, left, rng)
     source, target = rows.edges()
     return np.sort(pack(rows.names[source], rows.names[target], nodes))
+
+
+def _circles(nodes: int, edges: int, labels: int) -> int:
+    """How many circles each label is divided into."""
+    room = max(LEAST_CIRCLE, ROOM * 2 * edges / nodes)
+    return max(1, round(min(CIRCLES, nodes / room) / labels))
 
 
 def _balanced(
