@@ -135,6 +135,7 @@ def _balanced(
         now, product, made = open_triangles(rows.arrays(), weight, (now, last), products, left, rng)
         products = product, *products[1:]
     if made < left:
+        rows.hub = 0  # any two nodes may be linked now
         own = float(rows.at_nodes() @ weight)
         wanted = told.aim(own, spread, *rows.edges(), nodes)
         balance(rows.arrays(), weight, (now, most), (own, wanted), products, left - made, rng)
