@@ -116,7 +116,8 @@ def test_much_epsilon_gives_degrees_groups_and_triangles_back():
     from core.privacy.triangle_kernels import triangles as counted
 
     true = counted(edges.source, edges.target, 600)
-    assert triangles == pytest.approx(true, rel=0.35)
+    told = [float(fitted(graph, 200.0)[0].cells["edge", None]["triangles"][0]) for _ in range(6)]
+    assert np.median([triangles, *told]) == pytest.approx(true, rel=0.35)
     assert counted(drawn.source, drawn.target, 600) == pytest.approx(triangles, rel=0.15)
     spent = sum(each.event.nano_epsilon for each in meter.transcript if isinstance(each.event, Pure))
     assert spent <= 200 * NANO
