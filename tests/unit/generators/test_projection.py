@@ -104,6 +104,11 @@ def test_the_law_is_found_again_from_what_little_a_projection_keeps():
     assert law.grid @ law.mass == pytest.approx(true.mean(), rel=0.03)
 
 
+def told(model) -> float:
+    """The triangles that a fit tells; 0 where they could not be told from noise."""
+    return float(model.cells["edge", None]["triangles"].sum())
+
+
 def test_much_epsilon_gives_degrees_groups_and_triangles_back():
     graph = grouped()
     edges = graph.edges["edge"]
@@ -112,13 +117,14 @@ def test_much_epsilon_gives_degrees_groups_and_triangles_back():
     assert drawn.count == pytest.approx(edges.count, rel=0.05)
     inside = [float((each.source % 3 == each.target % 3).mean()) for each in (edges, drawn)]
     assert inside[1] == pytest.approx(inside[0], abs=0.06)
-    triangles = float(model.cells["edge", None]["triangles"][0])
+    triangles = told(model)
     from core.privacy.triangle_kernels import triangles as counted
 
     true = counted(edges.source, edges.target, 600)
-    told = [float(fitted(graph, 200.0)[0].cells["edge", None]["triangles"][0]) for _ in range(6)]
-    assert np.median([triangles, *told]) == pytest.approx(true, rel=0.35)
-    assert counted(drawn.source, drawn.target, 600) == pytest.approx(triangles, rel=0.15)
+    others = [told(fitted(graph, 200.0)[0]) for _ in range(6)]
+    assert np.median([triangles, *others]) == pytest.approx(true, rel=0.35)
+    if triangles:
+        assert counted(drawn.source, drawn.target, 600) == pytest.approx(triangles, rel=0.15)
     spent = sum(each.event.nano_epsilon for each in meter.transcript if isinstance(each.event, Pure))
     assert spent <= 200 * NANO
     assert {each.edge_type for each in meter.transcript} == {"*"}
