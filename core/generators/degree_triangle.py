@@ -16,7 +16,8 @@ and its quantiles go to the nodes in the order of their posterior means; nodes t
 numbers), scaled to the paid-for number of edges and matched at random; then edges are rewired, degrees kept,
 until the graph has the degree products and the triangles that were told. Where the ladder tells little, the
 triangles lean on a public guess of transitivity, by the two variances; a sum of degree products that is
-mostly noise is left aside in the same way. ``tail_share=0`` with ``count_share=0.2`` is the method's first
+mostly noise is left aside in the same way. Triangles are closed within circles of nodes drawn at random, or
+among hubs, as ``dcsbm`` closes them. ``tail_share=0`` with ``count_share=0.2`` is the method's first
 version, which read no tail counts.
 
 Sources: Karrer and Newman, Physical Review E 83, 016107, 2011 (of whose degree-corrected block model this is

@@ -17,8 +17,11 @@ The reads, each of which may use what was read before:
 8. the sum over edges of noisy degree times noisy degree (:mod:`core.privacy.product_sum`).
 A graph is drawn by matching edge ends label by label, with the degrees of that law, and rewired, keeping
 degrees and block counts, until degree products, triangles and clustering are near what was read. How near
-degree products are brought follows from their noise; the aim for clustering is the noisy sum averaged, by
-precision, with what rewiring to triangles alone gives.
+degree products are brought follows from their noise, and they give way where they make more triangles than
+were read; the aim for clustering lies between the noisy sum and what rewiring to triangles alone gives, as
+sure as either is. Triangles are closed within circles of nodes drawn at random, which say nothing of the
+graph, or among hubs: closed anywhere they leave a graph with fewer communities than real graphs have. What is
+in one circle is chance, so that circles are not communities of the original.
 
 Guarantee: pure epsilon. Proof of the total: thresholds, labels, order, caps, the number of labels and what
 each read costs are functions of earlier noisy outputs and public facts, hence the same for two neighbours
