@@ -31,7 +31,7 @@ from core.privacy.entropy import Generator as Rng
 FULL_ENDS = 2**21  # up to so many ends each gets its full number of proposals
 NEARLY = 0.97  # of the triangles, or one over so much of them, before clustering is looked at
 UNKNOWN = -1.0  # clustering that is not aimed at
-# Chosen on the sixteen graphs of `benchmarks.regret`, among none, 4, 8, 12 and 16 circles and 0 to 6 % of hubs.
+# Chosen on all graphs of `benchmarks.regret`, among none, 4, 8, 12 and 16 circles and 0 to 6 % of hubs.
 CIRCLES = 16  # at random, in all labels together, in which triangles are closed, at most
 ROOM = 8  # nodes that a circle has for each edge of a mean node; fewer leave some triangles out of reach
 LEAST_CIRCLE = 100  # nodes
