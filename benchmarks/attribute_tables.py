@@ -165,7 +165,7 @@ def labelled(original: Graph, epsilon: float, row: str) -> dict[str, float]:
     for each in compare_node_values(original, synthetic, original.schema.edge_types[0]):
         both = each["row"]["scalars"]["node_value_assortativity"]
         shown["homophily"], shown["true homophily"] = both["synthetic"], both["original"]
-        shown |= each["row"]["distances"]
+        shown |= {name: value for name, value in each["row"]["distances"].items() if value is not None}
     return {name: round(float(value), 5) for name, value in {**shown, "CPU s": seconds}.items()}
 
 

@@ -59,7 +59,8 @@ def test_absolute_answers_hold_as_often_as_they_say(scales: tuple[int, ...]) -> 
 def test_hubs_are_found_as_often_as_said(mean: float, scale: int) -> None:
     rng, count, found = np.random.default_rng(20), 40_000, list[float]()
     for _ in range(4):
-        degrees = np.minimum(mean * (rng.random(count) ** (-1 / SHAPE) - 1), count - 1)
+        unit = mean * (SHAPE - 1)
+        degrees = np.minimum(unit * (rng.random(count) ** (-1 / SHAPE) - 1), count - 1)
         shown = degrees + rng.laplace(0, scale, count)
         top = count // 100
         found.append(len(set(np.argsort(-degrees)[:top]) & set(np.argsort(-shown)[:top])) / top)
@@ -117,3 +118,7 @@ def test_a_ladder_reaches_no_further_than_was_told(common: int, epsilon: float) 
 def test_triangles_are_told_where_degrees_are_bounded() -> None:
     assert "triangles_within_95" not in asked(facts())
     assert asked(facts(degree_bound=9))["triangles_within_95"] == ladder_within(9, NODES - 2, 1 / 3)
+
+
+def test_the_largest_degrees_of_a_dense_graph_are_no_ties() -> None:
+    assert hubs_found(40, 120, 0.5) > 0.9
