@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -234,13 +235,18 @@ class EdgeValueReads:
         """The ends, the step (0 without time) and the bin of every edge; int64."""
         table = self._graph.edges[self.relation.name]
         steps = np.zeros(table.count, np.int64) if table.step is None else table.step.astype(np.int64)
+        source, target = (end.astype(np.int64, copy=False) for end in (table.source, table.target))
+        return source, target, steps, self._bins
+
+    @cached_property
+    def _bins(self) -> np.ndarray:
+        """The bin of every edge's value; every read needs them. int64."""
+        table = self._graph.edges[self.relation.name]
         if table.values is None:  # nothing to count, or a mistake in how the graph was opened
             if table.count:
                 raise InvalidInput("what edges carry was not read with the graph", field="attribute")
-            bins = np.zeros(0, dtype=np.int64)
-        else:
-            bins = self.bins.places(table.values.columns[self.bins.attribute.name])
-        return table.source.astype(np.int64), table.target.astype(np.int64), steps, bins
+            return np.zeros(0, dtype=np.int64)
+        return self.bins.places(table.values.columns[self.bins.attribute.name])
 
 
 def _ends(side: str, source: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -6,11 +6,17 @@ Post-processing: paid tables and drawn edges, nothing else.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from core.generators._shared.values.kernels import chosen, expected_of, expected_of_nodes
+from core.generators._shared.values.bins import SCORE
+from core.generators._shared.values.kernels import (
+    chosen,
+    expected_of,
+    expected_of_nodes,
+)
+from core.generators._shared.values.scored import CLASS, FACTOR, MEAN, add_scores, chosen_by_score
 from core.graphs.graph import Graph
 from core.graphs.tables import EdgeValues
 from core.graphs.value_bins import ValueBins, bins_of
@@ -22,6 +28,10 @@ if TYPE_CHECKING:
     from core.graphs.tables import EdgeTable
 
 ROUNDS = 4
+AT_ONCE = 2**21
+"""Edges whose values are drawn at once: what a draw needs beside its edges does not grow with them."""
+ENOUGH = 2**18
+"""Of more than twice so many edges pairs of classes and periods are raked by some, evenly spaced."""
 FURTHEST = 12.0
 """Weights of a node are within exp of that of one another."""
 
@@ -52,13 +62,18 @@ def drawn_values(
         weights.rake_nodes()
         weights.rake_pairs()
         weights.rake_periods()
-    bins = chosen(*(*weights.arguments(), rng.random(edges.count)))
-    return fine.values(_inside(columns, bins, rng), rng.random(edges.count))
+    found = []
+    for start in range(0, edges.count, AT_ONCE):
+        bins = weights.chosen(slice(start, start + AT_ONCE), rng)
+        found.append(fine.values(_inside(columns, bins, rng), rng.random(len(bins))))
+    return np.concatenate(found)
 
 
 def _inside(columns: Columns, bins: np.ndarray, rng: Rng) -> np.ndarray:
     """Choose a fine bin in each of ``bins``, by the paid histogram."""
     histogram, of_bin = columns["histogram"], columns["bins"]
+    if len(columns["kinds"]) == len(histogram):  # each is one by itself
+        return np.argsort(of_bin, kind="stable")[bins]
     order = np.argsort(of_bin, kind="stable")
     until = np.cumsum(histogram[order])
     size = np.bincount(of_bin, weights=histogram)
@@ -75,32 +90,60 @@ class _Weights:
     def __init__(self, columns: Columns, edges: EdgeTable, undirected: bool) -> None:
         self.kinds, self.score = columns["kinds"].astype(np.int64), columns["score"]
         bins = len(self.kinds)
-        source, target = edges.source.astype(np.int64), edges.target.astype(np.int64)
+        no_step = np.empty(0, dtype=np.int32)
+        ends = edges.source, edges.target, no_step if edges.step is None else edges.step
+        self.ends = tuple(np.ascontiguousarray(each, dtype=np.int32) for each in ends)
         self.undirected = undirected
         side = ("source", "source" if undirected else "target")
-        classes = [columns[f"{each}_classes"].astype(np.int64) for each in side]
+        classes = [columns[f"{each}_classes"].astype(np.int32) for each in side]
         width = 1 if len(self.score) else bins
         self.rates = [columns[f"{each}_rates"].astype(np.float64).reshape(-1, width) for each in side]
-        count = int(classes[1].max()) + 1
-        pair = classes[0][source] * count + classes[1][target]
-        step = np.zeros(edges.count, np.int64) if edges.step is None else edges.step.astype(np.int64)
-        self.places = np.stack([source, target, pair, columns["periods"].astype(np.int64)[step]])
+        self.where = (*classes, int(classes[1].max()) + 1, columns["periods"].astype(np.int32))
         self.pair_shares = columns["pairs"].reshape(-1, int(self.kinds.max()) + 1)
         self.period_shares = columns["steps"].reshape(-1, bins)
         mass = np.bincount(columns["bins"], weights=columns["histogram"], minlength=bins)
         self.of_pair = np.ones((len(self.pair_shares), bins))
         self.of_period = np.tile(mass, (len(self.period_shares), 1))
-        self.of_nodes = [np.ones((len(each), bins)) for each in self.rates]
-        if undirected:
-            self.of_nodes[1] = self.of_nodes[0]
-        self.tilts = [np.zeros(len(each)) for each in self.rates]
+        self.of_nodes = [np.ones((len(each), width)) for each in self.rates]
+        self.rows = [_rows(each, len(rate)) for each, rate in zip(classes, self.rates, strict=True)]
+        self.sizes = [
+            np.bincount(each, minlength=len(rate)) for each, rate in zip(ends[:2], self.rates, strict=True)
+        ]
+        if undirected:  # both ends of an edge are of one side
+            self.of_nodes[1], self.rows[1] = self.of_nodes[0], self.rows[0]
+            self.sizes[0] += self.sizes[1]
+            self.rates = self.rates[:1]
+        self.powers = np.rint(self.score).astype(np.int64) + SCORE
+        self.stride = max(1, edges.count // ENOUGH)
 
-    def arguments(self) -> tuple[np.ndarray, ...]:
-        return (self.places, *self.of_nodes, self.of_pair, self.of_period)
+    def factors(self) -> tuple[np.ndarray, ...]:
+        of_nodes = self.of_nodes
+        if len(self.score):
+            of_nodes = [np.ascontiguousarray(each[:, :CLASS]) for each in self.rows]
+        return (*of_nodes, self.of_pair, self.of_period)
+
+    def chosen(self, edges: slice, rng: Rng) -> np.ndarray:
+        """Draw a bin for each of the edges, by their weights."""
+        source, target, step = self.ends
+        some = source[edges], target[edges], step[edges]
+        uniform = rng.random(len(some[0]))
+        if not len(self.score):
+            return chosen(some, self.where, self.factors(), self.powers, uniform)
+        inside = self._inside()
+        rows, where, by_score = self._tilted(inside)
+        return chosen_by_score(some, rows, where, by_score, inside, self.powers, uniform)
 
     def rake_nodes(self) -> None:
         """Bring every node's edges nearer to what it was read to have."""
-        sources, targets = expected_of_nodes(*self.arguments())
+        if len(self.score):
+            for each in self.rows:
+                each[:, MEAN:] = 0.0
+            rows, where, by_score = self._tilted(self._inside())
+            add_scores(self.ends, rows, where, by_score)
+            for side, own in enumerate(self.rows[: len(self.rates)]):
+                self._tilt(side, own)
+            return
+        sources, targets = expected_of_nodes(self.ends, self.where, self.factors(), self.powers)
         if self.undirected:
             self._rake_side(0, sources + targets)
             self.of_nodes[1] = self.of_nodes[0]
@@ -111,23 +154,22 @@ class _Weights:
     def _rake_side(self, side: int, found: np.ndarray) -> None:
         # Both ends of an edge are moved at once: each goes half of the way.
         size = found.sum(axis=1)
-        held = size > 0
-        if not len(self.score):
-            wanted = self.rates[side] * size[:, None]
-            ratio = np.sqrt((wanted + 1e-9) / (found + 1e-9))
-            moved = np.clip(np.log(self.of_nodes[side]) + np.log(ratio), -FURTHEST, FURTHEST)
-            self.of_nodes[side] = np.where(held[:, None], np.exp(moved), 1.0)
-            return
-        mean = found @ self.score
-        spread = found @ self.score**2 - mean**2 / np.maximum(size, 1e-12) + 1.0
+        wanted = self.rates[side] * size[:, None]
+        ratio = np.sqrt((wanted + 1e-9) / (found + 1e-9))
+        moved = np.clip(np.log(self.of_nodes[side]) + np.log(ratio), -FURTHEST, FURTHEST)
+        self.of_nodes[side] = np.where((size > 0)[:, None], np.exp(moved), 1.0)
+
+    def _tilt(self, side: int, rows: np.ndarray) -> None:
+        """Bring the mean score of every node's edges nearer to what was read, by Newton's half step."""
+        (mean, square), size = rows[:, MEAN:].T, self.sizes[side]
+        spread = square - mean**2 / np.maximum(size, 1) + 1.0
         step = 0.5 * (self.rates[side][:, 0] * size - mean) / spread
         most = FURTHEST / max(1.0, float(np.abs(self.score).max()))
-        self.tilts[side] = np.where(held, np.clip(self.tilts[side] + step, -most, most), 0.0)
-        self.of_nodes[side] = np.exp(self.tilts[side][:, None] * self.score[None, :])
+        rows[:, FACTOR] = np.exp(np.clip(np.log(rows[:, FACTOR]) + step, -most, most) * (size > 0))
 
     def rake_pairs(self) -> None:
         """Give every pair of classes its shares of the kinds of value."""
-        found = expected_of(2, len(self.pair_shares), *self.arguments())
+        found = self._expected(by_pair=True)
         of_kind = np.zeros((len(found), self.pair_shares.shape[1]))
         np.add.at(of_kind.T, self.kinds, found.T)
         wanted = self.pair_shares * of_kind.sum(axis=1, keepdims=True)
@@ -136,7 +178,27 @@ class _Weights:
 
     def rake_periods(self) -> None:
         """Give every period its shares of the bins; without time the whole relation."""
-        found = expected_of(3, len(self.period_shares), *self.arguments())
+        found = self._expected(by_pair=False)
         wanted = self.period_shares * found.sum(axis=1, keepdims=True)
         ratio = np.where(found > 0, wanted / np.maximum(found, 1e-12), 1.0)
         self.of_period *= np.clip(ratio, 1e-6, 1e6)
+
+    def _expected(self, by_pair: bool) -> np.ndarray:
+        return expected_of(by_pair, self.ends, self.where, self.factors(), self.powers, self.stride)
+
+    def _inside(self) -> np.ndarray:
+        """The factors of every pair of classes and period, (pairs * periods, bins)."""
+        return (self.of_pair[:, None, :] * self.of_period[None, :, :]).reshape(-1, len(self.kinds))
+
+    def _tilted(self, inside: np.ndarray) -> tuple[Any, Any, np.ndarray]:
+        """What kernels of scores ask: rows of nodes, classes, periods, and ``inside`` added up by score."""
+        by_score = np.zeros((len(inside), 2 * SCORE + 1))
+        np.add.at(by_score.T, self.powers, inside.T)
+        return tuple(self.rows), (*self.where[2:], len(self.of_period)), by_score
+
+
+def _rows(classes: np.ndarray, count: int) -> np.ndarray:
+    """Make the rows of a side's nodes for the kernels of scores, all factors 1."""
+    rows = np.zeros((count, 4))
+    rows[:, FACTOR], rows[:, CLASS] = 1.0, classes
+    return rows

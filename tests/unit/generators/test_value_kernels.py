@@ -1,0 +1,91 @@
+"""Kernels of values that have scores, against the weights written out edge by edge."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from core.generators._shared.values.bins import SCORE
+from core.generators._shared.values.kernels import chosen, expected_of
+from core.generators._shared.values.scored import CLASS, FACTOR, MEAN, SQUARE, add_scores, chosen_by_score
+
+EDGES, SOURCES, TARGETS, PAIRS, PERIODS = 300, 7, 5, 6, 2
+SCORES = np.array([-8, -3, -3, 0, 2, 8])
+
+
+def made(timed: bool):
+    """Edges, rows of nodes, and factors of pairs and periods; of three classes of sources, two of targets."""
+    rng = np.random.default_rng(4)
+    ends = [rng.integers(0, size, EDGES).astype(np.int32) for size in (SOURCES, TARGETS, 3)]
+    rows = []
+    for size, classes in ((SOURCES, 3), (TARGETS, 2)):
+        rows.append(np.zeros((size, 4)))
+        rows[-1][:, FACTOR] = np.exp(rng.normal(0, 0.3, size))
+        rows[-1][:, CLASS] = rng.integers(0, classes, size)
+    of_pair, of_period = rng.random((PAIRS, len(SCORES))), rng.random((PERIODS, len(SCORES)))
+    if not timed:
+        ends[2], of_period = ends[2][:0], of_period[:1]
+    return tuple(ends), tuple(rows), of_pair, of_period, np.array([0, 1, 1], dtype=np.int32)
+
+
+def written_out(timed: bool) -> np.ndarray:
+    """The share of every bin, for every edge."""
+    ends, (sources, targets), of_pair, of_period, periods = made(timed)
+    u, v = ends[0], ends[1]
+    pair = (sources[u, CLASS] * 2 + targets[v, CLASS]).astype(int)
+    period = periods[ends[2]] if timed else np.zeros(EDGES, dtype=int)
+    ratio = sources[u, FACTOR] * targets[v, FACTOR]
+    weight = ratio[:, None] ** SCORES * of_pair[pair] * of_period[period]
+    return weight / weight.sum(axis=1, keepdims=True)
+
+
+def tables(timed: bool):
+    _, _, of_pair, of_period, periods = made(timed)
+    inside = (of_pair[:, None] * of_period[None]).reshape(-1, len(SCORES))
+    by_score = np.zeros((len(inside), 2 * SCORE + 1))
+    np.add.at(by_score.T, SCORES + SCORE, inside.T)
+    return (2, periods, len(of_period)), by_score, inside
+
+
+@pytest.mark.parametrize("timed", [False, True])
+def test_a_nodes_scores_are_the_means_over_its_edges(timed: bool):
+    ends, rows, *_ = made(timed)
+    where, by_score, _ = tables(timed)
+    add_scores(ends, rows, where, by_score)
+    share = written_out(timed)
+    for side, own in enumerate(rows):
+        for column, power in ((MEAN, 1), (SQUARE, 2)):
+            wanted = np.bincount(ends[side], weights=share @ SCORES**power, minlength=len(own))
+            assert own[:, column] == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("timed", [False, True])
+def test_bins_are_drawn_by_their_weights_whichever_kernel_draws(timed: bool):
+    ends, rows, of_pair, of_period, periods = made(timed)
+    where, by_score, inside = tables(timed)
+    share, powers = written_out(timed), SCORES + SCORE
+    classes = [own[:, CLASS].astype(np.int32) for own in rows]
+    factors = (*(np.ascontiguousarray(own[:, :1]) for own in rows), of_pair, of_period)
+    found = np.zeros((2, EDGES, len(SCORES)))
+    grid = (np.arange(400) + 0.5) / 400
+    for uniform in grid:
+        even = np.full(EDGES, uniform)
+        first = chosen_by_score(ends, rows, where, by_score, inside, powers, even)
+        second = chosen(ends, (*classes, 2, periods), factors, powers, even)
+        for kind, bins in enumerate((first, second)):
+            found[kind, np.arange(EDGES), bins] += 1 / len(grid)
+    assert np.abs(found - share).max() < 2 / len(grid)
+
+
+def test_pairs_and_periods_are_expected_from_all_edges_or_evenly_spaced_ones():
+    ends, rows, of_pair, of_period, periods = made(timed=True)
+    classes = [own[:, CLASS].astype(np.int32) for own in rows]
+    factors = (*(np.ascontiguousarray(own[:, :1]) for own in rows), of_pair, of_period)
+    share, where = written_out(timed=True), (*classes, 2, periods)
+    for stride in (1, 7):
+        found = expected_of(False, ends, where, factors, SCORES + SCORE, stride)
+        kept, period = np.arange(0, EDGES, stride), periods[ends[2]]
+        for each in range(PERIODS):
+            assert found[each] == pytest.approx(share[kept][period[kept] == each].sum(axis=0))
+    by_pair = expected_of(True, ends, where, factors, SCORES + SCORE, 1)
+    assert by_pair.sum(axis=0) == pytest.approx(share.sum(axis=0))
