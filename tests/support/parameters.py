@@ -128,6 +128,10 @@ TRIED: Mapping[str, Table] = {
         "deconvolve": everywhere({"deconvolve": (True, False)}, *ANCHORED_ROUTES)["deconvolve"],
         "tail_share": everywhere({"tail_share": (0.1, 0.4)}, *ANCHORED_ROUTES)["tail_share"],
         "attribute_share": VALUED,
+        "node_attribute_share": [
+            Tried("plain", 0.0, 0.2, {"evidence": "none"}),
+            Tried("labelled", 0.1, 0.4, {"evidence": "none"}),
+        ],
     },
     "dcsbm": everywhere(
         {

@@ -50,6 +50,12 @@ With ``attribute_share``, that share of epsilon pays for tables of what edges ca
 above (:mod:`core.generators._shared.values`, with the reads and proofs of :mod:`core.privacy.edge_values`).
 Not beside directions.
 
+With ``node_attribute_share`` and ``evidence=none``, one for protected attributes of nodes
+(:mod:`core.generators._shared.node_values`, with the reads and proofs of :mod:`core.privacy.node_values`):
+every node is dealt values by its degrees, and pairs of groups gain log odds in the chain, by which they meet
+as the mixing matrix says that was read of all steps together; of a directed relation by source and target.
+Not beside directions either.
+
 Declared facts are kept: a pair that occurs once over time is drawn once, a source of a functional relation
 has one target.
 
@@ -75,8 +81,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from core import errors
 from core.generators._shared.frame.plan import cell_plan
+from core.generators._shared.node_values.stage import CarriesNodeValues, Mixing, NodeValueStage
 from core.generators._shared.relations.params import AnchoredParams
-from core.generators._shared.values.stage import CarriesValues
+from core.generators._shared.values.stage import VALUES, CarriesValues
 from core.generators.base import (
     Assurance,
     GraphKinds,
@@ -209,8 +216,47 @@ def _require_kept(
         )
 
 
-class Anchored(CarriesValues, AnchoredEdges):
-    """The edges, and what they carry where a share of epsilon is set aside for it."""
+class Groups(NodeValueStage):
+    """Groups of attribute values: pairs of them gain log odds in the chain, which follows them alone."""
+
+    def mixing(self) -> Mixing:
+        """Give every relation inside a type its groups and their log odds."""
+        from core.generators.anchored.labels import PairsOfGroups
+
+        return PairsOfGroups()
+
+    def require_synthesised(self, public: PublicFacts) -> None:
+        """Refuse relations whose edges may not exchange their ends, too."""
+        super().require_synthesised(public)
+        for each in public.schema.edge_types:
+            if each.name in public.edge_types and each.homogeneous and each.functional:
+                raise errors.NotAccepted(
+                    f"protected node attributes are not synthesised along {each.name!r}, which gives each "
+                    f"node one target; leave {self.field} out",
+                    field=self.field,
+                )
+
+
+class Anchored(CarriesValues, CarriesNodeValues, AnchoredEdges):
+    """The edges, and what they and nodes carry where shares of epsilon are set aside for it."""
+
+    stages = VALUES, Groups()
+
+    def plan(self, params: AnchoredParams, public: PublicFacts) -> PrivacyPlan:
+        """Plan the method with what the stages' shares leave of epsilon, and what they read with those.
+
+        Evidence says which true nodes are linked, and values are dealt anew: it would part linked nodes from
+        their values, so that nothing would be left of who meets whom. Attributes of nodes are refused beside.
+        """
+        plan = super().plan(params, public)
+        if self.carries_nodes(params) and params.evidence != "none":
+            raise errors.NotAccepted(
+                "protected node attributes are synthesised without evidence on pairs, which tells of true "
+                "nodes whose values are not released; set evidence to none, or leave node_attribute_share "
+                "out",
+                field="evidence",
+            )
+        return plan
 
     def true_shares(
         self, params: AnchoredParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from core.errors import NotAccepted
 from core.generators import registry
 from core.generators.base import PublicFacts, no_progress
 from core.graphs.graph import EdgeTable, Graph, NodeTable
@@ -28,10 +29,11 @@ from tests.support.fit_losses import Losses, loss
 NANO = 10**9
 NODES, STEPS = 150, 3
 PARTY = Attribute(name="party", protection="protected", categories=("left", "right"), label=True)
-METHODS = ("keyframe", "dcsbm")
+METHODS = ("keyframe", "dcsbm", "anchored")
 UNITS = ((Unit.EVENT, None), (Unit.W_EVENT, 2), (Unit.PAIR, None))
 PLAIN: dict[str, dict[str, Any]] = {
     "keyframe": {},
+    "anchored": {"evidence": "none"},
     "dcsbm": {"triangle_share": 0, "clustering_share": 0, "product_share": 0, "groups": 1},
 }
 """What is left asks by ``discrete_laplace`` alone, so that a fit's loss can be added up."""
@@ -100,6 +102,53 @@ def test_with_little_noise_parties_meet_as_they_do_at_no_more_than_was_asked_for
     table = drawn.edges["knows"]
     degree = np.bincount(np.concatenate([table.source, table.target]), minlength=NODES)
     assert degree[parties == "right"].mean() > 1.1 * degree[parties == "left"].mean()
+
+
+def one_way() -> Graph:
+    """The right answer one another; the left write to the right, who do not write back. Without time."""
+    right = np.arange(NODES) % 3 == 0
+    source, target = np.nonzero(~np.eye(NODES, dtype=bool))
+    chance = np.where(right[target], np.where(right[source], 0.1, 0.06), 0.004)
+    kept = np.random.default_rng(3).random(len(source)) < chance
+    schema = GraphSchema(
+        node_types=(NodeType(count=NODES, attributes=(PARTY,)),),
+        edge_types=(EdgeType(name="knows", directed=True),),
+    )
+    names = pa.array(np.where(right, "right", "left").tolist())
+    table = EdgeTable(source[kept], target[kept])
+    return Graph.build(schema, {"node": NodeTable(NODES, None, {"party": names})}, {"knows": table})
+
+
+def by_direction(of: Graph) -> np.ndarray:
+    """The share of edges by party of the source and of the target."""
+    party = np.array([PARTY.categories.index(each) for each in of.nodes["node"].attributes["party"].tolist()])
+    table = of.edges["knows"]
+    return np.bincount(2 * party[table.source] + party[table.target], minlength=4) / table.count
+
+
+def test_of_a_directed_relation_sources_and_targets_meet_as_they_do():
+    of = one_way()
+    model, meter = fit("anchored", of, Unit.EDGE, None, 1000)
+    assert meter.plan.cost().nano_epsilon == 1000 * NANO
+    drawn = model.sample(public_generator(3), no_progress)
+    # Values are dealt by all edges of a node, whichever way they point; by chance it would be .57.
+    assert np.abs(by_direction(of) - by_direction(drawn)).sum() / 2 < 0.2
+
+
+@pytest.mark.parametrize("change", ["evidence", "functional", "sides"])
+def test_what_anchored_does_not_synthesise_is_refused_with_the_field_to_mend(change: str):
+    anchored, of = registry.get("anchored"), one_way()
+    kind = of.schema.node_types[0]
+    relation = {
+        "functional": EdgeType(name="knows", directed=True, functional=True),
+        "sides": EdgeType(name="knows", target="item"),
+    }.get(change, of.schema.edge_types[0])
+    schema = GraphSchema(node_types=(kind, NodeType(name="item", count=9)), edge_types=(relation,))
+    params = anchored.Params(node_attribute_share=0.2, evidence="auto" if change == "evidence" else "none")
+    with pytest.raises(NotAccepted) as refused:
+        anchored.plan(params, PublicFacts(schema, Unit.EDGE, None, NANO, 0, ("knows",)))
+    wanted = "evidence" if change == "evidence" else "node_attribute_share"
+    assert refused.value.members["field"] == wanted
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -85,10 +85,7 @@ def labelled(
     ``rng`` makes choices that are independent of the graph. O(n + m log m + groups^2).
     """
     tables = TABLES if len(names) == 1 else TABLES_OF_SEVERAL
-    if ends:
-        parts = divide(row_nano_epsilon, *[tables / len(names)] * len(names), *_even(1 - tables, len(ends)))
-    else:
-        parts = divide(row_nano_epsilon, *_even(1, len(names)))
+    parts = divide(row_nano_epsilon, *[tables / len(names)] * len(names), *_even(1 - tables, len(ends)))
     first, *others = names
     fine = reads.bins(first)
     classes = node_classes(degrees, communities, fine.count, parts[0])

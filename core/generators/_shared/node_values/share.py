@@ -73,6 +73,13 @@ def require_synthesised(public: PublicFacts) -> None:
         raise errors.NotAccepted(
             f"protected node attributes of collections are not synthesised; leave {FIELD} out", field=FIELD
         )
+    for kind in carrying(public.schema, public.edge_types):
+        if not inside(public.schema, public.edge_types, kind):
+            raise errors.NotAccepted(
+                f"protected attributes of {kind.name!r} are synthesised along relations inside that type, "
+                f"and none is asked for; leave {FIELD} out",
+                field=FIELD,
+            )
 
 
 def allotments(public: PublicFacts, nano_epsilon: int) -> list[Allotment]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.generators._shared.relations import static
+from core.generators._shared.relations.affinity import score
 from core.generators._shared.relations.budget import proposals_for
 from core.generators._shared.relations.stubs import completed, joined, matched
 from core.generators._shared.slots import markov_chain
@@ -45,6 +46,8 @@ class Relation:
             sides = self._shape.source_count, self._shape.target_count
             left, right = columns["score_source"], columns["score_target"]
             self._score = left.reshape(sides[0], -1), right.reshape(sides[1], -1)
+        if len(columns.get("affinity", ())):
+            self._score = score(columns)
         taken = self._taken if self._once else None
         keys = self._matched(columns, rng)
         if len(columns.get("flips", ())) or self._score is not None:

@@ -6,10 +6,11 @@ from typing import Literal
 
 from pydantic import Field
 
+from core.generators._shared.node_values.share import NodeValueParameters
 from core.generators._shared.values.share import ValueParameters
 
 
-class AnchoredParams(ValueParameters):
+class AnchoredParams(ValueParameters, NodeValueParameters):
     """What a caller may set. All of it is public and enters the report."""
 
     degree_share: float | None = Field(

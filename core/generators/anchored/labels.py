@@ -1,0 +1,45 @@
+"""Groups of attribute values in the model of ``anchored``, a node's for all steps. Post-processing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.generators._shared.frame.model import same_columns
+from core.generators._shared.node_values.fit import Ends
+from core.generators._shared.relations.affinity import affinity
+
+if TYPE_CHECKING:
+    from core.generators.anchored.model import AnchoredModel
+
+
+class PairsOfGroups:
+    """Every step has degrees; groups gain or lose log odds when its edges exchange their ends."""
+
+    def ends(self, model: AnchoredModel) -> Mapping[str, Ends]:
+        found: dict[str, Ends] = {}
+        for (name, _), columns in model.cells.items():
+            source, target = (columns[f"{side}_degrees"].astype(np.float64) for side in ("source", "target"))
+            if name in found:
+                source = source + found[name].source
+                before = found[name].target
+                target = target if before is None else target + before
+            found[name] = Ends(source, None if model.shape(name).undirected else target)
+        return found
+
+    def communities(self, model: AnchoredModel, relation: str) -> np.ndarray | None:
+        return None
+
+    def mixed(
+        self, model: AnchoredModel, groups: Mapping[str, np.ndarray], shares: Mapping[str, np.ndarray]
+    ) -> AnchoredModel:
+        ends, cells = self.ends(model), dict(model.cells)
+        for name, share in shares.items():
+            first = next(key for key in model.cells if key[0] == name)
+            of_node = groups[model.schema.edge_type(name).source]
+            odds = affinity(share, ends[name], of_node)
+            cells[first] = {**model.cells[first], "group": of_node.astype(np.int32), "affinity": odds}
+        return replace(model, cells=same_columns(cells))
