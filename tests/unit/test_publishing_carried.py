@@ -25,7 +25,7 @@ from core.reports.html import render
 from core.reports.markdown import markdown
 from core.reports.model import PublicPart, Report
 from tests.support.publishing import public_of, publish
-from tests.unit.test_publishing_measurements import EXACT, HALVES, USERS, Asking, OfRows, parties, rated
+from tests.unit.test_publishing_measurements import EXACT, HALVES, MOST, USERS, Asking, OfRows, parties, rated
 
 COST: dict[str, Any] = {"nano_epsilon": EXACT // 3, "purpose": "x"}
 PERIODS, LABELS = np.array([0, 1, 1]), np.array([0, 0, 1])
@@ -79,7 +79,7 @@ def test_what_nodes_carry_has_the_sum_of_its_classes_and_who_meets_whom(tmp_path
         reads = private.node_values("user")
         reads.table(["party"], classes=HALVES, nano_epsilon=EXACT // 2, purpose="x")
         budgets = {"edge_nano_epsilon": EXACT, "row_nano_epsilon": EXACT // 2}
-        reads.mixing("knows", "party", groups=np.arange(2), cap=USERS, purpose="x", **budgets)
+        reads.mixing("knows", "party", groups=np.arange(2), cap=MOST, purpose="x", **budgets)
 
     generator, of = OfRows(asked), parties()
     generator._sample = of
@@ -93,7 +93,7 @@ def test_what_nodes_carry_has_the_sum_of_its_classes_and_who_meets_whom(tmp_path
     assert mixing.paid == mixing.released
     ends = np.sort(party[np.stack([of.edges["knows"].source, of.edges["knows"].target])], axis=0)
     assert mixing.released[0][1] == mixing.released[1][0] == ((ends[0] == 0) & (ends[1] == 1)).sum()
-    assert mixing.most_edges_of_a_node == USERS
+    assert mixing.most_edges_of_a_node == MOST
 
 
 def test_the_interval_of_a_sum_over_classes_is_wider_than_that_of_one(tmp_path: Path) -> None:
