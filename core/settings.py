@@ -180,7 +180,9 @@ class Settings(BaseSettings):
         default=3_000, ge=0, description="Requests of one key in any minute; 0: no limit."
     )
     rate_limit_jobs_per_minute: int = Field(
-        default=600, ge=0, description="Jobs and samples that one key may ask for in any minute; 0: no limit."
+        default=600,
+        ge=0,
+        description="Jobs, samples and menus of plans that one key may ask for in any minute; 0: no limit.",
     )
     rate_limit_attempts_per_minute: int = Field(
         default=300,

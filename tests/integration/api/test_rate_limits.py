@@ -211,6 +211,13 @@ def test_the_limit_of_jobs_is_counted_under_both_prefixes(api_services: Services
         assert caller.call("GET", "/jobs").status_code == 200
 
 
+def test_a_menu_of_plans_counts_as_a_job(api_services: Services, tenant: Tenant):
+    with app_under(api_services, rate_limit_jobs_per_minute=2) as http:
+        caller = Tenant(http, api_services, tenant._process)
+        answers = [caller.call("POST", path, json={}) for path in ("/plans", "/v1/plans", "/jobs")]
+        assert [answer.status_code for answer in answers] == [422, 422, 429]
+
+
 def test_refused_credentials_close_the_door_for_their_address(api_services: Services, tenant: Tenant):
     with (
         redis_server.server() as url,
