@@ -24,7 +24,10 @@ from deploy.local.stack import ROOT, Stack
 EXAMPLE = ROOT / "examples" / "us-flights"
 FOLDER = Path(".data/demo")
 EPSILON, CAPACITY = "1", "4"
+VALUES = {"attribute_share": 0.2}
+"""That share of epsilon pays for how late flights are; the flights themselves are drawn with the rest."""
 EVALUATION_SECONDS = 60.0
+BAR = 24
 SHOWN = ("edges", "transitivity", "modularity", "largest_component_share")
 
 console = Console(highlight=False)
@@ -82,12 +85,20 @@ def _register(service: Graphveil) -> str:
 
 def _publish(service: Graphveil, dataset_id: str) -> Job:
     """A published job; its stages were shown while it ran."""
-    plan = service.plan(dataset_id, epsilon=EPSILON)
+    method = service.plan(dataset_id, epsilon=EPSILON).method
+    plan = service.plan(dataset_id, epsilon=EPSILON, method=method, parameters=VALUES)
     console.print(
         f"[green]✓[/] A dry run says: {plan.method}, costs epsilon {plan.cost.epsilon}, "
         f"would leave {plan.budget_after.remaining.epsilon}"
     )
-    job = service.submit(dataset_id, epsilon=EPSILON, formats=["parquet", "csv"], repeat=True)
+    job = service.submit(
+        dataset_id,
+        epsilon=EPSILON,
+        method=method,
+        parameters=VALUES,
+        formats=["parquet", "csv"],
+        repeat=True,
+    )
     columns = (TextColumn("  {task.description:<34}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as bar:
         task = bar.add_task(f"{job.id[:12]}… queued", total=1)
@@ -136,6 +147,8 @@ def _show(report: dict[str, Any], service: Graphveil, dataset_id: str) -> None:
         row = overall["scalars"][name]
         figures.add_row(name.replace("_", " "), f"{row['original']:.3g}", f"{row['synthetic']:.3g}")
     console.print(figures)
+    for carried in report["public"]["carried"]:
+        _show_values(carried)
     budget = service.budget(dataset_id)
     table = Table(title="Budget of us-flights", title_justify="left")
     for name in ("Capacity", "Charged", "Reserved", "Remaining"):
@@ -143,6 +156,19 @@ def _show(report: dict[str, Any], service: Graphveil, dataset_id: str) -> None:
     table.add_row(
         budget.capacity.epsilon, budget.charged.epsilon, budget.reserved.epsilon, budget.remaining.epsilon
     )
+    console.print(table)
+
+
+def _show_values(carried: dict[str, Any]) -> None:
+    """How many of the synthetic edges have a value of each bin, beside what the release paid for."""
+    title = f"What a {carried['of']} carries: {carried['attribute']}"
+    table = Table(title=title, title_justify="left")
+    for name in ("", "released", "paid for", ""):
+        table.add_column(name, justify="right" if name else "left")
+    largest = max(carried["released"])
+    for label, released, paid in zip(carried["bins"], carried["released"], carried["paid"], strict=True):
+        bar = "█" * round(BAR * released / largest)
+        table.add_row(label, f"{released:,}", f"{paid:,} ± {carried['within']:,}", bar)
     console.print(table)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import polars as pl
 
+from core.graphs.edge_attributes import Aggregate, EdgeAttribute, EdgeAttributeKind
 from core.graphs.schema import EdgeType, GraphSchema, NodeIds, NodeType, TimeGrid
 
 FIRST_DAY = "2001-01-01"
@@ -37,13 +38,14 @@ def main() -> None:
         pl.col("destination").alias("target"),
         pl.lit("flight").alias("type"),
         day.dt.total_days().alias("time"),
-    ).sort("time", "source", "target")
+        pl.col("delay").cast(pl.Int64),
+    ).sort("time", "source", "target", maintain_order=True)
     served = pl.concat([flown["source"], flown["target"]]).unique().sort().alias("source").to_frame()
     state = pl.col("source").replace_strict(STATES, default=pl.col("state"))
     located = (
         served.join(airports, left_on="source", right_on="iata", how="left", validate="1:1")
         .select("source", state.alias("target"), pl.lit("located_in").alias("type"))
-        .with_columns(pl.lit(None, dtype=pl.Int64).alias("time"))
+        .with_columns(pl.lit(None, dtype=pl.Int64).alias("time"), pl.lit(None, dtype=pl.Int64).alias("delay"))
     )
     if located["target"].null_count():
         raise SystemExit("airports.csv lacks an airport that occurs in a flight")
@@ -60,11 +62,23 @@ def main() -> None:
 
 
 def schema() -> GraphSchema:
-    """Flights are protected, on a grid of weeks; where an airport lies is printed on every map."""
+    """Flights are protected with their delays, on a grid of weeks; where an airport lies is printed on every map.
+
+    Bounds and cuts of a delay are round numbers, a quarter of an hour being what the Bureau calls late:
+    what lies beyond an hour early and four hours late is set to that.
+    """
+    delay = EdgeAttribute(
+        name="delay",
+        kind=EdgeAttributeKind.INTEGER,
+        bounds=(-60, 240),
+        cuts=(-30, -15, 0, 15, 30, 60, 120),
+        clip=True,
+        aggregate=Aggregate.MEAN,
+    )
     return GraphSchema(
         node_types=(NodeType(name="airport"), NodeType(name="state")),
         edge_types=(
-            EdgeType(name="flight", source="airport", target="airport", temporal=True),
+            EdgeType(name="flight", source="airport", target="airport", temporal=True, attributes=(delay,)),
             EdgeType(name="located_in", source="airport", target="state", public=True, functional=True),
         ),
         time=TimeGrid(start=0, width=DAYS_OF_A_WEEK, count=WEEKS),

@@ -86,6 +86,11 @@ def test_the_shipped_example_ingests(tmp_path: Path) -> None:
     assert report.rows_read == 20_224
     assert sum(report.edges_per_step["flight"]) == report.edges["flight"]["edges"] == 10_606
     assert report.edges["located_in"]["duplicates_merged"] == 0
+    values = read_graph(tmp_path / "out").edges["flight"].values
+    assert values is not None
+    delay = values.columns["delay"]
+    assert (len(delay), delay.min() >= -60, delay.max() <= 240) == (10_606, True, True)
+    assert len(np.unique(delay)) > 100
 
 
 def proposed(folder: Path, edges: str | bytes, form: str = "csv", **parts: str) -> tuple[Graph, IngestReport]:
