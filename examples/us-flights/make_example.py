@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def schema() -> GraphSchema:
-    """Flights are protected with their delays, on a grid of weeks; where an airport lies is printed on every map.
+    """Flights and their delays are protected, on a grid of weeks; where an airport lies every map prints.
 
     Bounds and cuts of a delay are round numbers, a quarter of an hour being what the Bureau calls late:
     what lies beyond an hour early and four hours late is set to that.

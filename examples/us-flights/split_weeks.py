@@ -3,8 +3,8 @@
     python examples/us-flights/split_weeks.py flights
 
 ``flights/known.csv`` holds the public relation alone; ``flights/weeks/week-00.csv`` and so on hold the
-flights of one week each, with the days on which they flew. Snapshots of a stream carry nothing, so that delays
-are left out of them; what is uploaded beforehand has every column that the schema declares.
+flights of one week each, with the days on which they flew. Snapshots of a stream carry nothing, so that
+delays are left out of them; what is uploaded beforehand has every column that the schema declares.
 """
 
 from __future__ import annotations
