@@ -2,7 +2,8 @@
 
 A star whose centre's value is another, and a star with one edge more, of first priority; the star once more,
 at three steps. A copy that charges for a cap and counts every edge must be caught, and so must one with a
-quarter of the noise, and one whose cap is of each step by itself.
+quarter of the noise, one whose cap is of each step by itself, and of a directed relation one that caps
+only what a node points to.
 """
 
 import numpy as np
@@ -115,3 +116,33 @@ def test_a_quarter_of_the_noise_is_caught(monkeypatch: pytest.MonkeyPatch):
     true = mechanisms.discrete_laplace
     monkeypatch.setattr(mechanisms, "discrete_laplace", lambda v, l1, nano: true(v, l1, 4 * nano))
     assert caught(measured(ROWS, 4), EPSILON, 1000)
+
+
+ONE_WAY = GraphSchema(node_types=SCHEMA.node_types, edge_types=(EdgeType(directed=True),))
+
+
+def pointing(of: Graph) -> Graph:
+    """The same edges from the leaves to the centre, and one back."""
+    (table,) = of.edges.values()
+    ends = EdgeTable(np.append(table.target, 0), np.append(table.source, NODES - 1))
+    return Graph.build(ONE_WAY, of.nodes, {"edge": ends})
+
+
+def directed_row(cap: int):
+    return measured((pointing(ROWS[0]), pointing(ROWS[1])), cap)
+
+
+@pytest.mark.slow
+def test_the_charged_epsilon_holds_of_a_directed_relation():
+    assert directed_row(1)(1000, SOUND) <= EPSILON
+
+
+@pytest.mark.slow
+def test_a_cap_of_sources_alone_is_caught(monkeypatch: pytest.MonkeyPatch):
+    capped = node_values.capped
+
+    def by_source(source: np.ndarray, target: np.ndarray, cap: int, priority: np.ndarray) -> np.ndarray:
+        return capped(source, NODES + np.arange(len(target)), cap, priority)
+
+    monkeypatch.setattr(node_values, "capped", by_source)
+    assert caught(directed_row(1), EPSILON, 1000)
