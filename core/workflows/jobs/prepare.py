@@ -89,7 +89,7 @@ class JobRequest(BaseModel):
     target: Target | None = Field(
         default=None,
         description="What the release must tell at least, instead of an epsilon: the smallest epsilon that "
-        "meets it is found from public facts, and reserved. Needs a named method.",
+        "meets it is found from public facts, and reserved.",
     )
     delta: Amount = Field(default="0", description="The delta of this release; 0 asks for pure epsilon.")
     parameters: Annotated[dict[str, Any], AfterValidator(plain)] = Field(
@@ -129,7 +129,20 @@ class JobRequest(BaseModel):
     def content(self) -> dict[str, Any]:
         """Return what was asked for; what came in later versions is there where it was given."""
         later = {name for name in ("assume", "target") if getattr(self, name) is None}
-        return self.model_dump(mode="json", exclude=later)
+        content = self.model_dump(mode="json", exclude=later)
+        if self.target is not None:
+            del content["target"]["assume"]
+        assumed = self.assumed()
+        return content if assumed is None else {**content, "assume": assumed.model_dump(mode="json")}
+
+    def assumed(self) -> Assume | None:
+        """Return what is taken for granted, wherever it was written; InvalidInput where it differs."""
+        beside = None if self.target is None else self.target.assume
+        if None not in (self.assume, beside) and self.assume != beside:
+            raise InvalidInput(
+                "The target assumes something else than the request; say it once.", field="target.assume"
+            )
+        return self.assume if beside is None else beside
 
 
 @dataclass(frozen=True)
@@ -204,14 +217,13 @@ def prepare(
         # A Rényi account adds up curves: plans that losses calibrate would cost it more.
         accountant=Accountant.RENYI if account.filter == Filter.RENYI else Accountant.PRIVACY_LOSS,
     )
-    choice, generator, params = method_of(request.method, request.parameters, facts, dataset, version)
     solved = None
     if request.target is not None:
         check_cells(schema, edge_types, settings, field="target", plans=PLANS)
-        nodes = node_counts(version, schema)
-        search = Search(generator, params, facts, nodes, request.target, request.assume)
+        search = _search(request, request.target, facts, ground)
         nano_epsilon, solved = solve(search, _limit(session, principal, request, dataset))
         facts = replace(facts, nano_epsilon=nano_epsilon)
+    choice, generator, params = method_of(request.method, request.parameters, facts, dataset, version)
     released = released_schema(schema, edge_types, **synthesised_by(generator, params))
     wanted = checked_formats(request.formats, released)
     plan = generator.plan(params, facts) if choice is None else choice.plan
@@ -258,16 +270,25 @@ def _epsilon_of(request: JobRequest) -> int:
     if (request.epsilon is None) == (request.target is None):
         raise InvalidInput("Give an epsilon, or else a target that one is found for.", field="epsilon")
     if request.epsilon is None:
-        if request.method == AUTO:
-            raise InvalidInput(
-                "A target needs a named method: auto chooses by epsilon, which is not known yet.",
-                field="method",
-            )
         return MAX_NANO_EPSILON
     nano_epsilon = epsilon_cost(request.epsilon)
     if nano_epsilon > MAX_NANO_EPSILON:
         raise InvalidInput(f"A release has at most epsilon {MAX_NANO_EPSILON // NANO}.", field="epsilon")
     return nano_epsilon
+
+
+def _search(request: JobRequest, target: Target, facts: PublicFacts, ground: Ground) -> Search:
+    """Say where the epsilon for the target is looked for; ``auto`` chooses at each epsilon anew.
+
+    What auto chooses follows from public facts and epsilon alone, so that the search is as public with it.
+    """
+
+    def method(public: PublicFacts) -> tuple[Generator, BaseModel]:
+        named = request.method, request.parameters
+        return method_of(*named, public, ground.dataset, ground.version)[1:]
+
+    nodes = node_counts(ground.version, ground.schema)
+    return Search(method, request.method == AUTO, facts, nodes, target, request.assumed())
 
 
 def _limit(session: Session, principal: Principal, request: JobRequest, dataset: Dataset) -> Limit:

@@ -74,7 +74,7 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> P
     schema, generator = prepared.graph_schema, registry.get(release.method)
     nodes = node_counts(prepared.version, schema)
     precision, expected = told(
-        generator, prepared.params, prepared.plan, schema, nodes, request.assume, release.edge_types
+        generator, prepared.params, prepared.plan, schema, nodes, request.assumed(), release.edge_types
     )
     synthesised = release.edge_types if carries_values(generator, prepared.params) else ()
     notices = (

@@ -6,7 +6,7 @@ account's balance.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -23,6 +23,8 @@ from core.workflows.jobs.views import Reached, Solved
 
 PLANS = 60
 """About so many plans a search makes: halvings, and a bisection of 30 steps."""
+HALVINGS = 12
+"""So often the most epsilon is halved before it is said that none meets the target."""
 
 Wanted = Annotated[float, Field(gt=0, le=1e12, allow_inf_nan=False)] | None
 
@@ -50,6 +52,10 @@ class Target(BaseModel):
         default=None, description="Share of the 1 % of nodes of most edges that is expected to be found."
     )
 
+    assume: Assume | None = Field(
+        default=None, description="The same as the request's `assume`, written beside what needs it."
+    )
+
     @model_validator(mode="after")
     def _asks_for_something(self) -> Target:
         if not self.wanted:
@@ -59,7 +65,7 @@ class Target(BaseModel):
     @property
     def wanted(self) -> dict[str, float]:
         """What is asked for, by question."""
-        return self.model_dump(exclude_none=True)
+        return self.model_dump(exclude_none=True, exclude={"assume"})
 
 
 @dataclass(frozen=True)
@@ -73,10 +79,14 @@ class Limit:
 
 @dataclass(frozen=True)
 class Search:
-    """A target, and all public facts that the epsilon for it follows from."""
+    """A target, and all public facts that the epsilon for it follows from.
 
-    generator: Generator
-    params: BaseModel
+    ``method`` returns the method and its parameters, which follow from the facts where ``auto`` chooses:
+    ``varies`` says that another epsilon may take another method.
+    """
+
+    method: Callable[[PublicFacts], tuple[Generator, BaseModel]]
+    varies: bool
     public: PublicFacts
     nodes: Mapping[str, int]
     target: Target
@@ -88,10 +98,16 @@ class Search:
         Raises NotAccepted where the method refuses the epsilon, and InvalidInput where the plan does not tell
         what the target names.
         """
-        schema = self.public.schema
-        plan = self.generator.plan(self.params, replace(self.public, nano_epsilon=nano_epsilon))
-        assert isinstance(self.generator, PlanningGenerator)
-        reads = self.generator.planned_reads(self.params, plan, schema, self.nodes)
+        schema, public = self.public.schema, replace(self.public, nano_epsilon=nano_epsilon)
+        generator, params = self.method(public)
+        if not isinstance(generator, PlanningGenerator):
+            raise InvalidInput(
+                f"{generator.name} tells nothing beforehand that a target could ask for; name a method "
+                "whose dry run has precision.",
+                field="target",
+            )
+        plan = generator.plan(params, public)
+        reads = generator.planned_reads(params, plan, schema, self.nodes)
         if any(cost < 1 for read in reads for cost in read.nano_epsilon):
             raise NotAccepted("epsilon is too small to be divided", field="epsilon")
         noises = noises_of(plan, schema, reads)
@@ -113,20 +129,21 @@ class Search:
         for question in wanted:
             for name in self.public.edge_types:
                 if (question, name) not in told:
-                    raise self._untold(question, name)
+                    raise _untold(generator.name, question, name)
         return found
 
-    def _untold(self, question: str, relation: str) -> InvalidInput:
-        if question == "triangles_within_95":
-            why = "declare a degree_bound, or choose a method that counts triangles"
-        elif question in ("edges_relative_95", "hubs_found"):
-            why = f"assume a number of edges for it, or choose a method that pays for {relation!r} so"
-        else:
-            why = "choose a method that does, or leave it out"
-        return InvalidInput(
-            f"{self.generator.name} does not tell {question} of relation {relation!r} beforehand; {why}.",
-            field=f"target.{question}",
-        )
+
+def _untold(method: str, question: str, relation: str) -> InvalidInput:
+    if question == "triangles_within_95":
+        why = "declare a degree_bound, or choose a method that counts triangles"
+    elif question in ("edges_relative_95", "hubs_found"):
+        why = f"assume a number of edges for it, or choose a method that pays for {relation!r} so"
+    else:
+        why = "choose a method that does, or leave it out"
+    return InvalidInput(
+        f"{method} does not tell {question} of relation {relation!r} beforehand; {why}.",
+        field=f"target.{question}",
+    )
 
 
 def solve(search: Search, limit: Limit) -> tuple[int, Solved]:
@@ -134,18 +151,14 @@ def solve(search: Search, limit: Limit) -> tuple[int, Solved]:
 
     From the most on, epsilon is halved until the target is missed, and the rest found by bisection: one
     nano-epsilon less misses it. Precision grows with epsilon but for the few methods that read more where
-    epsilon allows it; there it is the smallest of the range around it. Some 60 plans.
+    epsilon allows it; there it is the smallest of the range around it. Where ``auto`` chooses by epsilon a
+    method that tells less may stand between two that tell enough: all halvings are looked at, and the
+    smallest that meets the target is gone on from. Some 60 plans.
     Raises TargetNotMet, which says how close the limit comes and what would do; InvalidInput; NotAccepted
     where the method takes no such request at all.
     """
-    check_assumed(search.assume, search.public.schema, search.nodes, search.public.edge_types)
-    if not isinstance(search.generator, PlanningGenerator):
-        raise InvalidInput(
-            f"{search.generator.name} tells nothing beforehand that a target could ask for; name a method "
-            "whose dry run has precision.",
-            field="target",
-        )
-    if _attempt(search, MAX_NANO_EPSILON) is None:
+    _check_assumed(search)
+    if not any(_attempt(search, each) for each in _halvings(1, MAX_NANO_EPSILON)):
         search.at(max(1, limit.most))  # what is wrong at any epsilon is told as such
     found = _least(search, limit.least, limit.most) if limit.most >= limit.least else None
     if found is None:
@@ -159,6 +172,16 @@ def solve(search: Search, limit: Limit) -> tuple[int, Solved]:
         edge_type=None if binds is None else binds.edge_type,
         reached=tuple(reached),
     )
+
+
+def _check_assumed(search: Search) -> None:
+    """Raise InvalidInput where ``assume`` cannot be, with the field where the request has it."""
+    try:
+        check_assumed(search.assume, search.public.schema, search.nodes, search.public.edge_types)
+    except InvalidInput as error:
+        if search.target.assume is None:
+            raise
+        raise InvalidInput(error.message, field=f"target.{error.members['field']}") from error
 
 
 def _attempt(search: Search, nano_epsilon: int) -> list[Reached] | None:
@@ -177,13 +200,22 @@ def _meets(search: Search) -> Callable[[int], bool]:
     return meets
 
 
+def _halvings(least: int, most: int) -> Iterator[int]:
+    """List the most, half of it, and so on; not below the least."""
+    floor = max(least, most >> HALVINGS)
+    while most > floor:
+        yield most
+        most = max(least, most // 2)
+    yield most
+
+
 def _least(search: Search, least: int, most: int) -> int | None:
     """Find an epsilon that meets the target, of which one nano-epsilon less misses it; None for none."""
-    meets, high = _meets(search), most
-    while not meets(high):
-        if high <= max(least, most >> 12):
-            return None
-        high = max(least, high // 2)
+    meets = _meets(search)
+    meeting = filter(meets, _halvings(least, most))
+    high = min(meeting, default=None) if search.varies else next(meeting, None)
+    if high is None:
+        return None
     low = high
     while low > least and meets(low):
         high, low = low, max(least, low // 2)
@@ -197,7 +229,7 @@ def _least(search: Search, least: int, most: int) -> int | None:
 
 def _not_met(search: Search, limit: Limit) -> TargetNotMet:
     """Say how close the limit comes, and which epsilon would do."""
-    needed = _least(search, limit.least, MAX_NANO_EPSILON)
+    needed = _least(search, max(limit.least, limit.most), MAX_NANO_EPSILON)
     closest = _attempt(search, limit.most) if limit.most >= 1 else None
     missed = [each for each in closest or [] if not each.met]
     far = ", ".join(f"{each.question} of {each.edge_type!r} {each.value:.4g}" for each in missed)

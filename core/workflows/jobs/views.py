@@ -86,7 +86,8 @@ class Solved(Answer):
 
     epsilon: str
     binds: str | None = Field(
-        description="The part that a little less would miss; null where the least epsilon meets all."
+        description="The part that a little less would miss; null where the least epsilon meets all, or "
+        "where with a little less the method, or the one that auto chooses, tells nothing of it."
     )
     edge_type: str | None = Field(description="The relation in which it binds.")
     reached: tuple[Reached, ...]

@@ -202,7 +202,21 @@ def test_a_target_reserves_the_smallest_epsilon_that_meets_it(
     [
         ({"epsilon": None}, InvalidInput, "epsilon"),
         ({"target": {"edges_within_95": 9}}, InvalidInput, "epsilon"),
-        ({"epsilon": None, "method": "auto", "target": {"edges_within_95": 9}}, InvalidInput, "method"),
+        (
+            {
+                "epsilon": None,
+                "method": "auto",
+                "parameters": {"groups": 1},
+                "target": {"edges_within_95": 9},
+            },
+            InvalidInput,
+            "parameters",
+        ),
+        (
+            {"epsilon": None, "target": {"edges_within_95": 9, "assume": {"edges": 10**9}}},
+            InvalidInput,
+            "target.assume.edges",
+        ),
         ({"epsilon": None, "target": {"edges_relative_95": 0.1}}, InvalidInput, "target.edges_relative_95"),
         ({"epsilon": None, "method": "projection", "target": {"edges_within_95": 9}}, InvalidInput, "target"),
         ({"epsilon": None, "target": {"edges_within_95": 1}}, TargetNotMet, None),
@@ -217,6 +231,33 @@ def test_a_target_that_cannot_be_met_reserves_nothing(
             call(services, principal, ask(dataset, **{"method": "dgg", **changed}))
         assert refused.value.members.get("field") == field
     assert rows(services, dataset) == (0, 0)
+
+
+def test_auto_is_chosen_at_the_epsilon_that_a_target_takes(services: Services, principal: Principal) -> None:
+    dataset = ready_dataset(services, principal)
+    asked = ask(dataset, epsilon=None, method="auto", target={"edges_within_95": 500})
+    dry = plan_job(services, principal, asked)
+    assert dry.solved is not None
+    named = plan_job(services, principal, ask(dataset, method="auto", epsilon=dry.solved.epsilon))
+    assert (dry.method, dry.chosen_because) == (named.method, named.chosen_because)
+    assert (dry.plan_digest, dry.expected) == (named.plan_digest, named.expected)
+
+
+def test_what_a_target_assumes_is_what_the_request_assumes(services: Services, principal: Principal) -> None:
+    dataset = ready_dataset(services, principal)
+    wish, size = {"edges_relative_95": 0.5}, {"edges": 50}
+    common = {"epsilon": None, "method": "dgg"}
+    within = ask(dataset, **common, target={**wish, "assume": size})
+    beside = ask(dataset, **common, target=wish, assume=size)
+    twice = ask(dataset, **common, target={**wish, "assume": size}, assume=size)
+    assert within.content() == beside.content() == twice.content()
+    plans = [plan_job(services, principal, each) for each in (within, beside, twice)]
+    assert plans[0] == plans[1] == plans[2]
+    differs = ask(dataset, **common, target={**wish, "assume": size}, assume={"edges": 51})
+    for call in (plan_job, lambda *given: submit_job(*given, "key")):
+        with pytest.raises(InvalidInput, match="say it once") as refused:
+            call(services, principal, differs)
+        assert refused.value.members["field"] == "target.assume"
 
 
 def test_a_target_stays_within_policy_and_balance(services: Services, principal: Principal) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from core.errors import InvalidInput, TargetNotMet
 from core.generators import registry
-from core.generators.base import PublicFacts
+from core.generators.base import Generator, PublicFacts
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.privacy.units import Unit
 from core.workflows.jobs.assumed import Assume
@@ -32,8 +34,8 @@ def search(
     unit, window = (Unit.W_EVENT, 5) if steps else (Unit.EDGE, None)
     generator = registry.get(method)
     return Search(
-        generator,
-        generator.Params(),
+        lambda public: (generator, generator.Params()),
+        False,
         PublicFacts(schema, unit, window, NANO, 0, ("edge",)),
         {"node": NODES},
         Target(**target),
@@ -133,4 +135,24 @@ def test_a_target_that_is_none_is_refused(target: dict[str, Any]) -> None:
 
 
 def test_every_question_can_be_a_target() -> None:
-    assert set(Target.model_fields) == set(QUESTIONS)
+    assert set(Target.model_fields) == {*QUESTIONS, "assume"}
+    with pytest.raises(ValueError, match="at least one"):
+        Target(assume=Assume(edges=5))
+
+
+def test_the_smallest_epsilon_is_found_past_a_method_that_tells_nothing() -> None:
+    def method(public: PublicFacts) -> tuple[Generator, BaseModel]:
+        between = NANO // 2 <= public.nano_epsilon < 4 * NANO
+        generator = registry.get("projection" if between else "dgg")
+        return generator, generator.Params()
+
+    asked = replace(search("dgg", degree_within_95=100), method=method, varies=True)
+    found, solved = solve(asked, FREE)
+    assert found == solve(search("dgg", degree_within_95=100), FREE)[0] < NANO // 2
+    assert solved.binds == "degree_within_95"
+    finer = replace(search("dgg", degree_within_95=5), method=method, varies=True)
+    found, solved = solve(finer, FREE)
+    assert (found, solved.binds) == (4 * NANO, None)
+    with pytest.raises(TargetNotMet, match=r"it takes epsilon 4\.$") as refused:
+        solve(finer, Limit(3 * NANO, "balance"))
+    assert refused.value.members["reached"] == []
