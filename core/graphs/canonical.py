@@ -15,6 +15,7 @@ from types import MappingProxyType
 import numpy as np
 import pyarrow as pa
 
+from core.graphs.key_sort import sorted_keys
 from core.graphs.merging import Fault, checked, faults_of, merge_values
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.graphs.tables import EdgeTable, NodeTable
@@ -134,7 +135,7 @@ def _merge_packed(
         key |= step.astype(np.uint64) << shift
     rows = len(key)
     if rows and not bool(np.all(key[1:] > key[:-1])):
-        key.sort()
+        key = sorted_keys(key)
         first = np.empty(rows, dtype=bool)
         first[0] = True
         np.not_equal(key[1:], key[:-1], out=first[1:])

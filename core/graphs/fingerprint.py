@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.graphs.graph import Graph
+from core.graphs.key_sort import sorted_keys
 
 MIN_KEY_BYTES = 16
 MAX_KEY_BYTES = 64  # BLAKE2b, RFC 7693
@@ -75,8 +76,7 @@ def _pairs(graph: Graph, ranks: dict[str, np.ndarray]) -> np.ndarray:
         key <<= np.uint64(32)
         key |= np.maximum(one, other)
         keys.append(key)
-    joined = np.concatenate(keys)
-    joined.sort()
+    joined = sorted_keys(np.concatenate(keys))
     first = np.ones(len(joined), dtype=bool)
     np.not_equal(joined[1:], joined[:-1], out=first[1:])
     return joined[first]

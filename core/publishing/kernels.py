@@ -19,6 +19,7 @@ from core.evaluation.tasks.run import run_tasks
 from core.generators import registry
 from core.generators.base import Generator, Progress, PublicFacts, no_progress
 from core.graphs.graph import EdgeTable, Graph, NodeTable
+from core.graphs.key_sort import MANY, sorted_keys
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.privacy.entropy import noise_generator, public_generator
 from core.privacy.meter import MemoryRecorder, Meter
@@ -36,6 +37,7 @@ def compile_kernels(progress: Progress) -> None:
     Methods that learn come last, and the comparisons in between: what is used most is there first. Minutes
     of processor time where nothing is compiled yet, half a minute where all is.
     """
+    sorted_keys(np.zeros(MANY, dtype=np.uint64))  # which these graphs are too small for
     every = sorted(registry.generators().values(), key=_learns)
     asked = [(generator, graph, unit) for generator in every for graph, unit in _shapes(generator)]
     for done, (generator, graph, unit) in enumerate(asked):
