@@ -8,7 +8,7 @@ Only runs that RESULTS lacks are made. ``values``: read at epsilon, and drawn fo
 so that nothing else is off. Rows "histogram": drawn from the noisy histogram alone, at all of epsilon.
 ``drawn``: a release of ``anchored`` at epsilon 2, half of it for values. ``cost``: a generated graph, CPU
 seconds of reads and of one draw, without the structure, and the largest memory by then. ``labels``: whole
-releases of ``dcsbm`` of four graphs whose nodes have a protected class: a tenth of an edge's epsilon is for
+releases of ``dcsbm`` of five graphs whose nodes have a protected class: a tenth of an edge's epsilon is for
 mixing, and a row costs as much epsilon as an edge. Figures: the ``node_value_*`` metrics of docs/metrics.md,
 and errors of the structure as in ``benchmarks.regret``. "read": a release without classes, by labels that are
 read.
@@ -31,6 +31,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import scipy.sparse as sp
 
 from benchmarks.public_groups import GRAPHS as CLASSED
 from benchmarks.public_groups import loaded as with_classes
@@ -45,7 +47,7 @@ from core.generators._shared.values.fit import paid
 from core.generators.base import PublicFacts, no_progress
 from core.generators.registry import get
 from core.graphs.edge_attributes import EdgeAttribute
-from core.graphs.graph import EdgeTable, EdgeValues, Graph
+from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, Protection, TimeGrid
 from core.privacy.entropy import noise_generator
 from core.privacy.events import NANO, Pure
@@ -61,6 +63,7 @@ EDGE = "edge"
 GRAPHS = ("bitcoin-otc", "bitcoin-alpha", "radoslaw-email")
 EPSILONS = (0.1, 0.5, 1, 2)
 SIZES = (20_000, 1_000_000)
+LABELLED = (*CLASSED, "acm")
 LABELS_AT = (0.1, 0.5, 1, 2)
 SHARE = 0.1
 FIGURES = ("TV or EMD", "nodes", "correlation", "target means", "spread", "AUC")
@@ -147,13 +150,26 @@ def released(graph: Graph, epsilon: float) -> Graph:
 
 
 def protected(name: str, data: Path) -> Graph:
-    """One of the graphs of ``benchmarks.public_groups``, its classes declared protected."""
-    graph = with_classes(name, data)
+    """One of ``LABELLED``, its classes declared protected."""
+    graph = papers(data / "acm_heco") if name == "acm" else with_classes(name, data)
     column = graph.nodes["node"].attributes["group"]
     names = tuple(sorted(set(column.to_pylist())))
     group = Attribute(name="group", protection=Protection.PROTECTED, label=True, categories=names)
     kind = graph.schema.node_types[0].model_copy(update={"attributes": (group,)})
     return Graph(graph.schema.model_copy(update={"node_types": (kind,)}), graph.nodes, graph.edges)
+
+
+def papers(folder: Path) -> Graph:
+    """Papers of three fields, an edge where two have an author in common: HeCo's ACM."""
+    paper, author = np.loadtxt(folder / "pa.txt", dtype=np.int64, ndmin=2).T
+    fields = np.load(folder / "labels.npy", allow_pickle=False).astype(np.int64)
+    wrote = sp.csr_matrix((np.ones(len(paper)), (paper, author)), (len(fields), int(author.max()) + 1))
+    one, other = sp.triu(wrote @ wrote.T, 1).nonzero()
+    group = Attribute(name="group", label=True)
+    kind = NodeType(count=len(fields), attributes=(group,))
+    nodes = {"node": NodeTable(len(fields), None, {"group": pa.array([f"group {each}" for each in fields])})}
+    ends = EdgeTable(one.astype(np.int64), other.astype(np.int64))
+    return Graph.build(GraphSchema(node_types=(kind,), edge_types=(EdgeType(),)), nodes, {EDGE: ends})
 
 
 def labelled(original: Graph, epsilon: float, row: str) -> dict[str, float]:
@@ -238,7 +254,7 @@ def rows(only: str | None) -> Iterator[tuple[str, str, float, str]]:
                 yield "values", name, epsilon, row
     for name in GRAPHS[:2] if only in (None, "drawn") else ():
         yield "drawn", name, 2, "this"
-    for name in CLASSED if only in (None, "labels") else ():
+    for name in LABELLED if only in (None, "labels") else ():
         for epsilon in LABELS_AT:
             for row in ("read", "this"):
                 yield "labels", name, epsilon, row
