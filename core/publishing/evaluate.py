@@ -18,6 +18,7 @@ from core.graphs.sensitive import stored_links
 from core.graphs.store import read_graph
 from core.publishing import bundle
 from core.publishing.membership import membership_attacks
+from core.publishing.paid_errors import paid_errors
 from core.publishing.shadows import shadow_releases
 from core.publishing.spec import EvaluationSpec
 from core.reports.build import curator_part
@@ -52,7 +53,9 @@ def run_evaluation(
     attacks["inference"] += membership_attacks(original, spec, public.guarantee, progress)
     attacks["sensitive"] = sensitive_part(original, synthetic, release_folder, spec, progress, shadows)
     tasks = run_tasks(original, synthetic, spec.suite, progress)
-    part = curator_part(public, comparison, attacks, tasks, reduced_from=spec.reduced_from)
+    order = bundle.read_alignment(release_folder / "private" / "alignment.parquet")
+    paid = paid_errors(original, synthetic, release_folder / "release", order, spec.release.step or 0)
+    part = curator_part(public, comparison, attacks, tasks, paid=paid, reduced_from=spec.reduced_from)
     out.mkdir(parents=True, exist_ok=True)
     bundle.write_json(out / "curator.json", part.model_dump(mode="json"))
 

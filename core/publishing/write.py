@@ -34,6 +34,7 @@ from core.publishing import bundle
 from core.publishing.carried import carried
 from core.publishing.measurements import write_measurements
 from core.publishing.spec import ReleaseSpec
+from core.publishing.totals import totals
 from core.publishing.true_edges import true_edge_notices
 from core.publishing.values import value_notices
 from core.reports.build import Origin, public_part
@@ -129,6 +130,7 @@ def write_bundle(
         synthesised=spec.edge_types if carries_values(paid.generator, agreed.params) else (),
         node_values=carries_node_values(paid.generator, agreed.params),
         carried=carried(released, told or (), first),
+        totals=totals(released, told or (), first),
         artifacts=[
             entry | {"name": entry["name"].removeprefix("release/")}  # as it will be downloaded
             for entry in entries

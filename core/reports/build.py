@@ -39,6 +39,7 @@ from core.reports.precision import precisions
 from core.reports.scoring import curator_scores
 from core.reports.sensitive import found_out
 from core.reports.statistics import PublicStatistics
+from core.reports.totals import PaidError, Total
 from core.reports.training import TrainingPart
 from core.version import package_version
 
@@ -93,6 +94,7 @@ def public_part(
     synthesised: Sequence[str] = (),
     node_values: bool = False,
     carried: Sequence[Mapping[str, Any]] = (),
+    totals: Sequence[Mapping[str, Any]] = (),
 ) -> PublicPart:
     """Build the part that is published. Reads the plan, its transcript, public facts and the synthetic graph
     only.
@@ -100,7 +102,8 @@ def public_part(
     ``schema`` is the dataset's (public) schema; ``artifacts`` are the manifest's entries of its files;
     ``derived`` names what of the schema and universe was read off the data; ``notices`` are the method's own
     caveats; ``synthesised`` are the relations whose edges carry synthetic values; with ``node_values`` nodes
-    do, and a notice says which attributes are left out; ``carried`` describes what both carry.
+    do, and a notice says which attributes are left out; ``carried`` describes what both carry,
+    ``totals`` what paid numbers determine.
     """
     person = schema.protected_type
     part = guarantee_part(guarantee, assurance, claim, None if person is None else person.name)
@@ -118,6 +121,7 @@ def public_part(
         precision=precisions(plan.unit, schema, transcript, described),
         statistics=described,
         carried=tuple(Carried.model_validate(each) for each in carried),
+        totals=tuple(Total.model_validate(each) for each in totals),
         training=training,
         provenance=Provenance(
             **asdict(origin),
@@ -224,11 +228,13 @@ def curator_part(
     attacks: Mapping[str, Any],
     tasks: Sequence[Mapping[str, Any]] = (),
     *,
+    paid: Sequence[Mapping[str, Any]] = (),
     reduced_from: str | None = None,
 ) -> CuratorPart:
     """Build the curators' part from the evaluation's dictionaries, with scores and warnings.
 
-    ``reduced_from``: the suite that was asked for, where a cheaper one had to do.
+    ``paid``: how far paid numbers are from the truth. ``reduced_from``: the suite that was asked for, where
+    a cheaper one had to do.
     """
     compared = Comparison.model_validate(comparison)
     attacked = Attacks.model_validate(attacks)
@@ -238,6 +244,7 @@ def curator_part(
         comparison=compared,
         attacks=attacked,
         tasks=done,
+        paid=tuple(PaidError.model_validate(each) for each in paid),
         scores=curator_scores(public.guarantee, compared, attacked, done),
         warnings=(
             *found_out(attacked.sensitive),

@@ -9,7 +9,9 @@ from pydantic import Field
 from core.graphs.schema import MAX_TYPES
 from core.reports.base import Count, Notice, ReportModel, Share, SuiteName
 from core.reports.comparison import Comparison
+from core.reports.precision import MAX_PRECISIONS
 from core.reports.scores import Scores
+from core.reports.totals import PaidError
 from core.reports.training import TrainingPart
 
 MAX_ROWS = 32 * MAX_TYPES
@@ -135,5 +137,8 @@ class CuratorPart(ReportModel):
     comparison: Comparison
     attacks: Attacks
     tasks: Annotated[tuple[Task, ...], Field(max_length=MAX_ROWS)] = ()
+    paid: Annotated[tuple[PaidError, ...], Field(max_length=MAX_PRECISIONS)] = Field(
+        default=(), description="Predicted noise of paid numbers beside what it really was."
+    )
     scores: Scores
     warnings: Annotated[tuple[Notice, ...], Field(max_length=MAX_ROWS)] = ()

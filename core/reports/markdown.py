@@ -11,13 +11,14 @@ from collections.abc import Iterable
 from core.reports import precision
 from core.reports.base import EXPOSED
 from core.reports.html import wording
-from core.reports.html.numbers import at_most
+from core.reports.html.numbers import at_most, ends
 from core.reports.markdown_evidence import curator_sections, metric_title
 from core.reports.model import GuaranteePart, Provenance, PublicPart, Report, TranscriptSummary
 from core.reports.reproduction import again, command
 from core.reports.scores import Score, Scores
 from core.reports.statistics import MetricInfo, PublicStatistics
 from core.reports.text import escape, fenced, items, number, table
+from core.reports.totals import Total
 from core.reports.training import TrainingPart
 
 CURATOR_BANNER = (
@@ -56,7 +57,7 @@ def markdown(report: Report, *, evaluation: str | None = None) -> str:
     lines += _precision(public)
     lines += _transcript(public.transcript)
     lines += _training(public.training)
-    lines += _statistics(public.statistics)
+    lines += _statistics(public.statistics, public.totals)
     lines += _carried(public)
     if report.curator is not None:
         lines += curator_sections(report.curator)
@@ -191,7 +192,7 @@ def _transcript(transcript: TranscriptSummary) -> list[str]:
     ]
 
 
-def _statistics(statistics: PublicStatistics) -> list[str]:
+def _statistics(statistics: PublicStatistics, totals: Iterable[Total]) -> list[str]:
     lines = ["## The synthetic graph", ""]
     lines += table(("Node type", "Nodes"), statistics.nodes.items())
     if statistics.steps is not None:
@@ -211,6 +212,14 @@ def _statistics(statistics: PublicStatistics) -> list[str]:
         (
             (metric_title(statistics.metrics, name), *(kind.means.get(name) for kind in kinds))
             for name in names
+        ),
+    )
+    lines += table(
+        ("Determined by paid numbers", "Metric", "True value, 95 %"),
+        (
+            (each.edge_type, metric_title(statistics.metrics, each.metric), ends(each.low, each.high))
+            for each in totals
+            if each.step is None
         ),
     )
     lines += table(
@@ -255,6 +264,8 @@ def scores(heading: str, found: Scores) -> list[str]:
             lines += [f"**{title}: not scored.** There was nothing that it could be computed from.", ""]
             continue
         lines += [f"**{title}: {number(round(score.value, 1))} of 10.** {escape(score.formula)}", ""]
+        if score.expects:
+            lines += [escape(score.expects), ""]
         lines += table(
             ("Part", "Value", "Weight", "How"),
             ((part.title, part.value, part.weight, part.explanation) for part in score.parts),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from core.reports.comparison import ComparedRow, Comparison, WholeComparison
 from core.reports.evidence import Attack, Attacks, AttackScore, CuratorPart, DegreeSignature, Task
+from core.reports.precision import subject_of as subject
 from core.reports.sensitive import interval, section
 from core.reports.statistics import MetricInfo
 from core.reports.text import escape, items, number, table
@@ -16,7 +17,35 @@ def curator_sections(part: CuratorPart) -> list[str]:
         rows = [(n.code, n.edge_type or "all", n.metric or "all", n.text) for n in part.warnings]
         lines += ["## Warnings for curators", "", *table(("Code", "Relation", "Metric", "Meaning"), rows)]
     hidden = section(part.attacks.sensitive)
+    lines += _paid(part)
     return lines + _comparison(part.comparison) + hidden + _attacks(part.attacks) + _tasks(part.tasks)
+
+
+def _paid(part: CuratorPart) -> list[str]:
+    rows = (
+        (
+            subject(each),
+            each.quantity,
+            each.values,
+            each.predicted,
+            each.actual,
+            f"{each.held:.1%}",
+            each.synthetic,
+        )
+        for each in part.paid
+    )
+    columns = ("Relation", "Quantity", "Numbers", "Predicted", "Actual", "Inside 95 %", "Synthetic graph")
+    lines = table(columns, rows)
+    if not lines:
+        return []
+    return [
+        "## Predicted noise beside the actual error (curators only)",
+        "",
+        "Of the numbers that are published with the release, and of the same numbers counted in the "
+        "synthetic graph instead: means of how far they are from the original's.",
+        "",
+        *lines,
+    ]
 
 
 def _comparison(found: Comparison) -> list[str]:

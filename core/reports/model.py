@@ -16,6 +16,7 @@ from core.reports.carried import MAX_CARRIED, Carried
 from core.reports.evidence import CuratorPart
 from core.reports.precision import MAX_PRECISIONS, Precision
 from core.reports.statistics import PublicStatistics
+from core.reports.totals import MAX_TOTALS, Total
 from core.reports.training import TrainingPart
 
 SCHEMA_VERSION: Literal["3.0"] = "3.0"
@@ -152,6 +153,9 @@ class PublicPart(ReportModel):
     statistics: PublicStatistics
     carried: Annotated[tuple[Carried, ...], Field(max_length=MAX_CARRIED)] = Field(
         default=(), description="What synthetic edges and nodes carry, beside what was paid for."
+    )
+    totals: Annotated[tuple[Total, ...], Field(max_length=MAX_TOTALS)] = Field(
+        default=(), description="Figures that paid numbers determine, each with its interval."
     )
     training: TrainingPart | None = None
     provenance: Provenance

@@ -23,6 +23,7 @@ from core.privacy.plan import ROWS, GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import Unit, edges_of_unit
 from core.reports.base import NANO, Count, ReportModel, Share
 from core.reports.statistics import EdgeTypeStatistics, PublicStatistics
+from core.reports.totals import PaidError
 
 CONFIDENCE = 0.95
 PREFIX = "discrete_laplace/"
@@ -294,9 +295,9 @@ def rows(found: Sequence[Precision]) -> list[tuple[object, ...]]:
     ]
 
 
-def subject_of(precision: Precision) -> str:
+def subject_of(asked: Precision | PaidError) -> str:
     """Name the relation, or the node type whose rows were asked for."""
-    return precision.edge_type.removeprefix(ROWS)
+    return asked.edge_type.removeprefix(ROWS)
 
 
 def quantity_of(precision: Precision) -> str:

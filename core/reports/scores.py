@@ -24,6 +24,7 @@ class Score(ReportModel):
 
     value: Annotated[float, Field(ge=0, le=10)]
     formula: str
+    expects: str = Field(default="", description="What to expect of the release, in words.")
     parts: Annotated[tuple[ScorePart, ...], Field(min_length=1, max_length=32)]
 
 

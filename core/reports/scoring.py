@@ -27,6 +27,13 @@ MEASURED_UTILITY = (
     "graph with as many edges (0) and that of the original with one edge in twenty drawn anew (1); of a "
     "family the worst member counts."
 )
+# Shares of the way from a random graph to the original, and what to expect there.
+FAIR, GOOD = 0.4, 0.7
+LEVELS = (
+    (GOOD, math.inf, "Expect to find {} about as in the original."),
+    (FAIR, GOOD, "Expect {} to be right in the rough, and not in detail."),
+    (0.0, FAIR, "Do not rely on {}: a random graph would say hardly less."),
+)
 # Below this distance from guessing, the original itself teaches a task too little to lose.
 SMALLEST_GAIN = 0.02
 # Tells structures hardly apart: the original's own links carry the known labels (see its definition).
@@ -46,15 +53,26 @@ def curator_scores(
     attacked = [*_inference(attacks), _signature(attacks, comparison)]
     shared = [part.model_copy(update={"weight": 1 / len(attacked)}) for part in attacked]
     return Scores(
-        utility=_score(MEASURED_UTILITY, measured) if measured else None,
+        utility=_score(MEASURED_UTILITY, measured, expected(measured)) if measured else None,
         protection=_score(MEASURED_PROTECTION, [_bound(guarantee), *shared]),
     )
 
 
-def _score(formula: str, parts: Sequence[ScorePart]) -> Score:
+def expected(parts: Sequence[ScorePart]) -> str:
+    """Say in words what the parts of utility expect of the release: near, roughly, or not at all."""
+    sentences = []
+    for low, high, said in LEVELS:
+        named = [part.title[:1].lower() + part.title[1:] for part in parts if low <= part.value < high]
+        if named:
+            listed = named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"
+            sentences.append(said.format(listed))
+    return " ".join(sentences)
+
+
+def _score(formula: str, parts: Sequence[ScorePart], expects: str = "") -> Score:
     weight = math.fsum(part.weight for part in parts)
     mean = math.fsum(part.weight * part.value for part in parts) / weight
-    return Score(value=min(10.0, 10 * mean), formula=formula, parts=tuple(parts))
+    return Score(value=min(10.0, 10 * mean), formula=formula, expects=expects, parts=tuple(parts))
 
 
 def advantage(guarantee: GuaranteePart) -> float:

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from core.reports.base import evenly
 from core.reports.html.numbers import at_most, percent_text, tick
-from core.reports.html.svg import MARKERS, WIDTH, Plot, Point, nice_ticks, shape
+from core.reports.html.svg import MARKERS, WIDTH, Plot, Point, n, nice_ticks, shape
 from core.reports.statistics import Drawing
 
 # More rows than this are thinned in a figure's table; the report's JSON holds them all.
@@ -46,19 +46,30 @@ def curves(
     steps: Sequence[int],
     series: Mapping[str, Values],
     over: str = "snapshot",
+    bands: Mapping[int, tuple[float, float]] | None = None,
 ) -> Figure | None:
-    """Draw lines over snapshots, or ``over`` other steps, from zero on; None without values or two steps."""
+    """Draw lines over snapshots, or ``over`` other steps, from zero on; None without values or two steps.
+
+    ``bands``: of some steps the ends between which a true number lies.
+    """
     defined = [v for values in series.values() for v in values if v is not None]
     if not defined or len(steps) < 2:
         return None
     plot = Plot()
-    ticks = nice_ticks(min(0.0, *defined), max(0.0, *defined))
+    ends = [end for band in (bands or {}).values() for end in band]
+    ticks = nice_ticks(min(0.0, *defined), max(0.0, *defined, *ends))
     low, high = ticks[0], ticks[-1]
     plot.left_axis([((value - low) / (high - low), tick(value)) for value in ticks])
     first, width = steps[0], max(steps[-1] - steps[0], 1)
     stride = max(1, round(nice_ticks(0, width, 6)[1]))
     marks = range(first, steps[-1] + 1, stride)
     plot.bottom_axis([((step - first) / width, str(step)) for step in marks], over)
+    upright = "".join(
+        f"M{n(plot.x((step - first) / width))} {n(plot.y((b - low) / (high - low)))}"
+        f"V{n(plot.y((t - low) / (high - low)))}"
+        for step, (b, t) in (bands or {}).items()
+    )
+    plot.path(upright, "line paid")
     for name, values in series.items():
         points: list[Point | None] = [
             None if v is None else (plot.x((step - first) / width), plot.y((v - low) / (high - low)))
@@ -66,13 +77,17 @@ def curves(
         ]
         plot.line(points, name, marked=len(steps) <= _MOST_MARKERS)
     rows: list[Row] = [(step, *values) for step, *values in zip(steps, *series.values(), strict=True)]
+    names = [name.capitalize() for name in series]
+    if bands:
+        rows = [(*row, *bands.get(step, (None, None))) for step, row in zip(steps, rows, strict=True)]
+        names += ["True number at least", "At most"]
     kept = evenly(rows, MAX_ROWS)
     return Figure(
         title,
         description,
         plot.svg(uid, title, description),
-        tuple(series),
-        (over.capitalize(), *(name.capitalize() for name in series)),
+        (*series, "paid") if bands else tuple(series),
+        (over.capitalize(), *names),
         kept,
         len(rows) if len(kept) < len(rows) else None,
     )

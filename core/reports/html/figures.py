@@ -15,6 +15,7 @@ from core.reports.evidence import Attack, Task
 from core.reports.html import charts
 from core.reports.html.charts import Dot, Figure
 from core.reports.statistics import Drawing, EdgeTypeStatistics, MetricInfo, PublicStatistics
+from core.reports.totals import Total
 from core.reports.training import TrainingPart
 
 # Metrics that are drawn over time, where a relation has them.
@@ -36,9 +37,14 @@ def relation_figures(
     relation: EdgeTypeStatistics,
     compared: EdgeTypeComparison | None,
     metrics: Mapping[str, MetricInfo],
+    paid: Mapping[int, Total],
 ) -> list[Figure]:
-    """Draw degree distributions and curves over time of one relation, beside the original if compared."""
-    found = [*_degrees(uid, relation, compared), *_curves(uid, relation, compared, metrics)]
+    """Draw degree distributions and curves over time of one relation, beside the original if compared.
+
+    ``paid``: the edges of snapshots as they were paid for, drawn with their intervals where nothing is
+    compared.
+    """
+    found = [*_degrees(uid, relation, compared), *_curves(uid, relation, compared, metrics, paid)]
     return [figure for figure in found if figure is not None]
 
 
@@ -67,15 +73,19 @@ def _curves(
     relation: EdgeTypeStatistics,
     compared: EdgeTypeComparison | None,
     metrics: Mapping[str, MetricInfo],
+    paid: Mapping[int, Total],
 ) -> Iterator[Figure | None]:
     for metric in OVER_TIME:
+        bands: Mapping[int, tuple[float, float]] = {}
         if compared is not None:
             steps, series = _timed(compared.rows, metric)
         else:
             shown = [(row.step, row.scalars.get(metric)) for row in relation.rows if row.step is not None]
             steps = [step for step, _ in shown if step is not None]
             series = {_shown(relation): [value for _, value in shown]}
-        yield _curve(f"{uid}-{metric}", metric, metrics, steps, series, relation.name)
+            if metric == "edges":
+                bands = {step: (paid[step].low, paid[step].high) for step in steps if step in paid}
+        yield _curve(f"{uid}-{metric}", metric, metrics, steps, series, relation.name, bands)
 
 
 def _timed(rows: Sequence[ComparedRow], metric: str) -> tuple[list[int], dict[str, charts.Values]]:
@@ -102,10 +112,13 @@ def _curve(
     steps: Sequence[int],
     series: Mapping[str, charts.Values],
     where: str,
+    bands: Mapping[int, tuple[float, float]] | None = None,
 ) -> Figure | None:
     title = metrics[metric].title if metric in metrics else metric
     text = f"{title} of {where} over {len(steps)} snapshots, for {_names(series)}."
-    return charts.curves(uid, f"{title} over time", text, steps, series)
+    if bands:
+        text += " Upright lines: where the true number lies with 95 %, from paid numbers."
+    return charts.curves(uid, f"{title} over time", text, steps, series, bands=bands or {})
 
 
 def _names(series: Mapping[str, object]) -> str:

@@ -29,6 +29,14 @@ def plain(value: float) -> str:
     return text.replace("-", "\N{MINUS SIGN}") if text.startswith("-") else text
 
 
+def ends(low: float, high: float) -> str:
+    """Write an interval, with as many digits as tell its ends apart, of six at most."""
+    if low == high or plain(low) != plain(high):
+        return f"{plain(low)} to {plain(high)}"
+    digits = next((k for k in (4, 5) if f"{low:.{k}g}" != f"{high:.{k}g}"), 6)
+    return f"{low:.{digits}g} to {high:.{digits}g}"
+
+
 def exact(value: float) -> str:
     """Write every digit, for machines and for those who hover."""
     return str(value) if isinstance(value, int) else repr(float(value))

@@ -23,6 +23,7 @@ from core.reports.model import PublicPart, Report
 from core.reports.scores import Score
 from core.reports.sensitive import said_of
 from core.reports.statistics import EdgeTypeStatistics, MetricInfo
+from core.reports.totals import Total
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -50,6 +51,7 @@ class Relation:
     public: EdgeTypeStatistics
     compared: EdgeTypeComparison | None
     figures: Sequence[Figure]
+    totals: Mapping[str, Total]
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,7 @@ def _environment() -> Environment:
         "number": numbers.number,
         "percent": numbers.percent,
         "percent_text": numbers.percent_text,
+        "ends": lambda total: numbers.ends(total.low, total.high),
         "at_most": numbers.at_most,
         "rounded_up": rounded_up,
         "relative": numbers.relative,
@@ -189,16 +192,25 @@ def _relations(
 ) -> list[Relation]:
     """Order the relations by number of edges, protected ones first; the first ones get figures."""
     compared = {} if curator is None else {found.name: found for found in curator.comparison.edge_types}
+    means: dict[str, dict[str, Total]] = {}
+    steps: dict[str, dict[int, Total]] = {}
+    for total in public.totals:
+        if total.step is None:
+            means.setdefault(total.edge_type, {})[total.metric] = total
+        elif total.metric == "edges":
+            steps.setdefault(total.edge_type, {})[total.step] = total
     ordered = sorted(public.statistics.edge_types, key=lambda relation: (relation.copied, -relation.edges))
     found = []
     for index, relation in enumerate(ordered):
         beside = compared.get(relation.name)
         drawn = (
-            figures.relation_figures(f"relation-{index}", relation, beside, metrics)
+            figures.relation_figures(
+                f"relation-{index}", relation, beside, metrics, steps.get(relation.name, {})
+            )
             if index < MAX_CHARTED
             else []
         )
-        found.append(Relation(relation, beside, drawn))
+        found.append(Relation(relation, beside, drawn, means.get(relation.name, {})))
     return found
 
 

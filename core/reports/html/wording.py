@@ -14,6 +14,7 @@ from core.privacy.units import Unit
 from core.reports.html.numbers import at_most
 from core.reports.model import GuaranteePart, PublicPart
 from core.reports.reproduction import command
+from core.reports.scoring import FAIR, GOOD
 
 UNITS: Mapping[Unit, tuple[str, str]] = {
     Unit.EDGE: ("one edge", "one relation between two nodes"),
@@ -39,8 +40,6 @@ ASSURANCE = {
 SEVERE = frozenset({"no_guarantee", "large_epsilon", "universe_from_edges", "grid_from_data"})
 GROUPS = (1, 2, 5, 10)
 Level = Literal["good", "fair", "poor"]
-# Shares of the way from worst to best at which a figure is called fair, and good.
-FAIR, GOOD = 0.4, 0.7
 # The best guess about one unit, a coin flip being right with one half.
 GOOD_GUESS, FAIR_GUESS = 0.75, 0.95
 

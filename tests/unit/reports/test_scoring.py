@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from core.evaluation import steps
 from core.evaluation.utility import relative
 from core.reports.model import GuaranteePart
-from core.reports.scores import Score
-from core.reports.scoring import advantage, curator_scores
+from core.reports.scores import Score, ScorePart
+from core.reports.scoring import advantage, curator_scores, expected
 from tests.support.report_parts import (
     NANO,
     anchors,
@@ -265,3 +265,18 @@ def test_a_task_that_tells_structures_hardly_apart_does_not_count():
     weak = task(0.9, 0.4).model_copy(update={"name": "node_classification_transfer"})
     score = curator_scores(part.guarantee, comparison(part, overall=None), attacks(), (task(0.9, 0.9), weak))
     assert values(score.utility) == pytest.approx({"tasks": 1.0})
+
+
+def test_utility_says_in_words_what_it_expects() -> None:
+    def part(title: str, value: float) -> ScorePart:
+        return ScorePart(name="x", title=title, value=value, weight=1, explanation="x")
+
+    told = expected([part("Degrees", 0.9), part("Hubs", 0.4), part("Edge counts", 0.7), part("Paths", 0.1)])
+    assert told == (
+        "Expect to find degrees and edge counts about as in the original. "
+        "Expect hubs to be right in the rough, and not in detail. "
+        "Do not rely on paths: a random graph would say hardly less."
+    )
+    assert expected([]) == ""
+    (whole,) = (expected([part("Degrees", 1.0)]),)
+    assert whole == "Expect to find degrees about as in the original."

@@ -1,0 +1,171 @@
+"""How far a release's published measurements are from the truth. Reads the original: for curators only.
+
+What was asked is read back from the release's own files, and put back at the original's nodes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from core.evaluation.paid import exact
+from core.graphs.graph import Graph
+from core.graphs.node_bins import node_bins
+from core.graphs.schema import GraphSchema
+from core.graphs.value_bins import bins_of
+from core.privacy.measurements import Measurement, Part
+from core.privacy.plan import rows_of
+from core.publishing.measurements import GROUPS, LIST, VALUES
+
+BY_NODE = frozenset({"degrees", "group_degrees", "values_by_node"})
+
+
+def paid_errors(
+    original: Graph, synthetic: Graph, release: Path, order: Mapping[str, np.ndarray], first_step: int = 0
+) -> list[dict[str, Any]]:
+    """Compare what was paid for with the truth, a row for each relation and quantity; nothing without any.
+
+    ``order[type][new_index] == original_index``, of the release below ``release``. Both graphs have the
+    original's order. O((n + m) measurements).
+    """
+    if not (release / LIST).exists():
+        return []
+    found: dict[tuple[str, str], list[tuple[Measurement, int, str]]] = {}
+    for each, near, quantity in read_measurements(release, original.schema, order, first_step):
+        found.setdefault((each.edge_type, each.query), []).append((each, near, quantity))
+    rows = (_row(original, synthetic, measured) for measured in found.values())
+    return [row for row in rows if row is not None]
+
+
+def _row(
+    original: Graph, synthetic: Graph, measured: Sequence[tuple[Measurement, int, str]]
+) -> dict[str, Any] | None:
+    paid, drawn, held, expected = [], [], [], []
+    for each, near, _ in measured:
+        truth = exact(original, each)
+        if truth is None or each.values is None:
+            continue
+        off = np.abs(each.values - truth)
+        paid.append(off)
+        held.append(off <= near)
+        expected.append((mean_noise(each.scale), each.size))
+        counted = exact(synthetic, each)
+        if counted is not None:
+            drawn.append(np.abs(counted - truth))
+    if not paid:
+        return None
+    first, _, quantity = measured[0]
+    sizes = [size for _, size in expected]
+    return {
+        "edge_type": first.edge_type,
+        "query": first.query,
+        "quantity": quantity,
+        "values": sum(sizes),
+        "within": max(near for _, near, _ in measured),
+        "predicted": float(np.average([noise for noise, _ in expected], weights=sizes)),
+        "actual": float(np.concatenate(paid).mean()),
+        "held": float(np.concatenate(held).mean()),
+        "synthetic": float(np.concatenate(drawn).mean()) if len(drawn) == len(paid) else None,
+    }
+
+
+def mean_noise(scale: Fraction) -> float:
+    """Return the mean of |X| of discrete Laplace noise X: 2 q / (1 - q^2), q = exp(-1/scale)."""
+    rate = float(1 / scale)
+    return 2 * math.exp(-rate) / -math.expm1(-2 * rate)
+
+
+def read_measurements(
+    release: Path, schema: GraphSchema, order: Mapping[str, np.ndarray], first_step: int
+) -> Iterator[tuple[Measurement, int, str]]:
+    """Read back what ``write_measurements`` wrote, at the original's nodes; with its bound and its name."""
+    listed = json.loads((release / LIST).read_bytes())["measurements"]
+    table = pq.read_table(release / VALUES, columns=["measurement", "key", "other_key", "value"])
+    numbers = table["measurement"].to_numpy()
+    ends = np.searchsorted(numbers, np.arange(len(listed) + 1))
+    groups = _groups(release, order)
+    for number, entry in enumerate(listed):
+        rows = table.slice(ends[number], ends[number + 1] - ends[number])
+        if rows.num_rows:
+            asked = _measurement(entry, rows, schema, order, groups, first_step)
+            yield asked, entry["within"], entry["quantity"]
+
+
+def _groups(release: Path, order: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    """Read every grouping as a label for each node of the original."""
+    if not (release / GROUPS).exists():
+        return []
+    table = pq.read_table(release / GROUPS, columns=["grouping", "type", "group"])
+    found = []
+    for number in range(int(pc.max(table["grouping"]).as_py()) + 1):
+        own = table.filter(pc.equal(table["grouping"], pa.scalar(number, pa.int32())))
+        labels = np.empty(own.num_rows, dtype=np.int64)
+        labels[order[own["type"][0].as_py()]] = own["group"].to_numpy()
+        found.append(labels)
+    return found
+
+
+def _measurement(
+    entry: Mapping[str, Any],
+    rows: pa.Table,
+    schema: GraphSchema,
+    order: Mapping[str, np.ndarray],
+    groups: Sequence[np.ndarray],
+    first_step: int,
+) -> Measurement:
+    values, query = rows["value"].to_numpy(), entry["query"]
+    kind = entry.get("node_type")
+    name = rows_of(kind) if kind else entry["edge_type"]
+    if query in BY_NODE:
+        relation = schema.edge_type(name)
+        nodes = order[relation.target if entry["side"] == "target" else relation.source]
+        shaped = values.reshape(len(nodes), -1)
+        own = np.empty_like(shaped)
+        own[nodes] = shaped
+        values = own.ravel()
+    step = None if entry["step"] is None else entry["step"] - first_step
+    parts = tuple(Part(groups[each["grouping"]], each["inside"]) for each in entry["counts_edges"])
+    labels = [groups[number] for number in entry["groupings"]]
+    asked = _arguments(entry, rows, schema, labels)
+    return Measurement(name, step, query, asked, parts, Fraction(entry["scale"]), len(values), values, "")
+
+
+def _arguments(
+    entry: Mapping[str, Any], rows: pa.Table, schema: GraphSchema, labels: Sequence[np.ndarray]
+) -> dict[str, Any]:
+    """Make the arguments that the query was asked with."""
+    query = entry["query"]
+    side = {} if entry["side"] is None else {"side": entry["side"]}
+    if query == "degree_histogram":
+        return side | {"most": rows.num_rows - 1}
+    if query == "tail_counts":
+        return {"thresholds": rows["key"].to_numpy()}
+    if query == "group_matrix" and len(labels) == 2:
+        across = pc.max(rows["other_key"]).as_py() + 1
+        sizes = {"groups": rows.num_rows // across, "target_groups": across}
+        return {"labels": labels[0], "target_labels": labels[1], **sizes}
+    if query == "group_matrix":
+        return {"labels": labels[0], "groups": pc.max(rows["key"]).as_py() + 1}
+    if query == "group_degrees":
+        return side | {"labels": labels[0], "groups": pc.max(rows["key"]).as_py() + 1}
+    if query == "node_values":
+        declared = {each.name: each for each in schema.node_type(entry["node_type"]).attributes}
+        names = [each["attribute"] for each in entry["attributes"]]
+        return {"bins_of": {name: node_bins(declared[name]) for name in names}, "classes": labels[0]}
+    if query == "mixing":
+        named = {"attribute": entry["attribute"], "cap": entry["most_edges_of_a_node"]}
+        return named | {"bin_groups": np.array(entry["bin_groups"], dtype=np.int64)}
+    if "attribute" in entry:
+        carried = {each.name: each for each in schema.edge_type(entry["edge_type"]).attributes}
+        tables = {name: np.array(entry[name]) for name in ("periods", "bin_labels") if name in entry}
+        return side | {"bins": bins_of(carried[entry["attribute"]])} | tables
+    return side
