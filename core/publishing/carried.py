@@ -169,7 +169,7 @@ def _mixing(
             (
                 each
                 for each in paid
-                if each.query == "mixing"
+                if each.query in ("mixing", "directed_mixing")
                 and each.edge_type == relation.name
                 and each.arguments["attribute"] == attribute.name
             ),
@@ -188,7 +188,7 @@ def _mixing(
             "rows": merged_labels(bins, of_bin),
             "columns": merged_labels(bins, of_bin),
             "released": (square if relation.directed else _folded(square)).tolist(),
-            "paid": None if asked is None else _both_ways(asked.values, count).tolist(),
+            "paid": None if asked is None else _paid_square(asked, count).tolist(),
             "within": None if asked is None else within(asked.scale, CONFIDENCE),
             "most_edges_of_a_node": None if asked is None else int(asked.arguments["cap"]),
         }
@@ -199,9 +199,14 @@ def _folded(square: np.ndarray) -> np.ndarray:
     return square + square.T - np.diag(np.diag(square))
 
 
-def _both_ways(upper: np.ndarray | None, count: int) -> np.ndarray:
+def _paid_square(asked: Measurement, count: int) -> np.ndarray:
+    """The paid counts of an undirected relation at either order of an edge's ends, of a directed one as read."""
     square = np.zeros((count, count), dtype=np.int64)
-    square[np.triu_indices(count)] = 0 if upper is None else upper
+    if asked.values is None:
+        return square
+    if asked.query == "directed_mixing":
+        return asked.values.reshape(count, count)
+    square[np.triu_indices(count)] = asked.values
     return square + np.triu(square, 1).T
 
 

@@ -161,7 +161,7 @@ def _arguments(
         declared = {each.name: each for each in schema.node_type(entry["node_type"]).attributes}
         names = [each["attribute"] for each in entry["attributes"]]
         return {"bins_of": {name: node_bins(declared[name]) for name in names}, "classes": labels[0]}
-    if query == "mixing":
+    if query in ("mixing", "directed_mixing"):
         named = {"attribute": entry["attribute"], "cap": entry["most_edges_of_a_node"]}
         return named | {"bin_groups": np.array(entry["bin_groups"], dtype=np.int64)}
     if "attribute" in entry:

@@ -99,6 +99,12 @@ QUANTITIES: Mapping[str, _Quantity] = {
         rounded=True,
         pooled=True,
     ),
+    "directed_mixing": _Quantity(
+        "edges, few of each node, by what source and target carry",
+        lambda relation: EDGE_MOVES,
+        rounded=True,
+        pooled=True,
+    ),
 }
 """Queries of :mod:`core.privacy.queries`, and the counts of :mod:`core.privacy.edge_values`, under discrete
 Laplace noise. A mechanism whose error depends on the

@@ -232,11 +232,12 @@ def test_what_edges_carry_is_told_by_bin_period_and_node(tmp_path: Path) -> None
     assert left["query"] == "node_value_sums"
 
 
-def parties() -> Graph:
+def parties(directed: bool = False) -> Graph:
     """Users of two parties, some without one, linked as in :func:`knows`."""
     party = Attribute(name="party", protection="protected", categories=("left", "right"))
     kinds = (NodeType(name="user", count=USERS, attributes=(party,)),)
-    of = GraphSchema(node_types=kinds, edge_types=(EdgeType(name="knows", source="user", target="user"),))
+    relation = EdgeType(name="knows", source="user", target="user", directed=directed)
+    of = GraphSchema(node_types=kinds, edge_types=(relation,))
     column = pa.array([(None, "left", "right")[node % 3] for node in range(USERS)])
     return Graph.build(
         of, {"user": NodeTable(USERS, None, {"party": column})}, {"knows": EdgeTable(*knows())}

@@ -149,8 +149,9 @@ def test_what_was_asked_is_read_back_and_without_noise_nothing_is_off(tmp_path: 
         **errors(tmp_path / "a", graph(1), Asking(structure), edge_types=("talks", "knows", "joins")),
         **errors(tmp_path / "b", rated(1), Asking(values), **only),
         **errors(tmp_path / "c", parties(), labelled, unit=Unit.EDGE, **only),
+        **errors(tmp_path / "d", parties(directed=True), labelled, unit=Unit.EDGE, **only),
     }
-    assert len(every) == 7 + 3 + 2
+    assert len(every) == 7 + 3 + 3
     for each in every.values():
         assert (each.actual, each.held, each.synthetic) == (0, 1, 0), each.query
         assert each.predicted < 1e-9
