@@ -74,14 +74,17 @@ def test_by_policy_no_paid_number_is_shown_and_the_original_leaves_no_trace(tmp_
     assert [Carried.model_validate(each) for each in again] == [found]
 
 
-def test_what_nodes_carry_has_the_sum_of_its_classes_and_who_meets_whom(tmp_path: Path) -> None:
+@pytest.mark.parametrize("directed", [False, True])
+def test_what_nodes_carry_has_the_sum_of_its_classes_and_who_meets_whom(
+    tmp_path: Path, directed: bool
+) -> None:
     def asked(private: PrivateGraph) -> None:
         reads = private.node_values("user")
         reads.table(["party"], classes=HALVES, nano_epsilon=EXACT // 2, purpose="x")
         budgets = {"edge_nano_epsilon": EXACT, "row_nano_epsilon": EXACT // 2}
         reads.mixing("knows", "party", groups=np.arange(2), cap=MOST, purpose="x", **budgets)
 
-    generator, of = OfRows(asked), parties()
+    generator, of = OfRows(asked), parties(directed)
     generator._sample = of
     generator.carries_nodes = lambda params: True  # type: ignore[attr-defined]
     generator.node_values_plan = lambda plan: plan  # type: ignore[attr-defined]
@@ -91,8 +94,11 @@ def test_what_nodes_carry_has_the_sum_of_its_classes_and_who_meets_whom(tmp_path
     assert found.paid == found.released == tuple(np.bincount(party[party >= 0]))
     (mixing,) = found.mixing
     assert mixing.paid == mixing.released
-    ends = np.sort(party[np.stack([of.edges["knows"].source, of.edges["knows"].target])], axis=0)
-    assert mixing.released[0][1] == mixing.released[1][0] == ((ends[0] == 0) & (ends[1] == 1)).sum()
+    one, other = party[of.edges["knows"].source], party[of.edges["knows"].target]
+    left_right, right_left = (((one == a) & (other == 1 - a)).sum() for a in (0, 1))
+    if not directed:
+        left_right = right_left = left_right + right_left
+    assert (mixing.released[0][1], mixing.released[1][0]) == (left_right, right_left)
     assert mixing.most_edges_of_a_node == MOST
 
 
