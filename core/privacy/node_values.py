@@ -6,8 +6,8 @@ nowhere, nor are its edges.
 Units: what two neighbours differ in is one unit of edges, present or absent (EDGE, EVENT, W_EVENT or PAIR),
 or one node's row of attributes, replaced by any other row. Rows are paid for in a cell of their own,
 ``rows_of(node type)``: an edge lies in no such cell, and a row in no other. Under EDGE and EVENT a plan costs
-what its dearest cell does; under W_EVENT and PAIR it adds up the rows' cells and those of edges, so that it
-covers both at once.
+what its dearest cell does; under W_EVENT and PAIR it adds up the rows' cells and those of edges with time, so
+that it covers both at once.
 
 Proof. A table of nodes is a sum over rows: a row replaced takes one out of a cell and puts one into another,
 L1 2; edges do not enter. The mixing matrix counts capped edges, each in the cell of its two ends' groups: of

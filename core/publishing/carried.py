@@ -200,7 +200,7 @@ def _folded(square: np.ndarray) -> np.ndarray:
 
 
 def _paid_square(asked: Measurement, count: int) -> np.ndarray:
-    """The paid counts of an undirected relation at either order of an edge's ends, of a directed one as read."""
+    """The paid counts as read of a directed relation, else at either order of an edge's ends."""
     square = np.zeros((count, count), dtype=np.int64)
     if asked.values is None:
         return square

@@ -72,21 +72,27 @@ def check_schema(schema: GraphSchema, unit: Unit, window: int | None, settings: 
         raise InvalidInput(refused[0], field=f"graph_schema.{refused[1]}")
 
 
+RELATION_CELLS = 20  # predictions of one relation take the time of so many cells, about
+
+
 def check_cells(
     schema: GraphSchema, edge_types: Iterable[str], settings: Settings, *, field: str, plans: int = 1
 ) -> None:
     """The relations have no more cells than the plans of one request may list together; InvalidInput naming
     ``field`` otherwise.
 
-    A cell is a relation, or one snapshot of a relation with time. Nothing is listed to count them.
+    A cell is a relation, or one snapshot of a relation with time. Nothing is listed to count them. Of several
+    plans a relation counts RELATION_CELLS more, as what each plan predicts of it is computed.
     """
     names = list(edge_types)
     timed = sum(schema.edge_type(name).temporal for name in names)
     cells = timed * schema.steps + len(names) - timed
-    if plans > 1 and cells * plans > settings.max_cells:
+    weight = cells + RELATION_CELLS * len(names)
+    if plans > 1 and weight * plans > settings.max_cells:
         raise InvalidInput(
-            f"{plans} plans of {cells} cells each are {plans * cells} cells to plan, of at most "
-            f"{settings.max_cells}; plan them one by one, or name fewer relations",
+            f"{plans} plans of {len(names)} relations and {cells} cells each weigh {plans * weight}, a "
+            f"relation as {RELATION_CELLS} cells more, of at most {settings.max_cells}; plan them one by one, "
+            "or name fewer relations",
             field=field,
         )
     if cells > settings.max_cells:

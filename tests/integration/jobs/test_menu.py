@@ -108,7 +108,7 @@ def test_the_plans_of_one_request_list_no_more_cells_than_one_plan_may(
     services: Services, principal: Principal
 ) -> None:
     dataset = ready_dataset(services, principal)
-    few = dataclasses.replace(services, settings=services.settings.model_copy(update={"max_cells": 5}))
+    few = dataclasses.replace(services, settings=services.settings.model_copy(update={"max_cells": 5 * 21}))
     assert len(plan_menu(few, principal, ask(dataset.id, epsilons=["1"] * 5)).items) == 5
     with pytest.raises(InvalidInput, match="plan them one by one") as refused:
         plan_menu(few, principal, ask(dataset.id, epsilons=["1"] * 6))

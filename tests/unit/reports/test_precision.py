@@ -134,7 +134,8 @@ def test_a_mechanism_whose_error_is_not_known_beforehand_has_no_line(event):
 
 def test_every_query_has_its_unit_and_no_more():
     values = {"value_histogram", "values_by_step", "values_by_node", "values_by_classes"}
-    assert QUANTITIES.keys() == QUERIES.keys() | values | {"node_values", "mixing"}
+    of_nodes = {"node_values", "mixing", "directed_mixing"}
+    assert QUANTITIES.keys() == QUERIES.keys() | values | of_nodes
 
 
 def test_what_is_asked_of_all_snapshots_together_is_one_figure():

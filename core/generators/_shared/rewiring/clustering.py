@@ -65,7 +65,7 @@ class ToldClustering:
 
     def tells(self, source: np.ndarray, target: np.ndarray, nodes: int) -> bool:
         """Whether the sum that was told is sure enough to be led by."""
-        return self._variance(source, target, nodes) < (TELLING * self.total) ** 2
+        return self._variance(source, target, nodes) < (TELLING * max(self.total, 0)) ** 2
 
     def _variance(self, source: np.ndarray, target: np.ndarray, nodes: int) -> float:
         """Of the noise: the square of sqrt(2) rungs of 2 / epsilon, as wide as this graph's first one."""
