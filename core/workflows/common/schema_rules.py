@@ -91,8 +91,8 @@ def check_cells(
     if plans > 1 and weight * plans > settings.max_cells:
         raise InvalidInput(
             f"{plans} plans of {len(names)} relations and {cells} cells each weigh {plans * weight}, a "
-            f"relation as {RELATION_CELLS} cells more, of at most {settings.max_cells}; plan them one by one, "
-            "or name fewer relations",
+            f"relation as {RELATION_CELLS} cells more, of at most {settings.max_cells}; plan them one by "
+            "one, or name fewer relations",
             field=field,
         )
     if cells > settings.max_cells:
