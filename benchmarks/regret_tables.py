@@ -238,7 +238,12 @@ def picture(cells: Cells, default: str, measures: Sequence[str]) -> str:
             ]
         title = MEASURES[name][0]
         charts.append(
-            (title, "graphs, by regret", "regret (1: that or more)", {k: v for k, v in lines.items() if v})
+            (
+                title,
+                "graphs at each epsilon, by regret",
+                "regret (1: that or more)",
+                {k: v for k, v in lines.items() if v},
+            )
         )
     epsilons = ", ".join(f"{each:g}" for each in sorted({epsilon for _, epsilon in cells}))
     about = f"Regret of each method on every graph, least first, by measure; epsilon {epsilons}."
