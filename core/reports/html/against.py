@@ -72,23 +72,22 @@ class Planned:
 
 def menu_page(planned: Planned) -> str:
     """Render one HTML document, a chart and a table for each prediction. Deterministic."""
-    keys = {f"{colour} {mark}": name for name, (colour, mark) in _styles(planned.methods).items()}
-    figures = [
-        against(f"panel-{index}", panel, planned.epsilons, planned.methods)
-        for index, panel in enumerate(planned.panels)
-    ]
-    return page("menu.html", {"menu": planned, "figures": figures, "names": keys, "metrics": {}})
+    return _lines_page("menu.html", planned)
 
 
 def comparison_page(compared: Compared) -> str:
     """Render one HTML document, a chart and a table for each metric that any run defines. Deterministic."""
-    keys = {f"{colour} {mark}": name for name, (colour, mark) in _styles(compared.methods).items()}
+    return _lines_page("compare.html", compared)
+
+
+def _lines_page(template: str, shown: Planned | Compared) -> str:
+    keys = {f"{colour} {mark}": name for name, (colour, mark) in _styles(shown.methods).items()}
     figures = [
-        against(f"panel-{index}", panel, compared.epsilons, compared.methods)
-        for index, panel in enumerate(compared.panels)
+        against(f"panel-{index}", panel, shown.epsilons, shown.methods)
+        for index, panel in enumerate(shown.panels)
         if any(spread is not None for spreads in panel.spreads.values() for spread in spreads)
     ]
-    return page("compare.html", {"compared": compared, "figures": figures, "names": keys, "metrics": {}})
+    return page(template, {"shown": shown, "figures": figures, "names": keys, "metrics": {}})
 
 
 def against(uid: str, panel: Panel, epsilons: Sequence[str], methods: Sequence[str]) -> Figure:
