@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from core.evaluation.attacks.scoring import auc
+from core.evaluation.tasks.entry import task_entry
 from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import Graph
 from core.graphs.schema import EdgeType
@@ -53,18 +54,8 @@ def _entry(
     counts: tuple[int, int],
     apart: bool,
 ) -> dict[str, Any]:
-    entry: dict[str, Any] = {
-        "name": NAME,
-        "title": "What edges carry, told by both ends",
-        "definition": DEFINITION,
-        "subject": f"{relation}.{attribute.name}",
-        "measure": "auc",
-        "trained_on_original": None,
-        "trained_on_synthetic": None,
-        "baseline": 0.5,
-        "repetitions": 1,
-        "not_run": None,
-    }
+    title, subject = "What edges carry, told by both ends", f"{relation}.{attribute.name}"
+    entry = task_entry(NAME, title, DEFINITION, subject, "auc", baseline=0.5)
     if max(ours.count, theirs.count) > MOST_EDGES:
         return entry | {"not_run": _TOO_LARGE}
     if not theirs.count:

@@ -9,6 +9,7 @@ import numpy as np
 
 from core.evaluation.attacks.projection import static_view
 from core.evaluation.learning.limits import MAX_LINKS, MAX_NODES
+from core.evaluation.tasks.entry import task_entry
 from core.evaluation.view import UndirectedView
 from core.graphs.graph import Graph
 
@@ -54,18 +55,8 @@ def _unlearnable(views: Sequence[Sequence[UndirectedView]], label: np.ndarray) -
 
 
 def _entry(subject: str, folds: int) -> dict[str, Any]:
-    return {
-        "name": "graph_classification",
-        "title": "Graph classification",
-        "definition": DEFINITION,
-        "subject": subject,
-        "measure": "accuracy",
-        "trained_on_original": None,
-        "trained_on_synthetic": None,
-        "baseline": None,
-        "repetitions": folds,
-        "not_run": None,
-    }
+    name, title = "graph_classification", "Graph classification"
+    return task_entry(name, title, DEFINITION, subject, "accuracy", baseline=None, repetitions=folds)
 
 
 def graph_classification(

@@ -16,6 +16,7 @@ from scipy.sparse.linalg import ArpackError, svds
 
 from core.evaluation.attacks.negatives import degree_matched
 from core.evaluation.attacks.scoring import auc
+from core.evaluation.tasks.entry import task_entry
 from core.evaluation.view import UndirectedView
 from core.privacy.entropy import Generator, public_generator
 
@@ -50,18 +51,8 @@ def item_preference(
     are aligned by index, persons of the synthetic graph are not matched with anybody. Deterministic.
     O(rank m) a pass of Lanczos; memory O(m + rank n).
     """
-    entry: dict[str, Any] = {
-        "name": NAME,
-        "title": "Which items go together (AUC-items)",
-        "definition": DEFINITION,
-        "subject": subject,
-        "measure": "auc",
-        "trained_on_original": None,
-        "trained_on_synthetic": None,
-        "baseline": 0.5,
-        "repetitions": 1,
-        "not_run": None,
-    }
+    title = "Which items go together (AUC-items)"
+    entry = task_entry(NAME, title, DEFINITION, subject, "auc", baseline=0.5)
     if max(original.edge_count, synthetic.edge_count) > MOST_EDGES:
         return entry | {"not_run": _TOO_LARGE}
     pairs = _sided(original, persons_first)

@@ -8,6 +8,7 @@ import numpy as np
 
 from core.evaluation.attacks.negatives import uniform
 from core.evaluation.learning.limits import repetitions, unlearnable
+from core.evaluation.tasks.entry import task_entry
 from core.evaluation.view import UndirectedView
 from core.privacy.entropy import public_generator
 
@@ -32,18 +33,16 @@ def link_prediction(
 
     Equal graphs get equal figures. Time: two auto-encoders a repetition (see ``repetitions``).
     """
-    entry: dict[str, Any] = {
-        "name": "link_prediction",
-        "title": "Link prediction",
-        "definition": DEFINITION,
-        "subject": subject,
-        "measure": "auc",
-        "trained_on_original": None,
-        "trained_on_synthetic": None,
-        "baseline": 0.5,
-        "repetitions": repetitions(original),
-        "not_run": unlearnable(original) or unlearnable(synthetic),
-    }
+    entry = task_entry(
+        "link_prediction",
+        "Link prediction",
+        DEFINITION,
+        subject,
+        "auc",
+        baseline=0.5,
+        repetitions=repetitions(original),
+        not_run=unlearnable(original) or unlearnable(synthetic),
+    )
     if entry["not_run"] is None:
         runs = [run(original, synthetic, features, SEED + turn) for turn in range(entry["repetitions"])]
         entry["trained_on_original"], entry["trained_on_synthetic"] = np.mean(runs, axis=0).tolist()

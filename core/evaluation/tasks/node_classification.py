@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from core.evaluation.learning.limits import FEWEST_LINKS, repetitions, too_large
+from core.evaluation.tasks.entry import task_entry
 from core.evaluation.tasks.subjects import Labels
 from core.evaluation.view import UndirectedView
 from core.privacy.entropy import public_generator
@@ -54,20 +55,17 @@ def node_classification(
     for task, name in enumerate(DEFINITIONS):
         for column, measure in enumerate(MEASURES):
             figures = [None] * 3 if means is None else [*means[task, :, column].tolist(), means[2, 0, column]]
-            entries.append(
-                {
-                    "name": name,
-                    "title": TITLES[name],
-                    "definition": DEFINITIONS[name],
-                    "subject": labels.name,
-                    "measure": measure,
-                    "trained_on_original": figures[0],
-                    "trained_on_synthetic": figures[1],
-                    "baseline": None if figures[2] is None else float(figures[2]),
-                    "repetitions": repeated,
-                    "not_run": reason,
-                }
+            entry = task_entry(
+                name,
+                TITLES[name],
+                DEFINITIONS[name],
+                labels.name,
+                measure,
+                baseline=None if figures[2] is None else float(figures[2]),
+                repetitions=repeated,
+                not_run=reason,
             )
+            entries.append(entry | {"trained_on_original": figures[0], "trained_on_synthetic": figures[1]})
     return entries
 
 
