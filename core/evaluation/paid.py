@@ -11,6 +11,7 @@ from core.graphs.node_bins import places_of
 from core.graphs.value_bins import ValueBins
 from core.privacy import queries
 from core.privacy.measurements import Measurement
+from core.privacy.node_values import DIRECTED_MIXING, MIXINGS
 from core.privacy.plan import ROWS
 
 
@@ -24,7 +25,7 @@ def exact(graph: Graph, asked: Measurement) -> np.ndarray | None:
         return _counted(graph, asked)
     if asked.query == "node_values":
         return _nodes(graph, asked)
-    if asked.query in ("mixing", "directed_mixing"):
+    if asked.query in MIXINGS:
         return _mixing(graph, asked)
     return _edge_values(graph, asked) if asked.query in _OF_EDGES else None
 
@@ -102,7 +103,7 @@ def _mixing(graph: Graph, asked: Measurement) -> np.ndarray | None:
     one, other = groups[table.source], groups[table.target]
     held = (one >= 0) & (other >= 0)
     one, other = one[held], other[held]
-    if asked.query == "directed_mixing":
+    if asked.query == DIRECTED_MIXING:
         return np.bincount(one * count + other, minlength=count * count)
     low, high = np.minimum(one, other), np.maximum(one, other)
     square = np.bincount(low * count + high, minlength=count * count).reshape(count, count)

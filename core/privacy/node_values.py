@@ -54,6 +54,9 @@ if TYPE_CHECKING:
     from core.graphs.value_bins import ValueBins
     from core.privacy.meter import Meter
 
+MIXING, DIRECTED_MIXING = "mixing", "directed_mixing"
+MIXINGS = frozenset({MIXING, DIRECTED_MIXING})
+"""Names of the read of edges by the values of both ends, as measurements are kept: of either direction."""
 MOST_CAP = 2**19
 ROW_MOVES = 2
 """L1 of a table of nodes where one row is replaced."""
@@ -160,7 +163,7 @@ class NodeValueReads:
         noisy[counted] = told
         asked = {"attribute": attribute, "bins": self.bins(attribute), "bin_groups": of_bin, "cap": cap}
         scale = Fraction(noise.moved * NANO, noise.nano_epsilon)
-        query = "directed_mixing" if declared.directed else "mixing"
+        query = DIRECTED_MIXING if declared.directed else MIXING
         self._meter.measurements.keep((relation, None), query, asked, (), scale, told, purpose)
         return noisy
 

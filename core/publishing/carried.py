@@ -18,6 +18,7 @@ from core.graphs.schema import Attribute, EdgeType, NodeType
 from core.graphs.tables import EdgeTable
 from core.graphs.value_bins import ValueBins, bins_of
 from core.privacy.measurements import Measurement
+from core.privacy.node_values import DIRECTED_MIXING, MIXINGS
 from core.privacy.plan import rows_of
 from core.reports.carried import MAX_BINS, MAX_CARRIED, MAX_SIDE
 from core.reports.intervals import sum_within
@@ -169,7 +170,7 @@ def _mixing(
             (
                 each
                 for each in paid
-                if each.query in ("mixing", "directed_mixing")
+                if each.query in MIXINGS
                 and each.edge_type == relation.name
                 and each.arguments["attribute"] == attribute.name
             ),
@@ -204,7 +205,7 @@ def _paid_square(asked: Measurement, count: int) -> np.ndarray:
     square = np.zeros((count, count), dtype=np.int64)
     if asked.values is None:
         return square
-    if asked.query == "directed_mixing":
+    if asked.query == DIRECTED_MIXING:
         return asked.values.reshape(count, count)
     square[np.triu_indices(count)] = asked.values
     return square + np.triu(square, 1).T

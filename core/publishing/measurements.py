@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from core.graphs.graph import Graph
 from core.graphs.value_bins import ValueBins
 from core.privacy.measurements import Measurement, Measurements, deviation
+from core.privacy.node_values import DIRECTED_MIXING, MIXING
 from core.privacy.plan import ROWS as ROWS_OF_NODES
 from core.publishing.bundle import write_json
 from core.reports.precision import CONFIDENCE, QUANTITIES, within
@@ -301,8 +302,8 @@ _KEYS: Mapping[str, Callable[[Measurement, _Kinds], _Keys]] = {
     "values_by_step": _periods,
     "values_by_node": _nodes_and_labels,
     "node_values": _classes_and_bins,
-    "mixing": _pairs_of_bins,
-    "directed_mixing": _ordered_pairs_of_bins,
+    MIXING: _pairs_of_bins,
+    DIRECTED_MIXING: _ordered_pairs_of_bins,
 }
 """Whose the values are, by query, as :mod:`core.privacy.queries`, :mod:`core.privacy.edge_values` and
 :mod:`core.privacy.node_values` order them."""

@@ -23,6 +23,7 @@ from core.graphs.node_bins import node_bins
 from core.graphs.schema import GraphSchema
 from core.graphs.value_bins import bins_of
 from core.privacy.measurements import Measurement, Part
+from core.privacy.node_values import MIXINGS
 from core.privacy.plan import rows_of
 from core.publishing.measurements import GROUPS, LIST, VALUES
 
@@ -161,7 +162,7 @@ def _arguments(
         declared = {each.name: each for each in schema.node_type(entry["node_type"]).attributes}
         names = [each["attribute"] for each in entry["attributes"]]
         return {"bins_of": {name: node_bins(declared[name]) for name in names}, "classes": labels[0]}
-    if query in ("mixing", "directed_mixing"):
+    if query in MIXINGS:
         named = {"attribute": entry["attribute"], "cap": entry["most_edges_of_a_node"]}
         return named | {"bin_groups": np.array(entry["bin_groups"], dtype=np.int64)}
     if "attribute" in entry:

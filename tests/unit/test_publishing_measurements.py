@@ -20,12 +20,14 @@ from core.privacy import measurements as kept
 from core.privacy.events import Pure, Unprotected
 from core.privacy.measurements import Measurements, deviation
 from core.privacy.meter import MemoryRecorder, Meter
+from core.privacy.node_values import MIXINGS
 from core.privacy.plan import WHOLE_GRAPH, Allotment, PrivacyPlan, rows_of
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
 from core.publishing import bundle
+from core.publishing import measurements as published
 from core.publishing.measurements import GROUPS, LIST, VALUES
-from core.reports.precision import CONFIDENCE
+from core.reports.precision import CONFIDENCE, QUANTITIES
 from tests.support.generating import graph_of, random_pairs
 from tests.support.publishing import NANO, STEPS, USERS, Fixed, graph, public_of, publish
 
@@ -378,3 +380,8 @@ def test_the_deviation_is_that_of_the_law(scale: Fraction) -> None:
     at = np.arange(-4000, 4001)
     law = np.exp(-np.abs(at) / float(scale))
     assert deviation(scale) == pytest.approx(np.sqrt((law * at**2).sum() / law.sum()), rel=1e-9)
+
+
+def test_every_query_whose_values_are_published_has_a_title_and_a_bound():
+    assert set(published._KEYS) <= set(QUANTITIES)
+    assert set(published._KEYS) >= MIXINGS

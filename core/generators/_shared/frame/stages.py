@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from core import errors
 from core.generators._shared.frame.heeded import Idle, require_heeded
@@ -40,29 +40,52 @@ else:
     Structure = object
 
 
+class Share(Protocol):
+    """A stage's share of epsilon, from public facts: a module of the stage's own.
+
+    ``FIELD``: the parameter that names it, 0 for none. ``PURPOSE``: that of its allotments.
+    """
+
+    FIELD: str
+    PURPOSE: str
+
+    def why_idle(self, public: PublicFacts) -> str | None:
+        """Say why no share of epsilon could change anything; None where it does."""
+        ...
+
+    def require_synthesised(self, public: PublicFacts) -> None:
+        """Raise NotAccepted, with the field to mend, for graphs of which it is not synthesised."""
+        ...
+
+    def allotments(self, public: PublicFacts, nano_epsilon: int) -> list[Allotment]:
+        """List what is added to the structure's plan, where a unit may spend ``nano_epsilon`` on it."""
+        ...
+
+
 class Stage(ABC):
     """What is paid for beside edges.
 
-    ``field``: the parameter that names its share of epsilon, 0 for none. ``purpose``: that of its allotments.
-    ``folder``: where a model keeps what it paid for. ``subject``: what it synthesises, in words.
+    ``share``: what it spends. ``folder``: where a model keeps what it paid for. ``subject``: what it
+    synthesises, in words.
     """
 
-    field: ClassVar[str]
-    purpose: ClassVar[str]
+    share: ClassVar[Share]
     folder: ClassVar[str]
     subject: ClassVar[str]
 
-    @abstractmethod
-    def why_idle(self, public: PublicFacts) -> str | None:
-        """Say why no share of epsilon could change anything; None where it does."""
+    @property
+    def field(self) -> str:
+        """The parameter that names its share of epsilon."""
+        return self.share.FIELD
 
-    @abstractmethod
+    @property
+    def purpose(self) -> str:
+        """What its allotments are for."""
+        return self.share.PURPOSE
+
     def require_synthesised(self, public: PublicFacts) -> None:
         """Raise NotAccepted, with the field to mend, for graphs of which it is not synthesised."""
-
-    @abstractmethod
-    def allotments(self, public: PublicFacts, nano_epsilon: int) -> list[Allotment]:
-        """List what is added to the structure's plan, where a unit may spend ``nano_epsilon`` on it."""
+        self.share.require_synthesised(public)
 
     @abstractmethod
     def paid(
@@ -98,7 +121,7 @@ class Stage(ABC):
         Costs of two pure plans add up at most, whatever the unit. Raises NotAccepted where the share could
         change nothing, or for a structure with a delta, whose cost the accountant converts as a whole.
         """
-        idle = self.why_idle(public)
+        idle = self.share.why_idle(public)
         require_heeded(params, [Idle((self.field,), idle)] if idle else [])
         self.require_synthesised(public)
         if structure.kind is not GuaranteeKind.PURE:
@@ -107,7 +130,7 @@ class Stage(ABC):
                 f"out {self.field}, or them",
                 field=self.field,
             )
-        added = self.allotments(public, self.spends(params, public))
+        added = self.share.allotments(public, self.spends(params, public))
         return replace(structure, allotments=(*structure.allotments, *added))
 
 

@@ -12,10 +12,10 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from core.generators._shared.frame.stages import Stage, Staged
-from core.generators._shared.node_values import share
+from core.generators._shared.frame.stages import Share, Stage, Staged
+from core.generators._shared.node_values import share as value_share
 from core.graphs.node_bins import node_bins, synthesised
 
 if TYPE_CHECKING:
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
     from core.generators._shared.frame.model import StoredCells
     from core.generators._shared.node_values.fit import Ends
-    from core.generators.base import FittedModel, Progress, PublicFacts
+    from core.generators.base import FittedModel, Progress
     from core.graphs.graph import Graph
     from core.graphs.schema import GraphSchema
     from core.privacy.entropy import Generator as Rng
-    from core.privacy.plan import Allotment, PlannedRead, PrivacyPlan
+    from core.privacy.plan import PlannedRead, PrivacyPlan
     from core.privacy.private_graph import PrivateGraph
 
 
@@ -54,23 +54,13 @@ class Mixing(Protocol):
 class NodeValueStage(Stage):
     """Protected attributes of nodes: labels, and who meets whom, inside the method's own draw."""
 
-    field = share.FIELD
-    purpose = share.PURPOSE
+    share: ClassVar[Share] = value_share
     folder = "node_values"
     subject = "protected node attributes are"
 
     @abstractmethod
     def mixing(self) -> Mixing:
         """Return how the method's model takes groups; imports what it needs."""
-
-    def why_idle(self, public: PublicFacts) -> str | None:
-        return share.why_idle(public)
-
-    def require_synthesised(self, public: PublicFacts) -> None:
-        share.require_synthesised(public)
-
-    def allotments(self, public: PublicFacts, nano_epsilon: int) -> list[Allotment]:
-        return share.allotments(public, nano_epsilon)
 
     def planned_reads(self, plan: PrivacyPlan, schema: GraphSchema) -> Sequence[PlannedRead]:
         """List what a row of each node type pays for the tables of its attributes, at least.
@@ -95,16 +85,16 @@ class NodeValueStage(Stage):
 
 
 class CarriesNodeValues(Staged):
-    """Stands before a method's own class, whose ``Params`` are :class:`share.NodeValueParameters` too; its
-    ``stages`` name a :class:`NodeValueStage`."""
+    """Stands before a method's own class, whose ``Params`` are :class:`value_share.NodeValueParameters` too;
+    its ``stages`` name a :class:`NodeValueStage`."""
 
     def carries_nodes(self, params: Any) -> bool:
         """Tell whether nodes of a release carry what protected attributes the schema declares."""
-        return bool(getattr(params, share.FIELD) > 0)
+        return bool(getattr(params, value_share.FIELD) > 0)
 
     def node_values_plan(self, plan: PrivacyPlan) -> PrivacyPlan:
         """Return the part of the plan that reads node attributes."""
-        return plan.only(share.PURPOSE)
+        return plan.only(value_share.PURPOSE)
 
 
 @dataclass(frozen=True)
@@ -151,7 +141,7 @@ def _row_reads(plan: PrivacyPlan, schema: GraphSchema) -> list[PlannedRead]:
     from core.generators._shared.node_values.fit import TABLES, TABLES_OF_SEVERAL
     from core.privacy.plan import PlannedRead, rows_of
 
-    rows, _ = share.granted(plan)
+    rows, _ = value_share.granted(plan)
     reads = []
     for name, nano_epsilon in rows.items():
         count = len(synthesised(schema.node_type(name)))
@@ -176,7 +166,7 @@ def _labelled(
     from core.generators._shared.node_values.fit import labelled
     from core.privacy.entropy import noise_generator
 
-    rows, edges = share.granted(plan)
+    rows, edges = value_share.granted(plan)
     rng, known = noise_generator(), mixing.ends(model)
     counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
     values: dict[tuple[str, int | None], Any] = {}
@@ -185,7 +175,7 @@ def _labelled(
     for done, (name, row_nano_epsilon) in enumerate(rows.items()):
         progress("node attributes", done, len(rows))
         kind = graph.schema.node_type(name)
-        own = {each: known[each] for each in share.inside(graph.schema, tuple(edges), kind)}
+        own = {each: known[each] for each in value_share.inside(graph.schema, tuple(edges), kind)}
         names = tuple(each.name for each in synthesised(kind))
         told = [mixing.communities(model, each) for each in own]
         alone = told[0] if len(told) == 1 else None

@@ -12,42 +12,32 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from core.generators._shared.frame.stages import Stage, Staged
-from core.generators._shared.values import share
+from core.generators._shared.frame.stages import Share, Stage, Staged
+from core.generators._shared.values import share as value_share
 
 if TYPE_CHECKING:
     from core.generators._shared.frame.model import StoredCells
-    from core.generators.base import FittedModel, Progress, PublicFacts
+    from core.generators.base import FittedModel, Progress
     from core.graphs.graph import Graph
     from core.graphs.schema import GraphSchema
     from core.privacy.entropy import Generator as Rng
-    from core.privacy.plan import Allotment, PlannedRead, PrivacyPlan
+    from core.privacy.plan import PlannedRead, PrivacyPlan
     from core.privacy.private_graph import PrivateGraph
 
 
 class EdgeValueStage(Stage):
     """What edges carry, by tables that are paid for beside the edges themselves."""
 
-    field = share.FIELD
-    purpose = share.PURPOSE
+    share: ClassVar[Share] = value_share
     folder = "values"
     subject = "what edges carry is"
-
-    def why_idle(self, public: PublicFacts) -> str | None:
-        return share.why_idle(public)
-
-    def require_synthesised(self, public: PublicFacts) -> None:
-        share.require_synthesised(public)
-
-    def allotments(self, public: PublicFacts, nano_epsilon: int) -> list[Allotment]:
-        return share.allotments(public, nano_epsilon)
 
     def planned_reads(self, plan: PrivacyPlan, schema: GraphSchema) -> Sequence[PlannedRead]:
         """List what each attribute of a relation pays for its margins, and for its values between classes.
 
         Counts of values by node are left out: which of two reads they are follows from a paid histogram.
         """
-        return _value_reads(share.granted(plan), schema)
+        return _value_reads(value_share.granted(plan), schema)
 
     def paid(
         self,
@@ -58,7 +48,8 @@ class EdgeValueStage(Stage):
         params: Any,
         progress: Progress,
     ) -> ValuedModel:
-        return ValuedModel(model, _paid(method, model, graph, share.granted(plan), params, progress))
+        granted = value_share.granted(plan)
+        return ValuedModel(model, _paid(method, model, graph, granted, params, progress))
 
     def restored(self, model: Any, stored: StoredCells) -> ValuedModel:
         return ValuedModel(model, stored)
@@ -68,8 +59,8 @@ VALUES = EdgeValueStage()
 
 
 class CarriesValues(Staged):
-    """Stands before a method's own class, whose ``Params`` are :class:`share.ValueParameters` too; its
-    ``stages`` name :data:`VALUES`."""
+    """Stands before a method's own class, whose ``Params`` are :class:`value_share.ValueParameters` too;
+    its ``stages`` name :data:`VALUES`."""
 
     stages: ClassVar[tuple[Stage, ...]] = (VALUES,)
 
