@@ -53,8 +53,8 @@ TERMS: dict[str, dict[str, Any]] = {
     "w-event": {"unit": "w-event", "window": WINDOW, "filter": "basic"},
 }
 CAPACITY = {"basic": (12, 5), "renyi": (16 * BILLION, 10**12), "w-event": (12, 5)}
-EXAMPLES = {"basic": 300, "renyi": 130, "w-event": 230}
-MANY = {shape: 10 * lives for shape, lives in EXAMPLES.items()}
+EXAMPLES = {"basic": 150, "renyi": 65, "w-event": 115}
+MANY = {shape: 20 * lives for shape, lives in EXAMPLES.items()}
 NOW = text("SELECT clock_timestamp()")
 DIGESTS = [{"edges.parquet": letter * 64} for letter in "ab"]
 QUOTAS = st.sampled_from([("team", "a"), ("team", "b"), ("project", "x")])

@@ -15,6 +15,7 @@ from structlog.testing import capture_logs
 
 from core.coarse import BOUNDS, reached
 from core.settings import Settings
+from core.tracing import recorder as spans_recorder
 from core.tracing import spans
 from core.tracing.recorder import CLOSE_SECONDS, Recorder, to_collector
 from core.tracing.traceparent import TraceParent, parse
@@ -190,10 +191,10 @@ def test_while_tracing_is_off_nothing_is_done() -> None:
 
 
 def test_a_collector_that_is_away_holds_nobody_up_and_is_named_once() -> None:
-    exporter = to_collector(NOBODY)
-    recorder = Recorder(exporter, process="test", sample_ratio=1.0)
-    began = time.monotonic()
     with capture_logs() as logs, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(spans_recorder, "SEND_SECONDS", 1.0)  # what is tried in vain is waited for below
+        recorder = Recorder(to_collector(NOBODY), process="test", sample_ratio=1.0)
+        began = time.monotonic()
         patch.setattr(spans, "_recorder", recorder)
         for _ in range(3_000):  # more than the queue holds
             with spans.span("request", "server"):
