@@ -2,7 +2,7 @@
 
 Everything that is released draws from :func:`noise_generator`: the ChaCha20 stream cipher, keyed with 256
 bits of the operating system for each call. A generator is never kept, so a forked process never repeats its
-parent's stream.
+parent's stream. What has to come out the same when it is repeated takes :func:`keyed_words`.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from __future__ import annotations
 import os
 import random
 import sys
+from hashlib import blake2b
 
 import numpy as np
 
 Generator = np.random.Generator
+CHUNK_BYTES = 1 << 18  # of a keyed stream, at once
 
 
 def noise_generator() -> np.random.Generator:
@@ -35,6 +37,30 @@ def public_generator(seed: int | None) -> np.random.Generator:
     if seed is None:
         return noise_generator()
     return np.random.Generator(np.random.PCG64(seed))
+
+
+def keyed_words(key: bytes, number: int, count: int) -> np.ndarray:
+    """Return the first ``count`` words, uint64, of the stream that this secret key and number name.
+
+    The same each time and everywhere: for post-processing that must come out the same when it is repeated, as
+    the shards of one graph; never for noise. The stream is ChaCha20's (RFC 8439), whose key is BLAKE2b of the
+    number (below 2^64) under ``key``, 32 bytes from :func:`fresh_key`: streams tell nothing of one another.
+    """
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
+
+    own = blake2b(number.to_bytes(8, "little"), key=key, digest_size=32, person=b"keyed words").digest()
+    cipher = Cipher(algorithms.ChaCha20(own, bytes(16)), mode=None).encryptor()
+    words, zeros = np.empty(count, dtype="<u8"), bytes(CHUNK_BYTES)
+    stream = words.view(np.uint8).data
+    for begin in range(0, len(stream), CHUNK_BYTES):
+        part = stream[begin : begin + CHUNK_BYTES]
+        cipher.update_into(zeros[: len(part)], part)
+    return words
+
+
+def fresh_key() -> bytes:
+    """Draw 32 bytes from the operating system, to name streams by (:func:`keyed_words`)."""
+    return os.urandom(32)
 
 
 def forget_random_states() -> None:

@@ -17,11 +17,14 @@ from core.evaluation.attacks.run import run_attacks
 from core.evaluation.metric import Suite
 from core.evaluation.tasks.run import run_tasks
 from core.generators import registry
+from core.generators._shared.blocks.reconstruct import Blocks
+from core.generators._shared.shards.draw import strips
+from core.generators._shared.shards.law import strip_law
 from core.generators.base import Generator, Progress, PublicFacts, no_progress
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.key_sort import MANY, sorted_keys
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
-from core.privacy.entropy import noise_generator, public_generator
+from core.privacy.entropy import fresh_key, noise_generator, public_generator
 from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.plan import GuaranteeKind
 from core.privacy.private_graph import PrivateGraph
@@ -38,6 +41,7 @@ def compile_kernels(progress: Progress) -> None:
     of processor time where nothing is compiled yet, half a minute where all is.
     """
     sorted_keys(np.zeros(MANY, dtype=np.uint64))  # which these graphs are too small for
+    _draw_shards()
     every = sorted(registry.generators().values(), key=_learns)
     asked = [(generator, graph, unit) for generator in every for graph, unit in _shapes(generator)]
     for done, (generator, graph, unit) in enumerate(asked):
@@ -46,6 +50,14 @@ def compile_kernels(progress: Progress) -> None:
             _compare()
         _publish(generator, graph, unit)
     progress("kernels", len(asked) + 1, len(asked) + 1)
+
+
+def _draw_shards() -> None:
+    """Draw a graph strip by strip."""
+    zero = np.zeros(1, dtype=np.int64)
+    weights, blocks = np.ones(NODES, dtype=np.int64), Blocks(zero, zero, np.array([LINKS]))
+    law = strip_law(weights, np.zeros(NODES, dtype=np.int16), blocks, fresh_key(), noise_generator())
+    list(strips(law, range(law.strips)))
 
 
 def made_up(

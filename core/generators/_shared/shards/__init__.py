@@ -1,0 +1,1 @@
+"""Graphs drawn in shards that need not talk to one another."""
