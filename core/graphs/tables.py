@@ -3,9 +3,10 @@ sees."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -82,6 +83,14 @@ class EdgeTable:
         return self if self.values is None else EdgeTable(self.source, self.target, self.step)
 
 
+class Edges(Protocol):
+    """The edges of one cell, in memory or not, for whoever goes over them once, group by group."""
+
+    def groups(self) -> Iterator[Cell]:
+        """Yield every edge in one of the groups, each a cell of its own over the same universes."""
+        ...
+
+
 @dataclass(frozen=True)
 class Cell:
     """The edges of one type in one step: what a query sees. ``step`` is None for an untimed type."""
@@ -96,6 +105,10 @@ class Cell:
     @property
     def count(self) -> int:
         return len(self.source)
+
+    def groups(self) -> Iterator[Cell]:
+        """Yield the edges in groups: all of them at once."""
+        yield self
 
     @cached_property
     def adjacency(self) -> sp.csr_array:

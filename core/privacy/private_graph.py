@@ -12,16 +12,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from core.errors import InvalidInput, MeterClosed, NotAccepted, UnmeteredFit
-from core.graphs.schema import GraphSchema
-from core.privacy import mechanisms, queries
+from core.privacy import queries
+from core.privacy.counted import CountedCell, CountedSession
 from core.privacy.events import (
     LAZY_RESPONSE,
-    NANO,
     Event,
     GaussianEvent,
     Pure,
@@ -31,17 +30,15 @@ from core.privacy.events import (
 )
 from core.privacy.measurements import Part
 from core.privacy.meter import Meter
-from core.privacy.persons import TIMES, require_persons
 from core.privacy.plan import WHOLE_GRAPH, CellKey
 from core.privacy.undirected import UndirectedReads
-from core.privacy.units import EDGE_WISE, Unit, edges_of_unit
+from core.privacy.units import Unit, edges_of_unit
 
 if TYPE_CHECKING:
     import torch
 
     from core.graphs.graph import Cell, Graph
     from core.graphs.sensitive import SensitiveLinks
-    from core.privacy.attributes import PrivateAttributes
     from core.privacy.dp_sgd import DpSgd
     from core.privacy.edge_values import EdgeValueReads
     from core.privacy.gradients import DpSgdSession
@@ -53,34 +50,16 @@ if TYPE_CHECKING:
     from core.privacy.randomised_response import Flips
 
 
-class PrivateGraph:
+class PrivateGraph(CountedSession):
     """A metered session over one graph. The graph itself is not reachable through the public interface."""
+
+    _graph: Graph
 
     def __init__(
         self, graph: Graph, meter: Meter, sensitive: Callable[[], SensitiveLinks | None] = lambda: None
     ) -> None:
-        self._graph = graph
-        self._meter = meter
+        super().__init__(graph, meter)
         self._sensitive = sensitive
-        self.schema: GraphSchema = graph.schema
-        self.unit: Unit = meter.plan.unit
-        self.window: int | None = meter.plan.window
-        if meter.plan.steps != graph.schema.steps:
-            raise InvalidInput("the plan's time grid is not the schema's", field="steps")
-        if not self.unit.takes(temporal=graph.schema.temporal):
-            raise NotAccepted(TIMES, field="unit")
-        require_persons(graph.schema, self.unit)
-
-    def node_count(self, node_type: str) -> int:
-        """Return the size of a node type's public universe."""
-        return self._graph.nodes[self.schema.node_type(node_type).name].count
-
-    def attributes(self, node_type: str) -> PrivateAttributes:
-        """Open the columns of a node type: the public ones free, rows of the protected ones for a price."""
-        from core.privacy.attributes import PrivateAttributes
-
-        kind = self.schema.node_type(node_type)
-        return PrivateAttributes(kind, self._graph.nodes[kind.name], self._meter)
 
     def node_values(self, node_type: str) -> NodeValueReads:
         """Open the reads of a node type's protected attributes; not under unit node. Each one is charged."""
@@ -99,14 +78,8 @@ class PrivateGraph:
 
     def cell(self, edge_type: str, step: int | None) -> PrivateCell:
         """Open one cell for its operations. Free: which cells exist is public. Not under unit node."""
-        self._require_edges()
-        shape = self._shape(edge_type, step)
-        meter, graph = self._meter, self._graph
-
-        def charge(event: Event, purpose: str) -> None:
-            meter.charge(edge_type, step, event, purpose)
-
-        return PrivateCell(shape, step, meter, charge, None, lambda: graph.cell(edge_type, step))
+        shape, charge, graph = *self._opened(edge_type, step), self._graph
+        return PrivateCell(shape, step, self._meter, charge, None, lambda: graph.cell(edge_type, step))
 
     def people(self, edge_type: str) -> People:
         """Open the door to the reads of a relation inside the protected node type, under unit node alone.
@@ -207,28 +180,11 @@ class PrivateGraph:
             raise UnmeteredFit("sensitive links are read after an unprotected access only")
         return self._sensitive()
 
-    def _require_edges(self) -> None:
-        """Refuse what adds noise for single edges where all edges of a node are to be hidden."""
-        if self.unit not in EDGE_WISE:
-            raise NotAccepted(
-                "what hides single edges does not hide all edges of a node: under unit node the graph is "
-                "read through the queries that are proved for it",
-                field="unit",
-            )
 
-    def _shape(self, edge_type: str, step: int | None) -> queries.Shape:
-        try:
-            declared = self.schema.edge_type(edge_type)
-        except KeyError:
-            raise InvalidInput(f"no edge type {edge_type!r} is declared", field="edge_type") from None
-        if step not in self.schema.steps_of(edge_type):
-            raise InvalidInput(f"edge type {edge_type!r} has no step {step}", field="step")
-        nodes = self._graph.nodes
-        return queries.Shape(declared, nodes[declared.source].count, nodes[declared.target].count)
-
-
-class PrivateCell(UndirectedReads):
+class PrivateCell(CountedCell, UndirectedReads):
     """The operations of one cell, or of one branch of a parallel group inside it."""
+
+    _read: Callable[[], Cell]
 
     def __init__(
         self,
@@ -239,52 +195,8 @@ class PrivateCell(UndirectedReads):
         branch: tuple[int, int] | None,
         read: Callable[[], Cell],
     ) -> None:
-        self.shape = shape
-        self.step = step
-        self._meter = meter
-        self._charge = charge
+        super().__init__(shape, step, meter, charge, read)
         self._branch = branch
-        self._read = read
-        self._parts: tuple[Part, ...] = ()
-
-    @property
-    def multiplicity(self) -> int:
-        """Edges that one unit may have in this cell. Public."""
-        return edges_of_unit(self._meter.plan.unit, self.shape.edge_type)
-
-    def laplace(self, query: str, *, nano_epsilon: int, purpose: str, **public_args: Any) -> np.ndarray:
-        """Measure the query with discrete Laplace noise of scale sensitivity / epsilon; int64.
-
-        Sensitivity: the query's declared L1. Unit: one edge of the cell (times the edges that a unit may
-        have in it).
-        Proof: :func:`core.privacy.mechanisms.discrete_laplace`. ``public_args`` are public or already paid
-        for.
-        """
-        question = queries.ask(query, self.shape, public_args)
-        self._charge(Pure(nano_epsilon, f"discrete_laplace/{query}"), purpose)
-        values = question.measure(self._read()).astype(np.int64)
-        sensitivity = question.l1_sensitivity * self.multiplicity
-        noisy = mechanisms.discrete_laplace(values, sensitivity, nano_epsilon)
-        cell, scale = (self.shape.edge_type.name, self.step), Fraction(sensitivity * NANO, nano_epsilon)
-        self._meter.measurements.keep(cell, query, public_args, self._parts, scale, noisy, purpose)
-        return noisy
-
-    def gaussian(
-        self, query: str, *, noise_multiplier: Fraction | float, purpose: str, **public_args: Any
-    ) -> np.ndarray:
-        """Measure the query with discrete Gaussian noise of noise_multiplier times the L2 sensitivity; int64.
-
-        Sensitivity: the query's declared L2. Unit: one edge of the cell (times the edges that a unit may
-        have in it).
-        Proof: :func:`core.privacy.mechanisms.discrete_gaussian`. Not offered inside a parallel group.
-        """
-        question = queries.ask(query, self.shape, public_args)
-        sigma = positive_fraction(noise_multiplier, "noise_multiplier")
-        squared = question.l2_squared * self.multiplicity**2
-        mechanisms.check_gaussian(squared, sigma, self._meter.plan.accountant)
-        self._charge(GaussianEvent(sigma), purpose)
-        values = question.measure(self._read()).astype(np.int64)
-        return mechanisms.discrete_gaussian(values, squared, sigma)
 
     def randomised_response(
         self, *, nano_epsilon: int, purpose: str, flips: Flips | None = None

@@ -10,7 +10,7 @@ from core.errors import InvalidInput, NotAccepted
 from core.privacy.queries import Question, Shape
 
 if TYPE_CHECKING:
-    from core.graphs.graph import Cell
+    from core.graphs.tables import Edges
 
 LARGEST = 2**21
 """Noisy degrees are cut there at the latest, which keeps all sums exact."""
@@ -59,11 +59,12 @@ def degree_product_sum(shape: Shape, *, noisy_degrees: np.ndarray) -> Question:
     cut = np.clip(degrees, -low, high)
     bound = -(-high * low // unit)
 
-    def measure(cell: Cell) -> np.ndarray:
+    def measure(edges: Edges) -> np.ndarray:
         total = 0
-        for begin in range(0, cell.count, CHUNK):  # products below 2^42: a chunk's sum stays below 2^61
-            part = slice(begin, begin + CHUNK)
-            total += int((cut[cell.source[part]] * cut[cell.target[part]]).sum())
+        for cell in edges.groups():
+            for begin in range(0, cell.count, CHUNK):  # products below 2^42: a chunk's sum stays below 2^61
+                part = slice(begin, begin + CHUNK)
+                total += int((cut[cell.source[part]] * cut[cell.target[part]]).sum())
         return np.array([total // unit], dtype=np.int64)
 
     return Question("degree_product_sum", 1, bound, bound * bound, measure)

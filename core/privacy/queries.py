@@ -1,9 +1,10 @@
 """The named queries that may be measured, each with its declared sensitivity.
 
-A query is exact and integer-valued; :mod:`core.privacy.private_graph` pays and adds the noise.
-Sensitivities hold for add-or-remove one edge of the cell (an undirected edge is one edge), for every graph;
-a property test checks them against brute force. Arguments must be public or already-paid output: that
-cannot be checked here.
+A query is exact and integer-valued; :mod:`core.privacy.private_graph` pays and adds the noise. Sensitivities
+hold for add-or-remove one edge of the cell (an undirected edge is one edge), for every graph; a property test
+checks them against brute force. Each is a sum over edges, or a function of one, so that edges may be counted
+group by group (:func:`summed`): the answer, and what may change it, stay the same. Arguments must be public
+or already-paid output: that cannot be checked here.
 """
 
 from __future__ import annotations
@@ -19,9 +20,13 @@ from core.graphs.schema import EdgeType
 
 if TYPE_CHECKING:
     from core.graphs.graph import Cell
+    from core.graphs.tables import Edges
 
 MAX_VALUES = 2**26
 """Most values that one query may return; 512 MiB of int64."""
+
+FEW = 4
+"""Entries for each index, up to which a vector of counts is made for the indices and then added."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,7 @@ def slot_count(shape: Shape) -> int:
 
 @dataclass(frozen=True)
 class Question:
-    """A query with checked arguments: ``measure(cell)`` returns ``size`` int64 values.
+    """A query with checked arguments: ``measure(edges)`` returns ``size`` int64 values.
 
     ``l1_sensitivity`` and ``l2_squared`` bound the change when one edge of the cell is added or removed.
     """
@@ -57,7 +62,30 @@ class Question:
     size: int
     l1_sensitivity: int
     l2_squared: int
-    measure: Callable[[Cell], np.ndarray]
+    measure: Callable[[Edges], np.ndarray]
+
+
+def summed(count: Callable[[Cell, np.ndarray], None], size: int) -> Callable[[Edges], np.ndarray]:
+    """Make the measure that adds up what ``count(cell, totals)`` adds to (size,) zeros for each group.
+
+    In whatever groups the edges come, the sum is the same: a sum over edges of what each one adds.
+    """
+
+    def measure(edges: Edges) -> np.ndarray:
+        totals = np.zeros(size, dtype=np.int64)
+        for cell in edges.groups():
+            count(cell, totals)
+        return totals
+
+    return measure
+
+
+def tally(totals: np.ndarray, index: np.ndarray) -> None:
+    """Add 1 to the entry of ``totals`` that each of ``index`` names. O(index)."""
+    if len(totals) <= FEW * len(index):
+        totals += np.bincount(index, minlength=len(totals))
+    else:
+        np.add.at(totals, index, 1)
 
 
 def ask(name: str, shape: Shape, arguments: Mapping[str, Any]) -> Question:
@@ -82,7 +110,11 @@ def edge_count(shape: Shape) -> Question:
 
     Sensitivity: L1 = L2 = 1. Unit: one edge. Proof: one edge is one row of the cell.
     """
-    return Question("edge_count", 1, 1, 1, lambda cell: np.array([cell.count], dtype=np.int64))
+
+    def count(cell: Cell, totals: np.ndarray) -> None:
+        totals += cell.count
+
+    return Question("edge_count", 1, 1, 1, summed(count, 1))
 
 
 def degrees(shape: Shape, *, side: str = "both") -> Question:
@@ -101,17 +133,21 @@ def degrees(shape: Shape, *, side: str = "both") -> Question:
                 "a relation between two node types has one degree vector per side", field="side"
             )
 
-        def both(cell: Cell) -> np.ndarray:
-            n = cell.source_count
-            return np.bincount(cell.source, minlength=n) + np.bincount(cell.target, minlength=n)
+        def both(cell: Cell, totals: np.ndarray) -> None:
+            tally(totals, cell.source)
+            tally(totals, cell.target)
 
-        return Question("degrees", shape.source_count, 2, 2, both)
+        return Question("degrees", shape.source_count, 2, 2, summed(both, shape.source_count))
     if side not in ("source", "target"):
         raise InvalidInput("side is 'both', 'source' or 'target'", field="side")
     if shape.undirected:
         raise NotAccepted("an undirected relation has no sides", field="side")
     count = shape.source_count if side == "source" else shape.target_count
-    return Question("degrees", count, 1, 1, lambda cell: np.bincount(getattr(cell, side), minlength=count))
+
+    def of_side(cell: Cell, totals: np.ndarray) -> None:
+        tally(totals, cell.source if side == "source" else cell.target)
+
+    return Question("degrees", count, 1, 1, summed(of_side, count))
 
 
 def sorted_degrees(shape: Shape, *, side: str = "both") -> Question:
@@ -131,7 +167,7 @@ def sorted_degrees(shape: Shape, *, side: str = "both") -> Question:
         asked.size,
         asked.l1_sensitivity,
         asked.l2_squared,
-        lambda cell: np.sort(unsorted(cell)),
+        lambda edges: np.sort(unsorted(edges)),
     )
 
 
@@ -149,8 +185,8 @@ def degree_histogram(shape: Shape, *, side: str, most: int) -> Question:
     if type(most) is not int or not 1 <= most < MAX_VALUES:
         raise InvalidInput(f"most is an integer in [1, {MAX_VALUES})", field="most")
 
-    def measure(cell: Cell) -> np.ndarray:
-        return np.bincount(np.minimum(of_side.measure(cell), most), minlength=most + 1)
+    def measure(edges: Edges) -> np.ndarray:
+        return np.bincount(np.minimum(of_side.measure(edges), most), minlength=most + 1)
 
     return Question("degree_histogram", most + 1, 2, 2, measure)
 
@@ -174,9 +210,9 @@ def tail_counts(shape: Shape, *, thresholds: np.ndarray) -> Question:
         raise InvalidInput("thresholds are positive and increase", field="thresholds")
     both = degrees(shape).measure
 
-    def measure(cell: Cell) -> np.ndarray:
+    def measure(edges: Edges) -> np.ndarray:
         # A degree is counted at every threshold that it reaches.
-        reached = np.bincount(np.searchsorted(steps, both(cell), side="right"), minlength=len(steps) + 1)
+        reached = np.bincount(np.searchsorted(steps, both(edges), side="right"), minlength=len(steps) + 1)
         return np.cumsum(reached[::-1])[::-1][1:]
 
     return Question("tail_counts", len(steps), 2, 4, measure)
@@ -207,20 +243,20 @@ def group_matrix(
             )
         cells = k * (k + 1) // 2
 
-        def triangle(cell: Cell) -> np.ndarray:
+        def triangle(cell: Cell, totals: np.ndarray) -> None:
             a, b = rows[cell.source], rows[cell.target]
             low, high = np.minimum(a, b), np.maximum(a, b)
-            return np.bincount(low * k - low * (low - 1) // 2 + (high - low), minlength=cells)
+            tally(totals, low * k - low * (low - 1) // 2 + (high - low))
 
-        return Question("group_matrix", cells, 1, 1, triangle)
+        return Question("group_matrix", cells, 1, 1, summed(triangle, cells))
     if target_labels is None:
         raise InvalidInput("a relation between two node types needs target labels", field="target_labels")
     columns, k2 = check_labels(target_labels, shape.target_count, target_groups, "target_labels")
 
-    def rectangle(cell: Cell) -> np.ndarray:
-        return np.bincount(rows[cell.source] * k2 + columns[cell.target], minlength=k * k2)
+    def rectangle(cell: Cell, totals: np.ndarray) -> None:
+        tally(totals, rows[cell.source] * k2 + columns[cell.target])
 
-    return Question("group_matrix", k * k2, 1, 1, rectangle)
+    return Question("group_matrix", k * k2, 1, 1, summed(rectangle, k * k2))
 
 
 def group_degrees(
@@ -245,15 +281,16 @@ def group_degrees(
     groups_of, k = check_labels(labels, grouped, groups, "labels")
     size = counted * k
 
-    def rows(cell: Cell) -> np.ndarray:
+    def rows(cell: Cell, totals: np.ndarray) -> None:
         u, v = cell.source.astype(np.int64), cell.target.astype(np.int64)
         if side == "target":
             u, v = v, u
-        counts = np.bincount(u * k + groups_of[v], minlength=size)
-        return counts + np.bincount(v * k + groups_of[u], minlength=size) if side == "both" else counts
+        tally(totals, u * k + groups_of[v])
+        if side == "both":
+            tally(totals, v * k + groups_of[u])
 
     changed = 2 if side == "both" else 1
-    return Question("group_degrees", size, changed, changed, rows)
+    return Question("group_degrees", size, changed, changed, summed(rows, size))
 
 
 def pair_classes(
@@ -276,10 +313,10 @@ def pair_classes(
     k = array.shape[0]
     rows, _ = check_labels(labels, shape.source_count, k, "labels")
 
-    def measure(cell: Cell) -> np.ndarray:
-        return np.bincount(flat[rows[cell.source] * k + rows[cell.target]], minlength=count)
+    def pairs(cell: Cell, totals: np.ndarray) -> None:
+        tally(totals, flat[rows[cell.source] * k + rows[cell.target]])
 
-    return Question("pair_classes", count, 1, 1, measure)
+    return Question("pair_classes", count, 1, 1, summed(pairs, count))
 
 
 def check_labels(labels: Any, count: int, groups: int | None, field: str) -> tuple[np.ndarray, int]:

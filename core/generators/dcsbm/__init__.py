@@ -72,15 +72,20 @@ from core.generators._shared.frame.percell import Parts, PerCell
 from core.generators._shared.node_values.stage import CarriesNodeValues, Mixing, NodeValueStage
 from core.generators._shared.values.stage import VALUES, CarriesValues
 from core.generators.dcsbm.budget import cell_reads
+from core.generators.dcsbm.counts import require_counts
 from core.generators.dcsbm.params import DCSBMParams
 from core.privacy.public_groups import group_attribute
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from core.generators._shared.frame.columns import Columns
-    from core.generators.base import PublicFacts
+    from core.generators._shared.frame.model import CellsModel
+    from core.generators._shared.shards.law import StripLaw
+    from core.generators.base import Progress, PublicFacts
+    from core.privacy.counted import CountedSession, PrivateParts
     from core.privacy.entropy import Generator as Rng
     from core.privacy.plan import CellKey, PrivacyPlan
-    from core.privacy.private_graph import PrivateGraph
 
 
 class Labels(NodeValueStage):
@@ -140,8 +145,30 @@ class DCSBM(CarriesValues, CarriesNodeValues, PerCell):
         """Return what a cell pays at least for its counts, degrees and tails."""
         return cell_reads(params, nano_epsilon)
 
+    def require_shards(self, params: DCSBMParams) -> None:
+        """Check that edges may stay in parts and graphs be drawn in shards; NotAccepted otherwise."""
+        require_counts(params)
+
+    def fit_parts(
+        self, graph: PrivateParts, plan: PrivacyPlan, params: DCSBMParams, progress: Progress
+    ) -> CellsModel:
+        """Fit a graph in parts: the same plan, reads and noise as of the same graph in memory."""
+        require_counts(params)
+
+        def pay(key: CellKey, nano_epsilon: int, rng: Rng) -> Columns:
+            return self.paid(graph, key, nano_epsilon, params, rng)
+
+        return self.fitted(graph, plan, params, progress, pay)
+
+    def shards(self, model: CellsModel, order: np.ndarray, rng: Rng) -> StripLaw:
+        """Make the law of a model of one cell; see :func:`core.generators.dcsbm.shards.law_of`."""
+        from core.generators.dcsbm.shards import law_of
+
+        (columns,) = model.cells.values()
+        return law_of(columns, order, rng)
+
     def paid(
-        self, graph: PrivateGraph, key: CellKey, nano_epsilon: int, params: DCSBMParams, rng: Rng
+        self, graph: CountedSession, key: CellKey, nano_epsilon: int, params: DCSBMParams, rng: Rng
     ) -> Columns:
         """Pay for the columns of one cell, whose labels are the public groups where they are named."""
         from core.generators.dcsbm.fit import MOST_PUBLIC, fit

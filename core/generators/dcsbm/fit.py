@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.errors import NotAccepted
 from core.generators._shared.blocks.estimates import norm_sub
 from core.generators._shared.degrees.counts import noisy_count
 from core.generators._shared.degrees.fitted import (
@@ -31,6 +32,7 @@ from core.privacy.queries import MAX_VALUES
 if TYPE_CHECKING:
     from core.generators._shared.frame.columns import Columns
     from core.generators.dcsbm.params import DCSBMParams
+    from core.privacy.counted import CountedCell
     from core.privacy.private_graph import PrivateCell
 
 SMALLEST_WEIGHT = 0.5  # what a node counts for whose noisy degree is lower
@@ -44,7 +46,7 @@ MOST_PUBLIC = 64  # groups of a public attribute; those of fewest nodes are one 
 
 
 def fit(
-    cell: PrivateCell,
+    cell: CountedCell,
     nodes: int,
     nano_epsilon: int,
     params: DCSBMParams,
@@ -58,7 +60,8 @@ def fit(
     and ``clustering`` float64 (3,), see ``ToldClustering``, or () where none are paid for; ``covariance``
     float64 (2,), the mean of (d(u) - mean)(d(v) - mean) over edges {u, v} and the standard deviation of
     its noise, or (). ``rng`` makes choices that are independent of the graph. ``told`` int64 (n,): public
-    labels 0..k-1, which take the place of those that are read.
+    labels 0..k-1, which take the place of those that are read. A cell in parts is counted only: NotAccepted
+    where labels or triangles would be read, see :mod:`core.generators.dcsbm.counts`.
     O(n k + m + n * grid + triangles' count) time, O(n k + m) memory.
     """
     budget, most = shares(params, nano_epsilon), max(1, MAX_VALUES // nodes)
@@ -78,18 +81,18 @@ def fit(
     tails = counted_tails(cell, thresholds(noisy), budget["tail"]) if "tail" in budget else None
     stream, labels = None, np.zeros(nodes, dtype=np.int64) if told is None else told
     if "label" in budget:
-        order, rule, stream = streamed(cell, noisy, groups, budget["label"], params, rng)
+        order, rule, stream = streamed(whole(cell), noisy, groups, budget["label"], params, rng)
         labels = stream.labels
     blocks, edges = block_counts(cell, labels, groups, budget, count)
     triangles, covariance = np.empty(0, dtype=np.int64), np.empty(0)
     if "triangle" in budget:
-        found = cell.triangle_count(nano_epsilon=budget["triangle"], purpose="triangles")
+        found = whole(cell).triangle_count(nano_epsilon=budget["triangle"], purpose="triangles")
         triangles = np.array([found], dtype=np.int64)
     clustering = np.empty(0)
     if "clustering" in budget:
-        clustering = told_clustering(cell, nodes, budget["clustering"]).column()
+        clustering = told_clustering(whole(cell), nodes, budget["clustering"]).column()
     if "product" in budget:
-        total = cell.degree_product_sum(
+        total = whole(cell).degree_product_sum(
             noisy_degrees=noisy, nano_epsilon=budget["product"], purpose="degree products over edges"
         )
         covariance = degree_covariance(total, blocks.sum(), noisy, budget["degree"], budget["product"])
@@ -113,6 +116,15 @@ def fit(
     }
 
 
+def whole(cell: CountedCell) -> PrivateCell:
+    """Return the cell for reads that need its edges together; NotAccepted where they are in parts."""
+    from core.privacy.private_graph import PrivateCell
+
+    if not isinstance(cell, PrivateCell):
+        raise NotAccepted("edges in parts are counted, and nothing else is read of them", field="params")
+    return cell
+
+
 def streamed(
     cell: PrivateCell, noisy: np.ndarray, groups: int, nano_epsilon: int, params: DCSBMParams, rng: Rng
 ) -> tuple[np.ndarray, LabelRule, LabelStream]:
@@ -127,7 +139,7 @@ def streamed(
 
 
 def block_counts(
-    cell: PrivateCell, labels: np.ndarray, groups: int, budget: Mapping[str, int], count: int | None
+    cell: CountedCell, labels: np.ndarray, groups: int, budget: Mapping[str, int], count: int | None
 ) -> tuple[np.ndarray, Ends]:
     """Edges inside and between labels, none negative, and what they and ``count`` say of the edge ends.
 

@@ -13,12 +13,12 @@ from core.privacy.entropy import Generator as Rng
 from core.privacy.queries import slot_count
 
 if TYPE_CHECKING:
-    from core.privacy.private_graph import PrivateCell
+    from core.privacy.counted import CountedCell
 
 BISECTIONS = 64  # past the last bit of any shift
 
 
-def noisy_count(cell: PrivateCell, nano_epsilon: int) -> int:
+def noisy_count(cell: CountedCell, nano_epsilon: int) -> int:
     """The cell's number of edges with discrete Laplace noise, held within 0..slots.
 
     Sensitivity: 1. Unit: one edge of the cell. Costs ``nano_epsilon``; the limits are public.

@@ -31,7 +31,7 @@ from core.generators._shared.degrees.smooth import newton_mode, smooth_prior, so
 from core.privacy.events import NANO
 
 if TYPE_CHECKING:
-    from core.privacy.private_graph import PrivateCell
+    from core.privacy.counted import CountedCell
 
 LOOSE = (
     3.0  # standard deviation of the log density around the reference: what no number speaks of stays there
@@ -89,7 +89,7 @@ def public_thresholds(nodes: int) -> np.ndarray:
     return thresholds(np.concatenate([[nodes - 1], np.zeros(max(nodes - 1, 0), dtype=np.int64)]))
 
 
-def counted_tails(cell: PrivateCell, at: np.ndarray, nano_epsilon: int) -> Tails:
+def counted_tails(cell: CountedCell, at: np.ndarray, nano_epsilon: int) -> Tails:
     """How many nodes have at least so many edges, for the thresholds ``at``, public or paid for.
 
     Sensitivity: L1 = 2 (:func:`core.privacy.queries.tail_counts`). Unit: one edge of the cell, or as many as

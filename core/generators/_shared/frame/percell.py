@@ -33,11 +33,13 @@ if TYPE_CHECKING:
     from core.generators._shared.frame.columns import Columns, Draw
     from core.generators._shared.frame.model import CellsModel
     from core.graphs.schema import GraphSchema
+    from core.privacy.counted import CountedSession
     from core.privacy.entropy import Generator as Rng
     from core.privacy.plan import CellKey
     from core.privacy.private_graph import PrivateCell, PrivateGraph
 
     Fit = Callable[[PrivateCell, int, int, Any, Rng], Columns]
+    Pay = Callable[[CellKey, int, Rng], Columns]
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,16 @@ class PerCell(ABC):
 
     def fit(self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> CellsModel:
         """Fit the model, at the plan's cost at most; every cell by itself."""
+
+        def pay(key: CellKey, nano_epsilon: int, rng: Rng) -> Columns:
+            return self.paid(graph, key, nano_epsilon, params, rng)
+
+        return self.fitted(graph, plan, params, progress, pay)
+
+    def fitted(
+        self, graph: CountedSession, plan: PrivacyPlan, params: Any, progress: Progress, pay: Pay
+    ) -> CellsModel:
+        """Pay for every cell of the plan, and make the model of what that told."""
         from core.generators._shared.frame.model import CellsModel
         from core.privacy.entropy import noise_generator
 
@@ -124,9 +136,8 @@ class PerCell(ABC):
         cells: dict[tuple[str, int | None], Columns] = {}
         for done, allotment in enumerate(plan.allotments):
             progress("fit", done, len(plan.allotments))
-            name, step = allotment.edge_type, allotment.step
-            budget = pure_nano_epsilon(allotment.event) or 0
-            cells[name, step] = self.paid(graph, (name, step), budget, params, rng)
+            key = allotment.edge_type, allotment.step
+            cells[key] = pay(key, pure_nano_epsilon(allotment.event) or 0, rng)
         progress("fit", len(plan.allotments), len(plan.allotments))
         counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
         return CellsModel(self.name, graph.schema, counts, params, cells, self.parts().draw)

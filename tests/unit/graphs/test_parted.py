@@ -1,0 +1,95 @@
+"""A graph whose edges stay on disk is the same graph."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from core.graphs.graph import EdgeTable, Graph, NodeTable
+from core.graphs.parted import check_parted, read_parted, write_parted
+from core.graphs.schema import EdgeType, GraphSchema, NodeType
+
+SCHEMA = GraphSchema(node_types=(NodeType(count=40),), edge_types=(EdgeType(),))
+NODES = {"node": NodeTable(40)}
+
+
+def rows(count=500, seed=2):
+    """Ends at random: loops, repeats in both directions."""
+    rng = np.random.default_rng(seed)
+    return rng.integers(0, 40, count), rng.integers(0, 40, count)
+
+
+def chunks(source, target, size=64):
+    return [(source[i : i + size], target[i : i + size]) for i in range(0, len(source), size)]
+
+
+def edges_of(parted):
+    found = [(cell.source, cell.target) for cell in parted.cell("edge", None).groups()]
+    return [np.concatenate(ends).tolist() for ends in zip(*found, strict=True)]
+
+
+@pytest.mark.parametrize("part_edges", [1000, 100, 7])
+def test_the_same_edges_as_in_memory(tmp_path, part_edges):
+    source, target = rows()
+    whole = Graph.build(SCHEMA, NODES, {"edge": EdgeTable(source, target)}).edges["edge"]
+    parted = write_parted(SCHEMA, NODES, chunks(source, target), 500, tmp_path / "g", part_edges)
+    assert len(parted.parts) == min(-(-500 // part_edges), 40)
+    assert edges_of(parted) == [whole.source.tolist(), whole.target.tolist()]
+    assert check_parted(parted) == whole.count
+    again = read_parted(tmp_path / "g")
+    assert again.parts == parted.parts
+    assert edges_of(again) == edges_of(parted)
+    assert again.nodes["node"].count == 40
+    assert again.schema == SCHEMA
+    assert not [
+        path for path in (tmp_path / "g").iterdir() if path.is_dir()
+    ]  # of the sorting
+
+
+def test_a_row_more_is_an_edge_more_or_none(tmp_path):
+    source, target = rows(60)
+    before = write_parted(SCHEMA, NODES, [(source, target)], 60, tmp_path / "a", 20)
+    own = set(zip(*edges_of(before), strict=True))
+    for number, (u, v) in enumerate([(3, 3), (int(target[0]), int(source[0])), (39, 1)]):
+        more = [(source, target), (np.array([u]), np.array([v]))]
+        after = write_parted(SCHEMA, NODES, more, 60, tmp_path / str(number), 20)
+        added = set(zip(*edges_of(after), strict=True)) ^ own
+        assert added <= {(min(u, v), max(u, v))}
+        assert u != v or not added
+
+
+def test_a_graph_may_have_no_edges(tmp_path):
+    parted = write_parted(SCHEMA, NODES, [], 0, tmp_path / "g")
+    assert check_parted(parted) == 0
+    assert not list(parted.cell("edge", None).groups())
+
+
+@pytest.mark.parametrize("ends", [(0, 40), (-1, 3)])
+def test_an_end_that_is_no_node_is_refused(tmp_path, ends):
+    with pytest.raises(ValueError, match="no node"):
+        write_parted(SCHEMA, NODES, [(np.array(ends[:1]), np.array(ends[1:]))], 1, tmp_path / "g")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        SCHEMA.model_copy(update={"edge_types": (EdgeType(directed=True),)}),
+        SCHEMA.model_copy(update={"edge_types": (EdgeType(), EdgeType(name="other"))}),
+    ],
+)
+def test_graphs_of_another_sort_are_refused(tmp_path, schema):
+    with pytest.raises(ValueError, match="in parts"):
+        write_parted(schema, NODES, [], 0, tmp_path / "g")
+
+
+def test_a_part_that_was_altered_is_found(tmp_path):
+    source, target = rows()
+    parted = write_parted(SCHEMA, NODES, [(source, target)], 500, tmp_path / "g", 100)
+    wrong = replace(parted, parts=(replace(parted.parts[0], sha256="0" * 64), *parted.parts[1:]))
+    with pytest.raises(ValueError, match="bytes"):
+        check_parted(wrong)
+
+
+def test_there_is_one_cell(tmp_path):
+    with pytest.raises(KeyError, match="no step"):
+        write_parted(SCHEMA, NODES, [], 0, tmp_path / "g").cell("edge", 0)
