@@ -17,14 +17,16 @@ def require_counts(params: DCSBMParams) -> None:
     """
     for name in FREE:
         if getattr(params, name):
-            raise NotAccepted(f"a graph in parts is counted only: {name} is 0 there", field=f"params.{name}")
+            raise NotAccepted(
+                f"edges in parts are counted, and nothing else is read of them; set {name} to 0", field=name
+            )
     if params.groups is None or (isinstance(params.groups, int) and params.groups > 1):
         raise NotAccepted(
-            "a graph in parts has one label, or those of a public attribute: groups is 1 or its name",
-            field="params.groups",
+            "edges in parts tell no labels; set groups to 1, or name a public attribute",
+            field="groups",
         )
     if params.groups == 1 and not params.count_share:
         raise NotAccepted(
-            "one label is known beforehand where the number of edges is read: count_share is above 0",
-            field="params.count_share",
+            "labels would be read where the number of edges is not; leave count_share above 0",
+            field="count_share",
         )

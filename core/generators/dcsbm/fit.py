@@ -121,7 +121,10 @@ def whole(cell: CountedCell) -> PrivateCell:
     from core.privacy.private_graph import PrivateCell
 
     if not isinstance(cell, PrivateCell):
-        raise NotAccepted("edges in parts are counted, and nothing else is read of them", field="params")
+        raise NotAccepted(
+            "edges in parts are counted, and nothing else is read of them; choose parameters that read counts",
+            field="params",
+        )
     return cell
 
 

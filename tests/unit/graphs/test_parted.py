@@ -41,9 +41,7 @@ def test_the_same_edges_as_in_memory(tmp_path, part_edges):
     assert edges_of(again) == edges_of(parted)
     assert again.nodes["node"].count == 40
     assert again.schema == SCHEMA
-    assert not [
-        path for path in (tmp_path / "g").iterdir() if path.is_dir()
-    ]  # of the sorting
+    assert not [path for path in (tmp_path / "g").iterdir() if path.is_dir()]  # of the sorting
 
 
 def test_a_row_more_is_an_edge_more_or_none(tmp_path):

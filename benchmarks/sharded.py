@@ -1,0 +1,245 @@
+"""A release past what one machine's memory holds: upload, ingest, fit, law, shards and their verification.
+
+    python -m benchmarks.sharded --folder FOLDER                   10^7 edges
+    python -m benchmarks.sharded --nodes 10000000 --edges 200000000 --repeat 1 5 --shards 16 --folder FOLDER
+
+A graph of so many nodes and about so many edges is planted (power-law degrees, groups), and stored as an
+upload in Parquet, its rows in no order. Each stage then runs in a process of its own: ingest sorts and merges
+the rows into parts; the fit is ``dcsbm``'s at epsilon 1 over those parts, without labels; the law of the
+shards is made; shards are drawn one after the other; all parts are read again and verified. ``--repeat``
+draws graphs that many times as large from the fitted cell, laid side by side so often: same degrees, more
+nodes. FOLDER must be empty; what is in it is deleted.
+
+CPU seconds are user and system time of all threads of the stage's process, imports included; peak memory is
+that of the whole process. Printed too: what 10^10 edges cost on 16 workers, computed from the shards that
+were measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from core.generators._shared.blocks.reconstruct import Blocks
+from core.generators._shared.shards.draw import strips, write_shard
+from core.generators._shared.shards.law import load_law, strip_law
+from core.generators.base import PublicFacts, no_progress
+from core.generators.registry import get
+from core.graphs.graph import NodeTable
+from core.graphs.parted import read_parted, write_parted
+from core.graphs.parts import ENDS, Ends, Part
+from core.graphs.schema import EdgeType, GraphSchema, NodeType
+from core.privacy.counted import PrivateParts
+from core.privacy.entropy import fresh_key, noise_generator
+from core.privacy.meter import MemoryRecorder, Meter
+from core.privacy.units import Unit
+from core.publishing.parts import described
+
+NANO_EPSILON = 1_000_000_000
+COUNTS = {"triangle_share": 0, "clustering_share": 0, "product_share": 0, "groups": 1}
+GROUPS, INSIDE = 16, 0.6  # of the planted graph, and the share of its edges inside them
+MOST_NODES = 2**26  # of a fit: what one query may return
+LARGEST, WORKERS = 10**10, 16
+Told = dict[str, Any]
+
+
+def plant(asked: argparse.Namespace) -> Told:
+    """An upload: ``rows-*.parquet`` of a power-law graph with groups, every node at a random place."""
+    rng, nodes = np.random.default_rng(1), asked.nodes
+    weights = np.minimum((1 - rng.random(nodes)) ** (-1 / 1.5), nodes**0.5)
+    weights = np.maximum(1, np.rint(weights * (2 * asked.edges / weights.sum()))).astype(np.int64)
+    row, column = np.triu_indices(GROUPS)
+    inside = row == column
+    share = np.where(inside, INSIDE / GROUPS, (1 - INSIDE) / (~inside).sum())
+    blocks = Blocks(row, column, np.rint(share * asked.edges).astype(np.int64))
+    law = strip_law(weights, rng.integers(0, GROUPS, nodes), blocks, fresh_key(), rng)
+    place = rng.permutation(nodes).astype(np.int32)
+    (asked.folder / "upload").mkdir()
+    for number, ends in enumerate(strips(law, range(law.strips))):
+        columns = [pa.array(place[each]) for each in ends]
+        table = pa.Table.from_arrays(columns, names=list(ENDS))
+        pq.write_table(table, asked.folder / "upload" / f"rows-{number:05d}.parquet", use_dictionary=False)
+    return {}
+
+
+def ingest(asked: argparse.Namespace) -> Told:
+    """The upload as a graph in parts."""
+    schema = GraphSchema(node_types=(NodeType(count=asked.nodes),), edge_types=(EdgeType(),))
+    files = sorted((asked.folder / "upload").iterdir())
+
+    def rows() -> Iterator[Ends]:
+        for path in files:
+            table = pq.read_table(path, use_threads=False)
+            yield table["source"].to_numpy(), table["target"].to_numpy()
+
+    made = write_parted(schema, {"node": NodeTable(asked.nodes)}, rows(), asked.edges, asked.folder / "graph")
+    shutil.rmtree(asked.folder / "upload")
+    size = sum(part.bytes for part in made.parts)
+    return {"edges": sum(part.rows for part in made.parts), "megabytes": size / 1e6}
+
+
+def fit(asked: argparse.Namespace) -> Told:
+    """The fitted model of the graph in parts."""
+    graph, generator = read_parted(asked.folder / "graph"), get("dcsbm")
+    params = generator.Params(**COUNTS)
+    facts = PublicFacts(graph.schema, Unit.EDGE, None, NANO_EPSILON, 0, ("edge",))
+    plan = generator.plan(params, facts)
+    session = PrivateParts(graph, Meter(plan, MemoryRecorder()))
+    generator.fit_parts(session, plan, params, no_progress).save(asked.folder / "model")
+    shutil.rmtree(asked.folder / "graph")
+    return {}
+
+
+def law(asked: argparse.Namespace) -> Told:
+    """The law of the shards, nodes in a random order."""
+    generator, rng = get("dcsbm"), noise_generator()
+    model = generator.load(asked.folder / "model")
+    key, columns = next(iter(model.cells.items()))
+    for name in ("labels", "degrees"):
+        columns[name] = np.tile(columns[name], asked.repeat[0])
+    columns["blocks"] = columns["blocks"] * asked.repeat[0]
+    made = generator.shards(model, rng.permutation(len(columns["labels"])), rng)
+    made.save(asked.folder / "law")
+    return {"strips": made.strips, "nodes": made.nodes, "edge type": key[0]}
+
+
+def shard(asked: argparse.Namespace) -> Told:
+    """One shard."""
+    started = time.process_time()
+    made = load_law(asked.folder / "law")
+    loaded = time.process_time() - started
+    (asked.folder / "release").mkdir(exist_ok=True)
+    part = write_shard(made, asked.number, asked.shards, asked.folder / "release")
+    draws = int(made.copies[made.shard(asked.number, asked.shards)].sum())
+    return {"part": asdict(part), "load": loaded, "draws": draws}
+
+
+def verify(asked: argparse.Namespace) -> Told:
+    """Every part, against what its task told of it; and the statistics of the whole."""
+    parts = [Part(**json.loads(path.read_text())) for path in sorted(asked.folder.glob("part-*.json"))]
+    told = described(asked.folder / "release", parts, asked.nodes * asked.repeat[0]).to_json()
+    megabytes = sum(part.bytes for part in parts) / 1e6
+    return {"edges": told["edges"], "megabytes": megabytes, "degrees": told["degrees"]}
+
+
+STAGES: dict[str, Callable[[argparse.Namespace], Told]] = {
+    each.__name__: each for each in (plant, ingest, fit, law, shard, verify)
+}
+
+
+def run(stage: str, asked: argparse.Namespace, repeat: int = 1, number: int = 0) -> Told:
+    """A stage in a fresh process: what it tells, with its CPU seconds, wall seconds and peak megabytes."""
+    command = [sys.executable, "-m", "benchmarks.sharded", "--stage", stage, "--number", str(number)]
+    for name in ("nodes", "edges", "shards", "folder"):
+        command += [f"--{name}", str(getattr(asked, name))]
+    command += ["--repeat", str(repeat)]
+    started = time.monotonic()
+    told: Told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return told | {"wall": time.monotonic() - started}
+
+
+def in_stage(asked: argparse.Namespace) -> None:
+    """Run the stage that is asked for, here; one line of JSON."""
+    told = STAGES[asked.stage](asked)
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    print(json.dumps(told | {"cpu": used.ru_utime + used.ru_stime, "peak": used.ru_maxrss / 1024}))
+
+
+def line(name: str, told: Told, more: str = "") -> None:
+    print(f"| {name} | {told['cpu']:.0f} | {told['wall']:.0f} | {told['peak']:.0f} | {more} |", flush=True)
+
+
+def report(asked: argparse.Namespace) -> None:
+    """All stages, a row of a table each, and what the largest would cost."""
+    print("| stage | CPU s | wall s | peak MB | |\n|---|---:|---:|---:|---|", flush=True)
+    run("plant", asked)
+    fitted = [run("ingest", asked)]
+    line("ingest", fitted[0], f"{fitted[0]['edges']:,} edges, {fitted[0]['megabytes']:.0f} MB")
+    fitted.append(run("fit", asked))
+    line("fit", fitted[-1])
+    for repeat in asked.repeat:
+        released(asked, repeat, fitted)
+
+
+def released(asked: argparse.Namespace, repeat: int, fitted: list[Told]) -> None:
+    """The rows of one release from the fitted model, and its sum with what the fit took."""
+    whole = [run("law", asked, repeat)]
+    line("law", whole[0], f"{whole[0]['nodes']:,} nodes, {whole[0]['strips']} strips")
+    drawn = []
+    for number in range(asked.shards):
+        drawn.append(run("shard", asked, repeat, number))
+        (asked.folder / f"part-{number:05d}.json").write_text(json.dumps(drawn[-1]["part"]))
+    shards = {name: sum(each[name] for each in drawn) for name in ("cpu", "wall", "load", "draws")}
+    shards["peak"] = max(each["peak"] for each in drawn)
+    line(f"{asked.shards} shards", shards, f"{shards['draws']:,} pairs drawn")
+    checked = run("verify", asked, repeat)
+    edges, size = checked["edges"], checked["megabytes"]
+    line("verification", checked, f"{edges:,} edges, {size:.0f} MB; all parts verified")
+    line("release", summed([*whole, shards, checked]))
+    if repeat == 1:
+        line("ingest to release", summed([*fitted, *whole, shards, checked]))
+    same = run("shard", asked, repeat, 0)["part"] == drawn[0]["part"]
+    print(f"\nShard 0 drawn once more: {'the same bytes' if same else 'OTHER BYTES'}.")
+    largest(asked, shards, edges, size, whole[0]["nodes"])
+    shutil.rmtree(asked.folder / "release")
+
+
+def summed(stages: list[Told]) -> Told:
+    """Of several stages: time is added up, and memory is the largest's."""
+    total = {name: sum(each[name] for each in stages) for name in ("cpu", "wall")}
+    return total | {"peak": max(each["peak"] for each in stages)}
+
+
+def largest(asked: argparse.Namespace, shards: Told, edges: int, size: float, nodes: int) -> None:
+    """What drawing LARGEST edges on MOST_NODES nodes costs: edges in proportion, and loading by nodes."""
+    load = shards["load"] / asked.shards * MOST_NODES / nodes
+    each = (shards["cpu"] - shards["load"]) / edges * LARGEST
+    tasks = WORKERS * 8
+    cpu = each + tasks * load
+    gigabytes = size * LARGEST / edges / 1000
+    print(
+        f"{LARGEST:,} edges of {MOST_NODES:,} nodes in {tasks} shards: {cpu:.0f} CPU s, of which "
+        f"{tasks * load:.0f} load the law; {cpu / WORKERS / 60:.1f} minutes on {WORKERS} workers; "
+        f"{gigabytes:.0f} GB."
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--nodes", type=int, default=500_000)
+    parser.add_argument("--edges", type=int, default=10_000_000)
+    parser.add_argument("--repeat", type=int, nargs="+", default=[1])
+    parser.add_argument("--shards", type=int, default=8)
+    parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("--stage", choices=sorted(STAGES), help=argparse.SUPPRESS)
+    parser.add_argument("--number", type=int, default=0, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.stage:
+        in_stage(asked)
+        return
+    asked.folder.mkdir(parents=True, exist_ok=True)
+    if any(asked.folder.iterdir()):
+        parser.error("FOLDER is not empty")
+    try:
+        report(asked)
+    finally:
+        shutil.rmtree(asked.folder)
+
+
+if __name__ == "__main__":
+    main()
