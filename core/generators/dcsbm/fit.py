@@ -122,7 +122,7 @@ def whole(cell: CountedCell) -> PrivateCell:
 
     if not isinstance(cell, PrivateCell):
         raise NotAccepted(
-            "edges in parts are counted, and nothing else is read of them; choose parameters that read counts",
+            "edges in parts are counted, and nothing else is read; choose parameters that read counts",
             field="params",
         )
     return cell
