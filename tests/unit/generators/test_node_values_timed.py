@@ -131,8 +131,8 @@ def test_of_a_directed_relation_sources_and_targets_meet_as_they_do():
     model, meter = fit("anchored", of, Unit.EDGE, None, 1000)
     assert meter.plan.cost().nano_epsilon == 1000 * NANO
     drawn = model.sample(public_generator(3), no_progress)
-    # Values are dealt by all edges of a node, whichever way they point; by chance it would be .57.
-    assert np.abs(by_direction(of) - by_direction(drawn)).sum() / 2 < 0.2
+    # By chance it would be .57; .02 on the mean, and .09 where a node's edges are not told by direction.
+    assert np.abs(by_direction(of) - by_direction(drawn)).sum() / 2 < 0.08
 
 
 @pytest.mark.parametrize("change", ["evidence", "functional", "sides"])

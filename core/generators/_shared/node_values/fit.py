@@ -7,8 +7,9 @@ The reads, each of which may use what was read before and the paid degrees of th
 3. for every relation inside the type, edges by the groups of both ends' first values, all steps together: of
    each node as many edges count as a cap says, that follows from paid degrees (a row replaced: L1 2 cap; an
    edge: L1 3).
-Proofs: :mod:`core.privacy.node_values`. Every node is then dealt values by its class, and edges are drawn
-with what read 3 says: homophily is inside the draw.
+Proofs: :mod:`core.privacy.node_values`. Every node is then dealt values by its class and its degrees, so that
+groups have as many edge ends as read 3 tells (:mod:`core.generators._shared.node_values.ends`), and edges are
+drawn with what it says: homophily is inside the draw.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ from core.generators._shared.blocks.estimates import norm_sub
 from core.generators._shared.blocks.partition import upper_triangle
 from core.generators._shared.frame.plan import divide
 from core.generators._shared.node_values.blocks import MOST_LABELS
+from core.generators._shared.node_values.ends import Told, by_level
 from core.generators._shared.values.bins import merged
 from core.generators._shared.values.fit import shares_of
 from core.privacy.events import NANO
-from core.privacy.node_values import EDGE_MOVES, MOST_CAP, ROW_MOVES
+from core.privacy.node_values import EDGE_MOVES, MOST_CAP, ROW_MOVES, mixing_noise
 
 if TYPE_CHECKING:
     from core.privacy.entropy import Generator as Rng
@@ -92,29 +94,48 @@ def labelled(
     purpose = f"nodes by {first}"
     noisy = reads.table([first], classes=classes, nano_epsilon=parts[0], purpose=purpose)
     by_class, overall = conditional(noisy, ROW_MOVES * NANO / parts[0])
-    values = {first: dealt(by_class, classes, rng)}
-    for name, cost in zip(others, parts[1:], strict=False):
-        values[name] = _following(reads, first, name, values[first], classes, cost, rng)
     most = min(MOST_ORDERED if fine.ordered else MOST_GROUPS, MOST_LABELS // (int(communities.max()) + 1))
     of_bin = merged(overall, most, fine.ordered)
+    told = {
+        relation: _mixing(reads, relation, first, of_bin, own, edge_nano_epsilon[relation], cost)
+        for (relation, own), cost in zip(ends.items(), parts[len(names) :], strict=True)
+    }
+    levels, by_value = by_level(classes, by_class, of_bin, list(told.values()))
+    values = {first: dealt(by_value, levels, rng)}
+    for name, cost in zip(others, parts[1:], strict=False):
+        values[name] = _following(reads, first, name, values[first], classes, cost, rng)
     groups = of_bin[values[first]]
     blocks = {}
-    for (relation, own), cost in zip(ends.items(), parts[len(names) :], strict=True):
-        edges = edge_nano_epsilon[relation]
-        noisy = reads.mixing(
-            relation,
-            first,
-            groups=of_bin,
-            cap=cap_for(own.both, int(of_bin.max()) + 1, edges, cost, reads.multiplicity(relation)),
-            edge_nano_epsilon=edges,
-            row_nano_epsilon=cost,
-            purpose=f"edges by {first} of both ends",
-        )
-        sides = [each for each in own if each is not None]
-        blocks[relation] = block_shares(
-            noisy, *(np.bincount(groups, weights=each, minlength=len(noisy)) for each in sides)
-        )
+    for relation, each in told.items():
+        sides = [side for side in each.ends if side is not None]
+        by_group = (np.bincount(groups, weights=side, minlength=len(each.counts)) for side in sides)
+        blocks[relation] = block_shares(each.counts, *by_group)
     return Labelled(values, groups, blocks)
+
+
+def _mixing(
+    reads: NodeValueReads,
+    relation: str,
+    attribute: str,
+    of_bin: np.ndarray,
+    ends: Ends,
+    edge_nano_epsilon: int,
+    row_nano_epsilon: int,
+) -> Told:
+    """Read which groups meet in a relation, under the cap that suits it."""
+    budgets, times = (edge_nano_epsilon, row_nano_epsilon), reads.multiplicity(relation)
+    cap = cap_for(ends.both, int(of_bin.max()) + 1, *budgets, times)
+    noisy = reads.mixing(
+        relation,
+        attribute,
+        groups=of_bin,
+        cap=cap,
+        edge_nano_epsilon=edge_nano_epsilon,
+        row_nano_epsilon=row_nano_epsilon,
+        purpose=f"edges by {attribute} of both ends",
+    )
+    noise = mixing_noise(cap, *budgets, times)
+    return Told(noisy, cap, noise.moved * NANO / noise.nano_epsilon, ends)
 
 
 def _even(share: float, parts: int) -> list[float]:
@@ -165,13 +186,25 @@ def conditional(noisy: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray
 
 
 def dealt(shares: np.ndarray, classes: np.ndarray, rng: Rng) -> np.ndarray:
-    """Deal every node a bin: in each class as many of each as its shares say, rounded at random; int64."""
+    """Deal every node a bin: in each class about as many of each as its shares say; int64.
+
+    What is rounded in one class is made up for in the next: all together each bin has its number, or a few
+    more or less.
+    """
     found = np.empty(len(classes), dtype=np.int64)
-    for number, row in enumerate(shares):
-        own = np.flatnonzero(classes == number)
-        # Evenly spaced along the shares from a random start: each bin gets its number, up or down by one.
-        places = np.searchsorted(np.cumsum(row), (np.arange(len(own)) + rng.random()) / max(len(own), 1))
-        found[own] = rng.permutation(np.minimum(places, len(row) - 1))
+    order = np.argsort(classes, kind="stable")
+    ends = np.searchsorted(classes[order], np.arange(len(shares) + 1))
+    owed = np.zeros(shares.shape[1])
+    for row, start, end in zip(shares, ends[:-1], ends[1:], strict=True):
+        owed += row * (end - start)
+        due = np.cumsum(np.maximum(owed, 0))
+        # Evenly spaced along what is due from a random start: each bin gets its number, up or down by one.
+        places = np.searchsorted(
+            due, (np.arange(end - start) + rng.random()) * (due[-1] / max(end - start, 1))
+        )
+        places = np.minimum(places, len(row) - 1)
+        owed -= np.bincount(places, minlength=len(row))
+        found[order[start:end]] = rng.permutation(places)
     return found
 
 

@@ -1,0 +1,179 @@
+"""How many edge ends each group of values has, and shares to deal values by so that they have them.
+
+Post-processing of paid numbers. Classes are of noisy degrees, within which values go with degree less than
+they do in truth. The margins of the mixing matrix tell better how many ends each group has, once put right
+for its cap: an edge between nodes of d and d' edges is among the first ``cap`` of both with a chance of about
+min(1, cap / max(d, d')), as both ends go by the same order of edges. Where noise or the cap leaves little of
+that, values are dealt as the classes say.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from core.generators._shared.blocks.estimates import norm_sub
+from core.generators._shared.blocks.partition import upper_triangle
+
+if TYPE_CHECKING:
+    from core.generators._shared.node_values.fit import Ends
+
+LEVELS, MOST_LEVELS = 64, 1024
+"""Half octaves of degree that are told apart, on each side; and levels in all."""
+UNSURE = 0.2
+"""What is not kept under the cap is put right up to about so much of itself."""
+PASSES, ROUNDS, STEEPEST = 2, 60, 4.0
+"""A group's share of a level changes by the degree to the power of ``STEEPEST`` at most."""
+FEWEST = 0.1
+"""A group's ends are not put below so much of what its classes say."""
+SMALLEST = 1e-9
+
+
+class Told(NamedTuple):
+    """A relation's mixing as it was read: noisy counts (k, k), the cap and the scale of the noise; and the
+    paid degrees of its nodes."""
+
+    counts: np.ndarray
+    cap: int
+    scale: float
+    ends: Ends
+
+
+class _Sides(NamedTuple):
+    """One relation by level: mean degrees of the source's and the target's side, and of both together."""
+
+    told: Told
+    degrees: tuple[np.ndarray, ...]
+    both: np.ndarray
+
+
+def by_level(
+    classes: np.ndarray, shares: np.ndarray, groups: np.ndarray, told: Sequence[Told]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Divide classes of nodes by degree; the level of every node, int64 (n,), and shares of values in each.
+
+    ``classes`` (n,), ``shares`` (classes, bins): what was paid for; ``groups`` (bins,): those of mixing.
+    Every value has as many nodes as before, about. O(n + levels * (bins + levels)).
+    """
+    levels, within, relations = _levels(classes, told)
+    size = np.bincount(levels).astype(np.float64)
+    count = int(groups.max()) + 1
+    fine = shares[within]
+    start = np.stack([fine[:, groups == group].sum(axis=1) for group in range(count)], axis=1)
+    found = start
+    for _ in range(PASSES if count > 1 else 0):
+        aims = [aim for each in relations for aim in _aims(each, size, start, found)]
+        sides = [side for each in relations for side in each.degrees]
+        found = tilted(start, size, sides, aims)
+    return levels, fine * (found / np.maximum(start, SMALLEST))[:, groups]
+
+
+def _levels(classes: np.ndarray, told: Sequence[Told]) -> tuple[np.ndarray, np.ndarray, list[_Sides]]:
+    """Divide classes by the degrees of relations, as many of them as there is room for."""
+    found = np.unique(classes, return_inverse=True)[1].astype(np.int64)
+    used = []
+    for each in told:
+        finer = found
+        for side in _sides(each.ends):
+            octave = np.floor(2 * np.log2(np.maximum(side, 0) + 1)).astype(np.int64)
+            finer = np.unique(finer * LEVELS + np.minimum(octave, LEVELS - 1), return_inverse=True)[1]
+        if int(finer.max(initial=0)) < MOST_LEVELS:
+            found = finer
+            used.append(each)
+    size = np.bincount(found)
+    within = np.empty(len(size), dtype=np.int64)
+    within[found] = classes
+    relations = []
+    for each in used:
+        mean = tuple(np.bincount(found, weights=np.maximum(side, 0)) / size for side in _sides(each.ends))
+        relations.append(_Sides(each, mean, mean[0] if len(mean) == 1 else mean[0] + mean[1]))
+    return found, within, relations
+
+
+def _sides(ends: Ends) -> tuple[np.ndarray, ...]:
+    return (ends.source,) if ends.target is None else (ends.source, ends.target)
+
+
+def _aims(relation: _Sides, size: np.ndarray, start: np.ndarray, shares: np.ndarray) -> list[np.ndarray]:
+    """Estimate the share of edge ends that each group has, on each side; (k,) each.
+
+    ``start`` (levels, k): as the classes say; ``shares``: as they are dealt by so far, which tells how many
+    edges the cap takes from each group.
+    """
+    told, sides = relation.told, relation.degrees
+    dealt = [_even(shares * (size * side)[:, None]) for side in sides]
+    meet = np.minimum(1, told.cap / np.maximum(np.maximum.outer(relation.both, relation.both), SMALLEST))
+    kept = dealt[0].T @ meet @ dealt[-1]
+    counts, mixed, entries = _square(told, len(sides) == 2)
+    aims = []
+    for axis, side in enumerate(sides):
+        by_class = (start * (size * side)[:, None]).sum(axis=0) + SMALLEST
+        by_class /= by_class.sum()
+        capped = (mixed * kept).sum(axis=1 - axis) / np.maximum(mixed.sum(axis=1 - axis), SMALLEST)
+        capped = np.clip(capped, SMALLEST, 1)
+        found = counts.sum(axis=1 - axis) / capped
+        total = max(float(found.sum()), float(size @ side) / 2, SMALLEST)
+        noise = 2 * told.scale**2 * entries / (capped * total) ** 2 + (UNSURE * (1 - capped) * by_class) ** 2
+        off = found / total - by_class
+        # How far classes are off, of themselves: what noise as great as it may well be does not explain.
+        unexplained = (off**2 - (1 + math.sqrt(2 / len(off))) * noise).sum()
+        spread = np.clip(unexplained / (by_class**2).sum(), 0, 1) * by_class**2
+        aims.append(
+            np.maximum(by_class + off * spread / np.maximum(spread + noise, SMALLEST**2), FEWEST * by_class)
+        )
+    return aims
+
+
+def _even(weights: np.ndarray) -> np.ndarray:
+    """Scale columns to sum to 1; one without any is like all together."""
+    whole = weights.sum(axis=1)[:, None] * SMALLEST + SMALLEST**2
+    return (weights + whole) / (weights + whole).sum(axis=0)
+
+
+def _square(told: Told, directed: bool) -> tuple[np.ndarray, np.ndarray, int]:
+    """Noisy ends between groups; the same with nothing below zero; and entries of noise in a margin's sum."""
+    k = len(told.counts)
+    if directed:
+        counts = told.counts.astype(np.float64)
+        return counts, norm_sub(counts.ravel()).reshape(k, k) + SMALLEST, k
+    row, column = upper_triangle(k)
+    upper, mixed = np.zeros((2, k, k))
+    upper[row, column] = told.counts[row, column]
+    mixed[row, column] = norm_sub(told.counts[row, column].astype(np.float64))
+    return upper + upper.T, mixed + mixed.T + SMALLEST, k + 3  # an edge inside a group has two ends there
+
+
+def tilted(
+    shares: np.ndarray, size: np.ndarray, sides: Sequence[np.ndarray], aims: Sequence[np.ndarray]
+) -> np.ndarray:
+    """Change shares of groups (levels, k) by powers of the levels' degrees, so that groups have their ends.
+
+    ``size``: nodes of each level; ``sides``: mean degrees by level; ``aims``: shares of ends by group, of
+    each side. Groups keep their numbers of nodes. The least change of that kind, approached by steps.
+    """
+    logs = [np.log(side + 1) for side in sides]
+    start = np.log(np.maximum(shares, SMALLEST))
+    nodes = np.maximum(size @ shares, SMALLEST)
+    wanted = [
+        np.maximum(aim / aim.sum() * (size @ side), SMALLEST) for side, aim in zip(sides, aims, strict=True)
+    ]
+    level, powers, found = np.zeros(shares.shape[1]), np.zeros((len(sides), shares.shape[1])), shares
+    for _ in range(ROUNDS):
+        scores = start + level + sum(np.outer(log, power) for log, power in zip(logs, powers, strict=True))
+        found = np.exp(scores - scores.max(axis=1, keepdims=True))
+        found /= found.sum(axis=1, keepdims=True)
+        have = size @ found + SMALLEST
+        short = np.log(nodes / have)
+        level = level + np.clip(short, -1, 1)
+        for place, (side, log, want) in enumerate(zip(sides, logs, wanted, strict=True)):
+            ends = (size * side) @ found + SMALLEST
+            middle = ((size * log) @ found) / have
+            steep = np.maximum(((size * side * log) @ found) / ends - middle, 0.1)
+            step = np.clip((np.log(want / ends) - short) / steep, -0.5, 0.5) / (2 * len(sides))
+            moved = np.clip(powers[place] + step, -STEEPEST, STEEPEST)
+            level = level - (moved - powers[place]) * middle
+            powers[place] = moved
+    return found
