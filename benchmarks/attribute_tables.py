@@ -2,6 +2,7 @@
 
     python -m benchmarks.attribute_tables RESULTS.jsonl --data FOLDER              every table
     python -m benchmarks.attribute_tables RESULTS.jsonl --data FOLDER --only values --runs 5
+    python -m benchmarks.attribute_tables RESULTS.jsonl --data FOLDER --only labels --methods keyframe
     python -m benchmarks.attribute_tables RESULTS.jsonl --table
 
 Only runs that RESULTS lacks are made. ``values``: read at epsilon, and drawn for the original's own edges,
@@ -11,7 +12,9 @@ seconds of reads and of one draw, without the structure, and the largest memory 
 releases of ``dcsbm`` of five graphs whose nodes have a protected class: a tenth of an edge's epsilon is for
 mixing, and a row costs as much epsilon as an edge. Figures: the ``node_value_*`` metrics of docs/metrics.md,
 and errors of the structure as in ``benchmarks.regret``. "read": a release without classes, by labels that are
-read.
+read. With ``--methods`` also what nodes carry by other methods, at epsilon 1: by ``anchored`` without
+evidence, also of polblogs with its links' directions; by ``keyframe``, every edge at one of five steps, drawn
+at random, under ``event``.
 
 TV or EMD: ``value_distance`` of docs/metrics.md; nodes: ``value_node_distance``; correlation: the absolute
 error of ``value_target_correlation``. Target means: the mean, over targets with ten edges and more in both
@@ -26,7 +29,7 @@ import argparse
 import resource
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +69,9 @@ SIZES = (20_000, 1_000_000)
 LABELLED = (*CLASSED, "acm")
 LABELS_AT = (0.1, 0.5, 1, 2)
 SHARE = 0.1
+METHODS: dict[str, dict[str, Any]] = {"dcsbm": {}, "anchored": {"evidence": "none"}, "keyframe": {}}
+OTHERS_AT, STEPS = 1, 5
+ONE_WAY = "polblogs, directed"
 FIGURES = ("TV or EMD", "nodes", "correlation", "target means", "spread", "AUC")
 TRUST = EdgeAttribute(name="trust", kind="integer", bounds=(-10, 10), aggregate="max")
 HOUR = EdgeAttribute(name="hour", kind="time_of_day", aggregate="first", from_time=True)
@@ -138,10 +144,10 @@ def valued(graph: Graph, epsilon: float, row: str) -> tuple[Graph, tuple[float, 
     return Graph.build(graph.schema, {}, {EDGE: carried}), took
 
 
-def released(graph: Graph, epsilon: float) -> Graph:
-    """Edges and values by ``anchored``, half of epsilon for each."""
-    method = get("anchored")
-    params = method.Params(attribute_share=0.5)
+def released(graph: Graph, epsilon: float, name: str = "anchored", **asked: Any) -> Graph:
+    """A release by that method; without ``asked`` edges and their values, half of epsilon for each."""
+    method = get(name)
+    params = method.Params(**(asked or {"attribute_share": 0.5}))
     unit = Unit.EVENT if graph.schema.temporal else Unit.EDGE
     facts = PublicFacts(graph.schema, unit, None, int(epsilon * NANO), 0, (EDGE,))
     plan = method.plan(params, facts)
@@ -151,7 +157,10 @@ def released(graph: Graph, epsilon: float) -> Graph:
 
 def protected(name: str, data: Path) -> Graph:
     """One of ``LABELLED``, its classes declared protected."""
-    graph = papers(data / "acm_heco") if name == "acm" else with_classes(name, data)
+    if name == ONE_WAY:
+        graph = blogs(data / "polblogs")
+    else:
+        graph = papers(data / "acm_heco") if name == "acm" else with_classes(name, data)
     column = graph.nodes["node"].attributes["group"]
     names = tuple(sorted(set(column.to_pylist())))
     group = Attribute(name="group", protection=Protection.PROTECTED, label=True, categories=names)
@@ -165,24 +174,59 @@ def papers(folder: Path) -> Graph:
     fields = np.load(folder / "labels.npy", allow_pickle=False).astype(np.int64)
     wrote = sp.csr_matrix((np.ones(len(paper)), (paper, author)), (len(fields), int(author.max()) + 1))
     one, other = sp.triu(wrote @ wrote.T, 1).nonzero()
-    group = Attribute(name="group", label=True)
-    kind = NodeType(count=len(fields), attributes=(group,))
-    nodes = {"node": NodeTable(len(fields), None, {"group": pa.array([f"group {each}" for each in fields])})}
-    ends = EdgeTable(one.astype(np.int64), other.astype(np.int64))
-    return Graph.build(GraphSchema(node_types=(kind,), edge_types=(EdgeType(),)), nodes, {EDGE: ends})
+    return classed(one.astype(np.int64), other.astype(np.int64), fields, EdgeType())
+
+
+def blogs(folder: Path) -> Graph:
+    """Political blogs of two parties, an edge from each to those that it links to."""
+    names, parties = np.loadtxt(folder / "labels.csv", delimiter=",", skiprows=1, dtype=np.int64).T
+    ends = np.loadtxt(folder / "edges.csv", delimiter=",", skiprows=1, dtype=np.int64)
+    order = np.argsort(names)
+    source, target = np.searchsorted(names[order], ends).T
+    return classed(source, target, parties[order], EdgeType(directed=True))
+
+
+def classed(source: np.ndarray, target: np.ndarray, classes: np.ndarray, relation: EdgeType) -> Graph:
+    """One relation among nodes of classes."""
+    kind = NodeType(count=len(classes), attributes=(Attribute(name="group", label=True),))
+    column = pa.array([f"group {each}" for each in classes])
+    nodes = {"node": NodeTable(len(classes), None, {"group": column})}
+    schema = GraphSchema(node_types=(kind,), edge_types=(relation,))
+    return Graph.build(schema, nodes, {EDGE: EdgeTable(source, target)})
+
+
+def in_time(graph: Graph) -> Graph:
+    """The same with every edge at one of ``STEPS`` steps, drawn at random."""
+    (relation,), table = graph.schema.edge_types, graph.edges[EDGE]
+    timed = relation.model_copy(update={"temporal": True})
+    schema = graph.schema.model_copy(update={"edge_types": (timed,), "time": TimeGrid(count=STEPS)})
+    step = np.random.default_rng(1).integers(0, STEPS, table.count)
+    return Graph.build(schema, graph.nodes, {EDGE: EdgeTable(table.source, table.target, step)})
 
 
 def labelled(original: Graph, epsilon: float, row: str) -> dict[str, float]:
-    """The figures of one release by ``dcsbm``, with synthetic classes or without any."""
+    """The figures of one release, with synthetic classes or without any: of others than ``dcsbm`` by name."""
+    if row in METHODS:
+        held, begun = in_time(original) if row == "keyframe" else original, time.process_time()
+        synthetic = released(held, epsilon, row, node_attribute_share=SHARE, **METHODS[row])
+        shown = carried(held, synthetic) | {"CPU s": time.process_time() - begun}
+        return {name: round(float(value), 5) for name, value in shown.items()}
     asked = {} if row == "read" else {"node_attribute_share": SHARE}
     synthetic, seconds = release("dcsbm", original, epsilon, asked)
     found = errors_of(*(UndirectedView.of(graph.cell(EDGE, None)) for graph in (original, synthetic)))
     shown = {name: value for name, value in found.items() if value is not None}
+    shown |= carried(original, synthetic) | {"CPU s": seconds}
+    return {name: round(float(value), 5) for name, value in shown.items()}
+
+
+def carried(original: Graph, synthetic: Graph) -> dict[str, float]:
+    """How close synthetic classes come to those of the original; nothing without any."""
+    shown = {}
     for each in compare_node_values(original, synthetic, original.schema.edge_types[0]):
         both = each["row"]["scalars"]["node_value_assortativity"]
         shown["homophily"], shown["true homophily"] = both["synthetic"], both["original"]
         shown |= {name: value for name, value in each["row"]["distances"].items() if value is not None}
-    return {name: round(float(value), 5) for name, value in {**shown, "CPU s": seconds}.items()}
+    return shown
 
 
 def figures(original: Graph, synthetic: Graph) -> dict[str, float]:
@@ -237,7 +281,7 @@ def run_missing(asked: argparse.Namespace) -> None:
         (line["table"], line["graph"], line["epsilon"], line["row"], line["run"])
         for line in read(asked.results)
     }
-    for table, name, epsilon, row in rows(asked.only):
+    for table, name, epsilon, row in rows(asked.only, asked.methods):
         for run in range(asked.runs):
             if (table, name, epsilon, row, run) not in known:
                 found = measured(table, name, epsilon, row, asked.data)
@@ -245,7 +289,7 @@ def run_missing(asked: argparse.Namespace) -> None:
                 add(asked.results, line | {"figures": found})
 
 
-def rows(only: str | None) -> Iterator[tuple[str, str, float, str]]:
+def rows(only: str | None, methods: Sequence[str] = ("dcsbm",)) -> Iterator[tuple[str, str, float, str]]:
     """Every table, graph, epsilon and row."""
     for name in GRAPHS if only in (None, "values") else ():
         yield "values", name, 0, "original"
@@ -255,9 +299,12 @@ def rows(only: str | None) -> Iterator[tuple[str, str, float, str]]:
     for name in GRAPHS[:2] if only in (None, "drawn") else ():
         yield "drawn", name, 2, "this"
     for name in LABELLED if only in (None, "labels") else ():
-        for epsilon in LABELS_AT:
+        for epsilon in LABELS_AT if "dcsbm" in methods else ():
             for row in ("read", "this"):
                 yield "labels", name, epsilon, row
+    for method in methods if only in (None, "labels") else ():
+        for name in (*LABELLED, *([ONE_WAY] if method == "anchored" else [])) if method != "dcsbm" else ():
+            yield "labels", name, OTHERS_AT, method
     for size in SIZES if only in (None, "cost") else ():
         yield "cost", str(size), 1, "this"
 
@@ -303,6 +350,7 @@ def mean_of(values: list[float]) -> str:
 def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument("--only", choices=("values", "drawn", "labels", "cost"))
+    parser.add_argument("--methods", nargs="+", choices=tuple(METHODS), default=["dcsbm"])
     parser.add_argument("--runs", type=int, default=RUNS)
     asked = parser.parse_args()
     run_or_print(parser, asked, run_missing, tables)

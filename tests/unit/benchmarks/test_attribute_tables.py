@@ -49,6 +49,16 @@ def test_more_is_kept_than_a_histogram_does(original: Graph):
     assert told["this"]["target means"] < told["histogram"]["target means"]
 
 
+def test_other_methods_are_run_where_they_are_named():
+    own, named = ([*attribute_tables.rows("labels", each)] for each in (["dcsbm"], ["anchored", "keyframe"]))
+    assert {row for *_, row in own} == {"read", "this"}
+    graphs = {
+        method: {name for _, name, _, row in named if row == method} for method in ("anchored", "keyframe")
+    }
+    assert graphs["anchored"] == {*attribute_tables.LABELLED, attribute_tables.ONE_WAY}
+    assert graphs["keyframe"] == {*attribute_tables.LABELLED}
+
+
 def test_tables_are_means_over_runs():
     line = {"table": "values", "graph": "g", "epsilon": 1, "row": "this"}
     lines = [line | {"run": run, "figures": {"TV or EMD": 0.1 * run, "nodes": 0.5}} for run in (0, 1)]
@@ -64,9 +74,12 @@ def test_classes_that_are_drawn_with_edges_meet_and_labels_that_are_read_have_no
     column = pa.array([names[node % 2] for node in range(80)])
     nodes = {"node": NodeTable(80, None, {"group": column})}
     graph = Graph.build(schema, nodes, {"edge": EdgeTable(source[kept], target[kept])})
-    found = {row: attribute_tables.labelled(graph, 50, row) for row in ("this", "read")}
-    assert found["this"]["true homophily"] == 1
-    assert found["this"]["homophily"] > 0.7
+    found = {
+        row: attribute_tables.labelled(graph, 50, row) for row in ("this", "anchored", "keyframe", "read")
+    }
+    for row in ("this", "anchored", "keyframe"):
+        assert found[row]["true homophily"] == 1
+        assert found[row]["homophily"] > 0.7
     assert "homophily" not in found["read"]
     lines = [
         {"table": "labels", "graph": "g", "epsilon": 1, "row": row, "run": 0, "figures": figures}
