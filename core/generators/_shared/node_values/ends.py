@@ -29,7 +29,7 @@ PASSES, ROUNDS, STEEPEST = 2, 60, 4.0
 """A group's share of a level changes by the degree to the power of ``STEEPEST`` at most."""
 FEWEST = 0.1
 """A group's ends are not put below so much of what its classes say."""
-SMALLEST = 1e-9
+SMALLEST, NEAR = 1e-9, 1e-4
 
 
 class Told(NamedTuple):
@@ -167,13 +167,16 @@ def tilted(
         found /= found.sum(axis=1, keepdims=True)
         have = size @ found + SMALLEST
         short = np.log(nodes / have)
-        level = level + np.clip(short, -1, 1)
+        level, furthest = level + np.clip(short, -1, 1), float(np.abs(short).max())
         for place, (side, log, want) in enumerate(zip(sides, logs, wanted, strict=True)):
             ends = (size * side) @ found + SMALLEST
             middle = ((size * log) @ found) / have
             steep = np.maximum(((size * side * log) @ found) / ends - middle, 0.1)
             step = np.clip((np.log(want / ends) - short) / steep, -0.5, 0.5) / (2 * len(sides))
             moved = np.clip(powers[place] + step, -STEEPEST, STEEPEST)
+            furthest = max(furthest, float(np.abs(moved - powers[place]).max()))
             level = level - (moved - powers[place]) * middle
             powers[place] = moved
+        if furthest < NEAR:
+            break
     return found
