@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.generators._shared.frame.model import same_columns
-from core.generators._shared.node_values.fit import Ends
+from core.generators._shared.node_values.ends import Ends, over_steps
 from core.generators._shared.relations.affinity import affinity
 
 if TYPE_CHECKING:
@@ -20,15 +20,14 @@ class PairsOfGroups:
     """Every step has degrees; groups gain or lose log odds when its edges exchange their ends."""
 
     def ends(self, model: AnchoredModel) -> Mapping[str, Ends]:
-        found: dict[str, Ends] = {}
-        for (name, _), columns in model.cells.items():
-            source, target = (columns[f"{side}_degrees"].astype(np.float64) for side in ("source", "target"))
-            if name in found:
-                source = source + found[name].source
-                before = found[name].target
-                target = target if before is None else target + before
-            found[name] = Ends(source, None if model.shape(name).undirected else target)
-        return found
+        return over_steps(
+            (
+                name,
+                columns["source_degrees"],
+                None if model.shape(name).undirected else columns["target_degrees"],
+            )
+            for (name, _), columns in model.cells.items()
+        )
 
     def communities(self, model: AnchoredModel, relation: str) -> np.ndarray | None:
         return None

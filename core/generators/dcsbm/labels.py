@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.generators._shared.node_values.blocks import joined
-from core.generators._shared.node_values.fit import Ends
+from core.generators._shared.node_values.ends import Ends, over_steps
 
 if TYPE_CHECKING:
     from core.generators._shared.frame.model import CellsModel
@@ -20,11 +20,7 @@ class CrossedLabels:
     communities that were read, public groups, or one label for all."""
 
     def ends(self, model: CellsModel) -> Mapping[str, Ends]:
-        found: dict[str, Ends] = {}
-        for (relation, _), columns in model.cells.items():
-            own = columns["degrees"].astype(np.float64)
-            found[relation] = Ends(found[relation].source + own if relation in found else own)
-        return found
+        return over_steps((name, columns["degrees"], None) for (name, _), columns in model.cells.items())
 
     def communities(self, model: CellsModel, relation: str) -> np.ndarray | None:
         cells = [columns for (name, _), columns in model.cells.items() if name == relation]

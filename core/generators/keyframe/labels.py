@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.generators._shared.frame.model import same_columns
-from core.generators._shared.node_values.fit import Ends
+from core.generators._shared.node_values.ends import Ends, over_steps
 
 if TYPE_CHECKING:
     from core.generators._shared.frame.model import CellsModel
@@ -19,11 +19,7 @@ class CrossedClasses:
     """Every step has ``degree`` (n,); groups are crossed with its degree classes when it is drawn."""
 
     def ends(self, model: CellsModel) -> Mapping[str, Ends]:
-        found: dict[str, Ends] = {}
-        for (relation, _), columns in model.cells.items():
-            own = columns["degree"].astype(np.float64)
-            found[relation] = Ends(found[relation].source + own if relation in found else own)
-        return found
+        return over_steps((name, columns["degree"], None) for (name, _), columns in model.cells.items())
 
     def communities(self, model: CellsModel, relation: str) -> np.ndarray | None:
         return None

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from core.generators._shared.node_values.ends import MOST_LEVELS, Told, by_level, tilted
-from core.generators._shared.node_values.fit import Ends
+from core.generators._shared.node_values.ends import MOST_LEVELS, Ends, Told, by_level, over_steps, tilted
 from core.privacy.node_values import mixed
 
 NODES = 1200
@@ -90,3 +89,12 @@ def test_a_level_without_edges_and_a_group_without_nodes_stay_as_they_are():
     assert size @ found == pytest.approx(size @ shares, abs=0.1)
     none = np.zeros(3)
     assert tilted(shares, size, [none], [np.array([0.7, 0.3, 0])]) == pytest.approx(shares, abs=1e-6)
+
+
+def test_degrees_of_a_relation_are_those_of_all_its_steps():
+    one, two = np.array([1, 0, 2], dtype=np.float32), np.array([0, 4, 1], dtype=np.float32)
+    found = over_steps([("knows", one, None), ("tells", one, two), ("knows", two, None), ("tells", one, one)])
+    assert found["knows"].source.tolist() == found["knows"].both.tolist() == [1, 4, 3]
+    assert found["knows"].target is None
+    assert found["tells"].both.tolist() == [3, 4, 7]
+    assert found["tells"].source.dtype == np.float64

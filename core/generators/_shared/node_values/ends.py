@@ -10,16 +10,13 @@ that, values are dealt as the classes say.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from core.generators._shared.blocks.estimates import norm_sub
 from core.generators._shared.blocks.partition import upper_triangle
-
-if TYPE_CHECKING:
-    from core.generators._shared.node_values.fit import Ends
 
 LEVELS, MOST_LEVELS = 64, 1024
 """Half octaves of degree that are told apart, on each side; and levels in all."""
@@ -30,6 +27,34 @@ PASSES, ROUNDS, STEEPEST = 2, 60, 4.0
 FEWEST = 0.1
 """A group's ends are not put below so much of what its classes say."""
 SMALLEST, NEAR = 1e-9, 1e-4
+
+
+class Ends(NamedTuple):
+    """Paid degrees of every node, of all steps of a relation together: float64 (n,) of its ``source`` and
+    ``target`` side; the target's is None where the relation is undirected."""
+
+    source: np.ndarray
+    target: np.ndarray | None = None
+
+    def with_more(self, other: Ends) -> Ends:
+        """Add the degrees of another cell of the same relation."""
+        both = None if self.target is None or other.target is None else self.target + other.target
+        return Ends(self.source + other.source, both)
+
+    @property
+    def both(self) -> np.ndarray:
+        """Degrees of either side together."""
+        return self.source if self.target is None else self.source + self.target
+
+
+def over_steps(cells: Iterable[tuple[str, np.ndarray, np.ndarray | None]]) -> dict[str, Ends]:
+    """Add up each relation's degrees over its cells: its name, the source's side and, where it has one, the
+    target's."""
+    found: dict[str, Ends] = {}
+    for name, source, target in cells:
+        own = Ends(source.astype(np.float64), None if target is None else target.astype(np.float64))
+        found[name] = found[name].with_more(own) if name in found else own
+    return found
 
 
 class Told(NamedTuple):

@@ -23,7 +23,7 @@ from core.generators._shared.blocks.estimates import norm_sub
 from core.generators._shared.blocks.partition import upper_triangle
 from core.generators._shared.frame.plan import divide
 from core.generators._shared.node_values.blocks import MOST_LABELS
-from core.generators._shared.node_values.ends import Told, by_level
+from core.generators._shared.node_values.ends import Ends, Told, by_level
 from core.generators._shared.values.bins import merged
 from core.generators._shared.values.fit import shares_of
 from core.privacy.events import NANO
@@ -45,18 +45,6 @@ LOST = 0.04
 """What capping costs: a matrix from which all edges but few are missing is off by so much."""
 CAPS = 24
 ANYWHERE = 1e-6
-
-
-class Ends(NamedTuple):
-    """Paid degrees of every node, of all steps of a relation together: float64 (n,) of its ``source`` and
-    ``target`` side; the target's is None where the relation is undirected."""
-
-    source: np.ndarray
-    target: np.ndarray | None = None
-
-    @property
-    def both(self) -> np.ndarray:
-        return self.source if self.target is None else self.source + self.target
 
 
 class Labelled(NamedTuple):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from core.generators._shared.frame.model import StoredCells
-    from core.generators._shared.node_values.fit import Ends
+    from core.generators._shared.node_values.ends import Ends
     from core.generators.base import FittedModel, Progress
     from core.graphs.graph import Graph
     from core.graphs.schema import GraphSchema

@@ -15,7 +15,7 @@ from core.generators._shared.node_values.blocks import square
 
 if TYPE_CHECKING:
     from core.generators._shared.frame.columns import Columns
-    from core.generators._shared.node_values.fit import Ends
+    from core.generators._shared.node_values.ends import Ends
 
 ROUNDS = 50
 LARGEST = 12.0
