@@ -18,7 +18,16 @@ import numpy as np
 
 from core.graphs.graph import Cell, Graph, NodeTable
 from core.graphs.key_sort import sorted_keys
-from core.graphs.parts import Ends, Part, checked_part, read_part, require_apart, write_part
+from core.graphs.parts import (
+    Ends,
+    Part,
+    checked_part,
+    part_name,
+    read_part,
+    require_apart,
+    require_whole,
+    write_part,
+)
 from core.graphs.schema import EdgeType, GraphSchema
 from core.graphs.store import read_schema, read_universe, write_universe
 
@@ -98,8 +107,7 @@ def write_parted(
             keys = sorted_keys(np.fromfile(path, dtype=np.uint64))
             path.unlink()
             keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])] if len(keys) else keys
-            name = f"edges-{number:05d}-of-{buckets:05d}.parquet"
-            parts.append(write_part(_groups(keys, count), folder / name, count))
+            parts.append(write_part(_groups(keys, count), folder / part_name(number, buckets), count))
             del keys
     told = json.dumps([asdict(part) for part in parts], indent=1)
     (folder / "schema.json").write_text(schema.model_dump_json(indent=2) + "\n", encoding="utf-8")
@@ -110,6 +118,7 @@ def write_parted(
 def read_parted(folder: Path) -> PartedGraph:
     """Open a graph in parts. Read is what is told of them, and checked that no two may share a pair."""
     parts = tuple(Part(**each) for each in json.loads((folder / "parts.json").read_bytes()))
+    require_whole(parts)
     require_apart(parts)
     schema = read_schema(folder)
     require_partable(schema)

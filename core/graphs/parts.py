@@ -7,10 +7,11 @@ once. Every part has a range of sources of its own, so that no pair stands in tw
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
@@ -42,18 +43,21 @@ class Part:
 def write_part(groups: Iterable[Ends], path: Path, nodes: int) -> Part:
     """Write one part, a row group for each of ``groups``, which come in the order of their sources.
 
-    The same groups give the same bytes. One group is in memory. O(rows).
+    The same groups give the same bytes. The file is there when it is whole: a process that dies meanwhile
+    leaves ``path`` as it was. One group is in memory. O(rows).
     """
+    unfinished = path.with_suffix(f".{uuid4().hex}")
     index = pa.int32() if nodes <= 2**31 else pa.int64()
     schema = pa.schema([(name, index) for name in ENDS])
     rows, first, last = 0, -1, -1
-    with pq.ParquetWriter(path, schema, **_WRITING) as writer:
+    with pq.ParquetWriter(unfinished, schema, **_WRITING) as writer:
         for source, target in groups:
             if not len(source):
                 continue
             columns = [pa.array(source).cast(index), pa.array(target).cast(index)]
             writer.write_table(pa.Table.from_arrays(columns, schema=schema), row_group_size=len(source))
             first, last, rows = int(source[0]) if first < 0 else first, int(source[-1]), rows + len(source)
+    unfinished.replace(path)
     return Part(path.name, _digest(path), path.stat().st_size, rows, first, last)
 
 
@@ -87,6 +91,18 @@ def checked_part(folder: Path, part: Part, nodes: int) -> Iterator[Ends]:
         yield source, target
     if rows != part.rows or last != part.last_source:
         raise ValueError(f"{part.name}: not the rows that were written")
+
+
+def part_name(number: int, parts: int) -> str:
+    """Name the file of one of so many parts."""
+    return f"edges-{number:05d}-of-{parts:05d}.parquet"
+
+
+def require_whole(parts: Sequence[Part]) -> None:
+    """Check that these are all parts of one graph, each once: ValueError where one lacks, or is another's."""
+    names = {part_name(number, len(parts)) for number in range(len(parts))}
+    if {part.name for part in parts} != names:
+        raise ValueError("these are not all parts of one graph")
 
 
 def require_apart(parts: Iterable[Part]) -> None:

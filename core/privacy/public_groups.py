@@ -9,6 +9,7 @@ from core.graphs.schema import AttributeKind, NodeType, Protection
 
 if TYPE_CHECKING:
     import numpy as np
+    import pyarrow as pa
 
     from core.graphs.graph import NodeTable
 
@@ -46,8 +47,22 @@ def public_groups(kind: NodeType, table: NodeTable, name: str, most: int) -> np.
     column = table.attributes.get(group_attribute(kind, name) or name)
     if column is None:
         raise NotAccepted(f"the graph has no column {name!r}", field="groups")
-    values = np.array([str(each) for each in column.tolist()])
-    labels, sizes = np.unique(values, return_inverse=True, return_counts=True)[1:]
+    distinct, place = _distinct(column)
+    of_value = np.unique(np.array([str(each) for each in distinct]), return_inverse=True)[1]
+    labels = of_value[place]
+    sizes = np.bincount(labels)
     rank = np.empty(len(sizes), dtype=np.int64)
     rank[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))
     return np.minimum(rank, most - 1)[labels]
+
+
+def _distinct(column: np.ndarray | pa.Array) -> tuple[list, np.ndarray]:
+    """Return the values that a column has, those that are missing among them, and the place of each row's."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    if isinstance(column, np.ndarray):
+        values, place = np.unique(column, return_inverse=True)
+        return values.tolist(), place
+    coded = pc.dictionary_encode(column, null_encoding="encode")
+    return coded.dictionary.to_pylist(), coded.indices.to_numpy(zero_copy_only=False)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from core.evaluation.utility import degrees
-from core.graphs.parts import Part, checked_part, require_apart
+from core.graphs.parts import Part, checked_part, require_apart, require_whole
 from core.privacy.queries import tally
 
 
@@ -39,10 +39,12 @@ def described(folder: Path, parts: Sequence[Part], nodes: int) -> Described:
     """Verify all parts, and add up what each says of edges and degrees, with one row group in memory.
 
     A degree has edges in several parts, those of its smaller neighbours: so degrees are added up, and the
-    histogram is made of the sums. ValueError where a part is not what was written, or two may share a pair.
+    histogram is made of the sums. ValueError where a part is not what was written or is missing, or where two
+    may share a pair.
     O(m + n) time, O(n) memory.
     """
     ordered = sorted(parts, key=lambda part: (part.first_source, part.name))
+    require_whole(ordered)
     require_apart(ordered)
     found, edges = np.zeros(nodes, dtype=np.int64), 0
     for part in ordered:

@@ -36,5 +36,13 @@ def test_a_part_that_is_another_is_found(tmp_path):
     (tmp_path / parts[1].name).write_bytes((tmp_path / parts[2].name).read_bytes())
     with pytest.raises(ValueError, match="bytes"):
         described(tmp_path, parts, 500)
+
+
+def test_a_release_lacks_no_part_and_has_none_twice(tmp_path):
+    made = law()
+    parts = [write_shard(made, number, 3, tmp_path) for number in range(3)]
+    for wrong in (parts[:2], [*parts, parts[0]], [*parts[:2], replace(parts[2], name="another.parquet")]):
+        with pytest.raises(ValueError, match="all parts"):
+            described(tmp_path, wrong, 500)
     with pytest.raises(ValueError, match="another part's"):
-        described(tmp_path, [parts[0], replace(parts[0], name="again")], 500)
+        described(tmp_path, [parts[0], parts[1], replace(parts[2], first_source=parts[1].last_source)], 500)

@@ -26,6 +26,19 @@ def test_a_part_gives_back_its_groups(tmp_path):
     assert joined(checked_part(tmp_path, part, 10)) == joined(GROUPS)
 
 
+def test_a_part_is_there_when_it_is_whole(tmp_path):
+    whole = write_part(GROUPS, tmp_path / "a.parquet", 10)
+
+    def dying():
+        yield GROUPS[0]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_part(dying(), tmp_path / "a.parquet", 10)
+    assert joined(checked_part(tmp_path, whole, 10)) == joined(GROUPS)
+    assert write_part(GROUPS, tmp_path / "a.parquet", 10) == whole
+
+
 def test_a_part_may_be_empty(tmp_path):
     part = write_part([], tmp_path / "a.parquet", 10)
     assert (part.rows, part.first_source, part.last_source) == (0, -1, -1)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from core.generators._shared.shards.law import StripLaw
-from core.graphs.parts import Part, write_part
+from core.graphs.parts import Part, part_name, write_part
 from core.privacy import entropy
 
 GUIDE_BITS = 26  # the guide has so many places at most, four bytes each
@@ -44,5 +44,4 @@ def write_shard(law: StripLaw, number: int, shards: int, folder: Path) -> Part:
     ValueError where there is no such shard. One strip is in memory, beside the law.
     """
     chosen = law.shard(number, shards)
-    name = f"edges-{number:05d}-of-{shards:05d}.parquet"
-    return write_part(strips(law, chosen), folder / name, law.nodes)
+    return write_part(strips(law, chosen), folder / part_name(number, shards), law.nodes)
