@@ -21,6 +21,7 @@ from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.graphs.tables import EdgeTable, NodeTable
 
 _INT32_MAX = np.iinfo(np.int32).max
+STRETCH = 1 << 20  # rows that are looked at together
 
 
 @dataclass(frozen=True)
@@ -40,10 +41,11 @@ class Merged:
 def canonical_edges(
     schema: GraphSchema, edge_type: EdgeType, nodes: Mapping[str, NodeTable], table: EdgeTable
 ) -> EdgeTable:
-    """Canonicalise ``table`` in fresh read-only columns: int32 where the counts allow, else int64.
+    """Canonicalise ``table`` in read-only columns: int32 where the counts allow, else int64.
 
     Raises ValueError when a column, an index, a step or a value lies outside the schema. O(m log m) time,
-    about 16 bytes an edge beyond input and output, and as many again where edges carry values.
+    about 16 bytes an edge beyond input and output, and as many again where edges carry values. Rows that are
+    canonical as they stand take no more than their copy, and none where their columns are read-only.
     """
     merged = merge_edges(schema, edge_type, nodes, table)
     if merged.faults:
@@ -69,6 +71,8 @@ def merge_edges(
     source, target, step = table.source, table.target, table.step
     values = checked(edge_type, table)
     loops = 0
+    if values is None and _stands(edge_type, table):
+        return Merged(EdgeTable(*_narrow(source, target, step, source_count, target_count)), 0, 0)
     if edge_type.homogeneous:
         kept = source != target
         loops = len(kept) - int(np.count_nonzero(kept))
@@ -90,19 +94,51 @@ def merge_edges(
         source, target, step, merged = _merge_packed(source, target, step, source_bits, target_bits)
     else:
         source, target, step, merged = _merge_columns(source, target, step)
-    width = [np.int32 if count - 1 <= _INT32_MAX else np.int64 for count in (source_count, target_count)]
-    columns = [source.astype(width[0]), target.astype(width[1])]
-    steps = None if step is None else step.astype(np.int32)
-    for column in (*columns, *([] if steps is None else [steps])):  # fresh copies: no writer is left behind
-        column.flags.writeable = False
+    source, target, step = _narrow(source, target, step, source_count, target_count)
     if values is None:
-        return Merged(EdgeTable(columns[0], columns[1], steps), loops, merged)
+        return Merged(EdgeTable(source, target, step), loops, merged)
     records = values.count
-    values, clipped = merge_values(edge_type, values, place, len(columns[0]), time)
+    values, clipped = merge_values(edge_type, values, place, len(source), time)
     if values.edge is not None:
         merged = records - values.count
     faults = faults_of(edge_type, values)
-    return Merged(EdgeTable(columns[0], columns[1], steps, values), loops, merged, faults, clipped)
+    return Merged(EdgeTable(source, target, step, values), loops, merged, faults, clipped)
+
+
+def _narrow(
+    source: np.ndarray, target: np.ndarray, step: np.ndarray | None, source_count: int, target_count: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Return read-only columns of the canonical types, to which no writer is left behind.
+
+    What comes read-only, of that type and in an array of its own is kept as it is.
+    """
+    width = [np.int32 if count - 1 <= _INT32_MAX else np.int64 for count in (source_count, target_count)]
+    steps = None if step is None else frozen(step.astype(np.int32, copy=False))
+    return (
+        frozen(source.astype(width[0], copy=False)),
+        frozen(target.astype(width[1], copy=False)),
+        steps,
+    )
+
+
+def _stands(edge_type: EdgeType, table: EdgeTable) -> bool:
+    """Tell whether the rows are canonical as they stand, a stretch at a time. O(m)."""
+    columns = [column for column in (table.step, table.source, table.target) if column is not None]
+    for first in range(0, table.count, STRETCH):
+        source, target = (column[first : first + STRETCH] for column in (table.source, table.target))
+        if edge_type.homogeneous and not edge_type.directed and not bool(np.all(source < target)):
+            return False
+        if edge_type.homogeneous and edge_type.directed and bool(np.any(source == target)):
+            return False
+        later = np.zeros(len(source) - 1 + bool(first), dtype=bool)
+        same = ~later
+        for column in columns:  # the first in which two neighbours differ decides
+            piece = column[max(first - 1, 0) : first + STRETCH]
+            later |= same & (piece[1:] > piece[:-1])
+            same &= piece[1:] == piece[:-1]
+        if not later.all():
+            return False
+    return True
 
 
 def _check(edge_type: EdgeType, steps: int, source_count: int, target_count: int, table: EdgeTable) -> None:

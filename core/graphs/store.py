@@ -222,7 +222,21 @@ def _read_edges(schema: GraphSchema, path: Path) -> dict[str, EdgeTable]:
         for name in counts:
             temporal = schema.edge_type(name).temporal
             wanted = ["source", "target", *(["step"] if temporal else [])]
-            table = file.read_row_groups(groups[name], columns=wanted)
-            columns = [table[column].to_numpy() for column in wanted]
+            columns = _columns(file, groups[name], wanted, counts[name])
             edges[name] = EdgeTable(columns[0], columns[1], columns[2] if temporal else None)
     return edges
+
+
+def _columns(file: pq.ParquetFile, groups: list[int], wanted: list[str], count: int) -> list[np.ndarray]:
+    """Read integer columns, one row group after another into arrays of their own; read-only."""
+    kinds = [file.schema_arrow.field(name).type.to_pandas_dtype() for name in wanted]
+    columns = [np.empty(count, dtype=kind) for kind in kinds]
+    done = 0
+    for group in groups:
+        table = file.read_row_group(group, columns=wanted)
+        for name, column in zip(wanted, columns, strict=True):
+            column[done : done + table.num_rows] = table[name].to_numpy()
+        done += table.num_rows
+    for column in columns:
+        column.flags.writeable = False
+    return columns

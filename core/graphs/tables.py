@@ -4,7 +4,7 @@ sees."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -13,6 +13,9 @@ import pyarrow as pa
 import scipy.sparse as sp
 
 from core.graphs.schema import EdgeType
+
+
+GROUP = 1 << 20  # edges that are looked at together, at most
 
 
 @dataclass(frozen=True)
@@ -107,8 +110,16 @@ class Cell:
         return len(self.source)
 
     def groups(self) -> Iterator[Cell]:
-        """Yield the edges in groups: all of them at once."""
-        yield self
+        """Yield the edges in groups: all of them at once, or GROUP at a time where there are more.
+
+        What is made of a group stays small beside the graph so.
+        """
+        if self.count <= GROUP:
+            yield self
+            return
+        for first in range(0, self.count, GROUP):
+            some = slice(first, first + GROUP)
+            yield replace(self, source=self.source[some], target=self.target[some])
 
     @cached_property
     def adjacency(self) -> sp.csr_array:

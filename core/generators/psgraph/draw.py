@@ -37,18 +37,20 @@ def draw(model: StepModel, params: PSGraphParams, rng: Rng) -> np.ndarray:
 def _matched(labels: np.ndarray, d_in: np.ndarray, d_out: np.ndarray, blocks: Blocks, rng: Rng) -> np.ndarray:
     """Match edge ends block by block, inside and between communities apart; what no block has room for, over
     all nodes."""
+    from core.generators._shared.matching.ends import degrees_in, merged
     from core.generators._shared.matching.exact import completed, matched
 
     most = max(len(labels) - 1, 0)
     whole = np.minimum(integers(d_in + d_out, rng), most)
     inside = np.minimum(integers(d_in, rng), whole)
-    keys = np.empty(0, dtype=np.int64)
+    keys = none = np.empty(0, dtype=np.int64)
     diagonal = blocks.row == blocks.column
     for degrees, mask in ((inside, diagonal), (whole - inside, ~diagonal)):
         part = Blocks(blocks.row[mask], blocks.column[mask], blocks.edges[mask])
         if len(part.edges):
-            keys = np.sort(np.concatenate([keys, matched(degrees, labels, part, rng)]))
-    used = np.bincount(np.concatenate(np.divmod(keys, max(len(labels), 1))), minlength=len(labels))
+            fresh = matched(degrees, labels, part, rng)
+            keys = merged(keys, none, fresh) if len(keys) else fresh
+    used = degrees_in(keys, len(labels))
     # Dense graphs are matched by what they lack, and may then have a few edges too many.
     return completed(keys, np.maximum(whole, used), rng)
 

@@ -34,6 +34,7 @@ Cell = TypeVar("Cell")
 
 FORMAT = 1
 SALT_BYTES = 32
+PIECE = 1 << 20  # keys that are taken apart at a time
 
 
 @dataclass(frozen=True)
@@ -127,8 +128,21 @@ def same_columns(cells: Mapping[CellKey, Columns]) -> dict[CellKey, Columns]:
 
 
 def edge_table(drawn: list[tuple[int | None, np.ndarray]], targets: int) -> EdgeTable:
-    """Build one relation's edges from keys ``source * targets + target`` of its steps or only cell."""
-    source, target = np.divmod(np.concatenate([keys for _, keys in drawn]), targets)
+    """Build one relation's edges from keys ``source * targets + target`` of its steps or only cell.
+
+    Columns are fresh and read-only, int32 where numbers are that small: 8 bytes an edge and no more.
+    """
+    edges, last = sum(len(keys) for _, keys in drawn), max((int(keys.max(initial=0)) for _, keys in drawn))
+    width = np.int32 if max(last // max(targets, 1), targets) <= np.iinfo(np.int32).max else np.int64
+    source, target = np.empty(edges, dtype=width), np.empty(edges, dtype=width)
+    done = 0
+    for _, keys in drawn:
+        for first in range(0, len(keys), PIECE):
+            piece = keys[first : first + PIECE]
+            rows = slice(done, done + len(piece))
+            source[rows], target[rows] = np.divmod(piece, targets)
+            done += len(piece)
+    source.flags.writeable = target.flags.writeable = False
     if drawn[0][0] is None:
         return EdgeTable(source, target)
     steps = [np.full(len(keys), step, dtype=np.int32) for step, keys in drawn]
