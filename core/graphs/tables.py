@@ -14,7 +14,6 @@ import scipy.sparse as sp
 
 from core.graphs.schema import EdgeType
 
-
 GROUP = 1 << 20  # edges that are looked at together, at most
 
 
