@@ -4,9 +4,9 @@
     python -m benchmarks.stages 1000000 20000000 --method psgraph
 
 The graph is generated (:mod:`benchmarks.graphs`), stored by one process and released by another, which
-releases a small one first: CPU seconds, of all threads, are beyond imports and the compilation of kernels. A stage's
-figures are without those of the stages inside it. Its peak: the most memory that the process held meanwhile
-beyond what it held before it read the graph, for each edge.
+releases a small one first: CPU seconds, of all threads, are beyond imports and the compilation of kernels. A
+stage's figures are without those of the stages inside it. Its peak: the most memory that the process held
+meanwhile beyond what it held before it read the graph, for each edge.
 """
 
 from __future__ import annotations
