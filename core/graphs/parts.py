@@ -50,14 +50,18 @@ def write_part(groups: Iterable[Ends], path: Path, nodes: int) -> Part:
     index = pa.int32() if nodes <= 2**31 else pa.int64()
     schema = pa.schema([(name, index) for name in ENDS])
     rows, first, last = 0, -1, -1
-    with pq.ParquetWriter(unfinished, schema, **_WRITING) as writer:
-        for source, target in groups:
-            if not len(source):
-                continue
-            columns = [pa.array(source).cast(index), pa.array(target).cast(index)]
-            writer.write_table(pa.Table.from_arrays(columns, schema=schema), row_group_size=len(source))
-            first, last, rows = int(source[0]) if first < 0 else first, int(source[-1]), rows + len(source)
-    unfinished.replace(path)
+    try:
+        with pq.ParquetWriter(unfinished, schema, **_WRITING) as writer:
+            for source, target in groups:
+                if not len(source):
+                    continue
+                columns = [pa.array(source).cast(index), pa.array(target).cast(index)]
+                writer.write_table(pa.Table.from_arrays(columns, schema=schema), row_group_size=len(source))
+                first = int(source[0]) if first < 0 else first
+                last, rows = int(source[-1]), rows + len(source)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
     return Part(path.name, _digest(path), path.stat().st_size, rows, first, last)
 
 

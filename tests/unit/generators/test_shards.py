@@ -140,6 +140,15 @@ def test_a_shard_that_is_drawn_again_has_the_same_bytes(tmp_path):
     assert found[0].first_source == held[0, 0]
 
 
+def test_a_strip_has_not_too_many_nodes(monkeypatch):
+    monkeypatch.setattr(law, "MOST_TALLIES", 300)
+    weights, labels, blocks, _ = large(nodes=1000)
+    made = of(weights, labels, blocks, 10**9)
+    assert made.strips == 10
+    assert np.diff(made.bounds).max() == 100  # three labels
+    assert len(drawn(made)) > 10_000
+
+
 def test_strips_are_named_by_the_key():
     made = large()[3]
     other = replace(made, key=bytes(32))

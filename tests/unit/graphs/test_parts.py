@@ -36,6 +36,7 @@ def test_a_part_is_there_when_it_is_whole(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         write_part(dying(), tmp_path / "a.parquet", 10)
     assert joined(checked_part(tmp_path, whole, 10)) == joined(GROUPS)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
     assert write_part(GROUPS, tmp_path / "a.parquet", 10) == whole
 
 

@@ -36,6 +36,7 @@ from core.privacy.entropy import Generator as Rng
 KEY_BYTES = 32
 STRIP_EDGES = 1 << 20  # expected edges of a strip, about: what is in memory at once
 MOST_STRIPS = 1 << 16
+MOST_TALLIES = 1 << 24  # of a strip: its nodes times labels
 
 
 @dataclass(frozen=True)
@@ -75,22 +76,17 @@ class StripLaw:
         folder.mkdir(parents=True, exist_ok=True)
         nodes = pa.table({"node": self.order, "weight": np.diff(self.cumulative)})
         pq.write_table(nodes, folder / "nodes.parquet", compression="zstd")
-        strips = pa.table(
-            {
-                "bound": self.bounds,
-                "first": list(self.first),
-                "copies": [*(each.ravel() for each in self.copies), None],
-            },
-            metadata={"key": self.key.hex()},
-        )
+        copies = np.zeros((self.strips + 1, self.copies.shape[1] ** 2), dtype=np.int64)
+        copies[:-1] = self.copies.reshape(self.strips, -1)
+        columns = {"bound": self.bounds, "first": _lists(self.first), "copies": _lists(copies)}
+        strips = pa.table(columns, metadata={"key": self.key.hex()})
         pq.write_table(strips, folder / "strips.parquet", compression="zstd")
 
 
 def load_law(folder: Path) -> StripLaw:
     """Read what :meth:`StripLaw.save` wrote."""
     nodes, strips = pq.read_table(folder / "nodes.parquet"), pq.read_table(folder / "strips.parquet")
-    first = np.array(strips["first"].to_pylist(), dtype=np.int64)
-    copies = np.array(strips["copies"].to_pylist()[:-1], dtype=np.int64)
+    first, copies = _matrix(strips["first"]), _matrix(strips["copies"])[:-1]
     groups = first.shape[1]
     return StripLaw(
         nodes["node"].to_numpy(),
@@ -100,6 +96,14 @@ def load_law(folder: Path) -> StripLaw:
         copies.reshape(-1, groups, groups),
         bytes.fromhex(strips.schema.metadata[b"key"].decode()),
     )
+
+
+def _lists(rows: np.ndarray) -> pa.Array:
+    return pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), rows.shape[1])
+
+
+def _matrix(lists: pa.ChunkedArray) -> np.ndarray:
+    return np.asarray(lists.combine_chunks().flatten().to_numpy()).reshape(len(lists), -1)
 
 
 def strip_law(
@@ -118,7 +122,8 @@ def strip_law(
     if len(key) != KEY_BYTES:
         raise ValueError(f"a key has {KEY_BYTES} bytes")
     groups = int(max(labels.max(initial=0), blocks.row.max(initial=0), blocks.column.max(initial=0))) + 1
-    bounds = _bounds(weights, int(blocks.edges.sum()), strip_edges)
+    rows = max(1, MOST_TALLIES // groups)
+    bounds = _bounds(weights, int(blocks.edges.sum()), strip_edges, rows)
     order = np.flatnonzero(weights > 0)
     if groups > 1:
         order = order[np.argsort(labels[order], kind="stable")]
@@ -152,8 +157,8 @@ def _rates(weights: np.ndarray, labels: np.ndarray, blocks: Blocks, groups: int)
     return rates
 
 
-def _bounds(weights: np.ndarray, edges: int, strip_edges: int) -> np.ndarray:
-    """Cut 0..n where about as many edges have their smaller end in each part; strictly ascending, int64.
+def _bounds(weights: np.ndarray, edges: int, strip_edges: int, rows: int) -> np.ndarray:
+    """Cut 0..n into strips of about so many edges by their smaller end, and ``rows`` nodes at most; int64.
 
     Of the edges, 1 - (1 - f)^2 have it among the first nodes that hold the share f of all weight.
     """
@@ -161,7 +166,8 @@ def _bounds(weights: np.ndarray, edges: int, strip_edges: int) -> np.ndarray:
     reached = np.cumsum(weights, dtype=np.int64)
     share = 1 - np.sqrt(1 - np.arange(1, strips) / strips)
     inner = np.searchsorted(reached, share * (reached[-1] if nodes else 0)) + 1
-    return np.unique(np.concatenate([[0], inner[inner < nodes], [nodes]])).astype(np.int64)
+    evenly = np.arange(0, nodes, rows)
+    return np.unique(np.concatenate([evenly, inner[inner < nodes], [nodes]])).astype(np.int64)
 
 
 def _summed(weights: np.ndarray) -> np.ndarray:
