@@ -18,7 +18,9 @@ from core.evaluation.metric import Metric
 from core.evaluation.tasks.run import TASKS
 from core.evaluation.view import UndirectedView
 from core.evaluation.whole.compare import WHOLE
-from core.generators.base import Generator, Parameters
+from core.generators._shared.frame.stages import Staged
+from core.generators._shared.values.stage import VALUES
+from core.generators.base import Generator, Parameters, ValuesGenerator
 from core.generators.registry import generators
 from core.reports.measured import FAMILIES
 from core.reports.model import Report
@@ -48,8 +50,21 @@ def _generator(generator: Generator) -> str:
         f"- Graphs: {', '.join(accepts)}\n"
         f"- Assurance: {generator.assurance}\n{_reads(generator.Params)}\n"
         f"## Parameters\n\n{_table(generator.Params)}\n"
-        f"## How the plan is made\n\n{inspect.getdoc(generator.plan)}\n"
+        f"## How the plan is made\n\n{_plan(generator)}\n"
     )
+
+
+def _plan(generator: Generator) -> str:
+    """What the method's own classes say of their plans, and what is paid for beside edges."""
+    own = [each for each in type(generator).__mro__ if "plan" in vars(each) and each is not Staged]
+    texts = [inspect.cleandoc(vars(each)["plan"].__doc__) for each in own]
+    if isinstance(generator, ValuesGenerator):
+        texts.append(
+            f"With `{VALUES.field}`, that share of epsilon pays for tables of what edges carry, of all steps "
+            "together, and the rest for the above; not in live streams. Reads and proofs: "
+            "[edge values](../edge_values.md)."
+        )
+    return "\n\n".join(texts)
 
 
 def _reads(model: type[BaseModel]) -> str:

@@ -38,7 +38,12 @@ from collections.abc import Iterable
 
 from core.generators._shared.frame.heeded import Idle
 from core.generators._shared.frame.percell import Parts, PerCell
-from core.generators._shared.triangles.params import NO_PRODUCTS, DegreeTriangleParams, shares
+from core.generators._shared.triangles.params import NO_PRODUCTS, TriangleParameters, shares
+from core.generators._shared.values.share import ValueParameters
+
+
+class DegreeTriangleParams(TriangleParameters, ValueParameters):
+    """What a caller may set. All of it is public and enters the report."""
 
 
 class DegreeTriangle(PerCell):

@@ -35,7 +35,8 @@ from core import errors
 from core.generators._shared.frame.heeded import Idle
 from core.generators._shared.frame.percell import Parts, PerCell, drawn_edges, same_edges
 from core.generators._shared.frame.plan import divide
-from core.generators.base import GraphKinds, Parameters, Progress, PublicFacts
+from core.generators._shared.values.share import ValueParameters
+from core.generators.base import GraphKinds, Progress, PublicFacts
 from core.graphs.schema import GraphSchema
 from core.privacy.events import NANO, pure_nano_epsilon
 from core.privacy.plan import PrivacyPlan
@@ -43,7 +44,7 @@ from core.privacy.units import edges_of_unit
 
 if TYPE_CHECKING:
     from core.generators._shared.frame.columns import Columns
-    from core.generators._shared.frame.model import CellsModel
+    from core.generators.base import FittedModel
     from core.privacy.entropy import Generator as Rng
     from core.privacy.private_graph import PrivateCell, PrivateGraph
 
@@ -51,7 +52,7 @@ MOST_EDGES = 50_000_000
 """Most edges that the symmetric form is expected to add, over all cells; 800 MB of ends."""
 
 
-class EdgeRandParams(Parameters):
+class EdgeRandParams(ValueParameters):
     """What a caller may set. All of it is public and enters the report."""
 
     READS = ("count", "flips")
@@ -93,17 +94,17 @@ class EdgeRand(PerCell):
         plan = super().plan(params, public)
         if params.form == "symmetric":
             declared = {kind.name: kind.count for kind in public.schema.node_types}
-            _require_affordable(plan, public.schema, declared)
+            _require_affordable(self.structure_of(plan), public.schema, declared)
         return plan
 
     def fit(
         self, graph: PrivateGraph, plan: PrivacyPlan, params: EdgeRandParams, progress: Progress
-    ) -> CellsModel:
+    ) -> FittedModel:
         """Perturb the graph, at the plan's cost at most. O(edges in and out)."""
         if params.form == "symmetric":
             # A universe whose size the schema leaves open is public all the same; nothing has been read yet.
             counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
-            _require_affordable(plan, graph.schema, counts)
+            _require_affordable(self.structure_of(plan), graph.schema, counts)
         return super().fit(graph, plan, params, progress)
 
     def cell_reads(self, params: EdgeRandParams, nano_epsilon: int) -> dict[str, int]:
@@ -124,7 +125,7 @@ class EdgeRand(PerCell):
                 return Flips.symmetric(nano // multiplicity)
             return Flips.balanced(divide(nano, params.count_share)[1] // multiplicity, edges, slots)
 
-        return kept_shares(plan, schema, nodes, flips_for)
+        return kept_shares(self.structure_of(plan), schema, nodes, flips_for)
 
     def idle(self, params: EdgeRandParams) -> Iterable[Idle]:
         """Name the parameters that the others leave without effect."""

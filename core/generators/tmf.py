@@ -40,7 +40,8 @@ from pydantic import Field
 from core.generators._shared.flips.thresholds import threshold_flips
 from core.generators._shared.frame.percell import Parts, PerCell, drawn_edges, same_edges
 from core.generators._shared.frame.plan import divide
-from core.generators.base import GraphKinds, Parameters
+from core.generators._shared.values.share import ValueParameters
+from core.generators.base import GraphKinds
 
 if TYPE_CHECKING:
     from core.generators._shared.frame.columns import Columns
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from core.privacy.randomised_response import Flips
 
 
-class TmFParams(Parameters):
+class TmFParams(ValueParameters):
     """What a caller may set. All of it is public and enters the report."""
 
     READS = ("count", "cells")
@@ -93,7 +94,7 @@ class TmF(PerCell):
         def flips_for(nano: int, multiplicity: int, edges: int, slots: int) -> Flips:
             return threshold_flips(divide(nano, params.count_share)[1] // multiplicity, edges, slots)
 
-        return kept_shares(plan, schema, nodes, flips_for)
+        return kept_shares(self.structure_of(plan), schema, nodes, flips_for)
 
     def parts(self) -> Parts:
         """Filter at fit; nothing is left to draw."""

@@ -42,6 +42,7 @@ DEGREE_TRIANGLE: dict[str, tuple[Any, Any]] = {
     "proposals": (0.0, 100.0),
 }
 VALUED = [Tried("plain", 0.0, 0.3), Tried("valued", 0.2, 0.5)]
+CARRIES: dict[str, list[Tried]] = {"attribute_share": at("valued", 0.0, 0.4)}
 DEFENCE: dict[str, tuple[Any, Any]] = {"sensitive_share": (0.1, 0.5)}
 
 _SGD = {"learn": "link-sgd"}
@@ -158,7 +159,7 @@ TRIED: Mapping[str, Table] = {
         "attribute_share": VALUED,
         "node_attribute_share": [Tried("plain", 0.0, 0.2), Tried("labelled", 0.1, 0.4)],
     },
-    "degree_triangle": everywhere(DEGREE_TRIANGLE, "plain"),
+    "degree_triangle": everywhere(DEGREE_TRIANGLE, "plain") | CARRIES,
     "der": everywhere(
         {
             "order": ("noisy_degree", "given"),
@@ -169,16 +170,19 @@ TRIED: Mapping[str, Table] = {
             "split_factor": (0.0, 1e6),
         },
         "plain",
-    ),
-    "dgg": everywhere({"count_share": (0.05, 0.4), "clustering": (0.0, 1.0)}, "plain"),
+    )
+    | CARRIES,
+    "dgg": everywhere({"count_share": (0.05, 0.4), "clustering": (0.0, 1.0)}, "plain") | CARRIES,
     "dice": everywhere(DEFENCE | {"share": (0.1, 0.6)}, "plain"),
     "dp_dk": everywhere(
         {"order": (1, 2), "count_share": (0.05, 0.3), "matrix_share": (0.1, 0.4), "class_ratio": (1.1, 4.0)},
         "plain",
-    ),
+    )
+    | CARRIES,
     "dpggan": link_method(gan=True),
     "dpgvae": link_method(gan=False),
-    "edgerand": everywhere({"form": ("balanced", "symmetric"), "count_share": (0.1, 0.4)}, "plain", "sided"),
+    "edgerand": everywhere({"form": ("balanced", "symmetric"), "count_share": (0.1, 0.4)}, "plain", "sided")
+    | CARRIES,
     "ggan": everywhere({"epochs": (2, 20)}, "plain")
     | everywhere({"structure": (0.0, 100.0), "adversarial": (0.0, 100.0)}, "plain", epochs=5),
     "gvae": everywhere({"epochs": (2, 20)}, "plain"),
@@ -198,8 +202,8 @@ TRIED: Mapping[str, Table] = {
         "attribute_share": [Tried("stream", 0.0, 0.3), Tried("valued stream", 0.2, 0.5)],
         "node_attribute_share": [Tried("stream", 0.0, 0.2), Tried("labelled stream", 0.1, 0.4)],
     },
-    "lapgraph": everywhere({"count_share": (0.1, 0.4)}, "plain", "sided"),
-    "ldpgen": everywhere({"reports": (2, 4), "initial_groups": (1, 6), "groups": (2, 20)}, "plain"),
+    "lapgraph": everywhere({"count_share": (0.1, 0.4)}, "plain", "sided") | CARRIES,
+    "ldpgen": everywhere({"reports": (2, 4), "initial_groups": (1, 6), "groups": (2, 20)}, "plain") | CARRIES,
     "profiles": everywhere(
         {
             "degree_share": (0.1, 0.4),
@@ -250,7 +254,8 @@ TRIED: Mapping[str, Table] = {
         },
         "plain",
         super_node_size=3,
-    ),
+    )
+    | CARRIES,
     "privhrg": everywhere(
         {
             "leaves": (2, 16),
@@ -260,7 +265,8 @@ TRIED: Mapping[str, Table] = {
         },
         "plain",
         steps_per_leaf=50,
-    ),
+    )
+    | CARRIES,
     "projection": {
         "groups": at("people", "team", "floor") + at("people", None, "team"),
         **everywhere(
@@ -303,6 +309,7 @@ TRIED: Mapping[str, Table] = {
         "trigger": at("stream", "last_partition", "previous_step", threshold_factor=0.15),
         "post_process": at("stream", True, False, reconstruction="weighted_pairs", totals="as_published"),
         "proposals": at("stream", 0.0, 100.0, triangle_share=0.3),
+        "attribute_share": at("valued stream", 0.0, 0.4),
     },
     "random_rewire": everywhere(DEFENCE | {"share": (0.1, 0.6)}, "plain"),
     "rwlp": everywhere(DEFENCE | {"length": (1, 4), "share": (0.2, 0.9)}, "plain"),
@@ -323,8 +330,9 @@ TRIED: Mapping[str, Table] = {
         "variant": at("timed", "sound", "paper"),
         "count_share": at("timed", 0.04, 0.4),
         "epsilon_minus": at("timed", 0.5, 8.0, variant="paper"),
+        **CARRIES,
     },
-    "tmf": everywhere({"count_share": (0.1, 0.4)}, "plain", "sided"),
+    "tmf": everywhere({"count_share": (0.1, 0.4)}, "plain", "sided") | CARRIES,
 }
 
 
@@ -445,7 +453,7 @@ IDLE: list[Idle] = [
     *idle("thepuff", "timed", {"bias": "hat", "keep_degrees": False, "utility_steps": 2}, variant="paper"),
     *idle("thepuff", "timed", {"utility_steps": 2}, utility=False),
     *idle("thepuff", "timed", {"utility_epochs": 2}, utility=False, variant="paper"),
-    *idle("thepuff_perturb", "timed", {"count_share": 0.2}, variant="paper"),
+    *idle("thepuff_perturb", "timed", {"count_share": 0.2, "attribute_share": 0.2}, variant="paper"),
     *idle("thepuff_perturb", "timed", {"epsilon_minus": 3.0}),
 ]
 """Where one parameter is off, another is refused."""

@@ -46,15 +46,11 @@ times the noisy number of edges. Guarantee: pure epsilon; (epsilon, delta) with 
 event: cells hold disjoint edges, so each has all of epsilon; w-event: a part for each step of a window, and
 one for relations without time; pair: a part for each cell.
 
-With ``attribute_share``, that share of epsilon pays for tables of what edges carry, and the rest for all
-above (:mod:`core.generators._shared.values`, with the reads and proofs of :mod:`core.privacy.edge_values`).
-Not beside directions.
-
-With ``node_attribute_share`` and ``evidence=none``, one for protected attributes of nodes
+With ``node_attribute_share`` and ``evidence=none``, a share of epsilon pays for protected attributes of nodes
 (:mod:`core.generators._shared.node_values`, with the reads and proofs of :mod:`core.privacy.node_values`):
 every node is dealt values by its degrees, and pairs of groups gain log odds in the chain, by which they meet
 as the mixing matrix says that was read of all steps together; of a directed relation by source and target.
-Not beside directions either.
+Neither these nor what edges carry beside directions.
 
 Declared facts are kept: a pair that occurs once over time is drawn once, a source of a functional relation
 has one target.
@@ -243,10 +239,10 @@ class Anchored(CarriesValues, CarriesNodeValues, AnchoredEdges):
     stages = VALUES, Groups()
 
     def plan(self, params: AnchoredParams, public: PublicFacts) -> PrivacyPlan:
-        """Plan the method with what the stages' shares leave of epsilon, and what they read with those.
+        """Plan edges, and what they and nodes carry; attributes of nodes are refused beside evidence.
 
         Evidence says which true nodes are linked, and values are dealt anew: it would part linked nodes from
-        their values, so that nothing would be left of who meets whom. Attributes of nodes are refused beside.
+        their values, so that nothing would be left of who meets whom.
         """
         plan = super().plan(params, public)
         if self.carries_nodes(params) and params.evidence != "none":

@@ -46,9 +46,6 @@ attributes, pay for synthetic ones (:mod:`core.generators._shared.node_values`, 
 :mod:`core.privacy.node_values`): every node is dealt values by its label and class of degree, and edges are
 drawn by both, so that labels meet as read 5 says, and values as the paid mixing matrix.
 
-With ``attribute_share``, that share of epsilon pays for tables of what edges carry, and the rest for all
-above (:mod:`core.generators._shared.values`, with the reads and proofs of :mod:`core.privacy.edge_values`).
-
 The method's first version, without 1, 3 and 7 and with at least two labels, is the preset ``first``;
 ``balanced`` and ``spectral`` are variants of that. Run times depend on true degrees and are not published.
 
@@ -70,7 +67,7 @@ from typing import TYPE_CHECKING
 from core.generators._shared.frame.heeded import Idle
 from core.generators._shared.frame.percell import Parts, PerCell
 from core.generators._shared.node_values.stage import CarriesNodeValues, Mixing, NodeValueStage
-from core.generators._shared.values.stage import VALUES, CarriesValues
+from core.generators._shared.values.stage import VALUES
 from core.generators.dcsbm.budget import cell_reads
 from core.generators.dcsbm.counts import require_counts
 from core.generators.dcsbm.params import DCSBMParams
@@ -98,7 +95,7 @@ class Labels(NodeValueStage):
         return CrossedLabels()
 
 
-class DCSBM(CarriesValues, CarriesNodeValues, PerCell):
+class DCSBM(CarriesNodeValues, PerCell):
     """The method for static graphs, and the same on each snapshot of a stream."""
 
     name = "dcsbm"

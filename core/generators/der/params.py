@@ -6,10 +6,10 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from core.generators.base import Parameters
+from core.generators._shared.values.share import ValueParameters
 
 
-class DERParams(Parameters):
+class DERParams(ValueParameters):
     """What a caller may set. All of it is public and enters the report."""
 
     READS = ("count", "order", "tree")

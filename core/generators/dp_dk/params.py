@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from core.generators.base import Parameters
+from core.generators._shared.values.share import ValueParameters
 
 
-class DKParams(Parameters):
+class DKParams(ValueParameters):
     """What a caller may set. All of it is public and enters the report."""
 
     READS = ("count", "matrix", "degree")

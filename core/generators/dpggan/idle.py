@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from core.generators._shared.frame.heeded import Idle
-from core.generators._shared.triangles.params import NO_PRODUCTS, DegreeTriangleParams
+from core.generators._shared.triangles.params import NO_PRODUCTS, TriangleParameters
 from core.generators.base import PublicFacts
 from core.generators.dpggan.budget import composition, source_nodes
 from core.generators.dpggan.params import LinkParams, PaperParams
@@ -13,7 +13,7 @@ from core.generators.dpggan.params import LinkParams, PaperParams
 NETWORKS = ("epochs", "structure", "adversarial")
 MLP = ("steps", "clip", "clip_decay")
 TRAINING = ("inputs", "decoder", "joint", "hat_share", "fit_steps", *MLP, *NETWORKS)
-FRAME = (*DegreeTriangleParams.model_fields, "product_nodes", "pooled")
+FRAME = (*TriangleParameters.model_fields, "product_nodes", "pooled")
 
 
 def idle(params: LinkParams, public: PublicFacts) -> Iterator[Idle]:

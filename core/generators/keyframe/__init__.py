@@ -27,13 +27,11 @@ cells hold disjoint edges, so each step has all of epsilon and a key frame. Unit
 steps of all relations, so epsilon is divided over the relations, and over all steps as over one window.
 Several relations under w-event: the unit has one edge a step, so each relation has all of epsilon.
 
-With ``attribute_share``, that share of epsilon pays for tables of what edges carry, over all steps of a
-finished grid together, and the rest for all above (:mod:`core.generators._shared.values`, with the reads and
-proofs of :mod:`core.privacy.edge_values`). With ``node_attribute_share``, one for protected attributes of
-nodes (:mod:`core.generators._shared.node_values`, with the reads and proofs of
-:mod:`core.privacy.node_values`): every node is dealt values for all steps, by its degrees in all of them, and
-the edges of every step are drawn by the groups of both ends beside the degree classes, as the mixing matrix
-says that was read of all steps together. Neither in live streams.
+With ``node_attribute_share``, a share of epsilon pays for protected attributes of nodes
+(:mod:`core.generators._shared.node_values`, with the reads and proofs of :mod:`core.privacy.node_values`):
+every node is dealt values for all steps, by its degrees in all of them, and the edges of every step are drawn
+by the groups of both ends beside the degree classes, as the mixing matrix says that was read of all steps
+together. Not in live streams.
 
 What a frame tells of a node is scaled by the number of edges until the next frame, which takes it over scaled
 down but never up: a stream that empties loses the hubs of its full days, one that fills finds its own.

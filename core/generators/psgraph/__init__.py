@@ -43,16 +43,18 @@ the preset ``paper`` by 70 % and 42 %. Streams of sparse steps: degrees are clos
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from core.generators._shared.frame.heeded import require_heeded
 from core.generators._shared.frame.percell import reads_of_cells
 from core.generators._shared.frame.plan import cell_plan
+from core.generators._shared.values.stage import CarriesValues
 from core.generators.base import (
     Assurance,
     GraphKinds,
+    Parameters,
     Progress,
     PublicFacts,
     StreamGenerator,
@@ -71,17 +73,17 @@ if TYPE_CHECKING:
     from core.privacy.private_graph import PrivateGraph
 
 
-class PSGraph:
-    """The method for streams, and its first step alone for static graphs."""
+class PSGraphEdges:
+    """The edges of streams, and of static graphs by a stream's first step alone."""
 
-    name = "psgraph"
+    name: ClassVar[str] = "psgraph"
     title = "PSGraph"
     summary = (
         "Community-level noisy degrees and edge counts per snapshot; keeps the partition while a stream is "
         "stable, and combines degrees over time. Pure epsilon under edge, event or w-event privacy."
     )
     assurance: Assurance = "proven"
-    Params = PSGraphParams
+    Params: ClassVar[type[Parameters]] = PSGraphParams
     accepts = GraphKinds(static=True, temporal=True, heterogeneous=True)
     units = frozenset({Unit.EDGE, Unit.EVENT, Unit.W_EVENT})
     kinds = frozenset({GuaranteeKind.PURE})
@@ -100,7 +102,7 @@ class PSGraph:
 
     def planned_reads(
         self, params: PSGraphParams, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
-    ) -> list[PlannedRead]:
+    ) -> Sequence[PlannedRead]:
         """Return the number of edges and the degrees of every step; see the protocol."""
         return reads_of_cells(plan, lambda total: step_reads(params, total))
 
@@ -165,6 +167,10 @@ def _run(
     progress("fit", len(plan.allotments), len(plan.allotments))
     counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
     return PSGraphModel(graph.schema, counts, params, cells), memory
+
+
+class PSGraph(CarriesValues, PSGraphEdges):
+    """The edges, and what they carry where a share of epsilon is set aside for it; not in live streams."""
 
 
 GENERATOR: StreamGenerator = PSGraph()

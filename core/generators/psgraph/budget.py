@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from core.generators._shared.frame.heeded import Idle
 from core.generators._shared.frame.presets import PresetParameters
+from core.generators._shared.values.share import ValueParameters
 from core.generators.base import PublicFacts
 from core.privacy.events import NANO
 
@@ -37,7 +38,7 @@ SHARES = {"super_graph": (0.45, 0.25)}
 OTHER_SHARES = (0.15, 0.55)
 
 
-class PSGraphParams(PresetParameters):
+class PSGraphParams(PresetParameters, ValueParameters):
     """What a caller may set. All of it is public and enters the report."""
 
     PRESETS = PRESETS

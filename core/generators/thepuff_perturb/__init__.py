@@ -42,7 +42,7 @@ from core.privacy.plan import GuaranteeKind, PrivacyPlan
 
 if TYPE_CHECKING:
     from core.generators._shared.frame.columns import Columns
-    from core.generators._shared.frame.model import CellsModel
+    from core.generators.base import FittedModel
     from core.graphs.schema import GraphSchema
     from core.privacy.entropy import Generator as Rng
     from core.privacy.private_graph import PrivateCell, PrivateGraph
@@ -99,12 +99,17 @@ class ThepuffPerturb(PerCell):
         def flips_for(nano: int, multiplicity: int, edges: int, slots: int) -> Flips:
             return Flips.balanced(divide(nano, params.count_share)[1] // multiplicity, edges, slots)
 
-        return {} if params.variant == "paper" else kept_shares(plan, schema, nodes, flips_for)
+        return (
+            {}
+            if params.variant == "paper"
+            else kept_shares(self.structure_of(plan), schema, nodes, flips_for)
+        )
 
     def idle(self, params: ThepuffPerturbParams) -> Iterable[Idle]:
         """Name the parameters that the others leave without effect."""
         if params.variant == "paper":
             yield Idle(("count_share",), "variant=paper takes exact counts; variant=sound spends it")
+            yield Idle(("attribute_share",), "variant=paper releases bare edges; variant=sound spends it")
         else:
             yield Idle(("epsilon_minus",), "it is of variant=paper; the request's epsilon counts here")
 
@@ -114,7 +119,7 @@ class ThepuffPerturb(PerCell):
 
     def fit(
         self, graph: PrivateGraph, plan: PrivacyPlan, params: ThepuffPerturbParams, progress: Progress
-    ) -> CellsModel:
+    ) -> FittedModel:
         """Perturb the graph, at the plan's cost. O(edges in and out)."""
         if params.variant == "sound":
             return super().fit(graph, plan, params, progress)
@@ -122,12 +127,17 @@ class ThepuffPerturb(PerCell):
 
         return perturbed_model(self.name, graph.unprotected(REASON), params, progress)
 
-    def load(self, folder: Path) -> CellsModel:
+    def load(self, folder: Path) -> FittedModel:
         """Read the model that its ``save`` wrote."""
+        from core.generators._shared.frame.model import CellsModel
         from core.generators.thepuff_perturb.published import as_published
 
-        model = super().load(folder)
-        return as_published(model) if model.params.variant == "paper" else model  # type: ignore[attr-defined]
+        model: FittedModel = super().load(folder)
+        if isinstance(model, CellsModel):
+            params = model.params
+            if isinstance(params, ThepuffPerturbParams) and params.variant == "paper":
+                return as_published(model)
+        return model
 
 
 def _flipped(

@@ -6,11 +6,11 @@ from typing import Literal
 
 from pydantic import Field
 
-from core.generators.base import Parameters
+from core.generators._shared.values.share import ValueParameters
 from core.generators.thepuff import paper
 
 
-class ThepuffPerturbParams(Parameters):
+class ThepuffPerturbParams(ValueParameters):
     """What a caller may set. All of it is public and enters the report."""
 
     READS = ("count", "flips")

@@ -14,7 +14,7 @@ from core.generators import registry
 from core.generators._shared.values import bins
 from core.generators._shared.values.draw import drawn_values
 from core.generators._shared.values.fit import paid
-from core.generators.base import PublicFacts, carries_values, no_progress
+from core.generators.base import PublicFacts, ValuesGenerator, carries_values, no_progress
 from core.graphs.edge_attributes import DAY_SECONDS, EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
@@ -28,6 +28,7 @@ from core.privacy.units import Unit
 
 NANO = 10**9
 DCSBM, ANCHORED, KEYFRAME = (registry.get(name) for name in ("dcsbm", "anchored", "keyframe"))
+CARRYING = [name for name, each in sorted(registry.generators().items()) if isinstance(each, ValuesGenerator)]
 NODES = 120
 STARS = EdgeAttribute(name="stars", kind="integer", bounds=(1, 5), aggregate="max")
 SORT = EdgeAttribute(name="sort", kind="category", categories=("a", "b", "c"), aggregate="max")
@@ -126,6 +127,27 @@ def test_a_plan_costs_what_was_asked_for_and_its_structure_has_what_the_share_le
     sampled = model.sample(public_generator(1), no_progress).edges["rates"]
     assert set(sampled.values.columns) == {"stars", "sort"}
     assert sampled.values.count == sampled.count > 0
+
+
+@pytest.mark.parametrize("name", CARRYING)
+def test_whatever_draws_the_edges_they_carry_values_and_the_job_costs_the_same(name: str, tmp_path: Path):
+    of, method = graph(STARS, SORT, steps=2), registry.get(name)
+    params, asked = method.Params(attribute_share=0.25), facts(of, 4, Unit.W_EVENT, window=2)
+    plan = method.plan(params, asked)
+    assert 4 * NANO - 1000 <= plan.cost().nano_epsilon <= 4 * NANO
+    own = method.values_plan(plan)
+    assert NANO - 1000 <= own.cost().nano_epsilon <= NANO
+    rest = tuple(each for each in plan.allotments if each not in own.allotments)
+    assert rest == method.plan(method.Params(), replace(asked, nano_epsilon=3 * NANO)).allotments
+    model = method.fit(PrivateGraph(of, Meter(plan, MemoryRecorder())), plan, params, no_progress)
+    model.save(tmp_path / "model")
+    drawn = [
+        each.sample(public_generator(3), no_progress) for each in (model, method.load(tmp_path / "model"))
+    ]
+    assert drawn[0].equals(drawn[1])
+    table = drawn[0].edges["rates"]
+    assert set(table.values.columns) == {"stars", "sort"}
+    assert table.values.count == table.count > 0
 
 
 @pytest.mark.parametrize("form", [{"directed": True}, {"sides": True}], ids=["directed", "sides"])

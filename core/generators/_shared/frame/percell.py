@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from core.generators._shared.frame.heeded import Idle, require_heeded
 from core.generators._shared.frame.plan import cell_plan
+from core.generators._shared.values.stage import CarriesValues
 from core.generators.base import (
     Assurance,
     GraphKinds,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from core.generators._shared.frame.columns import Columns, Draw
-    from core.generators._shared.frame.model import CellsModel
+    from core.generators.base import FittedModel
     from core.graphs.schema import GraphSchema
     from core.privacy.counted import CountedSession
     from core.privacy.entropy import Generator as Rng
@@ -75,8 +76,8 @@ def reads_of_cells(
     ]
 
 
-class PerCell(ABC):
-    """Base of such generators; unless they say otherwise, for undirected relations inside one node type."""
+class CellStructure(ABC):
+    """The edges of such a method; for undirected relations inside one node type, unless it says otherwise."""
 
     name: ClassVar[str]
     title: ClassVar[str]
@@ -97,7 +98,7 @@ class PerCell(ABC):
         return ()
 
     def plan(self, params: Any, public: PublicFacts) -> PrivacyPlan:
-        """Grant every cell (relation and step) the same epsilon; nothing else is read.
+        """Grant every cell (relation and step) the same epsilon; nothing else is read of edges.
 
         EDGE and EVENT: cells hold disjoint edges, each may spend everything. W_EVENT: epsilon/w per step.
         PAIR: epsilon divided by the number of cells. Rounded down to nano-epsilon.
@@ -117,7 +118,7 @@ class PerCell(ABC):
         """Return the reads of :meth:`cell_reads`, a line for each relation; see the protocol."""
         return reads_of_cells(plan, lambda nano_epsilon: self.cell_reads(params, nano_epsilon))
 
-    def fit(self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> CellsModel:
+    def fit(self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> FittedModel:
         """Fit the model, at the plan's cost at most; every cell by itself."""
 
         def pay(key: CellKey, nano_epsilon: int, rng: Rng) -> Columns:
@@ -149,12 +150,16 @@ class PerCell(ABC):
 
     def step(
         self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, state: Path | None, progress: Progress
-    ) -> tuple[CellsModel, None]:
+    ) -> tuple[FittedModel, None]:
         """Fit one snapshot of a live stream; nothing is carried from one to the next."""
         return self.fit(graph, plan, params, progress), None
 
-    def load(self, folder: Path) -> CellsModel:
+    def load(self, folder: Path) -> FittedModel:
         """Read the model that its ``save`` wrote."""
         from core.generators._shared.frame.model import load_cells
 
         return load_cells(folder, self.name, self.Params, self.parts().draw)
+
+
+class PerCell(CarriesValues, CellStructure):
+    """Base of such generators: their edges, and what edges carry where a share is set aside for it."""

@@ -20,14 +20,14 @@ from core.privacy.entropy import Generator as Rng
 from core.privacy.events import NANO
 
 if TYPE_CHECKING:
-    from core.generators._shared.triangles.params import DegreeTriangleParams
+    from core.generators._shared.triangles.params import TriangleParameters
     from core.privacy.private_graph import PrivateCell
 
 MODEL_SPREAD = 0.05  # standard deviation of the assortativity that degrees alone get wrong
 
 
 def fit(
-    cell: PrivateCell, nodes: int, nano_epsilon: int, params: DegreeTriangleParams, rng: Rng
+    cell: PrivateCell, nodes: int, nano_epsilon: int, params: TriangleParameters, rng: Rng
 ) -> Mapping[str, np.ndarray]:
     """The noisy values of one cell, at ``nano_epsilon`` in all.
 
@@ -56,7 +56,7 @@ class Paid:
         return NoisyGraph(self.edges, self.degrees, *scales)
 
 
-def read(cell: PrivateCell, nano_epsilon: int, params: DegreeTriangleParams) -> Paid:
+def read(cell: PrivateCell, nano_epsilon: int, params: TriangleParameters) -> Paid:
     """What a cell is asked, at ``nano_epsilon`` in all."""
     budget = shares(params, nano_epsilon)
     edges = noisy_count(cell, budget["count"])
@@ -73,7 +73,7 @@ def read(cell: PrivateCell, nano_epsilon: int, params: DegreeTriangleParams) -> 
 
 
 def columns(
-    paid: Paid, nodes: int, params: DegreeTriangleParams, rng: Rng, hint: Hint | None = None
+    paid: Paid, nodes: int, params: TriangleParameters, rng: Rng, hint: Hint | None = None
 ) -> Mapping[str, np.ndarray]:
     """The columns of :func:`fit`. ``hint``: what the other graphs of a collection say of this one."""
     budget, edges = paid.budget, paid.edges if hint is None else hint.edges
@@ -108,7 +108,7 @@ def triangle_aim(told: int | None, nano_epsilon: int, degrees: np.ndarray, trans
     return float(np.clip((known * told + noise * guess) / (known + noise), 0, paths / 3))
 
 
-def draw(columns: Mapping[str, np.ndarray], nodes: int, params: DegreeTriangleParams, rng: Rng) -> np.ndarray:
+def draw(columns: Mapping[str, np.ndarray], nodes: int, params: TriangleParameters, rng: Rng) -> np.ndarray:
     """Sorted keys of one graph; degrees are met exactly where a graph can have them.
 
     O(m log m + proposals * degree) time, O(n + m) memory.
@@ -122,7 +122,7 @@ def draw(columns: Mapping[str, np.ndarray], nodes: int, params: DegreeTrianglePa
 
 
 def rewired_to_aims(
-    keys: np.ndarray, columns: Mapping[str, np.ndarray], nodes: int, params: DegreeTriangleParams, rng: Rng
+    keys: np.ndarray, columns: Mapping[str, np.ndarray], nodes: int, params: TriangleParameters, rng: Rng
 ) -> np.ndarray:
     """``keys``, rewired towards the paid triangles and degree products; degrees stay. Some keys at least."""
     labels = np.zeros(nodes, dtype=np.int64)

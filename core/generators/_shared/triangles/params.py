@@ -1,4 +1,4 @@
-"""How degrees and triangles are told and met: the parameters of ``degree_triangle``. Public facts only."""
+"""How degrees and triangles are told and met, and what a caller may set of it. Public facts only."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from core.generators.base import Parameters
 NO_PRODUCTS = "degree products are not aimed at; a product_share above 0 asks for them"
 
 
-class DegreeTriangleParams(Parameters):
-    """What a caller may set. All of it is public and enters the report."""
+class TriangleParameters(Parameters):
+    """Parameters of a method that draws by degrees and triangles. All of it is public and reported."""
 
     READS: ClassVar[tuple[str, ...]] = ("count", "tail", "triangle", "product", "degree")
 
@@ -61,13 +61,13 @@ class DegreeTriangleParams(Parameters):
     )
 
     @model_validator(mode="after")
-    def _leaves_the_degrees_a_share(self) -> DegreeTriangleParams:
+    def _leaves_the_degrees_a_share(self) -> TriangleParameters:
         if self.count_share + self.tail_share + self.triangle_share + self.product_share > 0.99:
             raise ValueError("the shares must leave at least 0.01 for the degrees")
         return self
 
 
-def shares(params: DegreeTriangleParams, nano_epsilon: int) -> dict[str, int]:
+def shares(params: TriangleParameters, nano_epsilon: int) -> dict[str, int]:
     """The nano-epsilon of every read that is paid for; they sum to ``nano_epsilon``."""
     named = {
         "count": params.count_share,
