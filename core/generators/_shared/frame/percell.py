@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from core.generators._shared.frame.columns import Columns, Draw
+    from core.generators._shared.frame.model import CellsModel
     from core.generators.base import FittedModel
     from core.graphs.schema import GraphSchema
     from core.privacy.counted import CountedSession
