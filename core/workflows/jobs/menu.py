@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from sqlalchemy.orm import Session
 
-from core.errors import GraphveilError, StorageError
+from core.errors import GraphveilError, InvalidInput, StorageError
 from core.generators import registry
 from core.generators.choice import AUTO
 from core.generators.shares import shares_of
@@ -67,25 +67,25 @@ class MenuRequest(BaseModel):
         default=None, description="Sizes that relative predictions take for granted."
     )
 
-    @model_validator(mode="after")
-    def _fits(self) -> MenuRequest:
-        if len(self.methods) * len(self.epsilons) > MOST_ITEMS:
-            raise ValueError(f"methods times epsilons are at most {MOST_ITEMS}; ask for fewer of either")
-        return self
-
 
 def plan_menu(services: Services, principal: Principal, request: MenuRequest) -> Menu:
     """Plan every method at every epsilon; nothing is changed, and the data is not looked at.
 
     What one of them is refused for stands beside it. Raises NotFound, DatasetNotReady, AccountBlocked,
-    AccountExposed, and InvalidInput for relations that there are not, or that are too many together. Three
-    round trips, however many plans.
+    AccountExposed, and InvalidInput for relations that there are not, or that are too many together, and for
+    more than 50 plans. Three round trips, however many plans.
     """
     require(principal, Role.REQUESTER, Role.CURATOR)
     with services.db.transaction() as session:
         ground = ground_of(session, principal, request.dataset_id)
         names = protected_relations(ground.schema, request.edge_types)
         plans = len(request.methods) * len(request.epsilons)
+        if plans > MOST_ITEMS:
+            raise InvalidInput(
+                f"{len(request.methods)} methods by {len(request.epsilons)} epsilons are {plans} plans; a "
+                f"menu has at most {MOST_ITEMS}: ask for fewer of either.",
+                field="epsilons",
+            )
         check_cells(ground.schema, names, services.settings, field="epsilons", plans=plans)
         budget = ledger.statement(session, ground.account.id)
         planned = [

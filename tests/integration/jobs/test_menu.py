@@ -33,7 +33,7 @@ def test_every_item_is_what_a_dry_run_says(services: Services, principal: Princi
     assert [item.epsilon for item in menu.items] == ["1", "0.5"] * 3
     assert menu.budget.remaining.epsilon == "4"
     assert menu.items[2].shares == {"count": 0.3, "cells": 0.7}
-    assert menu.items[2].parameters == {"count_share": 0.3}
+    assert menu.items[2].parameters == {"count_share": 0.3, "attribute_share": 0.0}
     for item, asked in zip(menu.items, [each for each in methods for _ in range(2)], strict=True):
         request = JobRequest(dataset_id=dataset.id, epsilon=item.epsilon, assume=ASSUME, **asked)
         alone = plan_job(services, principal, request)
@@ -93,7 +93,6 @@ def test_a_dataset_of_somebody_else_has_no_menu(services: Services, principal: P
     [
         {"epsilons": []},
         {"methods": []},
-        {"epsilons": ["1"] * 26, "methods": [{}, {"method": "dgg"}]},
         {"epsilons": [float("nan")]},
         {"target": {"edges_within_95": 1}},
         {"assume": {"edges": 0}},
@@ -102,6 +101,16 @@ def test_a_dataset_of_somebody_else_has_no_menu(services: Services, principal: P
 def test_a_menu_that_is_none_is_refused(changed: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="MenuRequest"):
         ask("ds_1", **changed)
+
+
+def test_of_more_than_fifty_plans_it_is_said_how_many_they_are(
+    services: Services, principal: Principal
+) -> None:
+    dataset = ready_dataset(services, principal)
+    request = ask(dataset.id, epsilons=["1"] * 26, methods=[{}, {"method": "dgg"}])
+    with pytest.raises(InvalidInput, match="26 epsilons are 52 plans") as refused:
+        plan_menu(services, principal, request)
+    assert refused.value.members["field"] == "epsilons"
 
 
 def test_the_plans_of_one_request_list_no_more_cells_than_one_plan_may(
