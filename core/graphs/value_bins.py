@@ -7,6 +7,7 @@ bin for each, a time of day one for each hour, and other ranges are divided even
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -17,6 +18,8 @@ MOST_SINGLE = 256
 EVEN = 64
 """Bins of a range that is divided evenly."""
 HOURS = 24
+MOST_LISTED = 2**17
+"""Of so many whole numbers each one's bin is looked up in a list."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,11 @@ class ValueBins:
         """Whether near bins hold near values: not those of categories, nor of a clock, which goes round."""
         return self.attribute.numeric
 
+    @cached_property
+    def single(self) -> bool:
+        """Whether every bin holds one whole number."""
+        return self.attribute.kind is not EdgeAttributeKind.NUMBER and bool((self.widths == 1).all())
+
     @property
     def widths(self) -> np.ndarray:
         """How far each bin reaches; of whole numbers, how many it holds."""
@@ -52,10 +60,21 @@ class ValueBins:
 
     def places(self, column: np.ndarray) -> np.ndarray:
         """Find the bin of each stored value; int64 in 0..count-1, whatever the values are."""
+        low, high = self.attribute.range
+        if column.dtype.kind != "i" or not high - low < min(MOST_LISTED, len(column)):
+            return self._searched(column)
+        of_value = self._searched(np.arange(int(low), int(high) + 1))
+        return of_value[np.clip(column, int(low), int(high)) - int(low)]
+
+    def _searched(self, column: np.ndarray) -> np.ndarray:
         return np.clip(np.searchsorted(self.starts, column, side="right") - 1, 0, self.count - 1)
 
     def values(self, places: np.ndarray, shares: np.ndarray) -> np.ndarray:
-        """Return the values that lie at these ``shares``, in [0, 1), of these bins; a stored column."""
+        """Return the values that lie at these ``shares``, in [0, 1), of these bins; a stored column. Where
+        every bin holds a ``single`` one, shares are not looked at.
+        """
+        if self.single:
+            return self.starts.astype(np.int32)[places]
         start, width = self.starts[places], self.widths[places]
         low, high = self.attribute.range
         if self.attribute.kind is EdgeAttributeKind.NUMBER:

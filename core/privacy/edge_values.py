@@ -31,6 +31,7 @@ from core.graphs.value_bins import ValueBins, bins_of
 from core.privacy import mechanisms, queries
 from core.privacy.events import NANO, Pure, check_nano_epsilon
 from core.privacy.units import edges_of_unit
+from core.privacy.value_kernels import by_group, by_pair
 
 if TYPE_CHECKING:
     from core.graphs.graph import Graph
@@ -96,7 +97,7 @@ class EdgeValueReads:
         of_bin, k = queries.check_labels(labels, self.bins.count, None, "labels")
 
         def measure(source: np.ndarray, target: np.ndarray, step: np.ndarray, bin: np.ndarray) -> np.ndarray:
-            return np.bincount(of_step[step] * k + of_bin[bin], minlength=p * k)
+            return by_group(of_step, step, of_bin, bin, k)
 
         noisy = self._noisy(
             "values_by_step",
@@ -121,9 +122,8 @@ class EdgeValueReads:
         of_bin, k = queries.check_labels(labels, self.bins.count, None, "labels")
 
         def measure(source: np.ndarray, target: np.ndarray, step: np.ndarray, bin: np.ndarray) -> np.ndarray:
-            return sum(
-                np.bincount(end * k + of_bin[bin], minlength=nodes * k) for end in _ends(side, source, target)
-            )  # type: ignore[return-value]
+            own = np.arange(nodes)
+            return sum(by_group(own, end, of_bin, bin, k) for end in _ends(side, source, target))  # type: ignore[return-value]
 
         sensitivity = 2 if side == "both" else 1
         noisy = self._noisy(
@@ -188,10 +188,7 @@ class EdgeValueReads:
             raise InvalidInput("an undirected relation has one class for each node", field="targets")
 
         def measure(source: np.ndarray, target: np.ndarray, step: np.ndarray, bin: np.ndarray) -> np.ndarray:
-            a, b = rows[source], columns[target]
-            if self.shape.undirected:
-                a, b = np.minimum(a, b), np.maximum(a, b)
-            return np.bincount((a * k2 + b) * kinds + of_bin[bin], minlength=k * k2 * kinds)
+            return by_pair((rows, columns), (source, target), of_bin, bin, kinds, self.shape.undirected)
 
         asked = {"sources": rows, "targets": columns, "bin_labels": of_bin}
         noisy = self._noisy("values_by_classes", k * k2 * kinds, 1, nano_epsilon, purpose, measure, asked)
@@ -232,21 +229,20 @@ class EdgeValueReads:
         return noisy
 
     def _edges(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """The ends, the step (0 without time) and the bin of every edge; int64."""
+        """The ends, the step (0 without time) and the bin of every edge."""
         table = self._graph.edges[self.relation.name]
-        steps = np.zeros(table.count, np.int64) if table.step is None else table.step.astype(np.int64)
-        source, target = (end.astype(np.int64, copy=False) for end in (table.source, table.target))
-        return source, target, steps, self._bins
+        steps = np.zeros(table.count, np.int32) if table.step is None else table.step
+        return table.source, table.target, steps, self._bins
 
     @cached_property
     def _bins(self) -> np.ndarray:
-        """The bin of every edge's value; every read needs them. int64."""
+        """The bin of every edge's value; every read needs them. int16."""
         table = self._graph.edges[self.relation.name]
         if table.values is None:  # nothing to count, or a mistake in how the graph was opened
             if table.count:
                 raise InvalidInput("what edges carry was not read with the graph", field="attribute")
-            return np.zeros(0, dtype=np.int64)
-        return self.bins.places(table.values.columns[self.bins.attribute.name])
+            return np.zeros(0, dtype=np.int16)
+        return self.bins.places(table.values.columns[self.bins.attribute.name]).astype(np.int16)
 
 
 def _ends(side: str, source: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -254,7 +254,9 @@ def test_with_little_noise_values_and_what_nodes_give_are_kept(
 def test_of_many_nodes_fewer_bins_are_told_apart_and_frequencies_stay(
     attribute: EdgeAttribute, most: int, monkeypatch: pytest.MonkeyPatch
 ):
+    """Of values without an order, that is: of others a node has one sum, whatever the bins."""
     monkeypatch.setattr(bins, "MOST_ENTRIES", most * NODES)
+    monkeypatch.setattr(bins, "MOST_BINS", most if attribute.numeric else 24)
     of = graph(attribute)
     columns, _ = tables(of, 400)
     assert columns["bins"].max() < most
@@ -262,6 +264,11 @@ def test_of_many_nodes_fewer_bins_are_told_apart_and_frequencies_stay(
     fine = bins_of(attribute)
     counts = [np.bincount(fine.places(each), minlength=fine.count) for each in (true, drawn)]
     assert np.abs(counts[0] - counts[1]).sum() / 2 < 0.06 * len(true)
+
+
+def test_of_many_nodes_values_with_an_order_keep_their_bins(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(bins, "MOST_ENTRIES", NODES)
+    assert tables(graph(STARS), 400)[0]["bins"].tolist() == [0, 1, 2, 3, 4]
 
 
 def test_with_time_each_period_has_its_own_values():

@@ -7,7 +7,17 @@ import pytest
 
 from core.generators._shared.values.bins import SCORE
 from core.generators._shared.values.kernels import chosen, expected_of
-from core.generators._shared.values.scored import CLASS, FACTOR, MEAN, SQUARE, add_scores, chosen_by_score
+from core.generators._shared.values.scored import (
+    CLASS,
+    MEAN,
+    TILT,
+    VARIANCE,
+    add_scores,
+    chosen_by_score,
+    moments_of,
+    node_rows,
+    tilts_for,
+)
 
 EDGES, SOURCES, TARGETS, PAIRS, PERIODS = 300, 7, 5, 6, 2
 SCORES = np.array([-8, -3, -3, 0, 2, 8])
@@ -19,9 +29,8 @@ def made(timed: bool):
     ends = [rng.integers(0, size, EDGES).astype(np.int32) for size in (SOURCES, TARGETS, 3)]
     rows = []
     for size, classes in ((SOURCES, 3), (TARGETS, 2)):
-        rows.append(np.zeros((size, 4)))
-        rows[-1][:, FACTOR] = np.exp(rng.normal(0, 0.3, size))
-        rows[-1][:, CLASS] = rng.integers(0, classes, size)
+        rows.append(node_rows(rng.integers(0, classes, size)))
+        rows[-1][:, TILT] = rng.normal(0, 0.3, size)
     of_pair, of_period = rng.random((PAIRS, len(SCORES))), rng.random((PERIODS, len(SCORES)))
     if not timed:
         ends[2], of_period = ends[2][:0], of_period[:1]
@@ -34,29 +43,44 @@ def written_out(timed: bool) -> np.ndarray:
     u, v = ends[0], ends[1]
     pair = (sources[u, CLASS] * 2 + targets[v, CLASS]).astype(int)
     period = periods[ends[2]] if timed else np.zeros(EDGES, dtype=int)
-    ratio = sources[u, FACTOR] * targets[v, FACTOR]
+    ratio = np.exp(sources[u, TILT] + targets[v, TILT])
     weight = ratio[:, None] ** SCORES * of_pair[pair] * of_period[period]
     return weight / weight.sum(axis=1, keepdims=True)
 
 
 def tables(timed: bool):
     _, _, of_pair, of_period, periods = made(timed)
-    inside = (of_pair[:, None] * of_period[None]).reshape(-1, len(SCORES))
+    inside = (of_period[:, None] * of_pair[None]).reshape(-1, len(SCORES))
     by_score = np.zeros((len(inside), 2 * SCORE + 1))
     np.add.at(by_score.T, SCORES + SCORE, inside.T)
-    return (2, periods, len(of_period)), by_score, inside
+    return (2, periods, len(of_pair)), by_score, inside
 
 
 @pytest.mark.parametrize("timed", [False, True])
 def test_a_nodes_scores_are_the_means_over_its_edges(timed: bool):
     ends, rows, *_ = made(timed)
     where, by_score, _ = tables(timed)
-    add_scores(ends, rows, where, by_score)
+    add_scores(ends, rows, where, moments_of(by_score, 3.0), 3.0)
     share = written_out(timed)
+    mean = share @ SCORES
     for side, own in enumerate(rows):
-        for column, power in ((MEAN, 1), (SQUARE, 2)):
-            wanted = np.bincount(ends[side], weights=share @ SCORES**power, minlength=len(own))
-            assert own[:, column] == pytest.approx(wanted)
+        for column, of_edge, off in ((MEAN, mean, 1e-4), (VARIANCE, share @ SCORES**2 - mean**2, 0.03)):
+            wanted = np.bincount(ends[side], weights=of_edge, minlength=len(own))
+            assert own[:, column] == pytest.approx(wanted, rel=off, abs=off)
+
+
+def test_a_tilt_gives_the_mean_that_it_was_found_for():
+    by_score = np.random.default_rng(2).random(2 * SCORE + 1)
+    means = np.array([-7.5, -2.0, 0.0, 0.1, 5.0])
+    tilts = tilts_for(means, by_score, 1.5)
+    scores = np.arange(-SCORE, SCORE + 1)
+    weight = by_score * np.exp(tilts[:, None] * scores)
+    assert (weight @ scores / weight.sum(axis=1)) == pytest.approx(means, abs=0.01)
+    assert tilts_for(np.array([-9.0, 9.0]), by_score, 1.5).tolist() == [-1.5, 1.5]  # out of reach
+
+
+def test_edges_whose_factors_are_all_zero_add_nothing():
+    assert not moments_of(np.zeros((2, 2 * SCORE + 1)), 3.0).any()
 
 
 @pytest.mark.parametrize("timed", [False, True])
@@ -65,7 +89,7 @@ def test_bins_are_drawn_by_their_weights_whichever_kernel_draws(timed: bool):
     where, by_score, inside = tables(timed)
     share, powers = written_out(timed), SCORES + SCORE
     classes = [own[:, CLASS].astype(np.int32) for own in rows]
-    factors = (*(np.ascontiguousarray(own[:, :1]) for own in rows), of_pair, of_period)
+    factors = (*(np.exp(own[:, TILT:CLASS]) for own in rows), of_pair, of_period)
     found = np.zeros((2, EDGES, len(SCORES)))
     grid = (np.arange(400) + 0.5) / 400
     for uniform in grid:
@@ -80,7 +104,7 @@ def test_bins_are_drawn_by_their_weights_whichever_kernel_draws(timed: bool):
 def test_pairs_and_periods_are_expected_from_all_edges_or_evenly_spaced_ones():
     ends, rows, of_pair, of_period, periods = made(timed=True)
     classes = [own[:, CLASS].astype(np.int32) for own in rows]
-    factors = (*(np.ascontiguousarray(own[:, :1]) for own in rows), of_pair, of_period)
+    factors = (*(np.exp(own[:, TILT:CLASS]) for own in rows), of_pair, of_period)
     share, where = written_out(timed=True), (*classes, 2, periods)
     for stride in (1, 7):
         found = expected_of(False, ends, where, factors, SCORES + SCORE, stride)

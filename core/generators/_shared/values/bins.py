@@ -14,7 +14,8 @@ from core.graphs.value_bins import ValueBins
 MOST_BINS = 24
 MOST_KINDS = 6
 MOST_ENTRIES = 2**25
-"""Of a table of nodes and bins: of more nodes fewer bins are told apart. 256 MiB."""
+"""Of a table of nodes and bins, of values without an order: of more nodes fewer bins are told apart. 256
+MiB."""
 SCORE = 8
 """Scores are whole numbers within so much of 0."""
 REACH = 2.0
@@ -37,7 +38,8 @@ def divided(fine: ValueBins, histogram: np.ndarray, nodes: int) -> Division:
     ``nodes``: of the larger side. Inside a bin values follow the histogram.
     """
     ordered = fine.ordered
-    bins = merged(histogram, max(1, min(MOST_BINS, MOST_ENTRIES // max(nodes, 1))), ordered)
+    most = MOST_BINS if ordered else max(1, min(MOST_BINS, MOST_ENTRIES // max(nodes, 1)))
+    bins = merged(histogram, most, ordered)
     mass = np.bincount(bins, weights=histogram)
     kinds = merged(mass, MOST_KINDS, ordered)
     return Division(bins, kinds, _scores(fine, histogram, bins) if ordered else np.empty(0))

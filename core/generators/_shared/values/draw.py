@@ -16,7 +16,16 @@ from core.generators._shared.values.kernels import (
     expected_of,
     expected_of_nodes,
 )
-from core.generators._shared.values.scored import CLASS, FACTOR, MEAN, add_scores, chosen_by_score
+from core.generators._shared.values.scored import (
+    CLASS,
+    MEAN,
+    TILT,
+    add_scores,
+    chosen_by_score,
+    moments_of,
+    node_rows,
+    tilts_for,
+)
 from core.graphs.graph import Graph
 from core.graphs.tables import EdgeValues
 from core.graphs.value_bins import ValueBins, bins_of
@@ -27,7 +36,10 @@ if TYPE_CHECKING:
     from core.generators._shared.frame.model import StoredCells
     from core.graphs.tables import EdgeTable
 
-ROUNDS = 4
+ROUNDS = 3
+"""Of raking; nodes begin where they would have what was read, if all others were alike."""
+STEP = 0.8
+"""Of Newton's step, as both ends of an edge move at once."""
 AT_ONCE = 2**21
 """Edges whose values are drawn at once: what a draw needs beside its edges does not grow with them."""
 ENOUGH = 2**18
@@ -58,14 +70,15 @@ def drawn_values(
     if not edges.count:
         return fine.values(np.empty(0, dtype=np.int64), np.empty(0))
     weights = _Weights(columns, edges, undirected)
+    weights.rake_margins()
     for _ in range(ROUNDS):
         weights.rake_nodes()
-        weights.rake_pairs()
-        weights.rake_periods()
+        weights.rake_margins()
     found = []
     for start in range(0, edges.count, AT_ONCE):
-        bins = weights.chosen(slice(start, start + AT_ONCE), rng)
-        found.append(fine.values(_inside(columns, bins, rng), rng.random(len(bins))))
+        places = _inside(columns, weights.chosen(slice(start, start + AT_ONCE), rng), rng)
+        shares = np.empty(0) if fine.single else rng.random(len(places))
+        found.append(fine.values(places, shares))
     return np.concatenate(found)
 
 
@@ -104,22 +117,29 @@ class _Weights:
         mass = np.bincount(columns["bins"], weights=columns["histogram"], minlength=bins)
         self.of_pair = np.ones((len(self.pair_shares), bins))
         self.of_period = np.tile(mass, (len(self.period_shares), 1))
-        self.of_nodes = [np.ones((len(each), width)) for each in self.rates]
-        self.rows = [_rows(each, len(rate)) for each, rate in zip(classes, self.rates, strict=True)]
+        most = np.exp(FURTHEST)
+        self.of_nodes = [
+            np.ones((len(each), 1)) if width == 1 else np.clip(each / np.maximum(mass, 1e-12), 1 / most, most)
+            for each in self.rates
+        ]
+        self.rows = [node_rows(each) for each in (classes if len(self.score) else ())]
+        self.furthest = FURTHEST / max(1.0, float(np.abs(self.score).max(initial=0)))
         self.sizes = [
             np.bincount(each, minlength=len(rate)) for each, rate in zip(ends[:2], self.rates, strict=True)
         ]
         if undirected:  # both ends of an edge are of one side
-            self.of_nodes[1], self.rows[1] = self.of_nodes[0], self.rows[0]
+            self.of_nodes[1], self.rows[1:] = self.of_nodes[0], self.rows[:1] * len(self.rows[1:])
             self.sizes[0] += self.sizes[1]
             self.rates = self.rates[:1]
         self.powers = np.rint(self.score).astype(np.int64) + SCORE
+        for rate, rows in zip(self.rates, self.rows, strict=False):  # as if its edges' other ends had none
+            rows[:, TILT] = tilts_for(rate[:, 0], self._by_score(mass[None, :])[0], self.furthest)
         self.stride = max(1, edges.count // ENOUGH)
 
     def factors(self) -> tuple[np.ndarray, ...]:
         of_nodes = self.of_nodes
         if len(self.score):
-            of_nodes = [np.ascontiguousarray(each[:, :CLASS]) for each in self.rows]
+            of_nodes = [np.exp(each[:, TILT:CLASS]) for each in self.rows]
         return (*of_nodes, self.of_pair, self.of_period)
 
     def chosen(self, edges: slice, rng: Rng) -> np.ndarray:
@@ -139,7 +159,8 @@ class _Weights:
             for each in self.rows:
                 each[:, MEAN:] = 0.0
             rows, where, by_score = self._tilted(self._inside())
-            add_scores(self.ends, rows, where, by_score)
+            reach = 2 * self.furthest
+            add_scores(self.ends, rows, where, moments_of(by_score, reach), reach)
             for side, own in enumerate(self.rows[: len(self.rates)]):
                 self._tilt(side, own)
             return
@@ -160,14 +181,18 @@ class _Weights:
         self.of_nodes[side] = np.where((size > 0)[:, None], np.exp(moved), 1.0)
 
     def _tilt(self, side: int, rows: np.ndarray) -> None:
-        """Bring the mean score of every node's edges nearer to what was read, by Newton's half step."""
-        (mean, square), size = rows[:, MEAN:].T, self.sizes[side]
-        spread = square - mean**2 / np.maximum(size, 1) + 1.0
-        step = 0.5 * (self.rates[side][:, 0] * size - mean) / spread
-        most = FURTHEST / max(1.0, float(np.abs(self.score).max()))
-        rows[:, FACTOR] = np.exp(np.clip(np.log(rows[:, FACTOR]) + step, -most, most) * (size > 0))
+        """Bring the mean score of every node's edges nearer to what was read, by a part of Newton's step."""
+        (mean, variance), size = rows[:, MEAN:].T, self.sizes[side]
+        step = STEP * (self.rates[side][:, 0] * size - mean) / (variance + 1.0)
+        tilt = rows[:, TILT] + np.clip(step, -self.furthest / 3, self.furthest / 3)
+        rows[:, TILT] = np.clip(tilt, -self.furthest, self.furthest)
 
-    def rake_pairs(self) -> None:
+    def rake_margins(self) -> None:
+        """Give every pair of classes and every period its shares."""
+        self._rake_pairs()
+        self._rake_periods()
+
+    def _rake_pairs(self) -> None:
         """Give every pair of classes its shares of the kinds of value."""
         found = self._expected(by_pair=True)
         of_kind = np.zeros((len(found), self.pair_shares.shape[1]))
@@ -176,7 +201,7 @@ class _Weights:
         ratio = np.where(of_kind > 0, wanted / np.maximum(of_kind, 1e-12), 1.0)
         self.of_pair *= np.clip(ratio, 1e-6, 1e6)[:, self.kinds]
 
-    def rake_periods(self) -> None:
+    def _rake_periods(self) -> None:
         """Give every period its shares of the bins; without time the whole relation."""
         found = self._expected(by_pair=False)
         wanted = self.period_shares * found.sum(axis=1, keepdims=True)
@@ -187,18 +212,15 @@ class _Weights:
         return expected_of(by_pair, self.ends, self.where, self.factors(), self.powers, self.stride)
 
     def _inside(self) -> np.ndarray:
-        """The factors of every pair of classes and period, (pairs * periods, bins)."""
-        return (self.of_pair[:, None, :] * self.of_period[None, :, :]).reshape(-1, len(self.kinds))
+        """The factors of every period and pair of classes, (periods * pairs, bins)."""
+        return (self.of_period[:, None, :] * self.of_pair[None, :, :]).reshape(-1, len(self.kinds))
 
     def _tilted(self, inside: np.ndarray) -> tuple[Any, Any, np.ndarray]:
         """What kernels of scores ask: rows of nodes, classes, periods, and ``inside`` added up by score."""
-        by_score = np.zeros((len(inside), 2 * SCORE + 1))
-        np.add.at(by_score.T, self.powers, inside.T)
-        return tuple(self.rows), (*self.where[2:], len(self.of_period)), by_score
+        return tuple(self.rows), (*self.where[2:], len(self.of_pair)), self._by_score(inside)
 
+    def _by_score(self, factors: np.ndarray) -> np.ndarray:
+        found = np.zeros((len(factors), 2 * SCORE + 1))
+        np.add.at(found.T, self.powers, factors.T)
+        return found
 
-def _rows(classes: np.ndarray, count: int) -> np.ndarray:
-    """Make the rows of a side's nodes for the kernels of scores, all factors 1."""
-    rows = np.zeros((count, 4))
-    rows[:, FACTOR], rows[:, CLASS] = 1.0, classes
-    return rows

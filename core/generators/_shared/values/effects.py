@@ -6,6 +6,9 @@ Post-processing of noisy sums and drawn degrees.
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
+
+from core.graphs.key_sort import sorted_keys
 
 DEGREE_CLASSES = 6
 MOST_ALIKE = 0.95
@@ -18,23 +21,48 @@ def by_degree(degrees: np.ndarray, classes: int) -> np.ndarray:
 
 
 def by_mass(values: np.ndarray, degrees: np.ndarray, groups: np.ndarray, parts: int) -> np.ndarray:
-    """Divide each of ``groups`` by ``values``, into ``parts`` of like numbers of edge ends; equal values stay
-    together. int64, numbered from 0 over all groups.
+    """Divide each of ``groups`` by ``values``, into ``parts`` of like numbers of edge ends; values that are
+    equal in single precision stay together. int64, numbered from 0 over all groups.
+
+    O(n), of 2^28 nodes and 16 groups at most.
     """
-    order = np.lexsort((values, groups))
-    mass = np.maximum(degrees[order], 1e-9).astype(np.float64)
-    before = np.cumsum(mass) - mass / 2
-    size = np.bincount(groups, weights=np.maximum(degrees, 1e-9))
-    start = np.cumsum(size) - size
-    place = (before - start[groups[order]]) / size[groups[order]]
-    part = np.clip((place * parts).astype(np.int64), 0, parts - 1)
-    ranked = values[order]
-    new = np.ones(len(order), dtype=bool)
-    new[1:] = (np.diff(ranked) != 0) | (np.diff(groups[order]) != 0)
-    part = part[np.flatnonzero(new)][np.cumsum(new) - 1]
-    found = np.empty(len(order), dtype=np.int64)
-    found[order] = groups[order] * parts + part
-    return np.unique(found, return_inverse=True)[1].astype(np.int64)
+    mass = np.maximum(degrees, 1e-9).astype(np.float64)
+    size = np.bincount(groups, weights=mass)
+    found = _parts(_in_order(values, groups), mass, size, parts)
+    used = np.bincount(found) > 0
+    return (np.cumsum(used) - 1)[found]
+
+
+_INDEX_BITS, _VALUE_BITS = 28, 32
+
+
+def _in_order(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """Sort nodes by group, then value: packed keys of group, value and node."""
+    single = (values + 0.0).astype(np.float32)  # -0 is 0
+    bits = single.view(np.int32).astype(np.int64)
+    ascending = np.where(bits < 0, -1 - (bits & 0x7FFFFFFF), bits) + (1 << (_VALUE_BITS - 1))
+    keys = groups.astype(np.uint64) << np.uint64(_INDEX_BITS + _VALUE_BITS)
+    keys |= ascending.astype(np.uint64) << np.uint64(_INDEX_BITS)
+    keys |= np.arange(len(keys), dtype=np.uint64)
+    return sorted_keys(keys)
+
+
+@njit(cache=True, nogil=True)
+def _parts(keys, mass, size, parts):
+    """Number the part of every node: of a run of equal values that of its first one's middle; int64."""
+    found = np.empty(keys.size, np.int64)
+    group, value, before, part = -1, -1, 0.0, 0
+    for key in keys:
+        node = np.int64(key & np.uint64((1 << _INDEX_BITS) - 1))
+        own = np.int64(key >> np.uint64(_INDEX_BITS))
+        if own >> _VALUE_BITS != group:
+            group, before, value = own >> _VALUE_BITS, 0.0, -1
+        if own != value:
+            value = own
+            part = min(np.int64((before + mass[node] / 2) / size[group] * parts), parts - 1)
+        found[node] = group * parts + part
+        before += mass[node]
+    return found
 
 
 def node_rates(

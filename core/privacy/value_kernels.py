@@ -1,0 +1,34 @@
+"""Counts of edges by what they carry, compiled: one pass over the edges, and no table of their size."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def by_group(groups, ends, labels, bins, count):
+    """Count edges by the group of their end (a node or a step) and the label of their bin; (groups * count,).
+
+    ``groups``: of every end that there may be, from 0 on; ``labels``: of every bin, below ``count``.
+    """
+    found = np.zeros((groups.max() + 1) * count, np.int64)
+    for edge in range(ends.size):
+        found[groups[ends[edge]] * count + labels[bins[edge]]] += 1
+    return found
+
+
+@njit(cache=True, nogil=True)
+def by_pair(classes, ends, labels, bins, count, smaller_first):
+    """Count edges by the classes of both ends and the label of their bin; (classes * classes * count,).
+
+    ``smaller_first``: an edge counts where the smaller class comes first, whichever end has it.
+    """
+    second = classes[1].max() + 1
+    found = np.zeros((classes[0].max() + 1) * second * count, np.int64)
+    for edge in range(ends[0].size):
+        a, b = classes[0][ends[0][edge]], classes[1][ends[1][edge]]
+        if smaller_first and a > b:
+            a, b = b, a
+        found[(a * second + b) * count + labels[bins[edge]]] += 1
+    return found
