@@ -21,6 +21,11 @@ error of ``value_target_correlation``. Target means: the mean, over targets with
 graphs, of |mean - original mean| of their edges' values; spread: the standard deviation of those means over
 that of the original's. AUC: negative edges of the original told by the means of their source's and target's
 edges, of the synthetic graph; of the original without the edge itself.
+
+"radoslaw-email-every": every mail by itself, where "radoslaw-email" has one a pair and day. Of hours, "of 20":
+the mean TV over nodes, senders and recipients apart, with 20 edges and more in both graphs; "of 20, by edge":
+weighted by their edges. Row "floor": every node's own hours drawn anew, as many as it has; what an exact
+histogram of every node would give by independent draws.
 """
 
 from __future__ import annotations
@@ -51,6 +56,7 @@ from core.generators.registry import get
 from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
 from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, Protection, TimeGrid
+from core.graphs.value_bins import bins_of
 from core.privacy.entropy import noise_generator
 from core.privacy.events import NANO, Pure
 from core.privacy.meter import MemoryRecorder, Meter
@@ -62,7 +68,10 @@ RUNS = 5
 BUSY = 10
 DAY = 24 * 60 * 60
 EDGE = "edge"
-GRAPHS = ("bitcoin-otc", "bitcoin-alpha", "radoslaw-email")
+MAILS, EVERY_MAIL = "radoslaw-email", "radoslaw-email-every"
+GRAPHS = ("bitcoin-otc", "bitcoin-alpha", MAILS, EVERY_MAIL)
+OFTEN = 20
+"""Edges of a node whose hours are compared beside those of BUSY ones."""
 EPSILONS = (0.1, 0.5, 1, 2)
 WARM = 2_000
 """Edges of a graph whose values are read and drawn before anything is timed."""
@@ -73,20 +82,25 @@ SHARE = 0.1
 METHODS: dict[str, dict[str, Any]] = {"dcsbm": {}, "anchored": {"evidence": "none"}, "keyframe": {}}
 OTHERS_AT, STEPS = 1, 5
 ONE_WAY = "polblogs, directed"
-FIGURES = ("TV or EMD", "nodes", "correlation", "target means", "spread", "AUC")
+FIGURES = ("TV or EMD", "nodes", "correlation", "target means", "spread", "AUC", "of 20", "of 20, by edge")
 TRUST = EdgeAttribute(name="trust", kind="integer", bounds=(-10, 10), aggregate="max")
 HOUR = EdgeAttribute(name="hour", kind="time_of_day", aggregate="first", from_time=True)
 
 
 def loaded(name: str, data: Path) -> Graph:
-    """Directed: who trusts whom how much; or who writes to whom on which day, at what time of it."""
-    if name != "radoslaw-email":
+    """Directed: who trusts whom how much; or who writes to whom on which day, at what time of it. Of every
+    mail, too: then its step is its second, of those in which there are some.
+    """
+    if name not in (MAILS, EVERY_MAIL):
         short = name.replace("-", "")
         path = data / name / f"soc-sign-{short}.csv"
         rows = np.loadtxt(path, delimiter=",", skiprows=1, usecols=(0, 1, 2)).astype(np.int64)
         return of_columns(rows[:, 0], rows[:, 1], rows[:, 2], TRUST)
-    rows = np.loadtxt(data / name / "email.tsv", comments="%", usecols=(0, 1, 3)).astype(np.int64)
+    rows = np.loadtxt(data / MAILS / "email.tsv", comments="%", usecols=(0, 1, 3)).astype(np.int64)
     rows = rows[np.argsort(rows[:, 2], kind="stable")]
+    if name == EVERY_MAIL:
+        second = np.unique(rows[:, 2], return_inverse=True)[1]
+        return of_columns(rows[:, 0], rows[:, 1], rows[:, 2] % DAY, HOUR, second)
     day = rows[:, 2] // DAY
     return of_columns(rows[:, 0], rows[:, 1], rows[:, 2] % DAY, HOUR, day - day.min())
 
@@ -246,7 +260,38 @@ def figures(original: Graph, synthetic: Graph) -> dict[str, float]:
         found["target means"] = float(np.abs(means[0] - means[1]).mean())
         found["spread"] = float(means[1].std() / means[0].std())
         found["AUC"] = negatives_told(original, synthetic)
+    else:
+        found |= of_often(*(histograms(each) for each in (original, synthetic)))
     return {name: round(float(value), 5) for name, value in found.items()}
+
+
+def histograms(graph: Graph) -> np.ndarray:
+    """Count the edges of every source, then of every target, by bin."""
+    table, nodes = graph.edges[EDGE], graph.nodes["node"].count
+    fine = bins_of(graph.schema.edge_types[0].attributes[0])
+    (column,) = table.values.columns.values()
+    ends = np.concatenate([table.source, table.target + nodes]).astype(np.int64)
+    places = ends * fine.count + np.tile(fine.places(column), 2)
+    return np.bincount(places, minlength=2 * nodes * fine.count).reshape(-1, fine.count)
+
+
+def of_often(ours: np.ndarray, theirs: np.ndarray, least: int = OFTEN) -> dict[str, float]:
+    """The mean TV of nodes with ``least`` edges in both, and its mean over their edges in the first."""
+    kept = (ours.sum(axis=1) >= least) & (theirs.sum(axis=1) >= least)
+    ours, theirs = ours[kept], theirs[kept]
+    sizes = ours.sum(axis=1)
+    away = np.abs(ours / sizes[:, None] - theirs / theirs.sum(axis=1)[:, None]).sum(axis=1) / 2
+    return {"of 20": float(away.mean()), "of 20, by edge": float(np.average(away, weights=sizes))}
+
+
+def floor_of(original: Graph) -> dict[str, float]:
+    """The figures of nodes' hours, each drawn anew from its own histogram."""
+    ours = histograms(original)
+    sizes = ours.sum(axis=1)
+    shares = (ours + (sizes == 0)[:, None]) / (sizes + ours.shape[1] * (sizes == 0))[:, None]
+    theirs = np.random.default_rng().multinomial(sizes, shares)
+    found = {"nodes": of_often(ours, theirs, BUSY)["of 20"], **of_often(ours, theirs)}
+    return {name: round(value, 5) for name, value in found.items()}
 
 
 def sums_of(graph: Graph, side: str) -> tuple[np.ndarray, np.ndarray]:
@@ -294,6 +339,8 @@ def rows(only: str | None, methods: Sequence[str] = ("dcsbm",)) -> Iterator[tupl
     """Every table, graph, epsilon and row."""
     for name in GRAPHS if only in (None, "values") else ():
         yield "values", name, 0, "original"
+        if name in (MAILS, EVERY_MAIL):
+            yield "values", name, 0, "floor"
         for epsilon in EPSILONS:
             for row in ("histogram", "this"):
                 yield "values", name, epsilon, row
@@ -323,6 +370,8 @@ def measured(table: str, name: str, epsilon: float, row: str, data: Path) -> dic
     if table == "labels":
         return labelled(protected(name, data), epsilon, row)
     original = loaded(name, data)
+    if row == "floor":
+        return floor_of(original)
     if row == "original":
         return figures(original, original)
     return figures(

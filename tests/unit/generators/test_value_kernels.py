@@ -83,22 +83,70 @@ def test_edges_whose_factors_are_all_zero_add_nothing():
     assert not moments_of(np.zeros((2, 2 * SCORE + 1)), 3.0).any()
 
 
+def apart(ends, rows):
+    """The same edges, each between two nodes of its own: none owes another's nodes anything."""
+    own = np.arange(EDGES, dtype=np.int32)
+    copies = []
+    for side, each in enumerate(rows):
+        copies.append(node_rows(each[ends[side], CLASS]))
+        copies[-1][:, TILT] = each[ends[side], TILT]
+    return (own, own, ends[2]), tuple(copies)
+
+
+def none_owed(rows):
+    for own in rows:
+        own[:, MEAN] = 0.0
+    return tuple(np.zeros((len(own), len(SCORES)), dtype=np.float32) for own in rows)
+
+
 @pytest.mark.parametrize("timed", [False, True])
 def test_bins_are_drawn_by_their_weights_whichever_kernel_draws(timed: bool):
     ends, rows, of_pair, of_period, periods = made(timed)
     where, by_score, inside = tables(timed)
     share, powers = written_out(timed), SCORES + SCORE
+    ends, rows = apart(ends, rows)
     classes = [own[:, CLASS].astype(np.int32) for own in rows]
     factors = (*(np.exp(own[:, TILT:CLASS]) for own in rows), of_pair, of_period)
     found = np.zeros((2, EDGES, len(SCORES)))
     grid = (np.arange(400) + 0.5) / 400
     for uniform in grid:
-        even = np.full(EDGES, uniform)
+        even, owed = np.full(EDGES, uniform), none_owed(rows)
         first = chosen_by_score(ends, rows, where, by_score, inside, powers, even)
-        second = chosen(ends, (*classes, 2, periods), factors, powers, even)
+        second = chosen(ends, (*classes, 2, periods), factors, powers, owed, even)
         for kind, bins in enumerate((first, second)):
             found[kind, np.arange(EDGES), bins] += 1 / len(grid)
     assert np.abs(found - share).max() < 2 / len(grid)
+
+
+@pytest.mark.parametrize("by_scores", [False, True], ids=["bins", "scores"])
+def test_nodes_have_nearly_what_is_expected_of_them_and_frequencies_are_not_moved(by_scores: bool):
+    ends, rows, of_pair, of_period, periods = made(timed=True)
+    where, by_score, inside = tables(timed=True)
+    share, powers = written_out(timed=True), SCORES + SCORE
+    classes = [own[:, CLASS].astype(np.int32) for own in rows]
+    factors = (*(np.exp(own[:, TILT:CLASS]) for own in rows), of_pair, of_period)
+    rng, runs = np.random.default_rng(6), 400
+    counts, off, by_chance = np.zeros(share.shape), 0.0, 0.0
+    for _ in range(runs):
+        uniform, owed = rng.random(EDGES), none_owed(rows)
+        if by_scores:
+            bins = chosen_by_score(ends, rows, where, by_score, inside, powers, uniform)
+        else:
+            bins = chosen(ends, (*classes, 2, periods), factors, powers, owed, uniform)
+        counts[np.arange(EDGES), bins] += 1 / runs
+        alone = (uniform[:, None] > np.cumsum(share, axis=1)[:, :-1]).sum(axis=1)
+        for side, size in enumerate((SOURCES, TARGETS)):
+            expected = np.bincount(ends[side], weights=share @ SCORES, minlength=size)
+            for drawn, mean in ((bins, "leaning"), (alone, "alone")):
+                away = np.bincount(ends[side], weights=SCORES[drawn], minlength=size) - expected
+                off += float((away**2).mean()) * (mean == "leaning")
+                by_chance += float((away**2).mean()) * (mean == "alone")
+            if by_scores:
+                left = expected - np.bincount(ends[side], weights=SCORES[bins], minlength=size)
+                assert rows[side][:, MEAN] == pytest.approx(left)
+    assert off < 0.3 * by_chance
+    assert np.abs(counts.mean(axis=0) - share.mean(axis=0)).max() < 0.005
+    assert np.abs(counts - share).max() < 0.15  # of 400 draws: six standard errors
 
 
 def test_pairs_and_periods_are_expected_from_all_edges_or_evenly_spaced_ones():

@@ -1,4 +1,5 @@
-"""Values for drawn edges: weights raked until nodes, classes, periods and the whole have what was paid for.
+"""Values for drawn edges: weights raked until nodes, classes, periods and the whole have what was paid for,
+and drawn so that nodes have nearly what they are expected to, with less chance than draws edge by edge.
 
 Post-processing: paid tables and drawn edges, nothing else.
 """
@@ -74,6 +75,7 @@ def drawn_values(
     for _ in range(ROUNDS):
         weights.rake_nodes()
         weights.rake_margins()
+    weights.owe_nothing()
     found = []
     for start in range(0, edges.count, AT_ONCE):
         places = _inside(columns, weights.chosen(slice(start, start + AT_ONCE), rng), rng)
@@ -142,13 +144,20 @@ class _Weights:
             of_nodes = [np.exp(each[:, TILT:CLASS]) for each in self.rows]
         return (*of_nodes, self.of_pair, self.of_period)
 
+    def owe_nothing(self) -> None:
+        """Begin to draw: no node is owed any value yet."""
+        for each in self.rows:
+            each[:, MEAN] = 0.0
+        owed = [np.zeros(each.shape, dtype=np.float32) for each in self.of_nodes]
+        self.owed = owed[0], owed[0] if self.undirected else owed[1]
+
     def chosen(self, edges: slice, rng: Rng) -> np.ndarray:
         """Draw a bin for each of the edges, by their weights."""
         source, target, step = self.ends
         some = source[edges], target[edges], step[edges]
         uniform = rng.random(len(some[0]))
         if not len(self.score):
-            return chosen(some, self.where, self.factors(), self.powers, uniform)
+            return chosen(some, self.where, self.factors(), self.powers, self.owed, uniform)
         inside = self._inside()
         rows, where, by_score = self._tilted(inside)
         return chosen_by_score(some, rows, where, by_score, inside, self.powers, uniform)

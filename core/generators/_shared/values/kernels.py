@@ -17,6 +17,9 @@ from numba import njit
 from core.generators._shared.values.bins import SCORE
 from core.generators._shared.values.scored import powers
 
+MOST_LEAN = 0.9
+"""How much more or less likely a bin becomes by what nodes are owed of it."""
+
 
 @njit(cache=True, nogil=True, inline="always")
 def _places(ends, where, edge):
@@ -78,20 +81,38 @@ def expected_of(by_pair, ends, where, factors, score, stride):
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def chosen(ends, where, factors, score, uniform):
-    """One bin for each edge, by its weights; ``uniform`` in [0, 1)."""
+def chosen(ends, where, factors, score, owed, uniform):
+    """One bin for each edge, by its weights; ``uniform`` in [0, 1).
+
+    ``owed``: (of sources, of targets), (nodes, bins) each: how many edges more of a bin a node should have so
+    far, on the average, than it has; kept up to date. An edge leans towards what both its nodes are owed, so
+    that nodes have what is expected of them nearly, and not by chance.
+    """
     bins = factors[2].shape[1]
     found = np.zeros(ends[0].size, np.int32)
     weight, power = np.empty(bins, np.float64), np.empty(2 * SCORE + 1, np.float64)
+    lean = np.empty(bins, np.float64)
     for edge in range(ends[0].size):
         u, v, pair, period = _places(ends, where, edge)
-        left = uniform[edge] * _weigh(u, v, pair, period, factors, score, power, weight)
-        last = 0
+        total = _weigh(u, v, pair, period, factors, score, power, weight)
+        part, mean, total = 1.0 / total if total > 0.0 else 0.0, 0.0, 0.0
+        for b in range(bins):
+            weight[b] *= part
+            lean[b] = np.float64(owed[0][u, b]) + np.float64(owed[1][v, b])
+            mean += weight[b] * lean[b]
+        for b in range(bins):
+            owed[0][u, b] += weight[b]
+            owed[1][v, b] += weight[b]
+            weight[b] *= 1.0 + min(max(lean[b] - mean, -MOST_LEAN), MOST_LEAN)
+            total += weight[b]
+        left, last = uniform[edge] * total, 0
         for b in range(bins):
             if weight[b] > 0.0:
                 last = b
                 if left < weight[b]:
                     break
                 left -= weight[b]
+        owed[0][u, last] -= 1.0
+        owed[1][v, last] -= 1.0
         found[edge] = last
     return found

@@ -25,6 +25,8 @@ TILT, CLASS, MEAN, VARIANCE = range(4)
 GRID = 128
 """Parts of the range of an edge's tilts. Between their ends means are cubic, off by less than a hundredth of
 a score and far less where many scores are likely."""
+HEED = 0.5
+"""Of what a node is owed, how much its next edge makes good, if it can."""
 _LINE = 64
 """Bytes that a processor fetches at once."""
 
@@ -118,28 +120,59 @@ def add_scores(ends, rows, where, moments, reach):
             targets[v, VARIANCE] += variance
 
 
+@njit(cache=True, nogil=True, fastmath=True, inline="always")
+def _lean(power, owed):
+    """Scale weights of scores to add up to 1, then lean them to the side that is owed; return their mean.
+
+    Linear in what is owed, as long as that is little: what is owed to no one on the average changes nothing
+    on the average.
+    """
+    total, mean, square = 0.0, 0.0, 0.0
+    for k in range(2 * SCORE + 1):
+        away = np.float64(k - SCORE)
+        total += power[k]
+        mean += power[k] * away
+        square += power[k] * (away * away)
+    part = 1.0 / total if total > 0.0 else 0.0
+    mean *= part
+    most = 1.0 / (SCORE + abs(mean))  # no weight becomes negative
+    lean = HEED * owed / (square * part - mean * mean + 1e-9)
+    lean = min(max(lean, -most), most)
+    for k in range(2 * SCORE + 1):
+        power[k] *= part * (1.0 + lean * (np.float64(k - SCORE) - mean))
+    return mean
+
+
 @njit(cache=True, nogil=True, fastmath=True)
 def chosen_by_score(ends, rows, where, by_score, inside, score, uniform):
     """One bin for each edge: a score by the edge's weights, then one of its bins by ``inside``
-    (periods * pairs, bins), the factors of both. ``uniform`` in [0, 1)."""
+    (periods * pairs, bins), the factors of both. ``uniform`` in [0, 1).
+
+    MEAN of ``rows`` is what a node's edges are owed: how much more their scores should have been so far, on
+    the average, than they are. An edge leans towards what both its nodes are owed, so that nodes have what is
+    expected of them nearly, and not by chance. All other expected numbers stay as they are.
+    """
+    sources, targets = rows
     found, power = np.zeros(ends[0].size, np.int32), np.empty(2 * SCORE + 1, np.float64)
     tilt, place = np.empty(BATCH, np.float64), np.empty(BATCH, np.int64)
     for first in range(0, ends[0].size, BATCH):
         size = min(BATCH, ends[0].size - first)
         _looked_up(first, size, ends, rows, where, tilt, place)
         for i in range(size):
-            at, total = place[i], 0.0
+            at, u, v = place[i], ends[0][first + i], ends[1][first + i]
             powers(np.exp(tilt[i]), power)
             for k in range(2 * SCORE + 1):
                 power[k] *= by_score[at, k]
-                total += power[k]
-            left, last = uniform[first + i] * total, SCORE
+            mean = _lean(power, sources[u, MEAN] + targets[v, MEAN])
+            left, last = uniform[first + i], SCORE
             for k in range(2 * SCORE + 1):
                 if power[k] > 0.0:
                     last = k
                     if left < power[k]:
                         break
                     left -= power[k]
+            sources[u, MEAN] += mean - (last - SCORE)
+            targets[v, MEAN] += mean - (last - SCORE)
             share = min(max(left / power[last], 0.0), 1.0) if power[last] > 0.0 else 0.0
             left = share * by_score[at, last]
             for b in range(score.size):
