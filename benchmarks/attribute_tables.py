@@ -5,16 +5,16 @@
     python -m benchmarks.attribute_tables RESULTS.jsonl --data FOLDER --only labels --methods keyframe
     python -m benchmarks.attribute_tables RESULTS.jsonl --table
 
-Only runs that RESULTS lacks are made. ``values``: read at epsilon, and drawn for the original's own edges,
-so that nothing else is off. Rows "histogram": drawn from the noisy histogram alone, at all of epsilon.
+Only runs that RESULTS lacks are made. ``values``: read at epsilon, and drawn for the original's own edges, so
+that nothing else is off. Rows "histogram": drawn from the noisy histogram alone, at all of epsilon.
 ``drawn``: a release of ``anchored`` at epsilon 2, half of it for values. ``cost``: a generated graph, CPU
-seconds of reads and of one draw, without the structure, and the most memory beside the graph's. ``labels``: whole
-releases of ``dcsbm`` of five graphs whose nodes have a protected class: a tenth of an edge's epsilon is for
-mixing, and a row costs as much epsilon as an edge. Figures: the ``node_value_*`` metrics of docs/metrics.md,
-and errors of the structure as in ``benchmarks.regret``. "read": a release without classes, by labels that are
-read. With ``--methods`` also what nodes carry by other methods, at epsilon 1: by ``anchored`` without
-evidence, also of polblogs with its links' directions; by ``keyframe``, every edge at one of five steps, drawn
-at random, under ``event``.
+seconds of reads and of one draw, without the structure, and the most memory beside the graph's. ``labels``:
+whole releases of ``dcsbm`` of five graphs whose nodes have a protected class: a tenth of an edge's epsilon is
+for mixing, and a row costs as much epsilon as an edge. Figures: the ``node_value_*`` metrics of
+docs/metrics.md, and errors of the structure as in ``benchmarks.regret``. "read": a release without classes,
+by labels that are read. With ``--methods`` also what nodes carry by other methods, at epsilon 1: by
+``anchored`` without evidence, also of polblogs with its links' directions; by ``keyframe``, every edge at one
+of five steps, drawn at random, under ``event``.
 
 TV or EMD: ``value_distance`` of docs/metrics.md; nodes: ``value_node_distance``; correlation: the absolute
 error of ``value_target_correlation``. Target means: the mean, over targets with ten edges and more in both
@@ -22,10 +22,10 @@ graphs, of |mean - original mean| of their edges' values; spread: the standard d
 that of the original's. AUC: negative edges of the original told by the means of their source's and target's
 edges, of the synthetic graph; of the original without the edge itself.
 
-"radoslaw-email-every": every mail by itself, where "radoslaw-email" has one a pair and day. Of hours, "of 20":
-the mean TV over nodes, senders and recipients apart, with 20 edges and more in both graphs; "of 20, by edge":
-weighted by their edges. Row "floor": every node's own hours drawn anew, as many as it has; what an exact
-histogram of every node would give by independent draws.
+"radoslaw-email-every": every mail by itself, where "radoslaw-email" has one a pair and day. Of hours, "of
+20": the mean TV over nodes, senders and recipients apart, with 20 edges and more in both graphs; "of 20, by
+edge": weighted by their edges. Row "floor": every node's own hours drawn anew, as many as it has; what an
+exact histogram of every node would give by independent draws.
 """
 
 from __future__ import annotations

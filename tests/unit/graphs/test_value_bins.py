@@ -25,7 +25,7 @@ ATTRIBUTES: list[dict[str, Any]] = [
 def test_many_values_fall_into_the_same_bins_as_each_by_itself(declared: dict[str, Any], many: int):
     fine = bins_of(EdgeAttribute(name="value", **declared))
     low, high = fine.attribute.range
-    column = np.random.default_rng(1).uniform(low - 2, high + 2, many)  # some lie outside, which the nearest bin holds
+    column = np.random.default_rng(1).uniform(low - 2, high + 2, many)  # what is outside: in the nearest bin
     if declared["kind"] != "number":
         column = np.floor(column).astype(np.int32)
     found = fine.places(column)

@@ -232,4 +232,3 @@ class _Weights:
         found = np.zeros((len(factors), 2 * SCORE + 1))
         np.add.at(found.T, self.powers, factors.T)
         return found
-

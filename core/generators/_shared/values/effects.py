@@ -51,12 +51,12 @@ def _in_order(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
 def _parts(keys, mass, size, parts):
     """Number the part of every node: of a run of equal values that of its first one's middle; int64."""
     found = np.empty(keys.size, np.int64)
-    group, value, before, part = -1, -1, 0.0, 0
+    group, value, before, part = np.int64(-1), np.int64(-1), 0.0, np.int64(0)
     for key in keys:
         node = np.int64(key & np.uint64((1 << _INDEX_BITS) - 1))
         own = np.int64(key >> np.uint64(_INDEX_BITS))
         if own >> _VALUE_BITS != group:
-            group, before, value = own >> _VALUE_BITS, 0.0, -1
+            group, before, value = own >> _VALUE_BITS, 0.0, np.int64(-1)
         if own != value:
             value = own
             part = min(np.int64((before + mass[node] / 2) / size[group] * parts), parts - 1)

@@ -58,7 +58,7 @@ def moments_of(by_score: np.ndarray, reach: float) -> np.ndarray:
 
 
 def tilts_for(means: np.ndarray, by_score: np.ndarray, furthest: float) -> np.ndarray:
-    """Find the tilt, within ``furthest`` of 0, at which scores of factors ``by_score`` have each of ``means``."""
+    """Find the tilts, within ``furthest`` of 0, at which scores of factors ``by_score`` have these means."""
     known = moments_of(by_score[None, :], furthest)[0, :, 0]
     return np.interp(means, known, np.linspace(-furthest, furthest, GRID + 1))
 
@@ -106,7 +106,7 @@ def add_scores(ends, rows, where, moments, reach):
         _looked_up(first, size, ends, rows, where, tilt, at)
         for i in range(size):
             place = (tilt[i] + reach) * parts
-            part = min(max(np.int64(place), 0), GRID - 1)
+            part = max(0, min(GRID - 1, int(place)))
             f, known = place - part, moments[at[i], part]
             after = moments[at[i], part + 1]
             rise = after[0] - known[0]
