@@ -123,7 +123,7 @@ def test_triangles_and_clustering_are_met_together():
     for factor in (0.85, 1.15):
         closed, clustering = at(clustering=ToldClustering(factor * alone, 8, 10**6 * NANO))
         assert abs(closed / wanted - 1) < 0.02
-        assert abs(clustering / (factor * alone) - 1) < 0.02
+        assert abs(clustering / (factor * alone) - 1) < 0.03  # what is aimed at is itself on a grid of sums
 
 
 @settings(max_examples=40, deadline=None)

@@ -14,13 +14,14 @@ from core.privacy.events import NANO
 DAMPING = 8
 
 
-def rows_of(nodes, edges, groups=2):
+def rows_of(nodes, edges, groups=2, circles=1):
     """A graph whose largest nodes have some thirty times as many edges as the smallest; counted."""
     rng = np.random.default_rng(7)
     size = (1 - rng.random(nodes)) ** -0.5
     ends = rng.choice(nodes, (2 * edges, 2), p=size / size.sum())
     ends = np.sort(ends[ends[:, 0] != ends[:, 1]], axis=1)
-    rows = Rows.of(np.unique(ends[:, 0] * nodes + ends[:, 1])[::2], nodes, np.arange(nodes) % groups)
+    keys, labels = np.unique(ends[:, 0] * nodes + ends[:, 1])[::2], np.arange(nodes) % groups
+    rows = Rows.of(keys, nodes, labels, circles, public_generator(5))
     return rows, rows.count()
 
 
@@ -153,8 +154,8 @@ def test_no_noise_asks_for_no_clustering():
 
 def test_triangles_are_closed_in_circles():
     """Or among hubs: most edges are inside circles then, where one in eight was."""
-    rows, now = rows_of(2_000, 8_000, groups=1)
-    rows.divided(8, 0.01, public_generator(5))
+    rows, now = rows_of(2_000, 8_000, groups=1, circles=8)
+    rows.with_hubs(0.01)
     assert (np.diff(rows.start) >= rows.hub).mean() == pytest.approx(0.01, abs=0.01)
 
     def inside():

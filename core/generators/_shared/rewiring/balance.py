@@ -12,9 +12,9 @@ import math
 import numpy as np
 from numba import njit
 
-from core.generators._shared.rewiring.exchange import exchange, joined, swapped
-from core.generators._shared.rewiring.moves import LAGGING, VISIT, closing, swapping
-from core.generators._shared.rewiring.rows import clear, degree_of, linked, mark
+from core.generators._shared.rewiring.exchange import IMPOSSIBLE, exchange, room_for, weighed
+from core.generators._shared.rewiring.moves import LAGGING, VISIT, closing, near, swapping
+from core.generators._shared.rewiring.rows import clear, degree_of, mark
 
 NEAR = 0.02  # both misses together: nearer is not sought
 STALLED = 0.98  # of the miss, after as many proposals as there are ends: what is left is out of reach
@@ -31,7 +31,8 @@ def balance(rows, weight, triangles, clustering, products, proposals, rng):
     start, others, owner, closed = rows[0], rows[1], rows[3], rows[6]
     (count, target), (total, wanted), (product, aim, band, steer) = triangles, clustering, products
     nodes, made = start.size - 1, 0
-    at, spare = np.full(nodes, -1, np.int32), np.full(nodes, -1, np.int32)
+    at, spare, found = np.full(nodes, -1, np.int32), np.full(nodes, -1, np.int32), room_for(start)
+    pairs = np.empty((VISIT, 2), np.int32)
     miss = _miss(count, target, total, wanted)
     before, look = miss, others.size
     while made < proposals and miss > NEAR:
@@ -44,20 +45,20 @@ def balance(rows, weight, triangles, clustering, products, proposals, rng):
         made += 1
         mark(start, others, at, x)
         visit = min(VISIT, degree_of(start, x))
-        for _ in range(visit):
-            made += 1
-            move, shift = closing(rows, weight, at, x, LAGGING, np.inf, (product, aim, band, steer), rng)
+        made += visit
+        for number in range(near(rows, x, visit, pairs, rng)):
+            steered = product, aim, band, steer
+            move, shift = closing(rows, weight, at, x, pairs[number], LAGGING, np.inf, steered, rng)
             if move[4] < 0:
                 continue
-            more, worth = joined(rows, weight, at, move)
-            if lacking and worth <= _least(weight, closed, move):
+            more, worth, new = weighed(rows, weight, at, spare, found, move)
+            if more == IMPOSSIBLE or (lacking and new <= _least(weight, closed, move)):
                 continue
-            extra, extra_worth = swapped(rows, weight, at, spare, move)
-            after = _miss(count + more + extra, target, total + worth + extra_worth, wanted)
-            if after >= miss or linked(start, others, move[2], move[3]):
+            after = _miss(count + more, target, total + worth, wanted)
+            if after >= miss:
                 continue
-            exchange(rows, at, spare, move)
-            count, total = count + more + extra, total + worth + extra_worth
+            exchange(rows, at, found, move)
+            count, total = count + more, total + worth
             product, miss = product + shift, after
         clear(start, others, at, x)
         for _ in range(visit + 1):
@@ -69,12 +70,11 @@ def balance(rows, weight, triangles, clustering, products, proposals, rng):
                 continue
             x = move[0]
             mark(start, others, at, x)
-            more, worth = joined(rows, weight, at, move)
-            extra, extra_worth = swapped(rows, weight, at, spare, move)
-            after = _miss(count + more + extra, target, total + worth + extra_worth, wanted)
-            if after < miss:
-                exchange(rows, at, spare, move)
-                count, total = count + more + extra, total + worth + extra_worth
+            more, worth, _ = weighed(rows, weight, at, spare, found, move)
+            after = _miss(count + more, target, total + worth, wanted)
+            if more != IMPOSSIBLE and after < miss:
+                exchange(rows, at, found, move)
+                count, total = count + more, total + worth
                 product, miss = product + shift, after
             clear(start, others, at, x)
     return count, total, made

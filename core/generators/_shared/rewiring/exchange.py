@@ -4,112 +4,96 @@ Edges (x, a) and (y, b) become (x, y) and (a, b). No triangle holds both old edg
 edge's triangles are its ends' common neighbours, less a or b where the edge that made it one goes away.
 
 ``move``: (x, y, a, b, the entry of a in x's row, the entry of b in y's row). ``at`` (n,): where each
-neighbour of x stands in x's row, -1 elsewhere. ``spare`` (n,): -1. Both are left so.
+neighbour of x stands in x's row, -1 elsewhere. ``spare`` (n,): -1, and left so. ``found``: (numbers, entries)
+of the triangles that :func:`weighed` met, which :func:`exchange` makes or breaks without looking again.
 """
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 from core.generators._shared.rewiring.rows import clear, degree_of, mark
 
-
-@njit(cache=True, nogil=True)
-def joined(rows, weight, at, move):
-    """The triangles that (x, y) would be in, and what their corners weigh by ``weight`` (n,)."""
-    start, others = rows[0], rows[1]
-    x, y, a, b = move[:4]
-    more, worth = 0, 0.0
-    for i in range(start[y], start[y + 1]):
-        w = others[i]
-        if at[w] >= 0 and w != a and w != b:
-            more += 1
-            worth += weight[w]
-    return more, worth + more * (weight[x] + weight[y])
+IMPOSSIBLE = np.int64(-(2**62))
+JOINED, CROSSED, LEFT_X, LEFT_Y = 0, 1, 2, 3  # triangles of (x, y), (a, b), (x, a) and (y, b)
 
 
 @njit(cache=True, nogil=True)
-def swapped(rows, weight, at, spare, move):
-    """The triangles of (a, b) less those of (x, a) and (y, b), and what their corners weigh."""
+def room_for(start):
+    """Make room for the triangles of a move: how many of each kind, and the entries of two edges of each."""
+    most = 1
+    for v in range(start.size - 1):
+        most = max(most, degree_of(start, v))
+    return np.zeros(4, np.int64), np.empty((4, most, 2), np.int32)
+
+
+@njit(cache=True, nogil=True)
+def weighed(rows, weight, at, spare, found, move):
+    """What a move gains: triangles, what their corners weigh by ``weight`` (n,), and what those of (x, y) do.
+
+    Triangles are IMPOSSIBLE where a and b are linked.
+    """
     start, others, closed = rows[0], rows[1], rows[6]
     x, y, a, b, place_a, place_b = move
-    more, worth = _common(rows, weight, spare, a, b, x, y)
-    if closed[place_a]:
-        more -= closed[place_a]
-        ends = weight[x] + weight[a]
-        for i in range(start[a], start[a + 1]):
-            if at[others[i]] >= 0:
-                worth -= ends + weight[others[i]]
-    if closed[place_b]:
-        number, less = _common(rows, weight, spare, y, b, -1, -1)
-        more, worth = more - number, worth - less
-    return more, worth
-
-
-@njit(cache=True, nogil=True)
-def _common(rows, weight, spare, u, v, but_one, but_two):
-    """How many neighbours u and v share, two left out, and what u, v and each of them weigh."""
-    start, others = rows[0], rows[1]
-    if degree_of(start, u) > degree_of(start, v):
-        u, v = v, u
-    mark(start, others, spare, u)
-    number, worth = 0, 0.0
-    for i in range(start[v], start[v + 1]):
-        w = others[i]
-        if spare[w] >= 0 and w != but_one and w != but_two:
-            number += 1
-            worth += weight[w]
-    clear(start, others, spare, u)
-    return number, worth + number * (weight[u] + weight[v])
-
-
-@njit(cache=True, nogil=True)
-def exchange(rows, at, spare, move):
-    """Makes the move; ``back`` and ``closed`` stay true."""
-    start, others, back, closed = rows[0], rows[1], rows[2], rows[6]
-    x, y, a, b, place_a, place_b = move
-    back_a, back_b = back[place_a], back[place_b]
-    if closed[place_a]:
-        for j in range(start[a], start[a + 1]):
-            i = at[others[j]]
+    numbers, entries = found
+    mark(start, others, spare, b)
+    if spare[a] >= 0:
+        clear(start, others, spare, b)
+        return IMPOSSIBLE, 0.0, 0.0
+    numbers[:] = 0
+    new, crossed, old = 0.0, 0.0, 0.0
+    loses_a, loses_b = closed[place_a] > 0, closed[place_b] > 0
+    for j in range(start[y], start[y + 1]):
+        w = others[j]
+        i = at[w]
+        if i >= 0 and w != a and w != b:
+            entries[JOINED, numbers[JOINED], 0], entries[JOINED, numbers[JOINED], 1] = i, j
+            numbers[JOINED] += 1
+            new += weight[w]
+        if loses_b:
+            i = spare[w]
             if i >= 0:
-                _add(back, closed, i, j, -1)
-    if closed[place_b]:
-        _between(rows, spare, y, b, -1)
+                entries[LEFT_Y, numbers[LEFT_Y], 0], entries[LEFT_Y, numbers[LEFT_Y], 1] = i, j
+                numbers[LEFT_Y] += 1
+                old += weight[w]
+    for j in range(start[a], start[a + 1]):
+        w = others[j]
+        i = spare[w]
+        if i >= 0 and w != x and w != y:
+            entries[CROSSED, numbers[CROSSED], 0], entries[CROSSED, numbers[CROSSED], 1] = i, j
+            numbers[CROSSED] += 1
+            crossed += weight[w]
+        if loses_a:
+            i = at[w]
+            if i >= 0:
+                entries[LEFT_X, numbers[LEFT_X], 0], entries[LEFT_X, numbers[LEFT_X], 1] = i, j
+                numbers[LEFT_X] += 1
+                old += weight[w]
+    clear(start, others, spare, b)
+    new += numbers[JOINED] * (weight[x] + weight[y])
+    crossed += numbers[CROSSED] * (weight[a] + weight[b])
+    old += numbers[LEFT_X] * (weight[x] + weight[a]) + numbers[LEFT_Y] * (weight[y] + weight[b])
+    return numbers[JOINED] + numbers[CROSSED] - numbers[LEFT_X] - numbers[LEFT_Y], new + crossed - old, new
+
+
+@njit(cache=True, nogil=True)
+def exchange(rows, at, found, move):
+    """Makes the move that was weighed last; ``back`` and ``closed`` stay true."""
+    others, back, closed = rows[1], rows[2], rows[6]
+    x, y, a, b, place_a, place_b = move
+    numbers, entries = found
+    for kind in range(4):
+        sign = 1 if kind in (JOINED, CROSSED) else -1
+        for k in range(numbers[kind]):
+            i, j = entries[kind, k, 0], entries[kind, k, 1]
+            closed[i] += sign
+            closed[back[i]] += sign
+            closed[j] += sign
+            closed[back[j]] += sign
+    back_a, back_b = back[place_a], back[place_b]
     others[place_a], others[place_b], others[back_a], others[back_b] = y, x, b, a
     back[place_a], back[place_b], back[back_a], back[back_b] = place_b, place_a, back_b, back_a
     at[a], at[y] = -1, place_a
-    closed[back_a] = closed[back_b] = _between(rows, spare, a, b, 1)
-    found = 0
-    for j in range(start[y], start[y + 1]):
-        i = at[others[j]]
-        if i >= 0:
-            found += 1
-            _add(back, closed, i, j, 1)
-    closed[place_a] = closed[place_b] = found
-
-
-@njit(cache=True, nogil=True)
-def _between(rows, spare, u, v, sign):
-    """How many neighbours u and v share; the edges to them are in ``sign`` more triangles."""
-    start, others, back, closed = rows[0], rows[1], rows[2], rows[6]
-    if degree_of(start, u) > degree_of(start, v):
-        u, v = v, u
-    mark(start, others, spare, u)
-    found = 0
-    for j in range(start[v], start[v + 1]):
-        i = spare[others[j]]
-        if i >= 0:
-            found += 1
-            _add(back, closed, i, j, sign)
-    clear(start, others, spare, u)
-    return found
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _add(back, closed, i, j, sign):
-    """Both entries of two edges are in ``sign`` more triangles."""
-    closed[i] += sign
-    closed[back[i]] += sign
-    closed[j] += sign
-    closed[back[j]] += sign
+    closed[place_a] = closed[place_b] = numbers[JOINED]
+    closed[back_a] = closed[back_b] = numbers[CROSSED]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from core.generators._shared.rewiring.exchange import exchange, joined, swapped
+from core.generators._shared.rewiring.exchange import exchange, room_for, weighed
 from core.generators._shared.rewiring.rows import clear, degree_of, linked, mark
 
 # How edges are chosen that x and y give up: how many are looked at, and whether by number; see `closing`.
@@ -24,6 +24,7 @@ PATIENCE = 8  # proposals an end until that doubles: aims that noise set apart m
 EASE = 1.02  # what it may weigh where clustering is ahead grows so with a node that closed none
 PICKS = 16  # choices of a node whose triangles may be light enough
 TINY = 1e-12
+HALF, LOW = np.uint64(32), np.uint64(2**32 - 1)  # of a random word: each half chooses one place
 
 
 @njit(cache=True, nogil=True)
@@ -70,7 +71,8 @@ def close_triangles(rows, weight, triangles, clustering, products, proposals, rn
     start, others = rows[0], rows[1]
     (count, target), (total, wanted), (product, aim, band, steer) = triangles, clustering, products
     nodes, made = start.size - 1, 0
-    at, spare = np.full(nodes, -1, np.int32), np.full(nodes, -1, np.int32)
+    at, spare, found = np.full(nodes, -1, np.int32), np.full(nodes, -1, np.int32), room_for(start)
+    pairs = np.empty((found[1].shape[1], 2), np.int32)
     slope = (wanted - total) / max(target - count, 1)  # clustering to gain with each triangle
     begun, limit = total - slope * count, max(slope, TINY)
     while made < proposals and count < target:
@@ -90,20 +92,18 @@ def close_triangles(rows, weight, triangles, clustering, products, proposals, rn
         visit = min(degree, VISIT) if few else degree
         mark(start, others, at, x)
         met = False
-        for _ in range(visit):
-            made += 1
-            move, shift = closing(rows, weight, at, x, looks, heaviest, (product, aim, band, steer), rng)
+        made += visit
+        for number in range(near(rows, x, visit, pairs, rng)):
+            steered = product, aim, band, steer
+            move, shift = closing(rows, weight, at, x, pairs[number], looks, heaviest, steered, rng)
             if move[4] < 0:
                 continue
-            more, worth = joined(rows, weight, at, move)
-            if linked(start, others, move[2], move[3]):
+            more, worth, _ = weighed(rows, weight, at, spare, found, move)
+            if more <= 0:
                 continue
-            extra, extra_worth = swapped(rows, weight, at, spare, move)
-            if more + extra <= 0:
-                continue
-            exchange(rows, at, spare, move)
+            exchange(rows, at, found, move)
             met = True
-            count, total, product = count + more + extra, total + worth + extra_worth, product + shift
+            count, total, product = count + more, total + worth, product + shift
         clear(start, others, at, x)
         if ahead:
             limit = max(slope, limit / EASE, TINY) if met else limit * EASE
@@ -111,24 +111,51 @@ def close_triangles(rows, weight, triangles, clustering, products, proposals, rn
 
 
 @njit(cache=True, nogil=True)
-def closing(rows, weight, at, x, looks, heaviest, products, rng):
-    """A move that links x with some y that is two steps away, of its label and circle and no neighbour, and
-    what it does to the product sum; its entries are -1 where none was met.
+def near(rows, x, tries, pairs, rng):
+    """Puts pairs (v, y) into ``pairs``, met by going from x to a neighbour v and on to a neighbour y, in so many
+    ``tries``, where x and y may be linked to close triangles; how many. All are looked for before the first
+    is linked, as the processor fetches several at once then.
+    """
+    start, others, _, _, _, labels, _, circles, hub, begin = rows
+    degree, size = degree_of(start, x), 0
+    low, high = begin[circles[x]], begin[circles[x] + 1]
+    large = degree >= hub
+    seed = np.uint64(rng.integers(0, 2**63))
+    for number in range(tries):
+        drawn = scattered(seed, number)
+        v = others[start[x] + np.int64(((drawn >> HALF) * np.uint64(degree)) >> HALF)]
+        y = others[start[v] + np.int64(((drawn & LOW) * np.uint64(degree_of(start, v))) >> HALF)]
+        if low <= y < high or (large and labels[y] == labels[x] and degree_of(start, y) >= hub):
+            pairs[size, 0], pairs[size, 1] = v, y
+            size += 1
+    return size
+
+
+@njit(cache=True, nogil=True, inline="always")
+def scattered(seed, number):
+    """The random word of that number: splitmix64 (Steele, Lea, Flood 2014), for a redraw of public values."""
+    z = seed + np.uint64(number) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+@njit(cache=True, nogil=True)
+def closing(rows, weight, at, x, pair, looks, heaviest, products, rng):
+    """A move that links x with y, if no neighbour yet, where ``pair`` is (v, y) as :func:`near` met them, and
+    what it does to the product sum; its entries are -1 where there is none.
 
     a or b has that label too. No triangle is closed that weighs more than ``heaviest``. Of the edges that are
     looked at, those go that are in the smallest share of the triangles that they could be in, or in the
     fewest; by number, edges to nodes of few others go first, and clustering grows less. ``looks``: at how
     many of x, of y, and whether it goes by number.
     """
-    start, others, _, _, _, labels, closed, circles, hub = rows
+    start, others, labels, closed = rows[0], rows[1], rows[5], rows[6]
     product, aim, band, steer = products
     degree, by_number = degree_of(start, x), looks[2]
-    v = others[start[x] + int(rng.random() * degree)]
-    y = others[start[v] + int(rng.random() * degree_of(start, v))]
+    v, y = pair[0], pair[1]
     nothing = (x, x, x, x, -1, -1), 0
-    if y == x or at[y] >= 0 or labels[y] != labels[x]:
-        return nothing
-    if circles[y] != circles[x] and (degree < hub or degree_of(start, y) < hub):
+    if y == x or at[y] >= 0:
         return nothing
     if weight[x] + weight[v] + weight[y] > heaviest:
         return nothing
@@ -163,7 +190,7 @@ def open_triangles(rows, weight, triangles, products, proposals, rng):
     start, others = rows[0], rows[1]
     (count, target), (product, aim, band, steer) = triangles, products
     nodes, made = start.size - 1, 0
-    at, spare = np.full(nodes, -1, np.int32), np.full(nodes, -1, np.int32)
+    at, spare, found = np.full(nodes, -1, np.int32), np.full(nodes, -1, np.int32), room_for(start)
     while made < proposals and count > target:
         made += 1
         move, shift = swapping(rows, (product, aim, band, steer), rng)
@@ -171,9 +198,9 @@ def open_triangles(rows, weight, triangles, products, proposals, rng):
             continue
         x = move[0]
         mark(start, others, at, x)
-        gain = joined(rows, weight, at, move)[0] + swapped(rows, weight, at, spare, move)[0]
+        gain = weighed(rows, weight, at, spare, found, move)[0]
         if gain < 0 and count + gain >= 2 * target - count:
-            exchange(rows, at, spare, move)
+            exchange(rows, at, found, move)
             count, product = count + gain, product + shift
         clear(start, others, at, x)
     return count, product, made

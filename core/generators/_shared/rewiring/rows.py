@@ -12,23 +12,34 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
+from core.generators._shared.matching.ends import degrees_in
 from core.privacy.entropy import Generator as Rng
 
 Arrays = tuple[
-    np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, int
+    np.ndarray,
+    np.ndarray,
+    np.ndarray,
+    np.ndarray,
+    np.ndarray,
+    np.ndarray,
+    np.ndarray,
+    np.ndarray,
+    int,
+    np.ndarray,
 ]
-"""start, others, back, owner, first, labels, closed, circles and hub of :class:`Rows`."""
+"""start, others, back, owner, first, labels, closed, circles, hub and begin of :class:`Rows`."""
 
 
 @dataclass
 class Rows:
-    """Rows of neighbours, the nodes renumbered so that those of one label stand together.
+    """Rows of neighbours, the nodes renumbered so that those of one label, and in it of one circle, stand
+    together.
 
     ``names``: the old number of each node. ``start`` (n + 1,), ``others`` and ``back`` (2m,): see above.
     ``owner`` (2m,): the node in whose row an entry stands. ``labels`` (n,): 0..k-1. ``first`` (k + 1,): where
     each label's entries begin. ``closed`` (2m,): the triangles on each entry's edge, once :meth:`count` ran.
-    ``circles`` (n,): two nodes are linked to close triangles only if they are of one circle or both have
-    ``hub`` edges at least, see :meth:`divided`; one circle of all to begin with.
+    ``circles`` (n,): two nodes are linked to close triangles only if they are of one circle, so of one label,
+    or both have ``hub`` edges at least. ``begin`` (circles + 1,): where each one's nodes begin.
     """
 
     names: np.ndarray
@@ -40,34 +51,42 @@ class Rows:
     first: np.ndarray
     closed: np.ndarray
     circles: np.ndarray
+    begin: np.ndarray
     hub: int = 0
 
     @classmethod
-    def of(cls, keys: np.ndarray, nodes: int, labels: np.ndarray) -> Rows:
-        """Make the rows of distinct keys ``low * nodes + high``; O(n log n + m)."""
+    def of(
+        cls, keys: np.ndarray, nodes: int, labels: np.ndarray, circles: int = 1, rng: Rng | None = None
+    ) -> Rows:
+        """Make the rows of distinct keys ``low * nodes + high``; O(n log n + m).
+
+        Every node is of one of so many ``circles`` of its label, at random.
+        """
         _, compact = np.unique(labels, return_inverse=True)
-        names = np.argsort(compact, kind="stable")
+        mixed = compact * circles
+        if rng is not None and circles > 1:
+            mixed += rng.integers(0, circles, nodes)
+        names = np.argsort(mixed, kind="stable")
         place = np.empty(nodes, dtype=np.int32)
         place[names] = np.arange(nodes, dtype=np.int32)
-        low, high = np.divmod(keys, max(nodes, 1))
-        one, two = place[low], place[high]
-        degree = np.bincount(one, minlength=nodes) + np.bincount(two, minlength=nodes)
+        degree = degrees_in(keys, nodes)[names]
         start = np.concatenate([[0], np.cumsum(degree)])
-        others, back = _filed(start, one, two)
+        others, back = _filed(start, keys, place)
         owner = np.repeat(np.arange(nodes, dtype=np.int32), degree)
         first = start[np.concatenate([[0], np.cumsum(np.bincount(compact, minlength=1))])]
-        labels, closed, circles = compact[names].astype(np.int32), np.empty(0), np.zeros(nodes, np.int32)
-        return cls(names, start, others, back, owner, labels, first, closed, circles)
+        begin = np.concatenate([[0], np.cumsum(np.bincount(mixed, minlength=1))])
+        labels, circle = compact[names].astype(np.int32), mixed[names].astype(np.int32)
+        return cls(names, start, others, back, owner, labels, first, np.empty(0), circle, begin)
 
-    def divided(self, circles: int, hubs: float, rng: Rng) -> None:
-        """Every node is of one of so many circles at random; that share of the nodes are hubs, about."""
-        self.circles = rng.integers(0, circles, len(self.labels), dtype=np.int32)
-        self.hub = int(np.quantile(np.diff(self.start), 1 - hubs)) if len(self.labels) else 0
+    def with_hubs(self, share: float) -> Rows:
+        """Make that share of the nodes hubs, about: those of most edges."""
+        self.hub = int(np.quantile(np.diff(self.start), 1 - share)) if len(self.labels) else 0
+        return self
 
     def arrays(self) -> Arrays:
         """What compiled code takes."""
         rows = self.start, self.others, self.back, self.owner, self.first, self.labels
-        return *rows, self.closed, self.circles, self.hub
+        return *rows, self.closed, self.circles, self.hub, self.begin
 
     def count(self) -> int:
         """The triangles of the graph; those on each edge are ``closed`` from here on. O(m^1.5)."""
@@ -86,13 +105,14 @@ class Rows:
 
 
 @njit(cache=True, nogil=True)
-def _filed(start, one, two):
-    """Entries of the edges from ``one`` to ``two`` in rows that begin at ``start``, and where each stands in
-    the other end's row."""
-    others, back = np.empty(2 * one.size, np.int32), np.empty(2 * one.size, np.int32)
-    free = start[:-1].copy()
-    for edge in range(one.size):
-        u, v = one[edge], two[edge]
+def _filed(start, keys, place):
+    """Entries of the edges ``keys``, between nodes renumbered by ``place``, in rows that begin at ``start``,
+    and where each stands in the other end's row."""
+    others, back = np.empty(2 * keys.size, np.int32), np.empty(2 * keys.size, np.int32)
+    free, nodes = start[:-1].copy(), place.size
+    for key in keys:
+        low = key // nodes
+        u, v = place[low], place[key - low * nodes]
         at_u, at_v = free[u], free[v]
         free[u] += 1
         free[v] += 1

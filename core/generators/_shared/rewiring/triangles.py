@@ -72,7 +72,8 @@ def rewired(
 
     if not len(keys):
         return keys
-    rows = Rows.of(keys, nodes, labels)
+    circles = _circles(nodes, len(keys), len(np.unique(labels)))
+    rows = Rows.of(keys, nodes, labels, circles, rng).with_hubs(HUBS)
     degree = np.diff(rows.start)
     own = product = int((degree[rows.owner] * degree[rows.others]).sum()) // 2
     steer, aim = targets.product_sum is not None, targets.product_sum or 0
@@ -84,7 +85,6 @@ def rewired(
         if (now_off := abs(product - aim)) > band:
             # Out of reach: triangles may cost half of the way that was made, or none could be closed.
             aim, band = product, (before - now_off) // 2
-    rows.divided(_circles(nodes, len(keys), int(rows.labels[-1]) + 1), HUBS, rng)
     now = rows.count()
     if steer and now > targets.triangles and product > own:
         # Degree products as large as told make more triangles than were told: they may go back, and beyond.
