@@ -91,15 +91,24 @@ def damped_clustering(
     O(m^1.5) for triangles; the largest sum by paths of length two, O(sum of degree squared) at worst, walked
     only between nodes whose own sums exceed the largest found so far.
     """
-    degree = np.bincount(source, minlength=nodes) + np.bincount(target, minlength=nodes)
-    damped = np.maximum(degree, damping.degree).astype(np.int64)
-    pairs = damped * (damped - 1) // 2
-    weight = -(-damping.unit // pairs)
-    value = int((triangles_at_nodes(source, target, nodes) * damping.unit // pairs).sum())
+    pairs, first = _pairs(source, target, nodes, damping), first_rung(source, target, nodes, damping)
+    return int((triangles_at_nodes(source, target, nodes) * damping.unit // pairs).sum()), first
+
+
+def first_rung(source: np.ndarray, target: np.ndarray, nodes: int, damping: Damping) -> int:
+    """The width I_0 alone, see :func:`damped_clustering`. Private, exact."""
+    weight = -(-damping.unit // _pairs(source, target, nodes, damping))
     ahead = np.bincount(source, weights=weight[target], minlength=nodes)
     ahead = (ahead + np.bincount(target, weights=weight[source], minlength=nodes)).astype(np.int64)
     start, others, order = rows_in_order(source, target, nodes, -ahead)
-    return value, damping.ends + int(_largest_sum(start, others, nodes, weight[order], ahead[order]))
+    return damping.ends + int(_largest_sum(start, others, nodes, weight[order], ahead[order]))
+
+
+def _pairs(source: np.ndarray, target: np.ndarray, nodes: int, damping: Damping) -> np.ndarray:
+    """C(m_v, 2) of every node; int64 (n,)."""
+    degree = np.bincount(source, minlength=nodes) + np.bincount(target, minlength=nodes)
+    damped = np.maximum(degree, damping.degree).astype(np.int64)
+    return np.asarray(damped * (damped - 1) // 2)
 
 
 def clustering_ladder(

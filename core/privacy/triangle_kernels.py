@@ -43,16 +43,40 @@ def rows_in_order(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Rows of neighbours, nodes renumbered by ascending ``key`` (n,): where each begins, and all of them,
     sorted; and the old number of each node."""
-    import scipy.sparse as sp
-
     order = np.argsort(key, kind="stable")
     rank = np.empty(nodes, dtype=np.int32)
-    rank[order] = np.arange(nodes)
-    ends = np.concatenate([rank[source], rank[target]])
-    others = np.concatenate([rank[target], rank[source]])
-    rows = sp.csr_array((np.ones(len(ends), dtype=np.int8), (ends, others)), shape=(nodes, nodes))
-    rows.sort_indices()
-    return rows.indptr.astype(np.int64), rows.indices.astype(np.int32), order
+    rank[order] = np.arange(nodes, dtype=np.int32)
+    start, others = _rows(source, target, rank)
+    return start, others, order
+
+
+@njit(cache=True, nogil=True)
+def _rows(source, target, rank):
+    """Rows of neighbours under their ranks, sorted: where each begins, and all of them. O(n + m).
+
+    Nodes are written into the rows of their neighbours one after another, so that every row comes out sorted.
+    """
+    nodes, edges = rank.size, source.size
+    start = np.zeros(nodes + 1, np.int64)
+    for i in range(edges):
+        start[rank[source[i]] + 1] += 1
+        start[rank[target[i]] + 1] += 1
+    start = np.cumsum(start)
+    mixed, others = np.empty(2 * edges, np.int32), np.empty(2 * edges, np.int32)
+    free = start[:-1].copy()
+    for i in range(edges):
+        u, v = rank[source[i]], rank[target[i]]
+        mixed[free[u]] = v
+        free[u] += 1
+        mixed[free[v]] = u
+        free[v] += 1
+    free = start[:-1].copy()
+    for u in range(nodes):
+        for i in range(start[u], start[u + 1]):
+            v = mixed[i]
+            others[free[v]] = u
+            free[v] += 1
+    return start, others
 
 
 @njit(cache=True, nogil=True)

@@ -194,8 +194,11 @@ def posterior_means(
         nothing = np.zeros(len(values))
         return means(values.astype(np.float64), scale, grid, prior, nothing, nothing, math.inf, 0.0)[place]
     seen, share = (np.asarray(part, dtype=np.float64) for part in (evidence.seen, evidence.share))
-    floats = noisy.astype(np.float64)
-    return means(floats, scale, grid, prior, seen, share, float(evidence.variance), evidence.spread)
+    floats, found = noisy.astype(np.float64), np.empty(len(noisy))
+    order = np.argsort(share, kind="stable")  # what rests on the share alone is computed once for each
+    look = floats[order], scale, grid, prior, seen[order], share[order]
+    found[order] = means(*look, float(evidence.variance), evidence.spread)
+    return found
 
 
 def scaled_to(degrees: np.ndarray, total: int, most: int | None = None) -> np.ndarray:

@@ -14,21 +14,26 @@ def means(noisy, scale, grid, prior, seen, share, variance, spread):
 
     Log weight of degree d: prior, -|noisy - d| / scale, and where ``variance`` is finite the normal log
     density of ``seen`` around share * d with variance + d share (1 - share) + (spread (1 - share) d)^2.
+    ``share`` has few distinct values: what depends on it and d alone is computed once for each in a row.
     """
     found = np.empty(noisy.size)
     log_weight = np.empty(grid.size)
-    finite = math.isfinite(variance)
+    tightness, own = np.empty(grid.size), prior.copy()
+    finite, last = math.isfinite(variance), -1.0
     for i in range(noisy.size):
-        best = -math.inf
+        best, part = -math.inf, share[i]
+        if finite and part != last:
+            last = part
+            for j in range(grid.size):
+                hidden = spread * (1 - part) * grid[j]
+                room = variance + grid[j] * part * (1 - part) + hidden * hidden
+                tightness[j] = 0.5 / room
+                own[j] = prior[j] - 0.5 * math.log(room)
         for j in range(grid.size):
-            d = grid[j]
-            weight = prior[j] - abs(noisy[i] - d) / scale
+            weight = own[j] - abs(noisy[i] - grid[j]) / scale
             if finite:
-                part = share[i]
-                hidden = spread * (1 - part) * d
-                room = variance + d * part * (1 - part) + hidden * hidden
-                off = seen[i] - part * d
-                weight -= 0.5 * (off * off / room + math.log(room))
+                off = seen[i] - part * grid[j]
+                weight -= off * off * tightness[j]
             log_weight[j] = weight
             best = max(best, weight)
         total, mean = 0.0, 0.0

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.privacy.clustering import damped_clustering, damping_of
+from core.privacy.clustering import damping_of, first_rung
 from core.privacy.events import NANO
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class ToldClustering:
     def _variance(self, source: np.ndarray, target: np.ndarray, nodes: int) -> float:
         """Of the noise: the square of sqrt(2) rungs of 2 / epsilon, as wide as this graph's first one."""
         damping = damping_of(nodes, self.damping)
-        rung = damped_clustering(source, target, nodes, damping)[1] / damping.unit
+        rung = first_rung(source, target, nodes, damping) / damping.unit
         return 2 * (2 * NANO / self.nano_epsilon * rung) ** 2
 
 

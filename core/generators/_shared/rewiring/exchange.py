@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from core.generators._shared.rewiring.rows import clear, degree_of, mark
+from core.generators._shared.rewiring.rows import clear, degree_of, linked, mark
 
 IMPOSSIBLE = np.int64(-(2**62))
 JOINED, CROSSED, LEFT_X, LEFT_Y = 0, 1, 2, 3  # triangles of (x, y), (a, b), (x, a) and (y, b)
@@ -37,10 +37,9 @@ def weighed(rows, weight, at, spare, found, move):
     start, others, closed = rows[0], rows[1], rows[6]
     x, y, a, b, place_a, place_b = move
     numbers, entries = found
-    mark(start, others, spare, b)
-    if spare[a] >= 0:
-        clear(start, others, spare, b)
+    if linked(start, others, a, b):
         return IMPOSSIBLE, 0.0, 0.0
+    mark(start, others, spare, b)
     numbers[:] = 0
     new, crossed, old = 0.0, 0.0, 0.0
     loses_a, loses_b = closed[place_a] > 0, closed[place_b] > 0

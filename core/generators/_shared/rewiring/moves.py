@@ -112,9 +112,9 @@ def close_triangles(rows, weight, triangles, clustering, products, proposals, rn
 
 @njit(cache=True, nogil=True)
 def near(rows, x, tries, pairs, rng):
-    """Puts pairs (v, y) into ``pairs``, met by going from x to a neighbour v and on to a neighbour y, in so many
-    ``tries``, where x and y may be linked to close triangles; how many. All are looked for before the first
-    is linked, as the processor fetches several at once then.
+    """Puts pairs (v, y) into ``pairs``, met by going from x to a neighbour v and on to a neighbour y, in so
+    many ``tries``, where x and y may be linked to close triangles; how many. All are looked for before the
+    first is linked, as the processor fetches several at once then.
     """
     start, others, _, _, _, labels, _, circles, hub, begin = rows
     degree, size = degree_of(start, x), 0
