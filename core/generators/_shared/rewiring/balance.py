@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numba import njit
 
-from core.generators._shared.rewiring.exchange import IMPOSSIBLE, exchange, room_for, weighed
+from core.generators._shared.rewiring.exchange import IMPOSSIBLE, NEAR_X, exchange, room_for, weighed
 from core.generators._shared.rewiring.moves import LAGGING, VISIT, closing, near, swapping
 from core.generators._shared.rewiring.rows import clear, degree_of, mark
 
@@ -31,7 +31,7 @@ def balance(rows, weight, triangles, clustering, products, proposals, rng):
     start, others, owner, closed = rows[0], rows[1], rows[3], rows[6]
     (count, target), (total, wanted), (product, aim, band, steer) = triangles, clustering, products
     nodes, made = start.size - 1, 0
-    at, spare, found = np.full(nodes, -1, np.int32), np.full(nodes, -1, np.int32), room_for(start)
+    marks, found = np.zeros(nodes, np.uint8), room_for(start)
     pairs = np.empty((VISIT, 2), np.int32)
     miss = _miss(count, target, total, wanted)
     before, look = miss, others.size
@@ -43,24 +43,24 @@ def balance(rows, weight, triangles, clustering, products, proposals, rng):
         lacking = total < wanted
         x = np.int64(rng.random() * nodes) if lacking else np.int64(owner[int(rng.random() * others.size)])
         made += 1
-        mark(start, others, at, x)
+        mark(start, others, marks, x, NEAR_X)
         visit = min(VISIT, degree_of(start, x))
         made += visit
         for number in range(near(rows, x, visit, pairs, rng)):
             steered = product, aim, band, steer
-            move, shift = closing(rows, weight, at, x, pairs[number], LAGGING, np.inf, steered, rng)
+            move, shift = closing(rows, weight, marks, x, pairs[number], LAGGING, np.inf, steered, rng)
             if move[4] < 0:
                 continue
-            more, worth, new = weighed(rows, weight, at, spare, found, move)
+            more, worth, new = weighed(rows, weight, marks, found, move)
             if more == IMPOSSIBLE or (lacking and new <= _least(weight, closed, move)):
                 continue
             after = _miss(count + more, target, total + worth, wanted)
             if after >= miss:
                 continue
-            exchange(rows, at, found, move)
+            exchange(rows, marks, found, move)
             count, total = count + more, total + worth
             product, miss = product + shift, after
-        clear(start, others, at, x)
+        clear(start, others, marks, x, NEAR_X)
         for _ in range(visit + 1):
             if count <= target and total <= wanted:
                 break
@@ -69,14 +69,14 @@ def balance(rows, weight, triangles, clustering, products, proposals, rng):
             if move[4] < 0:
                 continue
             x = move[0]
-            mark(start, others, at, x)
-            more, worth, _ = weighed(rows, weight, at, spare, found, move)
+            mark(start, others, marks, x, NEAR_X)
+            more, worth, _ = weighed(rows, weight, marks, found, move)
             after = _miss(count + more, target, total + worth, wanted)
             if more != IMPOSSIBLE and after < miss:
-                exchange(rows, at, found, move)
+                exchange(rows, marks, found, move)
                 count, total = count + more, total + worth
                 product, miss = product + shift, after
-            clear(start, others, at, x)
+            clear(start, others, marks, x, NEAR_X)
     return count, total, made
 
 

@@ -3,9 +3,10 @@
 Edges (x, a) and (y, b) become (x, y) and (a, b). No triangle holds both old edges, nor both new ones. A new
 edge's triangles are its ends' common neighbours, less a or b where the edge that made it one goes away.
 
-``move``: (x, y, a, b, the entry of a in x's row, the entry of b in y's row). ``at`` (n,): where each
-neighbour of x stands in x's row, -1 elsewhere. ``spare`` (n,): -1, and left so. ``found``: (numbers, entries)
-of the triangles that :func:`weighed` met, which :func:`exchange` makes or breaks without looking again.
+``move``: (x, y, a, b, the entry of a in x's row, the entry of b in y's row). ``marks`` (n,): a byte each, in
+which bit NEAR_X says whose neighbours x has; NEAR_B is unset, and left so. ``found``: (numbers, entries) of
+the triangles that :func:`weighed` met, which :func:`exchange` makes or breaks without looking again: at whom
+they stand, and the entry of that node in y's row or a's.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from core.generators._shared.rewiring.rows import clear, degree_of, linked, mark
+from core.generators._shared.rewiring.rows import clear, degree_of, linked, mark, place_of
 
 IMPOSSIBLE = np.int64(-(2**62))
+NEAR_X, NEAR_B = np.uint8(1), np.uint8(2)
 JOINED, CROSSED, LEFT_X, LEFT_Y = 0, 1, 2, 3  # triangles of (x, y), (a, b), (x, a) and (y, b)
 
 
@@ -29,7 +31,7 @@ def room_for(start):
 
 
 @njit(cache=True, nogil=True)
-def weighed(rows, weight, at, spare, found, move):
+def weighed(rows, weight, marks, found, move):
     """What a move gains: triangles, what their corners weigh by ``weight`` (n,), and what those of (x, y) do.
 
     Triangles are IMPOSSIBLE where a and b are linked.
@@ -39,37 +41,37 @@ def weighed(rows, weight, at, spare, found, move):
     numbers, entries = found
     if linked(start, others, a, b):
         return IMPOSSIBLE, 0.0, 0.0
-    mark(start, others, spare, b)
+    mark(start, others, marks, b, NEAR_B)
     numbers[:] = 0
     new, crossed, old = 0.0, 0.0, 0.0
     loses_a, loses_b = closed[place_a] > 0, closed[place_b] > 0
     for j in range(start[y], start[y + 1]):
         w = others[j]
-        i = at[w]
-        if i >= 0 and w != a and w != b:
-            entries[JOINED, numbers[JOINED], 0], entries[JOINED, numbers[JOINED], 1] = i, j
+        told = marks[w]
+        if not told:
+            continue
+        if told & NEAR_X and w != a and w != b:
+            entries[JOINED, numbers[JOINED], 0], entries[JOINED, numbers[JOINED], 1] = w, j
             numbers[JOINED] += 1
             new += weight[w]
-        if loses_b:
-            i = spare[w]
-            if i >= 0:
-                entries[LEFT_Y, numbers[LEFT_Y], 0], entries[LEFT_Y, numbers[LEFT_Y], 1] = i, j
-                numbers[LEFT_Y] += 1
-                old += weight[w]
+        if loses_b and told & NEAR_B:
+            entries[LEFT_Y, numbers[LEFT_Y], 0], entries[LEFT_Y, numbers[LEFT_Y], 1] = w, j
+            numbers[LEFT_Y] += 1
+            old += weight[w]
     for j in range(start[a], start[a + 1]):
         w = others[j]
-        i = spare[w]
-        if i >= 0 and w != x and w != y:
-            entries[CROSSED, numbers[CROSSED], 0], entries[CROSSED, numbers[CROSSED], 1] = i, j
+        told = marks[w]
+        if not told:
+            continue
+        if told & NEAR_B and w != x and w != y:
+            entries[CROSSED, numbers[CROSSED], 0], entries[CROSSED, numbers[CROSSED], 1] = w, j
             numbers[CROSSED] += 1
             crossed += weight[w]
-        if loses_a:
-            i = at[w]
-            if i >= 0:
-                entries[LEFT_X, numbers[LEFT_X], 0], entries[LEFT_X, numbers[LEFT_X], 1] = i, j
-                numbers[LEFT_X] += 1
-                old += weight[w]
-    clear(start, others, spare, b)
+        if loses_a and told & NEAR_X:
+            entries[LEFT_X, numbers[LEFT_X], 0], entries[LEFT_X, numbers[LEFT_X], 1] = w, j
+            numbers[LEFT_X] += 1
+            old += weight[w]
+    clear(start, others, marks, b, NEAR_B)
     new += numbers[JOINED] * (weight[x] + weight[y])
     crossed += numbers[CROSSED] * (weight[a] + weight[b])
     old += numbers[LEFT_X] * (weight[x] + weight[a]) + numbers[LEFT_Y] * (weight[y] + weight[b])
@@ -77,15 +79,16 @@ def weighed(rows, weight, at, spare, found, move):
 
 
 @njit(cache=True, nogil=True)
-def exchange(rows, at, found, move):
+def exchange(rows, marks, found, move):
     """Makes the move that was weighed last; ``back`` and ``closed`` stay true."""
-    others, back, closed = rows[1], rows[2], rows[6]
+    start, others, back, closed = rows[0], rows[1], rows[2], rows[6]
     x, y, a, b, place_a, place_b = move
     numbers, entries = found
     for kind in range(4):
         sign = 1 if kind in (JOINED, CROSSED) else -1
+        end = x if kind in (JOINED, LEFT_X) else b
         for k in range(numbers[kind]):
-            i, j = entries[kind, k, 0], entries[kind, k, 1]
+            i, j = place_of(start, others, end, entries[kind, k, 0]), entries[kind, k, 1]
             closed[i] += sign
             closed[back[i]] += sign
             closed[j] += sign
@@ -93,6 +96,6 @@ def exchange(rows, at, found, move):
     back_a, back_b = back[place_a], back[place_b]
     others[place_a], others[place_b], others[back_a], others[back_b] = y, x, b, a
     back[place_a], back[place_b], back[back_a], back[back_b] = place_b, place_a, back_b, back_a
-    at[a], at[y] = -1, place_a
+    marks[a], marks[y] = 0, NEAR_X
     closed[place_a] = closed[place_b] = numbers[JOINED]
     closed[back_a] = closed[back_b] = numbers[CROSSED]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from core.generators._shared.rewiring.exchange import exchange, room_for, weighed
+from core.generators._shared.rewiring.exchange import NEAR_X, exchange, room_for, weighed
 from core.generators._shared.rewiring.rows import clear, degree_of, linked, mark
 
 # How edges are chosen that x and y give up: how many are looked at, and whether by number; see `closing`.
@@ -71,7 +71,7 @@ def close_triangles(rows, weight, triangles, clustering, products, proposals, rn
     start, others = rows[0], rows[1]
     (count, target), (total, wanted), (product, aim, band, steer) = triangles, clustering, products
     nodes, made = start.size - 1, 0
-    at, spare, found = np.full(nodes, -1, np.int32), np.full(nodes, -1, np.int32), room_for(start)
+    marks, found = np.zeros(nodes, np.uint8), room_for(start)
     pairs = np.empty((found[1].shape[1], 2), np.int32)
     slope = (wanted - total) / max(target - count, 1)  # clustering to gain with each triangle
     begun, limit = total - slope * count, max(slope, TINY)
@@ -90,21 +90,21 @@ def close_triangles(rows, weight, triangles, clustering, products, proposals, rn
         degree = degree_of(start, x)
         few = not ahead and made < TURNS * proposals
         visit = min(degree, VISIT) if few else degree
-        mark(start, others, at, x)
+        mark(start, others, marks, x, NEAR_X)
         met = False
         made += visit
         for number in range(near(rows, x, visit, pairs, rng)):
             steered = product, aim, band, steer
-            move, shift = closing(rows, weight, at, x, pairs[number], looks, heaviest, steered, rng)
+            move, shift = closing(rows, weight, marks, x, pairs[number], looks, heaviest, steered, rng)
             if move[4] < 0:
                 continue
-            more, worth, _ = weighed(rows, weight, at, spare, found, move)
+            more, worth, _ = weighed(rows, weight, marks, found, move)
             if more <= 0:
                 continue
-            exchange(rows, at, found, move)
+            exchange(rows, marks, found, move)
             met = True
             count, total, product = count + more, total + worth, product + shift
-        clear(start, others, at, x)
+        clear(start, others, marks, x, NEAR_X)
         if ahead:
             limit = max(slope, limit / EASE, TINY) if met else limit * EASE
     return count, total, product, made
@@ -141,7 +141,7 @@ def scattered(seed, number):
 
 
 @njit(cache=True, nogil=True)
-def closing(rows, weight, at, x, pair, looks, heaviest, products, rng):
+def closing(rows, weight, marks, x, pair, looks, heaviest, products, rng):
     """A move that links x with y, if no neighbour yet, where ``pair`` is (v, y) as :func:`near` met them, and
     what it does to the product sum; its entries are -1 where there is none.
 
@@ -155,7 +155,7 @@ def closing(rows, weight, at, x, pair, looks, heaviest, products, rng):
     degree, by_number = degree_of(start, x), looks[2]
     v, y = pair[0], pair[1]
     nothing = (x, x, x, x, -1, -1), 0
-    if y == x or at[y] >= 0:
+    if y == x or marks[y]:
         return nothing
     if weight[x] + weight[v] + weight[y] > heaviest:
         return nothing
@@ -190,19 +190,19 @@ def open_triangles(rows, weight, triangles, products, proposals, rng):
     start, others = rows[0], rows[1]
     (count, target), (product, aim, band, steer) = triangles, products
     nodes, made = start.size - 1, 0
-    at, spare, found = np.full(nodes, -1, np.int32), np.full(nodes, -1, np.int32), room_for(start)
+    marks, found = np.zeros(nodes, np.uint8), room_for(start)
     while made < proposals and count > target:
         made += 1
         move, shift = swapping(rows, (product, aim, band, steer), rng)
         if move[4] < 0:
             continue
         x = move[0]
-        mark(start, others, at, x)
-        gain = weighed(rows, weight, at, spare, found, move)[0]
+        mark(start, others, marks, x, NEAR_X)
+        gain = weighed(rows, weight, marks, found, move)[0]
         if gain < 0 and count + gain >= 2 * target - count:
-            exchange(rows, at, found, move)
+            exchange(rows, marks, found, move)
             count, product = count + gain, product + shift
-        clear(start, others, at, x)
+        clear(start, others, marks, x, NEAR_X)
     return count, product, made
 
 

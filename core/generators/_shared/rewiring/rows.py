@@ -171,14 +171,23 @@ def linked(start, others, u, v):
 
 
 @njit(cache=True, nogil=True)
-def mark(start, others, at, v):
-    """``at`` (n,) says where each neighbour of v stands in v's row."""
+def mark(start, others, marks, v, bit):
+    """Sets ``bit`` in ``marks`` (n,) of each neighbour of v."""
     for i in range(start[v], start[v + 1]):
-        at[others[i]] = i
+        marks[others[i]] |= bit
 
 
 @njit(cache=True, nogil=True)
-def clear(start, others, at, v):
-    """``at`` is -1 for each neighbour of v."""
+def clear(start, others, marks, v, bit):
+    """Takes ``bit`` from each neighbour of v."""
     for i in range(start[v], start[v + 1]):
-        at[others[i]] = -1
+        marks[others[i]] &= ~bit
+
+
+@njit(cache=True, nogil=True)
+def place_of(start, others, v, w):
+    """Where w, a neighbour of v, stands in v's row."""
+    i = start[v]
+    while others[i] != w:
+        i += 1
+    return i
