@@ -130,6 +130,16 @@ def degrees_in(keys, nodes):
 
 
 @njit(cache=True, nogil=True)
+def products_in(keys, values):
+    """Sum the products of ``values`` (n,) at the two ends of each of ``keys``."""
+    total = 0.0
+    for key in keys:
+        low = key // values.size
+        total += values[low] * values[key - low * values.size]
+    return total
+
+
+@njit(cache=True, nogil=True)
 def merged(base, gone, added):
     """Merge sorted ``base`` without the sorted ``gone``, all of which it holds, with sorted ``added``."""
     keys = np.empty(base.size - gone.size + added.size, np.int64)

@@ -49,12 +49,13 @@ def product_goal(
     degrees, and is at least LEAST_KEPT of this graph's: where few hubs hold most edges, a covariance that is
     taken at other degrees asks for a sum below 0. O(n + m).
     """
-    low, high = np.divmod(keys, nodes)
-    degree = np.bincount(np.concatenate([low, high]), minlength=nodes).astype(np.float64)
+    from core.generators._shared.matching.ends import degrees_in, products_in
+
+    degree = degrees_in(keys, nodes).astype(np.float64)
     edges, ends = len(keys), 2.0 * len(keys)
     mean, variance = (degree**2).sum() / ends, (degree**3).sum() / ends
     variance = max(variance - mean**2, 0.0)
-    own = (degree[low] * degree[high]).sum() / edges - mean**2
+    own = products_in(keys, degree) / edges - mean**2
     known = (model_spread * variance) ** 2
     weight = known / max(known + spread**2, np.finfo(float).tiny)
     wanted = weight * np.clip(covariance, -variance, variance) + (1 - weight) * own

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from core.generators._shared.matching.ends import degrees_in
+from core.generators._shared.matching.ends import degrees_in, key_of
+from core.graphs.key_sort import sorted_keys
 from core.privacy.entropy import Generator as Rng
 
 Arrays = tuple[
@@ -100,8 +101,46 @@ class Rows:
 
     def at_nodes(self) -> np.ndarray:
         """The triangles at each node; int64 (n,). Of counted rows."""
-        sums = np.concatenate([[0], np.cumsum(self.closed, dtype=np.int64)])
-        return np.asarray(sums[self.start[1:]] - sums[self.start[:-1]]) // 2
+        return np.asarray(_row_sums(self.start, self.closed)) // 2
+
+    def product_sum(self) -> int:
+        """The sum over edges of degree times degree."""
+        return int(_products(self.start, self.others)) // 2
+
+    def keys(self) -> np.ndarray:
+        """The edges as sorted int64 keys ``low * n + high``, by the nodes' old numbers; O(m)."""
+        return sorted_keys(_keys(self.start, self.others, self.names)).view(np.int64)
+
+
+@njit(cache=True, nogil=True)
+def _row_sums(start, values):
+    found = np.zeros(start.size - 1, np.int64)
+    for v in range(found.size):
+        for i in range(start[v], start[v + 1]):
+            found[v] += values[i]
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _products(start, others):
+    total = np.int64(0)
+    for v in range(start.size - 1):
+        own = np.int64(0)
+        for i in range(start[v], start[v + 1]):
+            own += degree_of(start, others[i])
+        total += own * degree_of(start, v)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _keys(start, others, names):
+    keys, size = np.empty(others.size // 2, np.uint64), 0
+    for v in range(start.size - 1):
+        for i in range(start[v], start[v + 1]):
+            if v < others[i]:
+                keys[size] = np.uint64(key_of(names[v], names[others[i]], names.size))
+                size += 1
+    return keys
 
 
 @njit(cache=True, nogil=True)

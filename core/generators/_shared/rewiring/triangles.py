@@ -23,7 +23,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.generators._shared.matching.pairs import pack
 from core.generators._shared.rewiring.clustering import CLOSED, OPENED, ToldClustering
 from core.generators._shared.rewiring.rows import Rows
 from core.privacy.entropy import Generator as Rng
@@ -74,8 +73,7 @@ def rewired(
         return keys
     circles = _circles(nodes, len(keys), len(np.unique(labels)))
     rows = Rows.of(keys, nodes, labels, circles, rng).with_hubs(HUBS)
-    degree = np.diff(rows.start)
-    own = product = int((degree[rows.owner] * degree[rows.others]).sum()) // 2
+    own = product = rows.product_sum()
     steer, aim = targets.product_sum is not None, targets.product_sum or 0
     band, left = int(targets.band * abs(aim)), proposals
     if steer:
@@ -99,8 +97,7 @@ def rewired(
         )
     else:
         moves.open_triangles(rows.arrays(), np.zeros(nodes), (now, targets.triangles), products, left, rng)
-    source, target = rows.edges()
-    return np.sort(pack(rows.names[source], rows.names[target], nodes))
+    return rows.keys()
 
 
 def _circles(nodes: int, edges: int, labels: int) -> int:
