@@ -163,8 +163,9 @@ class PrivateParts(CountedSession):
 
     Sensitivity, unit, proof: those of the named queries, as nothing else is offered. A query's answer is a
     sum over edges or a function of one, and the groups in which the edges come hold each of them once,
-    because the parts are canonical and no two share a pair: so it is the answer for the graph in memory, for
-    this graph and for its neighbours alike. How many groups there are, and how long a read takes, depends on
+    because the parts are canonical and no two share a pair, which every read checks as it goes
+    (:func:`~core.graphs.parts.canonical_part`): so it is the answer for the graph in memory, for this graph
+    and for its neighbours alike. How many groups there are, and how long a read takes, depends on
     the edges and is told to nobody.
     """
 

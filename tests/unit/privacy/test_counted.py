@@ -10,6 +10,7 @@ from core.generators import registry
 from core.generators.base import PublicFacts, no_progress
 from core.graphs.graph import Cell, EdgeTable, Graph, NodeTable
 from core.graphs.parted import write_parted
+from core.graphs.parts import write_part
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
 from core.privacy import mechanisms
 from core.privacy.counted import PrivateParts
@@ -173,3 +174,30 @@ def test_a_session_over_parts_offers_counts_alone(tmp_path):
     with pytest.raises(InvalidInput, match="unknown query"):
         cell.laplace("triangles", nano_epsilon=1, purpose="none")
     assert not meter.transcript
+
+
+ALTERED = {
+    "twice in a part": [[(0, 1), (0, 1)]],
+    "twice, in two parts": [[(4, 5), (9, 12)], [(5, 6), (9, 12)]],
+    "a loop": [[(3, 3)]],
+    "the larger end first": [[(5, 2)]],
+    "no such node": [[(0, 20)]],
+    "a row more": [[(0, 1), (0, 2), (4, 5)]],
+}
+
+
+@pytest.mark.parametrize("what", ALTERED)
+def test_no_count_comes_out_of_parts_that_would_count_an_edge_otherwise_than_once(tmp_path, what):
+    """Files that were altered after their graph was written: the read is paid for, and tells nothing."""
+    written = [(0, 1), (4, 5)]
+    _, parted = graphs(tmp_path / "g", written, 20, 1 if len(ALTERED[what]) == 2 else 2)
+    assert len(parted.parts) == len(ALTERED[what])
+    for part, pairs in zip(parted.parts, ALTERED[what], strict=True):
+        ends = np.array(pairs)
+        write_part([(ends[:, 0], ends[:, 1])], parted.folder / part.name, 20)
+    _, _, plan = plan_of(parted.schema)
+    meter = Meter(plan, MemoryRecorder())
+    with pytest.raises(ValueError, match=r"edges-0000\d-of"):
+        PrivateParts(parted, meter).cell("edge", None).laplace("edge_count", nano_epsilon=1, purpose="count")
+    assert len(meter.transcript) == 1
+    assert not len(meter.measurements)
