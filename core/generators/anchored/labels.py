@@ -37,8 +37,10 @@ class PairsOfGroups:
     ) -> AnchoredModel:
         ends, cells = self.ends(model), dict(model.cells)
         for name, share in shares.items():
-            first = next(key for key in model.cells if key[0] == name)
+            own = [key for key in model.cells if key[0] == name]
+            first = own[0]
+            steps = 1 if model.schema.edge_type(name).once else len(own)
             of_node = groups[model.schema.edge_type(name).source]
-            odds = affinity(share, ends[name], of_node)
+            odds = affinity(share, ends[name], of_node, steps)
             cells[first] = {**model.cells[first], "group": of_node.astype(np.int32), "affinity": odds}
         return replace(model, cells=same_columns(cells))

@@ -2,12 +2,13 @@
 
 A relation's first step holds ``group`` int32 (n,), the group of every node, and ``affinity`` float64 (k k,),
 what a pair of groups gains. The chain's law over graphs with the paid degrees is then that of a block model:
-uniform but for these odds, so that in sparse graphs as many edges lie between two groups as was read.
+uniform but for these odds. A pair has one edge at most, so that nodes of many edges soon know all of a small
+group: the odds are those of a model of single pairs, by groups and degrees, in which groups meet as was read.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -20,12 +21,15 @@ if TYPE_CHECKING:
 ROUNDS = 50
 LARGEST = 12.0
 """Log odds beyond which groups as good as always, or never, meet."""
+FINEST = 512
+"""Classes of nodes by group and degree: by half octaves where there are so few, else by octaves."""
 
 
-def affinity(share: np.ndarray, ends: Ends, groups: np.ndarray) -> np.ndarray:
+def affinity(share: np.ndarray, ends: Ends, groups: np.ndarray, steps: int = 1) -> np.ndarray:
     """Compute the log odds by which pairs of groups exceed chance, so that they meet in these shares; (k k,).
 
     ``share``: of the edges, (k(k+1)/2,), of a directed relation (k k,). Fitted to the groups' ends first.
+    ``steps``: over which a pair may have as many edges.
     """
     directed = ends.target is not None
     k = int(np.sqrt(len(share))) if directed else len(square(share))
@@ -38,8 +42,54 @@ def affinity(share: np.ndarray, ends: Ends, groups: np.ndarray) -> np.ndarray:
         meet = meet * (columns / np.maximum(meet.sum(axis=0), 1e-300))[None, :]
     if not directed:
         meet = (meet + meet.T) / 2
-    odds = np.log(np.maximum(meet, 1e-300)) - np.log(np.outer(rows, columns))
-    return np.clip(odds, -LARGEST, LARGEST).ravel()
+    odds = np.clip(np.log(np.maximum(meet, 1e-300)) - np.log(np.outer(rows, columns)), -LARGEST, LARGEST)
+    sides = [_Side.of(ends.source / steps, groups)]
+    if ends.target is not None:
+        sides.append(_Side.of(ends.target / steps, groups))
+    return _of_single_pairs(odds, meet / meet.sum(), sides[0], sides[-1]).ravel()
+
+
+class _Side(NamedTuple):
+    """Classes of nodes by group and degree: the group of each, how many nodes, and their mean degree."""
+
+    group: np.ndarray
+    nodes: np.ndarray
+    degree: np.ndarray
+
+    @classmethod
+    def of(cls, degrees: np.ndarray, groups: np.ndarray) -> _Side:
+        """Divide the nodes that have edges."""
+        own, group = degrees[degrees > 0], groups[degrees > 0]
+        for octaves in (2, 1):
+            level = np.floor(octaves * np.log2(own + 1)).astype(np.int64)
+            number, place, count = np.unique(group * 128 + level, return_inverse=True, return_counts=True)
+            if len(number) <= FINEST:
+                break
+        mean = np.bincount(place, weights=own, minlength=len(number)) / count
+        return cls(number // 128, count.astype(np.float64), mean)
+
+
+def _of_single_pairs(odds: np.ndarray, meet: np.ndarray, source: _Side, target: _Side) -> np.ndarray:
+    """Raise the odds until groups ``meet`` as they do where pairs have one edge at most; from ``odds`` on.
+
+    A pair is linked with the logistic of its odds and of what either class is given, so that classes have
+    their degrees on the mean. O(rounds * classes^2).
+    """
+    k, total = len(meet), float(source.nodes @ source.degree)
+    if total <= 0:
+        return odds
+    found, pairs = odds.copy(), np.outer(source.nodes, target.nodes)
+    of_source, of_target = np.eye(k)[source.group], np.eye(k)[target.group]
+    left, right = (np.log(side.degree) - np.log(total) / 2 for side in (source, target))
+    for _ in range(ROUNDS):
+        logit = left[:, None] + right[None, :] + found[np.ix_(source.group, target.group)]
+        edges = pairs / (1 + np.exp(-np.clip(logit, -50, 50)))
+        left = left + np.log(source.nodes * source.degree / edges.sum(axis=1)) / 2
+        right = right + np.log(target.nodes * target.degree / edges.sum(axis=0)) / 2
+        between = of_source.T @ edges @ of_target
+        step = np.log(np.maximum(meet * total, 1e-9)) - np.log(np.maximum(between, 1e-9))
+        found = np.clip(found + np.clip(step, -1, 1) / 2, -LARGEST, LARGEST)
+    return found
 
 
 def score(columns: Columns) -> tuple[np.ndarray, np.ndarray]:
