@@ -328,8 +328,9 @@ def check_labels(labels: Any, count: int, groups: int | None, field: str) -> tup
     if array.shape != (count,) or not np.issubdtype(array.dtype, np.integer):
         raise InvalidInput(f"{field} is one integer for each of {count} nodes", field=field)
     array = array.astype(np.int64, copy=True)
-    k = int(array.max()) + 1 if groups is None else groups
-    if type(k) is not int or not 1 <= k <= 2**31 or array.min() < 0 or array.max() >= k:
+    smallest, largest = int(array.min(initial=0)), int(array.max(initial=0))  # of no nodes too
+    k = largest + 1 if groups is None else groups
+    if type(k) is not int or not 1 <= k <= 2**31 or smallest < 0 or largest >= k:
         raise InvalidInput(f"{field} lie in 0..{k - 1 if type(k) is int else 'k-1'}", field=field)
     return array, k
 
