@@ -6,13 +6,19 @@ import numpy as np
 from numba import njit
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _many(labels):
+    """How many labels there are, numbered from 0; one of no nodes."""
+    return labels.max() + 1 if labels.size else 1
+
+
 @njit(cache=True, nogil=True)
 def by_group(groups, ends, labels, bins, count):
     """Count edges by the group of their end (a node or a step) and the label of their bin; (groups * count,).
 
     ``groups``: of every end that there may be, from 0 on; ``labels``: of every bin, below ``count``.
     """
-    found = np.zeros((groups.max() + 1) * count, np.int64)
+    found = np.zeros((groups.max() + 1 if groups.size else 0) * count, np.int64)
     for edge in range(ends.size):
         found[groups[ends[edge]] * count + labels[bins[edge]]] += 1
     return found
@@ -24,8 +30,8 @@ def by_pair(classes, ends, labels, bins, count, smaller_first):
 
     ``smaller_first``: an edge counts where the smaller class comes first, whichever end has it.
     """
-    second = classes[1].max() + 1
-    found = np.zeros((classes[0].max() + 1) * second * count, np.int64)
+    second = _many(classes[1])
+    found = np.zeros(_many(classes[0]) * second * count, np.int64)
     for edge in range(ends[0].size):
         a, b = classes[0][ends[0][edge]], classes[1][ends[1][edge]]
         if smaller_first and a > b:

@@ -16,7 +16,7 @@ from core.generators._shared.values.draw import drawn_values
 from core.generators._shared.values.fit import paid
 from core.generators.base import PublicFacts, ValuesGenerator, carries_values, no_progress
 from core.graphs.edge_attributes import DAY_SECONDS, EdgeAttribute
-from core.graphs.graph import EdgeTable, EdgeValues, Graph
+from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.graphs.value_bins import bins_of
 from core.privacy.entropy import public_generator
@@ -293,6 +293,20 @@ def test_an_empty_relation_is_read_and_drawn():
     assert 1 <= column.min() <= column.max() <= 5
     model, _ = fit(empty, 1, 0.5)
     model.sample(public_generator(1), no_progress)
+
+
+def test_a_relation_to_things_of_which_there_are_none_is_read_and_drawn():
+    full, none = graph(STARS, SORT, sides=True), np.empty(0, dtype=np.int64)
+    held = {name: column[:0] for name, column in full.edges["rates"].values.columns.items()}
+    kinds = (NodeType(), NodeType(name="item"))
+    schema = GraphSchema(node_types=kinds, edge_types=full.schema.edge_types)
+    empty = EdgeTable(none, none, None, EdgeValues(held))
+    of = Graph.build(schema, {"node": NodeTable(NODES), "item": NodeTable(0)}, {"rates": empty})
+    method = registry.get("lapgraph")
+    params = method.Params(attribute_share=0.25)
+    plan = method.plan(params, facts(of, 1))
+    model = method.fit(PrivateGraph(of, Meter(plan, MemoryRecorder())), plan, params, no_progress)
+    assert model.sample(public_generator(1), no_progress).edges["rates"].values.count == 0
 
 
 def test_a_model_is_kept_whole(tmp_path: Path):
