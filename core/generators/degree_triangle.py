@@ -27,9 +27,9 @@ that they were measured on; degrees are met exactly, where drawing every pair by
 degrees too wide; nothing is as long or as large as the true largest degree. The node universe is public and
 never derived from the edges.
 
-What to expect at epsilon 1: on Facebook (4,039 nodes, mean degree 44) degrees within a total variation of .10
-and transitivity within 1 %; on Chameleon (2,277 nodes, mean degree 28) .22 and 1 %. No communities (NMI .05
-and .09), and of the most central 1 % of nodes about a third (.38 and .29).
+What to expect at epsilon 1: on Facebook (4,039 nodes, mean degree 44) degrees within a total variation of .09
+and transitivity within 1 %; on Chameleon (2,277 nodes, mean degree 28) .22 and 7 %. No communities (NMI .05
+and .06), and of the most central 1 % of nodes about half (.46 and .55).
 """
 
 from __future__ import annotations
