@@ -50,12 +50,13 @@ def prepared(service: Graphveil, folder: Path, name: str, nodes: int, steps: int
 
 
 def cpu_seconds() -> float:
-    """CPU time of every process that this one started: the service, its workers, PostgreSQL and Redis."""
+    """CPU time of every process that this one started, those that have ended included: the service, its
+    workers, PostgreSQL and Redis."""
     total = 0.0
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.Error):
             times = process.cpu_times()
-            total += times.user + times.system
+            total += times.user + times.system + times.children_user + times.children_system
     return total
 
 

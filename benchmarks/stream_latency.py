@@ -1,11 +1,12 @@
 """How long a snapshot of a live stream takes, from its push to its publication, on an embedded stack.
 
-    python -m benchmarks.stream_latency [--steps 30] [--method keyframe]
+    python -m benchmarks.stream_latency [--steps 30] [--method keyframe] [--pause 0]
 
 A stream of 1,000 nodes under w-event, with some 1,000 edges a step. One caller sends a snapshot, asks for it
-until it is published, and sends the next: what is printed holds the answer to the push, its check, the turn
-of the queue, the release by a worker's child, and the writing of files and ledger. CPU is that of all
-processes of the stack, comparisons with the originals included. The first steps are left out.
+until it is published, and sends the next after a pause, in which the comparison with the original may end.
+What is printed holds the answer to the push, its check, the turn of the queue, the release by a worker's
+child, and the writing of files and ledger. CPU is that of all processes of the stack, comparisons and pauses
+included. The first steps are left out.
 """
 
 from __future__ import annotations
@@ -52,8 +53,9 @@ def opened(service: Graphveil, folder: Path, method: str) -> str:
     return service.streams.create(dataset.id, epsilon="1", method=method).id
 
 
-def seconds_of(service: Graphveil, stream: str, step: int) -> tuple[float, float]:
+def seconds_of(service: Graphveil, stream: str, step: int, pause: float) -> tuple[float, float]:
     """Seconds until the push was answered, and until the step was published."""
+    time.sleep(pause)
     began = time.perf_counter()
     service.streams.push(stream, snapshot(step), step=step, patience_seconds=60)
     answered = time.perf_counter() - began
@@ -69,6 +71,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--method", default="keyframe")
+    parser.add_argument("--pause", type=float, default=0.0, help="seconds between a publication and a push")
     asked = parser.parse_args()
     with (
         tempfile.TemporaryDirectory() as temporary,
@@ -77,9 +80,9 @@ def main() -> None:
     ):
         stream = opened(service, Path(temporary), asked.method)
         for step in range(WARM):
-            seconds_of(service, stream, step)
+            seconds_of(service, stream, step, asked.pause)
         before = cpu_seconds()
-        found = [seconds_of(service, stream, step) for step in range(WARM, WARM + asked.steps)]
+        found = [seconds_of(service, stream, step, asked.pause) for step in range(WARM, WARM + asked.steps)]
         cpu = (cpu_seconds() - before) / asked.steps
     print("| method | steps | push answered, p50 s | published, p50 s | p95 s | longest s | CPU s a step |")
     print("|---|---:|---:|---:|---:|---:|---:|")
