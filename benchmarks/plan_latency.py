@@ -12,7 +12,7 @@ import argparse
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -49,15 +49,20 @@ def prepared(service: Graphveil, folder: Path, name: str, nodes: int, steps: int
     return dataset.id
 
 
-def cpu_seconds() -> float:
-    """CPU time of every process that this one started, those that have ended included: the service, its
-    workers, PostgreSQL and Redis."""
+def spent(processes: Iterable[psutil.Process]) -> float:
+    """CPU time of the processes, and of their children that have ended."""
     total = 0.0
-    for process in psutil.Process().children(recursive=True):
+    for process in processes:
         with suppress(psutil.Error):
             times = process.cpu_times()
             total += times.user + times.system + times.children_user + times.children_system
     return total
+
+
+def cpu_seconds() -> float:
+    """CPU time of every process that this one started, those that have ended included: the service, its
+    workers, PostgreSQL and Redis."""
+    return spent(psutil.Process().children(recursive=True))
 
 
 def timed(call: Callable[[], object], rounds: int) -> tuple[float, float, float]:

@@ -18,6 +18,7 @@ from pathlib import Path
 import psutil
 
 from api.client.sdk import Graphveil
+from benchmarks.plan_latency import spent
 from deploy.local.stack import Stack
 
 NODES, WARM = 30, 5
@@ -36,11 +37,7 @@ def running(module: str) -> list[psutil.Process]:
 
 def cpu_seconds() -> float:
     """CPU time of workers, fork servers and their children, those that have ended included."""
-    total = 0.0
-    for each in running("worker.app") + running("worker.fork_server"):
-        times = each.cpu_times()
-        total += times.user + times.system + times.children_user + times.children_system
-    return total
+    return spent(running("worker.app") + running("worker.fork_server"))
 
 
 def prepared(service: Graphveil, folder: Path) -> str:
