@@ -74,6 +74,21 @@ def key_of(u, v, nodes):
     return np.int64(min(u, v)) * nodes + max(u, v)
 
 
+@njit(cache=True, nogil=True, inline="always")
+def change_ends(left, right, mine, side, theirs, other):
+    """Swap one end of edge ``mine`` (its left where ``side`` is 0) with one of edge ``theirs``."""
+    given = left[mine] if side == 0 else right[mine]
+    taken = left[theirs] if other == 0 else right[theirs]
+    if other == 0:
+        left[theirs] = given
+    else:
+        right[theirs] = given
+    if side == 0:
+        left[mine] = taken
+    else:
+        right[mine] = taken
+
+
 @njit(cache=True, nogil=True)
 def packed(left, right, nodes):
     """Pack every edge that is no loop; uint64, in the order of the edges."""

@@ -1,10 +1,11 @@
-"""The compiled part of :mod:`core.generators._shared.matching.exact`: edges placed one by one, then swaps."""
+"""Compiled: edges placed one by one where they are neither loop nor repeat, and then by swaps."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
+from core.generators._shared.matching.ends import change_ends, key_of
 from core.generators._shared.matching.keyset import add, contains, remove, table_for
 
 
@@ -26,7 +27,7 @@ def place(left, right, nodes, slot_label, taken, done, tries, sweeps, rng):
     for i in range(edges):
         u, v = left[i], right[i]
         if i < done or u != v:
-            stands[i] = add(table, _key(u, v, nodes))
+            stands[i] = add(table, key_of(u, v, nodes))
     if stands.all() or not stands.any():
         return stands
     start, slots = _by_label(slot_label)
@@ -56,27 +57,15 @@ def _swap(left, right, nodes, slot_label, start, slots, table, stands, i, tries,
         # (u, v) and (x, y), u and x of one label, become (x, v) and (u, y)
         if x == v or u == y:
             continue
-        mine, theirs = _key(x, v, nodes), _key(u, y, nodes)
+        mine, theirs = key_of(x, v, nodes), key_of(u, y, nodes)
         if mine == theirs or contains(table, mine) or contains(table, theirs):
             continue
-        remove(table, _key(x, y, nodes))
+        remove(table, key_of(x, y, nodes))
         add(table, mine)
         add(table, theirs)
-        if other == 0:
-            left[j] = u
-        else:
-            right[j] = u
-        if side == 0:
-            left[i] = x
-        else:
-            right[i] = x
+        change_ends(left, right, i, side, j, other)
         stands[i] = True
         return
-
-
-@njit(cache=True, nogil=True)
-def _key(u, v, nodes):
-    return min(u, v) * nodes + max(u, v)
 
 
 @njit(cache=True, nogil=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from core.generators._shared.matching.ends import key_of
+from core.generators._shared.matching.ends import change_ends, key_of
 from core.generators._shared.matching.keyset import EMPTY, add, contains, remove, table_for
 
 
@@ -77,14 +77,8 @@ def _has(state, key):
 
 @njit(cache=True, nogil=True)
 def _within(ordered, key):
-    low, high = 0, ordered.size
-    while low < high:
-        middle = (low + high) // 2
-        if ordered[middle] < key:
-            low = middle + 1
-        else:
-            high = middle
-    return low < ordered.size and ordered[low] == key
+    place = np.searchsorted(ordered, key)
+    return place < ordered.size and ordered[place] == key
 
 
 @njit(cache=True, nogil=True)
@@ -123,14 +117,7 @@ def _swap(edges, blocks, places, state, stands, i, tries, rng):
                 remove(gone, key)
             else:
                 add(added, key)
-        if other == 0:
-            left[j] = u
-        else:
-            right[j] = u
-        if side == 0:
-            left[i] = x
-        else:
-            right[i] = x
+        change_ends(left, right, i, side, j, other)
         stands[i] = True
         return
 

@@ -30,6 +30,14 @@ def room_for(start):
     return np.zeros(4, np.int64), np.empty((4, most, 2), np.int32)
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _note(found, kind, w, j):
+    """Keep a triangle of a move: at whom it stands, and that node's entry."""
+    numbers, entries = found
+    entries[kind, numbers[kind], 0], entries[kind, numbers[kind], 1] = w, j
+    numbers[kind] += 1
+
+
 @njit(cache=True, nogil=True)
 def weighed(rows, weight, marks, found, move):
     """What a move gains: triangles, what their corners weigh by ``weight`` (n,), and what those of (x, y) do.
@@ -38,7 +46,7 @@ def weighed(rows, weight, marks, found, move):
     """
     start, others, closed = rows[0], rows[1], rows[6]
     x, y, a, b, place_a, place_b = move
-    numbers, entries = found
+    numbers = found[0]
     if linked(start, others, a, b):
         return IMPOSSIBLE, 0.0, 0.0
     mark(start, others, marks, b, NEAR_B)
@@ -51,12 +59,10 @@ def weighed(rows, weight, marks, found, move):
         if not told:
             continue
         if told & NEAR_X and w != a and w != b:
-            entries[JOINED, numbers[JOINED], 0], entries[JOINED, numbers[JOINED], 1] = w, j
-            numbers[JOINED] += 1
+            _note(found, JOINED, w, j)
             new += weight[w]
         if loses_b and told & NEAR_B:
-            entries[LEFT_Y, numbers[LEFT_Y], 0], entries[LEFT_Y, numbers[LEFT_Y], 1] = w, j
-            numbers[LEFT_Y] += 1
+            _note(found, LEFT_Y, w, j)
             old += weight[w]
     for j in range(start[a], start[a + 1]):
         w = others[j]
@@ -64,12 +70,10 @@ def weighed(rows, weight, marks, found, move):
         if not told:
             continue
         if told & NEAR_B and w != x and w != y:
-            entries[CROSSED, numbers[CROSSED], 0], entries[CROSSED, numbers[CROSSED], 1] = w, j
-            numbers[CROSSED] += 1
+            _note(found, CROSSED, w, j)
             crossed += weight[w]
         if loses_a and told & NEAR_X:
-            entries[LEFT_X, numbers[LEFT_X], 0], entries[LEFT_X, numbers[LEFT_X], 1] = w, j
-            numbers[LEFT_X] += 1
+            _note(found, LEFT_X, w, j)
             old += weight[w]
     clear(start, others, marks, b, NEAR_B)
     new += numbers[JOINED] * (weight[x] + weight[y])
