@@ -89,7 +89,7 @@ def test_very_unequal_degrees_are_told_from_alike_ones_by_all_graphs_together():
 
 
 def test_dpggan_pools_in_a_collection_and_pays_the_same():
-    graphs = tuple(CollectionGraph(id=str(i), nodes=NODES) for i in range(160))
+    graphs = tuple(CollectionGraph(id=str(i), nodes=NODES) for i in range(40))
     schema = GraphSchema(collection=Collection(graphs=graphs))
     rng = np.random.default_rng(5)
     u, v = np.triu_indices(NODES, 1)
@@ -101,13 +101,15 @@ def test_dpggan_pools_in_a_collection_and_pays_the_same():
     for pooled in (False, True):
         params = dpggan.GENERATOR.Params.model_validate({"pooled": pooled})
         plan = dpggan.GENERATOR.plan(params, facts)
-        meter = Meter(plan, MemoryRecorder())
-        model = dpggan.GENERATOR.fit(PrivateGraph(graph, meter), plan, params, no_progress)
-        require_metered(meter.transcript)
-        counts = [float(model.cells[name, None]["degrees"].sum()) / 2 for name in edges]
-        errors.append(float(np.abs(np.array(counts) - 30).mean()))
+        off = []
+        for _ in range(8):
+            meter = Meter(plan, MemoryRecorder())
+            model = dpggan.GENERATOR.fit(PrivateGraph(graph, meter), plan, params, no_progress)
+            require_metered(meter.transcript)
+            counts = [float(model.cells[name, None]["degrees"].sum()) / 2 for name in edges]
+            off.append(np.abs(np.array(counts) - 30).mean())
+        errors.append(float(np.mean(off)))
         plans.append(plan.digest())
     assert plans[0] == plans[1]
-    # Noise of scale 50 on each count, cut to 0..190: about 35 by itself, and 9 together. None of 150 came
-    # above 22.
-    assert errors[1] < 0.8 * errors[0]
+    # Noise of scale 50 on each count, cut to 0..190: about 35 by itself, and 10 together, over eight fits.
+    assert errors[1] < 0.6 * errors[0]
