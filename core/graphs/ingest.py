@@ -89,7 +89,7 @@ def _opened(files: Mapping[str, UploadedFile]) -> dict[str, tuple[Format, Option
         raise InvalidInput("the part edges is missing; upload an edge list", field="files.edges")
     opened: dict[str, tuple[Format, Options]] = {}
     for part, file in files.items():
-        chosen = formats.get(file.format)
+        chosen = formats.reader(file.format)
         formats.require_part(chosen, part, f"files.{part}.format")
         opened[part] = (chosen, formats.options_of(chosen, file.options, f"files.{part}.options"))
     if "nodes" in files and opened["edges"][0].carries_nodes:

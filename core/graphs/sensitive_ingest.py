@@ -65,7 +65,7 @@ def write_checked(
 
 
 def _batches(file: UploadedFile, graph: Graph, limits: IngestLimits) -> Iterator[Batch]:
-    chosen = formats.get(file.format)
+    chosen = formats.reader(file.format)
     if chosen.carries_nodes:
         reject(FILE, f"a {file.format} file lists nodes too; send the links as csv, tsv or parquet")
     options = formats.options_of(chosen, file.options)

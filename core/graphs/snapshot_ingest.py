@@ -56,7 +56,7 @@ def _read(
     limits: IngestLimits,
     tell: Progress,
 ) -> Graph:
-    chosen = formats.get(file.format)
+    chosen = formats.reader(file.format)
     if chosen.carries_nodes:
         reject(FILE, f"a {file.format} file lists nodes, but a stream's are fixed; send csv, tsv or parquet")
     options = formats.options_of(chosen, file.options)

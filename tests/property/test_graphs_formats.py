@@ -113,7 +113,7 @@ def node_list(graph: Graph, folder: Path) -> UploadedFile:
     return UploadedFile(path, "parquet")
 
 
-@pytest.mark.parametrize("name", formats.names())
+@pytest.mark.parametrize("name", formats.read_names())
 @FEW
 @given(graph=simple_graphs())
 def test_every_format_gives_back_a_static_graph(name: str, graph: Graph) -> None:
@@ -125,7 +125,7 @@ def test_every_format_gives_back_a_static_graph(name: str, graph: Graph) -> None
     "name",
     [
         n
-        for n in formats.names()
+        for n in formats.read_names()
         if not formats.get(n).refuses(GraphSchema(edge_types=(EdgeType(name="a"), EdgeType(name="b"))))
     ],
 )
@@ -134,7 +134,7 @@ def test_every_format_gives_back_a_static_graph(name: str, graph: Graph) -> None
 def test_every_format_that_takes_it_gives_back_a_typed_temporal_graph(name: str, graph: Graph) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        carries = formats.get(name).carries_nodes
+        carries = formats.reader(name).carries_nodes
         nodes = None if carries else node_list(graph, folder)
         assert ingested(graph, name, folder, nodes).equals(graph)
 
@@ -237,7 +237,7 @@ def _universe(files: dict[str, UploadedFile], schema: GraphSchema | None, out: P
 
 
 @pytest.mark.parametrize("declared", ["list", "count", "proposed"])
-@pytest.mark.parametrize("name", formats.names())
+@pytest.mark.parametrize("name", formats.read_names())
 @FEW
 @given(count=st.integers(2, 6), data=st.data())
 def test_an_edge_with_an_unseen_end_never_changes_the_universe(

@@ -2,8 +2,9 @@
 
 A format is a module beside this file whose name does not start with an underscore. It says ``name``,
 ``media_type``, ``extensions``, ``carries_nodes``, ``parts`` and ``OptionsModel``, and has ``read(request)``,
-``write(graph, path)`` and ``refuses(schema)``. Importing this package loads no numerical library: a service
-that only checks names and options needs none.
+``write(graph, path)`` and ``refuses(schema)``. One whose ``parts`` are empty is written and never read: it
+has neither ``carries_nodes``, ``OptionsModel`` nor ``read``. Importing this package loads no numerical
+library: a service that only checks names and options needs none.
 """
 
 from __future__ import annotations
@@ -18,37 +19,29 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from core.errors import InvalidInput, UnknownFormat
-from core.graphs.formats._base import Format, Options
+from core.graphs.formats._base import Export, Format, Options
 
-_ASKED = (
-    "name",
-    "media_type",
-    "extensions",
-    "carries_nodes",
-    "parts",
-    "OptionsModel",
-    "read",
-    "write",
-    "refuses",
-)
+_ASKED = ("name", "media_type", "extensions", "parts", "write", "refuses")
+_ASKED_TO_READ = ("carries_nodes", "OptionsModel", "read")
 
 
 @cache
-def formats() -> Mapping[str, Format]:
+def formats() -> Mapping[str, Export]:
     """Find every format, by name. Raises RuntimeError when a module is no format or two share a name."""
-    by_name: dict[str, Format] = {}
+    by_name: dict[str, Export] = {}
     for module in pkgutil.iter_modules(__path__):
         if not module.name.startswith("_"):
             register(by_name, importlib.import_module(f"{__name__}.{module.name}"))
     return MappingProxyType(dict(sorted(by_name.items())))
 
 
-def register(found: dict[str, Format], module: object) -> None:
+def register(found: dict[str, Export], module: object) -> None:
     """Add the module to ``found`` under its name; RuntimeError when it is incomplete or the name is taken."""
-    missing = [part for part in _ASKED if not hasattr(module, part)]
+    asked = _ASKED + (_ASKED_TO_READ if getattr(module, "parts", ()) else ())
+    missing = [part for part in asked if not hasattr(module, part)]
     if missing:
         raise RuntimeError(f"format module {module!r} lacks {missing}")
-    entry = cast("Format", module)
+    entry = cast("Export", module)
     if entry.name in found:
         raise RuntimeError(f"two modules offer the format {entry.name!r}")
     found[entry.name] = entry
@@ -59,12 +52,26 @@ def names() -> tuple[str, ...]:
     return tuple(formats())
 
 
-def get(name: str) -> Format:
+def read_names() -> tuple[str, ...]:
+    """List the names of the formats that are read too, sorted."""
+    return tuple(name for name, each in formats().items() if each.parts)
+
+
+def get(name: str) -> Export:
     """Look up the format of that name; :class:`UnknownFormat` lists what there is."""
     known = formats().get(name)
     if known is None:
         raise UnknownFormat(f"no format has this name; there are {', '.join(names())}", field="format")
     return known
+
+
+def reader(name: str) -> Format:
+    """Look up the format to read a file; :class:`UnknownFormat` also where it is only written."""
+    known = get(name)
+    if not known.parts:
+        readable = ", ".join(read_names())
+        raise UnknownFormat(f"{name} is written, not read; send one of {readable}", field="format")
+    return cast("Format", known)
 
 
 def require_part(chosen: Format, part: str, field: str) -> None:

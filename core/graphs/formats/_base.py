@@ -171,21 +171,26 @@ class RawGraph:
     directed: bool | None = None
 
 
-class Format(Protocol):
-    """A module of this package."""
+class Export(Protocol):
+    """A module of this package: a graph is written as it says. ``parts`` are what is read of it, if any."""
 
     name: str
     media_type: str
     extensions: tuple[str, ...]
-    carries_nodes: bool
     parts: frozenset[Part]
-    OptionsModel: type[Options]
-
-    def read(self, request: ReadRequest) -> RawGraph: ...
 
     def write(self, graph: Graph, path: Path) -> None: ...
 
     def refuses(self, schema: GraphSchema) -> str | None: ...
+
+
+class Format(Export, Protocol):
+    """A module of this package that reads, too."""
+
+    carries_nodes: bool
+    OptionsModel: type[Options]
+
+    def read(self, request: ReadRequest) -> RawGraph: ...
 
 
 @runtime_checkable
@@ -205,6 +210,15 @@ def open_bytes(path: Path) -> IO[bytes]:
     with path.open("rb") as file:
         zipped = file.read(2) == b"\x1f\x8b"
     return cast("IO[bytes]", gzip.open(path, "rb")) if zipped else path.open("rb")
+
+
+def refuses_names(schema: GraphSchema, form: str, nodes: frozenset[str], edges: frozenset[str]) -> str | None:
+    """Say which declared attribute has a name that the format uses itself, or None."""
+    for taken, kinds in ((nodes, schema.node_types), (edges, schema.edge_types)):
+        for attribute in (each for kind in kinds for each in kind.attributes):
+            if attribute.name in taken:
+                return f"{form} cannot name the attribute {attribute.name!r}; rename it or take parquet"
+    return None
 
 
 FREE_BYTES = 16 << 20

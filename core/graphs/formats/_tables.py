@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import pyarrow as pa
@@ -33,18 +34,23 @@ def edge_fields(schema: GraphSchema) -> list[pa.Field]:
     return fields
 
 
-def edge_tables(graph: Graph) -> Iterator[pa.Table]:
+def edge_tables(
+    graph: Graph, keys: Mapping[str, pa.Array] | None = None, relations: Collection[str] | None = None
+) -> Iterator[pa.Table]:
     """Yield the edges by the names of their ends, in canonical order, a bounded number of rows each; then
     what they carry, and their ``weight`` where the graph has weights: null in a relation without.
 
-    At least one table comes, so that a graph without edges still says its columns.
+    ``keys`` name the nodes of each type otherwise than by their ids; ``relations`` are all unless given. At
+    least one table comes, so that a graph without edges still says its columns.
     """
     carried = value_fields(graph)
     fields = pa.schema([*edge_fields(graph.schema), *carried])
-    names = {name: table.id_array() for name, table in graph.nodes.items()}
+    names = keys or {name: table.id_array() for name, table in graph.nodes.items()}
     yield fields.empty_table()
     graph_ids = graph.schema.graph_ids()
     for edge_type in graph.schema.edge_types:
+        if relations is not None and edge_type.name not in relations:
+            continue
         table = graph.edges[edge_type.name]
         for start in range(0, record_count(table), ROWS):
             records = slice(start, start + ROWS)
@@ -96,14 +102,19 @@ def _texts(column: np.ndarray | pa.Array) -> pa.Array:
 
 def write_text(tables: Iterator[pa.Table], path: Path, delimiter: str) -> None:
     """Write one line a row, with a header."""
-    arrow_options = pacsv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style="needed")
     with path.open("wb") as file:
         header = True
         for table in tables:
             if header:
                 file.write(delimiter.join(table.column_names).encode() + b"\n")
                 header = False
-            pacsv.write_csv(escaped(_plain(table)), file, arrow_options)
+            write_rows(table, file, delimiter)
+
+
+def write_rows(table: pa.Table, file: IO[bytes], delimiter: str) -> None:
+    """Write one line a row."""
+    options = pacsv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style="needed")
+    pacsv.write_csv(escaped(_plain(table)), file, options)
 
 
 def _plain(table: pa.Table) -> pa.Table:
@@ -112,3 +123,28 @@ def _plain(table: pa.Table) -> pa.Table:
         if pa.types.is_dictionary(field.type) or pa.types.is_time(field.type):
             table = table.set_column(place, field.name, table.column(place).cast(pa.string()))
     return table
+
+
+def typed_node_tables(graph: Graph) -> dict[str, pa.Table]:
+    """Make a table of each node type: ``graph_id`` in a collection, ``id``, then the attributes as they are.
+
+    Numbers are float64, null where missing; vectors lists of float32; categories strings.
+    """
+    graph_ids = graph.schema.graph_ids()
+    tables = {}
+    for kind, table in graph.nodes.items():
+        columns = {GRAPH_ID: pa.repeat(graph_ids[kind], table.count)} if graph_ids else {}
+        columns["id"] = table.id_array()
+        for name, column in sorted(table.attributes.items()):
+            columns[name] = _typed(column)
+        tables[kind] = pa.table(columns)
+    return tables
+
+
+def _typed(column: np.ndarray | pa.Array) -> pa.Array:
+    if not isinstance(column, np.ndarray):
+        return column.cast(pa.string())
+    if column.ndim == 1:
+        return pa.array(column, mask=np.isnan(column))
+    flat = pa.array(np.ascontiguousarray(column).ravel())
+    return pa.FixedSizeListArray.from_arrays(flat, column.shape[1])

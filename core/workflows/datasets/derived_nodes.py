@@ -23,7 +23,7 @@ def keep_derived_nodes(services: Services, work: IngestWork) -> DatasetPart | No
     A node list holds one column of ids and one of types, as Parquet.
     """
     path = work.graph_folder / "nodes.parquet"
-    if NODES in work.files or formats.get(work.files[EDGES].format).carries_nodes or not path.is_file():
+    if NODES in work.files or formats.reader(work.files[EDGES].format).carries_nodes or not path.is_file():
         return None
     key = objects.nodes_key(work.dataset_id, work.version_id, work.attempt)
     with path.open("rb") as file:

@@ -187,7 +187,7 @@ def check_file(part: str, format: str, options: Mapping[str, Any]) -> None:
     """The format holds this part and has these options, which can be stored. UnknownFormat, InvalidInput."""
     if part not in (NODES, EDGES):
         raise InvalidInput(f"no such part; take {NODES} or {EDGES}", field="part")
-    chosen = formats.get(format)
+    chosen = formats.reader(format)
     formats.require_part(chosen, part, "format")
     try:
         size = len(json.dumps(dict(options), allow_nan=False))

@@ -30,7 +30,9 @@ def timed_graph() -> Graph:
 
 
 def test_names() -> None:
-    assert formats.names() == ("csv", "gml", "graphml", "matrix_market", "node_link", "npz", "parquet", "tsv")
+    read = ("csv", "gml", "graphml", "matrix_market", "node_link", "npz", "parquet", "tsv")
+    assert formats.read_names() == read
+    assert set(formats.names()) - set(read) == {"dgl", "gexf", "graphframes", "neo4j"}
     with pytest.raises(UnknownFormat, match="csv"):
         formats.get("pickle")
 
