@@ -241,6 +241,19 @@ class Settings(BaseSettings):
     grace_seconds: float = Field(
         default=30.0, gt=0, description="How long a stopping worker waits for its child."
     )
+    gpu: str = Field(
+        default="",
+        pattern=r"^$|^[0-9]{1,3}$|^GPU-[0-9a-fA-F-]{8,64}$",
+        description="The GPU that this worker's jobs compute on, by its number or UUID; empty: none.",
+    )
+    gpu_memory_fraction: float = Field(
+        default=0.95, gt=0, le=1, description="The share of that GPU's memory that a child may hold."
+    )
+    accelerator_wait_seconds: float = Field(
+        default=0.0,
+        ge=0,
+        description="How long a job that gains from a GPU waits for one while no worker has any.",
+    )
     reservation_seconds: float = Field(default=24 * 3600.0, gt=0, description="A queued job's reservation.")
     approval_seconds: float = Field(
         default=7 * 24 * 3600.0, gt=0, description="How long a job waits for a second person's approval."

@@ -20,7 +20,7 @@ from core.evaluation.view import UndirectedView
 from core.evaluation.whole.compare import WHOLE
 from core.generators._shared.frame.stages import Staged
 from core.generators._shared.values.stage import VALUES
-from core.generators.base import Generator, Parameters, ValuesGenerator
+from core.generators.base import AcceleratedGenerator, Generator, Parameters, ValuesGenerator
 from core.generators.registry import generators
 from core.reports.measured import FAMILIES
 from core.reports.model import Report
@@ -48,10 +48,17 @@ def _generator(generator: Generator) -> str:
         f"- Guarantee: {', '.join(sorted(generator.kinds))}\n"
         f"- Privacy units: {', '.join(sorted(generator.units))}\n"
         f"- Graphs: {', '.join(accepts)}\n"
-        f"- Assurance: {generator.assurance}\n{_reads(generator.Params)}\n"
+        f"- Assurance: {generator.assurance}\n{_accelerator(generator)}{_reads(generator.Params)}\n"
         f"## Parameters\n\n{_table(generator.Params)}\n"
         f"## How the plan is made\n\n{_plan(generator)}\n"
     )
+
+
+def _accelerator(generator: Generator) -> str:
+    """What the method's own class says of GPUs; nothing where none of its jobs gains from one."""
+    if not isinstance(generator, AcceleratedGenerator):
+        return ""
+    return f"- GPU: {inspect.getdoc(generator.accelerator)}\n"
 
 
 def _plan(generator: Generator) -> str:

@@ -11,7 +11,7 @@ import sys
 from typing import Any
 
 from celery import Celery, signals
-from kombu import Queue
+from kombu import Exchange, Queue
 
 from core import logging
 from core.settings import get_settings
@@ -21,6 +21,9 @@ from worker.limits import kernels_folder
 UPLOADS, WORK, CHECKS = "graphveil-uploads", "graphveil", "graphveil-checks"
 """The queues: files to validate, releases, and what looks at releases afterwards (comparisons, audits)."""
 
+GPU = Queue("graphveil-gpu", Exchange("graphveil-gpu"), "graphveil-gpu")
+"""The queue of releases that wait for a GPU. Only workers that are told of one serve it, and first."""
+
 settings = get_settings()
 
 app = Celery("graphveil", broker=settings.redis_url, include=["worker.tasks"])
@@ -29,9 +32,14 @@ app.conf.update(
     task_serializer="json",
     # In this order where a worker serves all, as it does unless it is started with -Q. An upload is short and
     # somebody sits before it: besides going first it has a process of its own, which no long job holds up.
-    task_queues=[Queue(UPLOADS), Queue(WORK), Queue(CHECKS)],
+    # A worker with a GPU does what others can do when nothing waits for its GPU.
+    task_queues=[
+        *([GPU] if settings.gpu else []),
+        *(Queue(name) for name in (UPLOADS, WORK, CHECKS)),
+    ],
     task_default_queue=WORK,
     task_routes={
+        "graphveil.run-gpu": {"queue": GPU},
         "graphveil.ingest": UPLOADS,
         "graphveil.links": UPLOADS,
         "graphveil.evaluate": CHECKS,

@@ -28,7 +28,7 @@ from core.settings import Settings, get_settings
 from core.tracing import spans
 from core.workflows.operations.startup import may_start
 from worker.stopping import Stopping
-from worker.tasks import task_name
+from worker.tasks import GPU_TASK, task_name
 
 BATCH = 100
 PAUSE_SECONDS = 2.0
@@ -44,9 +44,11 @@ def relay_once(db: Database, send: Callable[[str, str], None]) -> int:
     with db.transaction() as session:
         messages = outbox.take_unsent(session, BATCH)
         parents = _parents(session, messages) if spans.on() else {}
+        for_gpus = jobs.gpu_only(session, _of_jobs(messages))
         for message in messages:
             with _span_of(message, parents):
-                send(task_name(message.topic), message.subject_id)
+                gpu = message.topic == Topic.RUN and message.subject_id in for_gpus
+                send(GPU_TASK if gpu else task_name(message.topic), message.subject_id)
         if messages:
             reach("before_mark_sent")
         outbox.mark_sent(session, [message.id for message in messages])
@@ -58,7 +60,11 @@ def _parents(session: Session, messages: Sequence[OutboxMessage]) -> dict[str, s
 
     A comparison's message has no span: its time would reveal exactly when its job's run ended.
     """
-    return jobs.traceparents(session, {each.subject_id for each in messages if each.topic == Topic.RUN})
+    return jobs.traceparents(session, _of_jobs(messages))
+
+
+def _of_jobs(messages: Sequence[OutboxMessage]) -> set[str]:
+    return {each.subject_id for each in messages if each.topic == Topic.RUN}
 
 
 def _span_of(message: OutboxMessage, parents: Mapping[str, str]) -> AbstractContextManager[None]:

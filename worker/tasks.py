@@ -8,6 +8,8 @@ from worker.process import this_process
 from worker.work import KINDS, take_turn
 
 PREFIX = "graphveil."
+GPU_TASK = f"{PREFIX}{Topic.RUN}-gpu"
+"""The task of a job that waits for a GPU: its messages have a queue of their own."""
 
 
 def task_name(topic: str) -> str:
@@ -26,3 +28,9 @@ def _add_task(topic: Topic) -> None:
 
 for _topic in KINDS:
     _add_task(_topic)
+
+
+@app.task(name=GPU_TASK)
+def take_next_with_gpu(subject_id: str) -> None:
+    """Take the job whose turn it is of those that only a worker with a GPU may take."""
+    take_turn(this_process(), Topic.RUN, draining, gpu_only=True)

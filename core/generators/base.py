@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
 
@@ -36,6 +37,14 @@ NODE_METHODS = (
     "The unit node is taken by profiles (relations with one protected end) and by projection (a relation "
     "inside the protected type)"
 )
+
+
+class Accelerator(StrEnum):
+    """What a GPU is to a job. USEFUL: it takes minutes without one. NEEDED: it does not end in time."""
+
+    NONE = "none"
+    USEFUL = "useful"
+    NEEDED = "needed"
 
 
 class Parameters(BaseModel):
@@ -258,6 +267,15 @@ class NodeValuesGenerator(Generator, Protocol):
 
 
 @runtime_checkable
+class AcceleratedGenerator(Generator, Protocol):
+    """A method of whose jobs some gain from a GPU; those of any other method never do."""
+
+    def accelerator(self, params: Any, public: PublicFacts, nodes: Mapping[str, int]) -> Accelerator:
+        """Tell what a GPU is to such a job. Of public facts alone; ``nodes``: the sizes of the universes."""
+        ...
+
+
+@runtime_checkable
 class LinkHidingGenerator(Generator, Protocol):
     """A method that hides links which are named to it: the curators' list of sensitive links."""
 
@@ -294,6 +312,15 @@ class StreamGenerator(Generator, Protocol):
         the last published snapshot's state was saved to; None for the first. Snapshots may be missing.
         """
         ...
+
+
+def accelerator_of(
+    generator: Generator, params: Any, public: PublicFacts, nodes: Mapping[str, int]
+) -> Accelerator:
+    """Tell what a GPU is to a job: nothing, unless the method says otherwise. Of public facts alone."""
+    if not isinstance(generator, AcceleratedGenerator):
+        return Accelerator.NONE
+    return Accelerator(generator.accelerator(params, public, nodes))
 
 
 def carries_values(generator: Generator, params: Any) -> bool:

@@ -6,7 +6,17 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, Integer, String, UniqueConstraint, text
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    ForeignKey,
+    Index,
+    Integer,
+    String,
+    UniqueConstraint,
+    false,
+    text,
+)
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -42,6 +52,7 @@ class JobReason(StrEnum):
     BUDGET_EXHAUSTED = "budget_exhausted"
     RESERVATION_EXPIRED = "reservation_expired"
     ACCOUNT_EXPOSED = "account_exposed"
+    ACCELERATOR_MISSING = "accelerator_missing"
     DATASET_ARCHIVED = "dataset_archived"
     LINKS_NOT_NAMED = "links_not_named"
     CANCELLED_BY_CALLER = "cancelled_by_caller"
@@ -72,6 +83,7 @@ LEASED_JOB = "state IN ('running', 'publishing', 'cancelling')"
 
 PAID_AND_QUEUED = "state = 'queued' AND sample_of IS NULL"
 SAMPLE_AND_QUEUED = "state = 'queued' AND sample_of IS NOT NULL"
+GPU_AND_QUEUED = "state = 'queued' AND gpu_only"
 """Of a job: it waits for a worker. Written out, as the indexes are, so that whatever plan uses them."""
 
 
@@ -84,7 +96,8 @@ class Job(CreatedAt, Leased, Base):
     fitted model is drawn from again. ``decided_*``: who approved or rejected it (the key, and
     whose it is), when, and why. ``content_hash``:
     of what a release is made from; None where no two jobs can ask for the same (samples, snapshots).
-    ``traceparent``: the span of the request, where it was traced.
+    ``traceparent``: the span of the request, where it was traced. ``accelerator``: what a GPU is to it
+    (:class:`core.generators.base.Accelerator`); ``gpu_only``: only a worker that holds one may claim it now.
     """
 
     __tablename__ = "jobs"
@@ -97,6 +110,7 @@ class Job(CreatedAt, Leased, Base):
         Index("ix_jobs_leased", "tenant", postgresql_where=text(LEASED_JOB)),
         Index("ix_jobs_paid_queued", "tenant", "created_at", postgresql_where=text(PAID_AND_QUEUED)),
         Index("ix_jobs_samples_queued", "tenant", "created_at", postgresql_where=text(SAMPLE_AND_QUEUED)),
+        Index("ix_jobs_gpu_queued", "tenant", "created_at", postgresql_where=text(GPU_AND_QUEUED)),
         Index(
             "ix_jobs_tenant_started", "tenant", "started_at", postgresql_where=text("started_at IS NOT NULL")
         ),
@@ -132,6 +146,8 @@ class Job(CreatedAt, Leased, Base):
     policy_version: Mapped[int] = mapped_column(Integer, default=0, server_default="0")
     sample_of: Mapped[str | None] = mapped_column(ForeignKey("jobs.id", ondelete="RESTRICT"), default=None)
     traceparent: Mapped[str | None] = mapped_column(String(55), default=None)
+    accelerator: Mapped[str] = mapped_column(String(8), default="none", server_default="none")
+    gpu_only: Mapped[bool] = mapped_column(default=False, server_default=false())
     decided_by: Mapped[str | None] = mapped_column(String(128), default=None)
     decided_person: Mapped[str | None] = mapped_column(String(128), default=None)
     decided_at: Mapped[datetime | None] = mapped_column(default=None)

@@ -29,6 +29,7 @@ from sqlalchemy.orm.attributes import set_committed_value
 from core.db.base import ROW_LOCK
 from core.jobs import states
 from core.jobs.models import (
+    GPU_AND_QUEUED,
     UNGUARDED,
     Artifact,
     ArtifactRole,
@@ -169,6 +170,21 @@ def database_now(session: Session) -> datetime:
     return session.execute(select(func.now())).scalar_one()
 
 
+def waiting_for_gpu(session: Session, waited_seconds: float, limit: int) -> Sequence[str]:
+    """Jobs that only a worker with a GPU may claim, and that were queued so long ago; the longest first.
+
+    A job that is tried again waits since it was queued again.
+    """
+    queued = select(func.max(JobEvent.created_at)).where(
+        JobEvent.job_id == Job.id, JobEvent.state == JobState.QUEUED
+    )
+    since = func.coalesce(queued.scalar_subquery(), Job.created_at)
+    query = select(Job.id).where(
+        text(GPU_AND_QUEUED), since <= func.clock_timestamp() - timedelta(seconds=waited_seconds)
+    )
+    return session.scalars(query.order_by(Job.created_at, Job.id).limit(limit)).all()
+
+
 def lease_live(session: Session, job: Job) -> bool:
     """Tell whether the lease still runs, by PostgreSQL's clock."""
     return (
@@ -303,3 +319,10 @@ def traceparents(session: Session, job_ids: Collection[str]) -> dict[str, str]:
     """Load the traceparents that submissions left with their jobs, by job id."""
     asked = select(Job.id, Job.traceparent).where(Job.id.in_(job_ids), Job.traceparent.is_not(None))
     return {job_id: str(traceparent) for job_id, traceparent in session.execute(asked)}
+
+
+def gpu_only(session: Session, job_ids: Collection[str]) -> set[str]:
+    """Find those of the jobs that only a worker with a GPU may claim. No query where there are none."""
+    if not job_ids:
+        return set()
+    return set(session.scalars(select(Job.id).where(Job.id.in_(job_ids), Job.gpu_only)))

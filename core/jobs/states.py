@@ -10,6 +10,8 @@ under this reservation):
 |   broke its plan, wrote an invalid release  | no     | release                    | failed, reason      |
 | a stream's snapshot breaks its schema       | no     | release                    | invalid_snapshot    |
 | the links to hide were withdrawn meanwhile  | no     | release                    | links_not_named     |
+| needs a GPU, and for too long no worker had | no     | release                    | accelerator_missing |
+|   one                                       |        |                            |                     |
 | cancelled by its caller, dataset archived   | yes    | forfeit                    | cancelled           |
 |                                             | no     | release                    | cancelled           |
 | lease lost, database or storage away, or    | yes    | release, reserve anew      | queued              |

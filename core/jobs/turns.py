@@ -7,6 +7,9 @@ The rule, first to last:
 3. of those, the tenant whose latest job began longest ago, or that has had none;
 4. of its jobs, the oldest.
 
+Jobs that only a worker with a GPU may claim are a queue of their own, by the same rule: neither queue is
+looked into for the other's sake.
+
 So a tenant waits for no more than the running jobs and one job of each other tenant, however many another has
 queued. All of it is public: what is counted is jobs and times that callers see by polling.
 
@@ -22,19 +25,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, FromClause, Select, func, select, text, true
+from sqlalchemy import ColumnElement, FromClause, Select, func, or_, select, text, true
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from core.jobs.models import LEASED_JOB, OPEN_JOB, PAID_AND_QUEUED, SAMPLE_AND_QUEUED, Job, Turn
+from core.jobs.models import (
+    GPU_AND_QUEUED,
+    LEASED_JOB,
+    OPEN_JOB,
+    PAID_AND_QUEUED,
+    SAMPLE_AND_QUEUED,
+    Job,
+    Turn,
+)
 
 
-def fairest(*, free: bool, but: ColumnElement[bool]) -> Select[Any]:
-    """Selects the id of the job whose turn it is among the samples (``free``) or the other jobs that wait.
+def fairest(*, waiting: str, but: ColumnElement[bool]) -> Select[Any]:
+    """Selects the id of the job whose turn it is among those that wait.
 
-    ``but``, about a job: of those whose turn it cannot be.
+    ``waiting``: which do, a condition that an index has. ``but``, about a job: of those whose turn it cannot
+    be.
     """
-    waits = text(SAMPLE_AND_QUEUED if free else PAID_AND_QUEUED)
+    waits = text(waiting)
     tenants = select(func.min(Job.tenant).label("tenant")).where(waits).cte("waiting", recursive=True)
     following = select(func.min(Job.tenant)).where(waits, Job.tenant > tenants.c.tenant)
     tenants = tenants.union_all(select(following.scalar_subquery()).where(tenants.c.tenant.is_not(None)))
@@ -63,10 +75,16 @@ def fairest(*, free: bool, but: ColumnElement[bool]) -> Select[Any]:
     )
 
 
-def next_id(session: Session, *, but: ColumnElement[bool]) -> str | None:
-    """Find the job whose turn it is, without those of which ``but`` is true; None when none waits."""
-    paid = session.scalars(fairest(free=False, but=but)).one_or_none()
-    return paid or session.scalars(fairest(free=True, but=but)).one_or_none()
+def next_id(session: Session, *, but: ColumnElement[bool], gpu_only: bool = False) -> str | None:
+    """Find the job whose turn it is, without those of which ``but`` is true; None when none waits.
+
+    Of those that wait for a GPU (``gpu_only``), or of those that any worker may claim.
+    """
+    if gpu_only:
+        return session.scalars(fairest(waiting=GPU_AND_QUEUED, but=but)).one_or_none()
+    but = or_(but, Job.gpu_only)
+    paid = session.scalars(fairest(waiting=PAID_AND_QUEUED, but=but)).one_or_none()
+    return paid or session.scalars(fairest(waiting=SAMPLE_AND_QUEUED, but=but)).one_or_none()
 
 
 def serve(session: Session, desk: str, *, waiting: FromClause, held: FromClause) -> tuple[str, str] | None:

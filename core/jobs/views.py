@@ -74,6 +74,12 @@ class Job(Answer):
     budget: BudgetOutcome | None = Field(
         default=None, description="Of a job that failed, was cancelled, is being cancelled, or was rejected."
     )
+    accelerator: str = Field(
+        default="none", description="What a GPU is to it: none, useful or needed; see the plan."
+    )
+    waits_for_gpu: bool = Field(
+        default=False, description="Whether it is queued for a worker with a GPU, and no other may take it."
+    )
     suite: str = Field(description="How closely it is compared with its original: quick, standard or full.")
     evaluation: Evaluation | None = Field(description=f"The comparison with the original. {CURATORS}")
     requested_by: str = Field(description="The key that asked.")

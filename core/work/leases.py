@@ -24,10 +24,12 @@ def claim(
     worker: str,
     lease_seconds: float,
     max_attempts: int,
+    fit: ColumnElement[bool] | None = None,
 ) -> Row | None:
     """Leases the row to ``worker`` under a new attempt number; None if it is not free.
 
-    Free means: claimable, without a live lease, with attempts left. One UPDATE decides.
+    Free means: claimable, without a live lease, with attempts left, and ``fit``, which is about this worker
+    and the row. One UPDATE decides.
     """
     model = kind.model
     statement = (
@@ -37,6 +39,7 @@ def claim(
             model.state.in_(kind.claimable),
             model.attempt < max_attempts,
             or_(model.lease_expires_at.is_(None), model.lease_expires_at < func.now()),
+            true() if fit is None else fit,
         )
         .values(
             state=kind.running,

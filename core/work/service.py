@@ -22,9 +22,10 @@ def begin(
     row_id: str,
     worker: str,
     max_attempts: int | None = None,
+    fit: ColumnElement[bool] | None = None,
 ) -> Row | None:
     """Leases the row to ``worker``, for as many attempts as the settings or the caller allow; None if it is
-    not free."""
+    not free, or this worker not ``fit`` for it."""
     return leases.claim(
         session,
         kind,
@@ -32,6 +33,7 @@ def begin(
         worker=worker,
         lease_seconds=settings.lease_seconds,
         max_attempts=settings.max_attempts if max_attempts is None else max_attempts,
+        fit=fit,
     )
 
 

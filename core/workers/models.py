@@ -1,4 +1,4 @@
-"""The GPUs of hosts that run workers."""
+"""The GPUs of hosts that run workers, and which worker holds which."""
 
 from __future__ import annotations
 
@@ -20,3 +20,17 @@ class WorkerGpu(Base):
     capacity_bytes: Mapped[int] = mapped_column(BigInteger)
     used_bytes: Mapped[int] = mapped_column(BigInteger)
     read_at: Mapped[datetime] = mapped_column()
+
+
+class HeldGpu(Base):
+    """One worker's lease on one GPU, by the name that the driver gives it everywhere.
+
+    Times are PostgreSQL's. A worker is known to have a GPU exactly while its lease lasts.
+    """
+
+    __tablename__ = "held_gpus"
+
+    uuid: Mapped[str] = mapped_column(String(96), primary_key=True)
+    host: Mapped[str] = mapped_column(String(64))
+    worker: Mapped[str] = mapped_column(String(128))
+    lease_expires_at: Mapped[datetime] = mapped_column()

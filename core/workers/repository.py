@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import ColumnElement, delete, exists, func, or_, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from core.workers.models import WorkerGpu
+from core.workers.models import HeldGpu, WorkerGpu
 
 KEPT = timedelta(days=1)
 
@@ -40,3 +40,40 @@ def recent(session: Session, within_seconds: float) -> list[tuple[str, GpuMemory
         select(WorkerGpu).where(WorkerGpu.read_at > since).order_by(WorkerGpu.host, WorkerGpu.gpu)
     )
     return [(row.host, GpuMemory(row.gpu, row.capacity_bytes, row.used_bytes)) for row in rows]
+
+
+def hold(session: Session, uuid: str, *, host: str, worker: str, lease_seconds: float) -> bool:
+    """Lease the GPU to the worker, or keep its lease; False where another's lasts. One statement decides."""
+    until = func.clock_timestamp() + timedelta(seconds=lease_seconds)
+    own = {"host": host, "worker": worker, "lease_expires_at": until}
+    free = or_(HeldGpu.worker == worker, HeldGpu.lease_expires_at < func.clock_timestamp())
+    leased = insert(HeldGpu).values(uuid=uuid, **own)
+    leased = leased.on_conflict_do_update(index_elements=["uuid"], set_=own, where=free)
+    return session.execute(leased.returning(HeldGpu.uuid)).one_or_none() is not None
+
+
+def let_go(session: Session, uuid: str, *, worker: str) -> None:
+    """End the worker's lease on the GPU, if it has one."""
+    session.execute(delete(HeldGpu).where(HeldGpu.uuid == uuid, HeldGpu.worker == worker))
+
+
+def let_go_of_host(session: Session, uuid: str, *, host: str) -> None:
+    """End any lease of that host's on the GPU: its holder is known to be dead."""
+    session.execute(delete(HeldGpu).where(HeldGpu.uuid == uuid, HeldGpu.host == host))
+
+
+def holds_a_gpu(worker: str) -> ColumnElement[bool]:
+    """About nothing else: the worker's lease on a GPU lasts."""
+    live = HeldGpu.lease_expires_at > func.clock_timestamp()
+    return exists().where(HeldGpu.worker == worker, live)
+
+
+def holds_one(session: Session, worker: str) -> bool:
+    """Tell whether the worker's lease on a GPU lasts."""
+    return session.execute(select(holds_a_gpu(worker))).scalar_one()
+
+
+def gpus_held(session: Session) -> int:
+    """Count the GPUs whose workers are alive."""
+    live = select(func.count()).select_from(HeldGpu).where(HeldGpu.lease_expires_at > func.clock_timestamp())
+    return session.execute(live).scalar_one()

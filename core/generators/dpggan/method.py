@@ -9,9 +9,17 @@ from typing import TYPE_CHECKING, Any
 from core import errors
 from core.generators._shared.frame.heeded import require_heeded
 from core.generators._shared.frame.plan import unprotected_plan
-from core.generators.base import Assurance, Claimed, GraphKinds, Progress, PublicFacts, require_accepted
+from core.generators.base import (
+    Accelerator,
+    Assurance,
+    Claimed,
+    GraphKinds,
+    Progress,
+    PublicFacts,
+    require_accepted,
+)
 from core.generators.dpggan import paper
-from core.generators.dpggan.budget import make_plan, shares_of_hat
+from core.generators.dpggan.budget import composition, make_plan, shares_of_hat
 from core.generators.dpggan.idle import idle
 from core.generators.dpggan.params import BackboneParams, LinkParams
 from core.privacy.plan import GuaranteeKind, PrivacyPlan
@@ -21,6 +29,15 @@ if TYPE_CHECKING:
     from core.generators.dpggan.model import LinkModel
     from core.graphs.schema import GraphSchema
     from core.privacy.private_graph import PrivateGraph
+
+USEFUL_NODES = 1_000
+"""A GPU is useful to networks of so many nodes, all graphs of a collection together; smaller ones are some
+hundred operations, whose number is what costs. It is needed by no size: the steps are bounded."""
+
+
+def of_networks(trains: bool, nodes: Mapping[str, int]) -> Accelerator:
+    """A GPU is useful where networks are trained, from USEFUL_NODES nodes on."""
+    return Accelerator.USEFUL if trains and sum(nodes.values()) >= USEFUL_NODES else Accelerator.NONE
 
 
 class LinkMethod:
@@ -45,6 +62,13 @@ class LinkMethod:
         if params.variant == "paper":
             return unprotected_plan(self.name, public, paper.REASON)
         return make_plan(self.name, params, public)
+
+    def accelerator(self, params: Any, public: PublicFacts, nodes: Mapping[str, int]) -> Accelerator:
+        """Useful to variant paper, and to link-sgd with networks or the mlp decoder, from 1,000 nodes on."""
+        trains = params.variant == "paper"
+        if not trains and (params.inputs == "networks" or params.decoder == "mlp"):
+            trains = bool(composition(params, public).links)
+        return of_networks(trains, nodes)
 
     def claim(self, params: Any, public: PublicFacts) -> Claimed | None:
         """Return what the paper claims for its own form; None for ours, whose guarantee is computed."""
@@ -119,6 +143,10 @@ class BackboneMethod:
         """Plan one unprotected access to the whole graph."""
         require_accepted(self, public)
         return unprotected_plan(self.name, public, paper.BACKBONE_REASON)
+
+    def accelerator(self, params: Any, public: PublicFacts, nodes: Mapping[str, int]) -> Accelerator:
+        """Useful from 1,000 nodes on."""
+        return of_networks(True, nodes)
 
     def fit(self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> LinkModel:
         """Fit the model; the raw graph's edges go into it."""

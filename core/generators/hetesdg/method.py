@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.generators._shared.frame.heeded import require_heeded
 from core.generators._shared.frame.plan import unprotected_plan
-from core.generators.base import Assurance, Claimed, GraphKinds, Progress, PublicFacts, require_accepted
+from core.generators.base import (
+    Accelerator,
+    Assurance,
+    Claimed,
+    GraphKinds,
+    Progress,
+    PublicFacts,
+    require_accepted,
+)
 from core.generators.hetesdg.budget import make_plan
 from core.generators.hetesdg.idle import idle
 from core.generators.hetesdg.params import HeteParams
@@ -18,6 +27,9 @@ from core.privacy.units import Unit
 if TYPE_CHECKING:
     from core.generators.hetesdg.model import HeteModel
     from core.privacy.private_graph import PrivateGraph
+
+USEFUL_NODES = 1_000
+"""A GPU is useful to the link predictor from here on: 11,605 nodes (IMDB) took 49 CPU seconds."""
 
 
 class HeteMethod:
@@ -42,6 +54,11 @@ class HeteMethod:
         if params.variant == "paper":
             return unprotected_plan(self.name, public, paper.REASON)
         return make_plan(self.name, params, public)
+
+    def accelerator(self, params: Any, public: PublicFacts, nodes: Mapping[str, int]) -> Accelerator:
+        """Useful where a link predictor is trained, from 1,000 nodes on."""
+        trains = params.variant == "paper" or params.learn == "link-sgd"
+        return Accelerator.USEFUL if trains and sum(nodes.values()) >= USEFUL_NODES else Accelerator.NONE
 
     def claim(self, params: Any, public: PublicFacts) -> Claimed | None:
         """Return what the paper claims for its own form; None for ours, whose guarantee is computed."""

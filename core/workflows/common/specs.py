@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from core.datasets.models import Dataset
+from core.generators.base import Accelerator
 from core.identity.service import Principal
 from core.jobs.models import Job, JobState
 from core.ledger import service as ledger
@@ -23,7 +24,10 @@ def spec_of(job: Job) -> JobSpec:
 def new_job(
     principal: Principal, dataset: Dataset, spec: JobSpec, plan: dict[str, Any], plan_digest: str
 ) -> Job:
-    """Make a queued job that nothing is reserved for yet, of a dataset whose policy admits it."""
+    """Make a queued job that nothing is reserved for yet, of a dataset whose policy admits it.
+
+    Any worker may claim it until it is said to gain from a GPU.
+    """
     release = spec.release
     return Job(
         id=release.job_id,
@@ -42,6 +46,8 @@ def new_job(
         policy_version=dataset.policy_version,
         sample_of=release.source_id,
         traceparent=spans.carried(release.job_id),
+        accelerator=Accelerator.NONE,
+        gpu_only=False,
     )
 
 

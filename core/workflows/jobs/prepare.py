@@ -23,7 +23,14 @@ from core.datasets.models import Dataset, DatasetState, DatasetVersion
 from core.errors import DatasetNotReady, InvalidInput, NotAccepted, NotFound, UnitMismatch
 from core.evaluation.metric import Suite
 from core.generators import registry
-from core.generators.base import Generator, LinkHidingGenerator, PublicFacts, synthesised_by
+from core.generators.base import (
+    Accelerator,
+    Generator,
+    LinkHidingGenerator,
+    PublicFacts,
+    accelerator_of,
+    synthesised_by,
+)
 from core.generators.choice import AUTO, Choice, choose
 from core.graphs.schema import MAX_TYPES, Derived, GraphSchema
 from core.identity.service import Principal
@@ -160,6 +167,7 @@ class Prepared:
     params: BaseModel
     plan: PrivacyPlan
     solved: Solved | None
+    accelerator: Accelerator
 
 
 @dataclass(frozen=True)
@@ -262,7 +270,8 @@ def prepare(
         check_least(dataset, cost.nano_epsilon)
     if spec.release.named_links:
         require_named(session, dataset, version)
-    return Prepared(dataset, version, schema, spec, choice, params, plan, solved)
+    gain = accelerator_of(generator, params, facts, node_counts(version, schema))
+    return Prepared(dataset, version, schema, spec, choice, params, plan, solved, gain)
 
 
 def _epsilon_of(request: JobRequest) -> int:

@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from core.generators import registry
-from core.generators.base import Parameters
+from core.generators.base import AcceleratedGenerator, Parameters
 from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.jobs import repository, views
@@ -113,6 +113,7 @@ def methods() -> list[Method]:
             kinds=tuple(sorted(str(kind) for kind in generator.kinds)),
             accepts={name: bool(value) for name, value in vars(generator.accepts).items()},
             parameters=generator.Params.model_json_schema(),
+            accelerator=isinstance(generator, AcceleratedGenerator),
             reads=generator.Params.READS if issubclass(generator.Params, Parameters) else (),
         )
         for generator in registry.generators().values()
@@ -177,6 +178,8 @@ def _view(
         state=job.state,
         reason=unpaid.job_reason(principal, job),
         budget=budget_outcome(job),
+        accelerator=job.accelerator,
+        waits_for_gpu=job.gpu_only and job.state == JobState.QUEUED,
         suite=spec.suite,
         evaluation=_evaluation(evaluation) if evaluation is not None and exact else None,
         requested_by=job.requested_by,

@@ -32,7 +32,7 @@ from core.reports.notices import lasting_relations, relations_left_out, values_l
 from core.workflows.common.context import Services
 from core.workflows.common.policies import needs_approval, policy_of
 from core.workflows.common.specs import new_job, reserve
-from core.workflows.jobs import identical, turns
+from core.workflows.jobs import accelerators, identical, turns
 from core.workflows.jobs.expected import told
 from core.workflows.jobs.prepare import JobRequest, node_counts, prepare
 from core.workflows.jobs.views import Cost, NodePrice, Plan
@@ -70,6 +70,7 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> P
             raise
         drawn = drawn_on(session, dataset.account_id, team=principal.team, project=request.project)
         quotas_after = tuple(preview(quota.id) for quota in drawn)
+        slower = accelerators.warning(session, services.settings, prepared.accelerator)
     exposing = [EXPOSING] if spec.kind is GuaranteeKind.NONE else []
     schema, generator = prepared.graph_schema, registry.get(release.method)
     nodes = node_counts(prepared.version, schema)
@@ -110,7 +111,8 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> P
         precision=precision,
         expected=expected,
         solved=prepared.solved,
-        warnings=(*(notice.text for notice in notices), *exposing),
+        accelerator=prepared.accelerator,
+        warnings=(*(notice.text for notice in notices), *([] if slower is None else [slower]), *exposing),
         identical_to=None if twin is None else twin.id,
     )
 
@@ -152,6 +154,7 @@ def submit_job(
         job = new_job(principal, dataset, spec, plan.to_json(), plan.digest())
         job.idempotency_key, job.payload_hash = key, digest
         job.content_hash, job.project = identical.content_hash(spec), request.project
+        accelerators.route(session, settings, job, prepared.accelerator)
         if waits:
             job.state = JobState.AWAITING_APPROVAL
         job.reservation_id = reserve(

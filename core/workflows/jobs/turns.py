@@ -53,11 +53,12 @@ class Standing:
 
 
 def next_work(
-    services: Services, topic: Topic, passed_over: Collection[str] = ()
+    services: Services, topic: Topic, passed_over: Collection[str] = (), *, gpu_only: bool = False
 ) -> tuple[Topic, str] | None:
     """Find the work whose turn it is where work of the topic waits; it may be of a topic beside it.
 
-    Without what is ``passed_over``; None when none can be claimed. It is not held, as in :func:`next_job`.
+    Without what is ``passed_over``; None when none can be claimed. It is not held, as in :func:`next_job`,
+    where ``gpu_only`` is explained.
     """
     for desk, topics in DESKS.items():
         if topic in topics:
@@ -66,7 +67,7 @@ def next_work(
             with services.db.transaction() as session:
                 found = turns.serve(session, desk, waiting=waiting.subquery(), held=held)
             return None if found is None else (Topic(found[0]), found[1])
-    job_id = next_job(services, passed_over)
+    job_id = next_job(services, passed_over, gpu_only=gpu_only)
     return None if job_id is None else (Topic.RUN, job_id)
 
 
@@ -76,14 +77,15 @@ def _waiting(topic: Topic, waits: Rows, passed_over: Collection[str]) -> Select[
     return found.where(rows.c.id.not_in(passed_over), rows.c.id.not_in(outbox.not_yet_due(topic)))
 
 
-def next_job(services: Services, passed_over: Collection[str] = ()) -> str | None:
+def next_job(services: Services, passed_over: Collection[str] = (), *, gpu_only: bool = False) -> str | None:
     """Find the job whose turn it is, without those that are ``passed_over``; None when none can be claimed.
 
-    It is not held: of two workers that look at once, one claims it, and the other looks again. So each sees
-    what the ones before it run.
+    Of those that only a worker with a GPU may claim (``gpu_only``), or of the others. It is not held: of two
+    workers that look at once, one claims it, and the other looks again. So each sees what the ones before it
+    run.
     """
     with services.db.transaction() as session:
-        return turns.next_id(session, but=not_its_turn(passed_over))
+        return turns.next_id(session, but=not_its_turn(passed_over), gpu_only=gpu_only)
 
 
 def not_its_turn(passed_over: Collection[str] = ()) -> ColumnElement[bool]:

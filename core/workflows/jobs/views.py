@@ -26,6 +26,9 @@ class Method(Answer):
         description="The shapes of graph that it takes.", examples=[{"static": True, "temporal": True}]
     )
     parameters: dict[str, Any] = Field(description="JSON Schema of a job's `parameters`.")
+    accelerator: bool = Field(
+        default=False, description="Whether some of its jobs gain from a GPU; a plan says what it is to one."
+    )
     reads: tuple[str, ...] = Field(
         default=(),
         description="Reads that divide epsilon. A job may set the shares of all of them at once, as "
@@ -141,10 +144,16 @@ class Plan(Answer):
     solved: Solved | None = Field(
         default=None, description="What epsilon the request's `target` takes; null where it names its own."
     )
+    accelerator: str = Field(
+        default="none",
+        description="What a GPU is to the job, by public sizes: none; useful, where it takes minutes without "
+        "one; needed, where it would not end in time.",
+    )
     warnings: tuple[str, ...] = Field(
         default=(),
         description="What the unit leaves open for relations that are declared to last; that a job without a "
-        "guarantee exposes the account once it has opened the graph.",
+        "guarantee exposes the account once it has opened the graph; that no worker has the GPU that the "
+        "job gains from.",
     )
     identical_to: str | None = Field(
         default=None,

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import or_
 from sqlalchemy.exc import DataError, IntegrityError
 from sqlalchemy.orm import Session
 
@@ -19,6 +20,7 @@ from core import failpoints
 from core.datasets import repository as datasets
 from core.datasets import vault
 from core.errors import InvalidInput, LeaseLost, PrivacyViolation, StorageError
+from core.generators.base import Accelerator
 from core.jobs import events, repository
 from core.jobs import service as jobs
 from core.jobs.models import (
@@ -41,9 +43,11 @@ from core.publishing.spec import JobSpec
 from core.storage.sealed import seal
 from core.work import leases
 from core.work import service as leased
+from core.workers import repository as workers
 from core.workflows.common.context import Services
 from core.workflows.common.declared import declared_schema
 from core.workflows.common.specs import spec_of
+from core.workflows.jobs import accelerators
 from core.workflows.releases import settle, ticks
 from core.workflows.releases.bundles import ReleaseFile
 from core.workflows.webhooks import announcements
@@ -55,7 +59,8 @@ READ_BYTES = 2**20
 class JobWork:
     """A job under one attempt. ``attempt`` is the fencing token of everything that is done for it.
 
-    ``task``: what its child is given, as it is stored: a child refuses what another version added.
+    ``task``: what its child is given, as it is stored: a child refuses what another version added. ``gpu``:
+    it gains from a GPU, and its worker holds one.
     """
 
     job_id: str
@@ -67,6 +72,7 @@ class JobWork:
     task: dict[str, Any] = field(repr=False)
     plan_digest: str
     traceparent: str | None = None
+    gpu: bool = False
 
     @property
     def staging(self) -> str:
@@ -92,14 +98,17 @@ def seal_context(job_id: str, name: str) -> str:
 def begin_job(services: Services, job_id: str, worker: str) -> JobWork | None:
     """The job runs under this worker's lease, its reservation no longer expires; None if it is not free.
 
-    Not free is also a stream's snapshot while one before it has not ended.
+    Not free is also a stream's snapshot while one before it has not ended, and a job that waits for a GPU to
+    a worker that holds none.
     """
     with services.db.transaction() as session:
         if not ticks.may_run(session, job_id):
             return None
-        job = leased.begin(session, services.settings, RELEASES, job_id, worker)
+        fit = or_(~Job.gpu_only, workers.holds_a_gpu(worker))
+        job = leased.begin(session, services.settings, RELEASES, job_id, worker, fit=fit)
         if job is None:
             return None
+        holds = accelerators.note_worker(session, services.settings, job, worker)
         ledger.keep(session, job.reservation_id)
         jobs.started(session, job)
         return JobWork(
@@ -112,6 +121,7 @@ def begin_job(services: Services, job_id: str, worker: str) -> JobWork | None:
             task={"release": job.spec["release"], "plan": job.plan},
             plan_digest=job.plan_digest,
             traceparent=job.traceparent,
+            gpu=holds and job.accelerator != Accelerator.NONE,
         )
 
 

@@ -14,7 +14,7 @@ from core.errors import TooManyJobs
 from core.identity.models import Role
 from core.identity.service import Principal
 from core.jobs import turns as order
-from core.jobs.models import Job, JobReason, Stop
+from core.jobs.models import PAID_AND_QUEUED, Job, JobReason, Stop
 from core.outbox.models import OutboxMessage, Topic
 from core.settings import Settings
 from core.workflows.common.context import Services
@@ -155,8 +155,8 @@ def test_a_job_that_another_worker_took_meanwhile_is_passed_over(
     first, second = queue(services, principal, dataset, 2)
     choose, chosen = turns.next_job, []
 
-    def beaten(services: Services, *asked: Any) -> str | None:
-        job_id = choose(services, *asked)
+    def beaten(services: Services, *asked: Any, **of: Any) -> str | None:
+        job_id = choose(services, *asked, **of)
         chosen.append(job_id)
         if job_id == first:
             assert publish.begin_job(services, first, "faster") is not None
@@ -194,7 +194,7 @@ def test_among_a_hundred_thousand_jobs_a_turn_reads_a_few_pages(
             ),
             {"id": job.id},
         )
-    turn = order.fairest(free=False, but=turns.not_its_turn())
+    turn = order.fairest(waiting=PAID_AND_QUEUED, but=turns.not_its_turn())
     query = turn.compile(services.db.engine, compile_kwargs={"literal_binds": True})
     with services.db.transaction() as session:
         [plan] = session.execute(text(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {query}")).scalar_one()

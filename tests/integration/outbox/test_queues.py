@@ -7,8 +7,8 @@ from typing import Any
 from kombu import Connection
 
 from core.outbox.models import Topic
-from worker.app import app
-from worker.tasks import task_name
+from worker.app import GPU, app
+from worker.tasks import GPU_TASK, task_name
 
 
 def test_uploads_go_before_releases_and_those_before_comparisons_that_came_earlier(redis_url: str):
@@ -28,3 +28,22 @@ def test_uploads_go_before_releases_and_those_before_comparisons_that_came_earli
                 connection.drain_events(timeout=10)
     topics = (Topic.INGEST, Topic.RUN, Topic.RUN, Topic.EVALUATE, Topic.AUDIT, Topic.EVALUATE)
     assert taken == [task_name(topic) for topic in topics]
+
+
+def test_a_worker_with_a_gpu_takes_what_waits_for_it_first_and_others_never_hear_of_it(redis_url: str):
+    apart = redis_url.rsplit("/", 1)[0] + "/7"
+    taken: list[str] = []
+
+    def take(_: Any, message: Any) -> None:
+        taken.append(message.headers["task"])
+        message.ack()
+
+    others = list(app.amqp.queues.consume_from.values())
+    with Connection(apart, transport_options=app.conf.broker_transport_options) as connection:
+        for task in (task_name(Topic.RUN), task_name(Topic.INGEST), GPU_TASK):
+            app.send_task(task, args=["x"], retry=False, connection=connection)
+        with connection.Consumer([GPU, *others], callbacks=[take], prefetch_count=1):
+            while len(taken) < 3:
+                connection.drain_events(timeout=10)
+    assert taken == [GPU_TASK, task_name(Topic.INGEST), task_name(Topic.RUN)]
+    assert GPU.name not in app.amqp.queues.consume_from

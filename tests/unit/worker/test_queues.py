@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from core.outbox.models import Topic
 from core.workflows.jobs.turns import DESKS
 from deploy.local.processes import COMMANDS
-from worker.app import CHECKS, UPLOADS, WORK, app
-from worker.tasks import task_name
+from worker.app import CHECKS, GPU, UPLOADS, WORK, app
+from worker.tasks import GPU_TASK, task_name
 
 
 @pytest.mark.parametrize(
@@ -24,6 +28,17 @@ from worker.tasks import task_name
 def test_every_topic_has_its_queue(topic: Topic, queue: str):
     assert set(Topic) == {Topic.RUN, Topic.INGEST, Topic.LINKS, Topic.EVALUATE, Topic.AUDIT}
     assert app.amqp.router.route({}, task_name(topic))["queue"].name == queue
+
+
+def test_a_job_that_waits_for_a_gpu_has_a_queue_that_no_other_worker_serves():
+    assert app.amqp.router.route({}, GPU_TASK)["queue"] is GPU
+    assert GPU not in app.conf.task_queues
+    script = "from worker.app import app; print(*app.amqp.queues.consume_from)"
+    told = {**os.environ, "GRAPHVEIL_GPU": "0"}
+    served = subprocess.run(
+        [sys.executable, "-c", script], env=told, capture_output=True, text=True, check=True
+    )
+    assert served.stdout.split() == [GPU.name, UPLOADS, WORK, CHECKS]
 
 
 def test_a_worker_serves_all_and_uploads_first():
