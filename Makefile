@@ -21,11 +21,11 @@ help:
 	@echo "make lint       ruff, mypy, import contracts, file lengths"
 	@echo "make bench      every benchmark that needs no outside data"
 
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml client/pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing into $(VENV) (minutes at the first time)…"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-		-c constraints.txt -e '.[worker,local,dev]'
+		-c constraints.txt -e ./client -e '.[worker,local,dev]'
 	@touch $@
 
 demo: $(READY)
@@ -65,6 +65,7 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --strict --python-version 3.10 -p graphveil
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.house_rules
 

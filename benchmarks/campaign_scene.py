@@ -17,8 +17,6 @@ from celery import Celery
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
-from api.client.errors import ProblemError, TransportError
-from api.client.sdk import Graphveil
 from benchmarks.stack import ComposeStack
 from benchmarks.supervised import Supervised
 from core.datasets.models import Dataset
@@ -27,6 +25,8 @@ from core.outbox.models import Topic
 from core.streams.models import Stream
 from core.workflows.common.context import open_services
 from core.workflows.ledger import verify
+from graphveil.errors import ProblemError, TransportError
+from graphveil.sdk.client import Graphveil
 from tests.support.faults import children_of
 from tests.support.releases import SCHEMA, job_row, ring_edges
 from tests.support.world import Piece, World

@@ -19,12 +19,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from api.client.sdk import Graphveil
 from core.db.session import Database
 from core.identity import service as identity
 from core.identity.models import Role
 from deploy.local.servers import free_port
 from deploy.local.stack import Stack
+from graphveil.sdk.client import Graphveil
 
 METHOD = "dcsbm"
 ALONE = 3

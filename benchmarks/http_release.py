@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from api.client.sdk import Graphveil
 from deploy.local.stack import Stack
+from graphveil.sdk.client import Graphveil
 
 DAY_SECONDS = 86_400
 WINDOW_DAYS = 28

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import escape
 
-from core.reports.html.numbers import tick
-from core.reports.html.svg import Plot, n, nice_ticks, shape
+from graphveil.pages.numbers import tick
+from graphveil.pages.svg import Plot, n, nice_ticks, shape
 
 Point = tuple[float, float]
 

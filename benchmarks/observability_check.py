@@ -24,11 +24,11 @@ from typing import Any
 import httpx
 import psycopg
 
-from api.client.errors import ProblemError
-from api.client.sdk import Graphveil
 from benchmarks.campaign_scene import generator_of
 from benchmarks.compose_file import ROOT
 from benchmarks.stack import ComposeStack
+from graphveil.errors import ProblemError
+from graphveil.sdk.client import Graphveil
 from tests.support.faults import alive, children_of, until
 from tests.support.promql import dashboards, filled, rules, selectors
 

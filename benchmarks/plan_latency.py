@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 import psutil
 
-from api.client.sdk import Graphveil
 from deploy.local.stack import Stack
+from graphveil.sdk.client import Graphveil
 
 WARM = 5
 EPSILONS = [f"{0.1 * k:.1f}" for k in range(1, 11)]

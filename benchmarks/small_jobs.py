@@ -17,9 +17,9 @@ from pathlib import Path
 
 import psutil
 
-from api.client.sdk import Graphveil
 from benchmarks.plan_latency import spent
 from deploy.local.stack import Stack
+from graphveil.sdk.client import Graphveil
 
 NODES, WARM = 30, 5
 LOOK_SECONDS = 0.05

@@ -20,9 +20,9 @@ from pathlib import Path
 
 import numpy as np
 
-from api.client.sdk import Graphveil
 from benchmarks.plan_latency import cpu_seconds
 from deploy.local.stack import Stack
+from graphveil.sdk.client import Graphveil
 
 NODES, EDGES, WINDOW, WARM = 1_000, 1_000, 5, 3
 LOOK_SECONDS = 0.01

@@ -12,7 +12,7 @@ TREE = Path(__file__).resolve().parents[1]
 def package_version() -> str:
     """Return the installed version, or that of the tree it runs from, as in an image; else ``unknown``."""
     try:
-        return version("graphveil")
+        return version("graphveil-service")
     except PackageNotFoundError:
         return version_of(TREE)
 

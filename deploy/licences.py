@@ -47,6 +47,9 @@ SPELLED = {
     "Python Software Foundation License": "PSF-2.0",
 }
 
+OWN = "graphveil"
+"""The client, which lies beside the service: what it needs counts, and it is no package of others."""
+
 # What torch for CUDA brings along: NVIDIA's, under NVIDIA's terms.
 CUDA = re.compile(r"(nvidia-(?!ml-py$)|cuda-|triton$)")
 
@@ -121,7 +124,7 @@ def _closure(wanted: Iterable[str]) -> Iterator[str]:
             if (name, asked) not in seen:
                 seen.add((name, asked))
                 waiting += [(Requirement(each), asked) for each in metadata.distribution(name).requires or ()]
-        if name not in told:
+        if name not in told and name != OWN:
             told.add(name)
             yield name
 

@@ -17,7 +17,6 @@ from prometheus_client.utils import floatToGoString
 from core.generators.registry import generators
 from core.jobs.models import JobState
 from core.jobs.states import TERMINAL
-from core.ledger.amounts import ATTO, NANO
 from core.ledger.models import EntryKind
 from core.objectives import OBJECTIVES
 from core.version import package_version
@@ -25,6 +24,7 @@ from core.workflows.operations.gauges import Gauges
 from core.workflows.operations.gauges_budgets import Amounts, BudgetGauge, BudgetGauges
 from core.workflows.operations.gauges_totals import BOUNDS, Counts, cumulative
 from core.workflows.operations.gauges_work import WorkGauges
+from graphveil.amounts import DELTA_DIGITS, EPSILON_DIGITS
 
 PREFIX = "graphveil"
 ACCOUNT = ("account", "unit")
@@ -82,11 +82,11 @@ def _budgets(budgets: BudgetGauges) -> Iterator[Metric]:
     for name, meaning in AMOUNTS.items():
         yield _gauge(
             f"budget_{name}_epsilon", f"{meaning} Epsilon. {ALONE}", ACCOUNT,
-            amounts(name, lambda budget: budget.epsilon, NANO),
+            amounts(name, lambda budget: budget.epsilon, EPSILON_DIGITS),
         )  # fmt: skip
         yield _gauge(
             f"budget_{name}_delta", f"{meaning} Delta, of accounts that have any. {ALONE}", ACCOUNT,
-            amounts(name, lambda budget: budget.delta, ATTO),
+            amounts(name, lambda budget: budget.delta, DELTA_DIGITS),
         )  # fmt: skip
     yield _gauge(
         "budget_oldest_reservation_timestamp_seconds",

@@ -14,8 +14,8 @@ from api.http import bodies
 from api.http.limits import Limits
 from core.errors import RateLimited, Unauthenticated
 from core.identity.service import Principal
-from core.identity.views import RateLimit
 from core.workflows.identity.authenticate import Authenticator
+from graphveil.models.identity import RateLimit
 
 _scheme = HTTPBearer(
     auto_error=False,

@@ -19,10 +19,10 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.types import Receive, Scope, Send
 
 from core.errors import EventStreamsFull, TooManyEventStreams
-from core.jobs.views import End, StateChange
 from core.settings import Settings
 from core.workflows.jobs import events as job_events
 from core.workflows.jobs.events import Change, Opening
+from graphveil.models.jobs import End, StateChange
 
 Fetch = Callable[[Mapping[str, int]], Sequence[Change]]
 

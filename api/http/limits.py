@@ -21,9 +21,9 @@ from redis.exceptions import RedisError
 from redis.retry import Retry
 
 from core.errors import RateLimited
-from core.identity.views import RateLimit
 from core.logging import get_logger
 from core.settings import Settings
+from graphveil.models.identity import RateLimit
 
 WINDOW_SECONDS = 60
 REDIS_TIMEOUT_SECONDS = 0.25

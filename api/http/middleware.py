@@ -14,7 +14,7 @@ from api.http import problems, traces
 from api.http.limits import headers_of
 from api.serve.metrics import METHODS, HttpMetrics
 from core import ids
-from core.identity.views import RateLimit
+from graphveil.models.identity import RateLimit
 
 REQUEST_ID = "X-Request-ID"
 _ACCEPTED_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")

@@ -9,9 +9,9 @@ from api.http.auth import Guarded
 from api.routes.proposals import DecisionBody
 from api.show import openapi
 from core import errors
-from core.jobs.views import Job
 from core.workflows.jobs import queries as job_queries
 from core.workflows.jobs.approvals import approve_job, reject_job
+from graphveil.models.jobs import Job
 
 router = APIRouter(prefix="/jobs/{job_id}", tags=["governance"], route_class=Guarded)
 

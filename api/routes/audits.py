@@ -11,9 +11,9 @@ from api.http import conditional
 from api.http.auth import Guarded
 from api.show import openapi
 from core import errors
-from core.audits.views import TERMINAL, Audit, Audits
 from core.workflows.audits import queries
 from core.workflows.audits import requests as audits
+from graphveil.models.audits import TERMINAL, Audit, Audits
 
 router = APIRouter(prefix="/audits", tags=["audits"], route_class=Guarded)
 

@@ -13,9 +13,9 @@ from api.schemas.budgets import Unblock
 from api.show import openapi
 from core import errors
 from core.ledger.amounts import MAX_STEP
-from core.ledger.views import Budget, LedgerPage
 from core.workflows.datasets import queries as dataset_queries
 from core.workflows.ledger.unblock import unblock_account
+from graphveil.models.ledger import Budget, LedgerPage
 
 UnblockBody = Annotated[
     Unblock,

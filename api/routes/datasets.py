@@ -10,11 +10,11 @@ from api.deps import CuratorDep, Cursor, ReaderDep, ServicesDep
 from api.http.auth import Guarded
 from api.show import openapi
 from core import errors
-from core.datasets.views import Dataset, Datasets
 from core.graphs.schema import GraphSchema
 from core.workflows.datasets import queries as dataset_queries
 from core.workflows.datasets.register import NewDataset, confirm_schema, register_dataset
 from core.workflows.operations.archive import archive_dataset
+from graphveil.models.datasets import Dataset, Datasets
 
 router = APIRouter(prefix="/datasets", tags=["datasets"], route_class=Guarded)
 

@@ -12,9 +12,9 @@ from api.http.event_streams import EventStreams, JobEventStream
 from api.http.negotiation import preferred
 from api.show import openapi
 from core import errors
-from core.jobs.views import Events
 from core.workflows.jobs import events as job_events
 from core.workflows.jobs import queries as job_queries
+from graphveil.models.jobs import Events
 
 router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=Guarded)
 

@@ -11,11 +11,11 @@ from api.http import conditional
 from api.http.auth import Guarded
 from api.show import openapi
 from core import errors
-from core.jobs.views import AWAITING_APPROVAL, TERMINAL, Job, Jobs
 from core.workflows.jobs import queries as job_queries
 from core.workflows.jobs.cancel import cancel_job
 from core.workflows.jobs.submit import JobRequest, plan_job, submit_job
-from core.workflows.jobs.views import Plan
+from graphveil.models.jobs import AWAITING_APPROVAL, TERMINAL, Job, Jobs
+from graphveil.models.plans import Plan
 
 router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=Guarded)
 

@@ -10,9 +10,9 @@ from api.deps import Cursor, OperatorDep, ServicesDep
 from api.http.auth import Guarded
 from api.show import openapi
 from core import errors
-from core.identity.views import CreatedKey, Key, Keys
 from core.workflows.identity import api_keys
 from core.workflows.identity.api_keys import NewKey
+from graphveil.models.identity import CreatedKey, Key, Keys
 
 router = APIRouter(prefix="/keys", tags=["identity"], route_class=Guarded)
 

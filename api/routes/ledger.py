@@ -10,11 +10,11 @@ from api.deps import LedgerDep, ServicesDep, allow
 from api.http.auth import Guarded
 from api.show import openapi
 from core import errors
-from core.checks.views import LedgerHealth
 from core.identity.models import Role
 from core.identity.service import Principal
-from core.ledger.views import Verification
 from core.workflows.ledger import health as ledger_health
+from graphveil.models.checks import LedgerHealth
+from graphveil.models.ledger import Verification
 
 WatcherDep = Annotated[Principal, Depends(allow(Role.AUDITOR, Role.OPERATOR, Role.CURATOR))]
 

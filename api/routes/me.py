@@ -6,8 +6,8 @@ from fastapi import APIRouter, Request
 
 from api.deps import CallerDep, ServicesDep
 from api.http.auth import Guarded
-from core.identity.views import Me, OpenJobs
 from core.workflows.jobs import turns
+from graphveil.models.identity import Me, OpenJobs
 
 router = APIRouter(prefix="/me", tags=["identity"], route_class=Guarded)
 

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends
 from api.deps import principal_of
 from api.http.auth import Guarded
 from core.workflows.jobs import queries as job_queries
-from core.workflows.jobs.views import Methods
+from graphveil.models.plans import Methods
 
 router = APIRouter(
     prefix="/methods", tags=["methods"], dependencies=[Depends(principal_of)], route_class=Guarded

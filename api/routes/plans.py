@@ -12,7 +12,7 @@ from api.http.auth import Guarded
 from api.show import openapi
 from core import errors
 from core.workflows.jobs.menu import MenuRequest, plan_menu
-from core.workflows.jobs.views import Menu
+from graphveil.models.plans import Menu
 
 router = APIRouter(prefix="/plans", tags=["jobs"], route_class=Guarded)
 

@@ -14,10 +14,10 @@ from api.routes.proposals import LOCATION, address_of
 from api.schemas.common import Reason
 from api.show import openapi
 from core import errors
-from core.datasets.views import DatasetPolicy
-from core.proposals.views import Proposal
 from core.workflows.common.policies import Policy
 from core.workflows.datasets.dataset_policies import get_policy, set_policy
+from graphveil.models.datasets import DatasetPolicy
+from graphveil.models.proposals import Proposal
 
 router = APIRouter(prefix="/datasets/{dataset_id}/policy", tags=["governance"], route_class=Guarded)
 

@@ -11,8 +11,8 @@ from api.http.auth import Guarded
 from api.schemas.policies import Decision
 from api.show import openapi
 from core import errors
-from core.proposals.views import Proposal, Proposals
 from core.workflows.ledger import proposals
+from graphveil.models.proposals import Proposal, Proposals
 
 router = APIRouter(prefix="/proposals", tags=["governance"], route_class=Guarded)
 

@@ -12,12 +12,12 @@ from api.routes.proposals import LOCATION, address_of
 from api.schemas.budgets import Adjustment, Grant, NewQuota
 from api.show import openapi
 from core import errors
-from core.ledger.views import Budget, LedgerPage, Quotas
-from core.proposals.views import Proposal
 from core.workflows.common.policies import SLUG
 from core.workflows.ledger.adjustments import adjust_budget
 from core.workflows.ledger.grants import propose_grant
 from core.workflows.ledger.quotas import list_quotas, open_quota, quota_ledger
+from graphveil.models.ledger import Budget, LedgerPage, Quotas
+from graphveil.models.proposals import Proposal
 
 router = APIRouter(prefix="/datasets/{dataset_id}/budget", tags=["governance"], route_class=Guarded)
 

@@ -18,13 +18,13 @@ from api.http.negotiation import preferred
 from api.schemas.reports import ServedReport
 from api.show import openapi
 from core import errors
-from core.jobs.views import Artifacts, ReportPending
 from core.reports import card, markdown
 from core.reports.catalogues import forms
 from core.reports.catalogues.context import Context, Publication
 from core.workflows.common.context import Services
 from core.workflows.releases import queries as release_queries
 from core.workflows.releases.queries import Edition
+from graphveil.models.jobs import Artifacts, ReportPending
 
 router = APIRouter(prefix="/jobs/{job_id}", tags=["releases"], route_class=Guarded)
 

@@ -10,9 +10,9 @@ from api.deps import IdempotencyKey, PortalDep, ServicesDep
 from api.http.auth import Guarded
 from api.show import openapi
 from core import errors
-from core.jobs.views import Job
 from core.workflows.jobs import queries as job_queries
 from core.workflows.jobs.samples import SampleRequest, submit_sample
+from graphveil.models.jobs import Job
 
 router = APIRouter(prefix="/jobs/{job_id}/samples", tags=["jobs"], route_class=Guarded)
 

@@ -12,8 +12,8 @@ from api.http.auth import Guarded
 from api.schemas.sensitive_links import EXAMPLES
 from api.show import openapi
 from core import errors
-from core.datasets.views import SensitiveLinks
 from core.workflows.datasets.sensitive_links import delete_lists, get_lists, receive_list
+from graphveil.models.datasets import SensitiveLinks
 
 router = APIRouter(prefix="/datasets/{dataset_id}", tags=["datasets"], route_class=Guarded)
 

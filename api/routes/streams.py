@@ -22,12 +22,12 @@ from api.http.conditional import PAGE_POLICY
 from api.http.negotiation import preferred
 from api.show import openapi, stream_markdown
 from core import errors
-from core.streams.views import TERMINAL, Snapshot, Snapshots, Stream, StreamReport, Streams
 from core.workflows.streams import lifecycle as streams
 from core.workflows.streams import queries as stream_queries
 from core.workflows.streams import report as stream_report
 from core.workflows.streams import snapshots
-from core.workflows.streams.views import StreamPlan
+from graphveil.models.stream_plans import StreamPlan
+from graphveil.models.streams import TERMINAL, Snapshot, Snapshots, Stream, StreamReport, Streams
 
 router = APIRouter(prefix="/streams", tags=["streams"], route_class=Guarded)
 

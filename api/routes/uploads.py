@@ -12,9 +12,9 @@ from api.http.auth import Guarded
 from api.schemas.datasets import NewUpload, UploadParts
 from api.show import openapi
 from core import errors
-from core.datasets.views import Received, UploadOffer
 from core.workflows.datasets.direct_uploads import abandon_direct, begin_direct, complete_direct
 from core.workflows.datasets.upload import receive_part
+from graphveil.models.datasets import Received, UploadOffer
 
 router = APIRouter(prefix="/datasets/{dataset_id}", tags=["datasets"], route_class=Guarded)
 

@@ -11,9 +11,9 @@ from api.http.auth import Guarded
 from api.show import openapi
 from core import errors
 from core.identity.service import Principal
-from core.webhooks.views import Deliveries, Delivery, Webhook, Webhooks
 from core.workflows.webhooks import deliveries
 from core.workflows.webhooks import endpoints as webhooks
+from graphveil.models.webhooks import Deliveries, Delivery, Webhook, Webhooks
 
 router = APIRouter(prefix="/webhooks", tags=["webhooks"], route_class=Guarded)
 

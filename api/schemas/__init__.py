@@ -1,1 +1,1 @@
-"""What callers send, and problems. What they are answered are the read models of core (`core/*/views.py`)."""
+"""What callers send, and problems. What they are answered: the models in :mod:`graphveil.models`."""

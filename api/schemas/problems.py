@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, computed_field
 
-from core.workflows.jobs.views import Reached
+from graphveil.models.plans import Reached
 
 
 class ActionableBy(StrEnum):

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
 from core.reports.html import charts, wording
-from core.reports.html.charts import Figure
 from core.reports.html.render import NAMES, page
-from core.streams.views import StreamReport, StreamRow
+from graphveil.models.streams import StreamReport, StreamRow
+from graphveil.pages.figure import Figure
 
 Figures = Mapping[str, float | None] | None
 OPEN_ROWS = 12

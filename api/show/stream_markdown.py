@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.reports.text import escape, items, table
-from core.streams.views import StreamReport, StreamRow
+from graphveil.models.streams import StreamReport, StreamRow
 
 CURATOR_BANNER = (
     "> **Curator edition: confidential.** The comparison is a function of the private snapshots. No budget "

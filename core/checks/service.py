@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from core.checks import repository
-from core.checks.views import Finding, PromiseHealth, Verdict
+from graphveil.models.checks import Finding, PromiseHealth, Verdict
 
 FINDINGS_KEPT = 20
 STALE_POLLS = 3

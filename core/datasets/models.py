@@ -10,10 +10,10 @@ from sqlalchemy import BigInteger, ForeignKey, Index, Integer, LargeBinary, Stri
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from core.datasets.views import RETRY_AFTER_SECONDS
 from core.db.base import Base, CreatedAt
 from core.outbox.models import Topic
 from core.work.models import Kind, Leased
+from graphveil.models.datasets import RETRY_AFTER_SECONDS
 
 
 class DatasetState(StrEnum):

@@ -12,7 +12,7 @@ from core.graphs.value_bins import ValueBins
 from core.privacy import queries
 from core.privacy.measurements import Measurement
 from core.privacy.node_values import DIRECTED_MIXING, MIXINGS
-from core.privacy.plan import ROWS
+from graphveil.models.reports import ROWS
 
 
 def exact(graph: Graph, asked: Measurement) -> np.ndarray | None:

@@ -8,7 +8,7 @@ from sqlalchemy import ARRAY, LargeBinary, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from core.db.base import Base, CreatedAt
-from core.identity.roles import Role
+from graphveil.models.roles import Role
 
 __all__ = ["ApiKey", "Role"]
 

@@ -17,8 +17,8 @@ from core import ids
 from core.errors import Forbidden, InvalidInput, NotFound, Unauthenticated
 from core.identity import repository
 from core.identity.models import ApiKey, Role
-from core.identity.views import Key
 from core.settings import Settings
+from graphveil.models.identity import Key
 
 TOKEN_PREFIX = "gv_"
 SECRET_BYTES = 32

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from core.jobs.models import Job, JobState
 from core.jobs.states import GIVEN_BACK
-from core.jobs.views import BudgetOutcome
+from graphveil.models.jobs import BudgetOutcome
 
 _FREE = BudgetOutcome(outcome="returned", text="The job had reserved nothing: there is nothing to return.")
 _RETURNED = BudgetOutcome(

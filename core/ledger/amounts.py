@@ -9,11 +9,10 @@ import re
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 from core.errors import InvalidInput
+from graphveil.amounts import DELTA_DIGITS, EPSILON_DIGITS
 
 Number = str | int | float | Decimal
 
-NANO = 9
-ATTO = 18
 MAX_EPSILON = 1_000_000
 MAX_STEP = 999_999_999
 
@@ -28,14 +27,14 @@ def epsilon_cost(value: Number, *, field: str = "epsilon") -> int:
     reads back as that float. Raises InvalidInput (``field``) for NaN, infinities, zero, negatives, booleans,
     any other text, and more than 1e6.
     """
-    return _scaled(_epsilon(value, field), NANO, ROUND_CEILING)
+    return _scaled(_epsilon(value, field), EPSILON_DIGITS, ROUND_CEILING)
 
 
 def epsilon_capacity(value: Number, *, field: str = "epsilon") -> int:
     """Convert a capacity to nano-epsilon, rounded down. InvalidInput as in :func:`epsilon_cost`, and below
     1e-9.
     """
-    nano = _scaled(_epsilon(value, field), NANO, ROUND_FLOOR)
+    nano = _scaled(_epsilon(value, field), EPSILON_DIGITS, ROUND_FLOOR)
     if nano == 0:
         raise InvalidInput("epsilon is too small: the smallest capacity is 1e-9", field=field)
     return nano
@@ -45,22 +44,12 @@ def delta_cost(value: Number, *, field: str = "delta") -> int:
     """Convert a cost to atto-delta, rounded up. Zero is allowed. InvalidInput below 0, from 1 on, for
     non-numbers.
     """
-    return _scaled(_delta(value, field), ATTO, ROUND_CEILING)
+    return _scaled(_delta(value, field), DELTA_DIGITS, ROUND_CEILING)
 
 
 def delta_capacity(value: Number, *, field: str = "delta") -> int:
     """Convert a capacity to atto-delta, rounded down. InvalidInput as in :func:`delta_cost`."""
-    return _scaled(_delta(value, field), ATTO, ROUND_FLOOR)
-
-
-def format_epsilon(nano_epsilon: int) -> str:
-    """Write the exact decimal, without trailing zeros: ``"0.75"``."""
-    return _format(nano_epsilon, NANO)
-
-
-def format_delta(delta_atto: int) -> str:
-    """Write the exact decimal, without trailing zeros: ``"0.000001"``."""
-    return _format(delta_atto, ATTO)
+    return _scaled(_delta(value, field), DELTA_DIGITS, ROUND_FLOOR)
 
 
 def _epsilon(value: Number, field: str) -> Decimal:
@@ -100,9 +89,3 @@ def _scaled(number: Decimal, digits: int, rounding: str) -> int:
     """Compute ``number * 10**digits`` as an integer, rounded once, from all its digits."""
     rounded = number.quantize(Decimal(1).scaleb(-digits), rounding=rounding, context=_EXACT)
     return int(rounded.scaleb(digits, context=_EXACT))
-
-
-def _format(amount: int, digits: int) -> str:
-    whole, rest = divmod(abs(amount), 10**digits)
-    fraction = f"{rest:0{digits}d}".rstrip("0")
-    return ("-" if amount < 0 else "") + (f"{whole}.{fraction}" if fraction else f"{whole}")

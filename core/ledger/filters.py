@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from core.errors import BudgetExceeded
-from core.ledger.amounts import format_delta, format_epsilon
 from core.ledger.models import Filter
 from core.ledger.terms import W_EVENT, Terms, dimensions
+from graphveil.amounts import format_delta, format_epsilon
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from core.ledger.filters import decisive
 from core.ledger.models import BudgetAccount, EntryKind
 from core.ledger.statement import terms_of
 from core.ledger.terms import dimensions
-from core.ledger.views import Violation
+from graphveil.models.ledger import Violation
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from core.ledger.models import BudgetAccount, EntryKind, LedgerEntry, Scope
 from core.ledger.posting import Movement
 from core.ledger.statement import statement_of, terms_of
 from core.ledger.terms import Terms, checked_amounts
-from core.ledger.views import Budget
+from graphveil.models.ledger import Budget
 
 Changes = Callable[[BudgetAccount, datetime], Mapping[str, object]]
 

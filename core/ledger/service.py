@@ -27,7 +27,7 @@ from core.ledger.repository import (
 )
 from core.ledger.reservations import charge, expire, forfeit, keep, preview, previews, release, reserve
 from core.ledger.statement import statement_of
-from core.ledger.views import Budget
+from graphveil.models.ledger import Budget
 
 __all__ = [
     "ChainReport",

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from core.ledger import holdings
-from core.ledger.amounts import format_delta, format_epsilon
 from core.ledger.filters import Balance, steps_of, tightest_window
 from core.ledger.models import BudgetAccount, Filter, LedgerEntry
 from core.ledger.terms import W_EVENT, Terms
-from core.ledger.views import Amount, Budget, Entry, StepSpend
+from graphveil.amounts import format_delta, format_epsilon
+from graphveil.models.ledger import Amount, Budget, Entry, StepSpend
 
 
 def amount_of(nano_epsilon: int, delta_atto: int) -> Amount:

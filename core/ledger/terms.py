@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Context, Decimal
 
 from core.errors import InvalidInput
-from core.ledger.amounts import ATTO, MAX_STEP, NANO
+from core.ledger.amounts import MAX_STEP
 from core.ledger.models import Filter
 from core.orders import ORDERS
+from graphveil.amounts import DELTA_DIGITS, EPSILON_DIGITS
 
 W_EVENT = "w-event"
 UNITS = ("edge", "event", W_EVENT, "pair", "node")
@@ -85,10 +86,10 @@ def renyi_capacity(nano_epsilon: int, delta_atto: int, order: float, grid_size: 
     The logarithm pays for choosing the order after the fact: the union bound over a grid of ``grid_size``
     orders, each converted at delta/|A| (Mironov, CSF 2017, Proposition 3).
     """
-    ratio = _PRECISE.divide(Decimal(grid_size).scaleb(ATTO, _PRECISE), Decimal(delta_atto))
+    ratio = _PRECISE.divide(Decimal(grid_size).scaleb(DELTA_DIGITS, _PRECISE), Decimal(delta_atto))
     toll = _PRECISE.divide(_PRECISE.ln(ratio), _PRECISE.subtract(Decimal(order), Decimal(1)))
     # The margin covers the last digit of the logarithm, so that the floor errs to the safe side only.
-    exact = _PRECISE.subtract(Decimal(nano_epsilon), toll.scaleb(NANO, _PRECISE)) - Decimal("1e-30")
+    exact = _PRECISE.subtract(Decimal(nano_epsilon), toll.scaleb(EPSILON_DIGITS, _PRECISE)) - Decimal("1e-30")
     return int(exact.to_integral_value(rounding=ROUND_FLOOR))
 
 

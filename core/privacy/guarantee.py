@@ -28,8 +28,9 @@ from core.privacy.events import (
     unprotected_reasons,
 )
 from core.privacy.meter import TranscriptEntry, replay, require_metered
-from core.privacy.plan import ATTO, ROWS, GuaranteeKind, PrivacyPlan
+from core.privacy.plan import ATTO, GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
+from graphveil.models.reports import ROWS
 
 EXACT = (
     "Laplace, Gaussian, exponential-mechanism and randomised-response draws are exact on integers, from "

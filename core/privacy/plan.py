@@ -31,12 +31,10 @@ from core.privacy.events import (
     unprotected_reasons,
 )
 from core.privacy.units import Unit
+from graphveil.models.reports import ROWS
 
 WHOLE_GRAPH = "*"
 """The cell name of an unprotected access, and of every read under unit NODE: all edge types, all steps."""
-
-ROWS = "rows:"
-"""The cells of protected attributes are named so, followed by the node type; no edge type has a colon."""
 
 MAX_ALLOTMENTS = 1_000_000
 MAX_STEPS = 100_000

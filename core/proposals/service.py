@@ -13,7 +13,7 @@ from core import ids
 from core.errors import Conflict, InvalidTransition, NotFound
 from core.proposals import repository
 from core.proposals.models import Proposal, ProposalKind, ProposalState
-from core.proposals.views import Proposal as View
+from graphveil.models.proposals import Proposal as View
 
 
 def propose(

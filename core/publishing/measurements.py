@@ -23,9 +23,9 @@ from core.graphs.graph import Graph
 from core.graphs.value_bins import ValueBins
 from core.privacy.measurements import Measurement, Measurements, deviation
 from core.privacy.node_values import DIRECTED_MIXING, MIXING
-from core.privacy.plan import ROWS as ROWS_OF_NODES
 from core.publishing.bundle import write_json
 from core.reports.precision import CONFIDENCE, QUANTITIES, within
+from graphveil.models.reports import ROWS as ROWS_OF_NODES
 
 LIST, VALUES, GROUPS = "measurements.json", "measurements.parquet", "measurement_groups.parquet"
 NOTE = (

@@ -10,9 +10,10 @@ from core.generators.base import Generator, NodeValuesGenerator, ValuesGenerator
 from core.graphs.node_bins import synthesised_in
 from core.graphs.schema import GraphSchema, Protection
 from core.privacy.events import NANO, pure_nano_epsilon
-from core.privacy.plan import ROWS, PrivacyPlan
+from core.privacy.plan import PrivacyPlan
 from core.privacy.units import Unit
 from core.reports.base import Notice
+from graphveil.models.reports import ROWS
 
 
 def value_notices(

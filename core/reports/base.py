@@ -3,32 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Decimal
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from graphveil.models.reports import ReportModel
 
 NANO = 10**9
-ATTO = 10**18
 
 DecimalString = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)?$", max_length=64)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-Count = Annotated[int, Field(ge=0)]
 SuiteName = Literal["quick", "standard", "full"]
-Share = Annotated[float, Field(ge=0, le=1)]
 Item = TypeVar("Item")
-
-
-class ReportModel(BaseModel):
-    """A frozen part of a report: unknown fields, NaN and infinities are refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-def decimal_string(amount: int, unit: int) -> str:
-    """Write ``amount / unit`` as an exact plain decimal: ``decimal_string(1_500_000_000, NANO) == "1.5"``."""
-    text = format(Decimal(amount) / Decimal(unit), "f")
-    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def evenly(items: Sequence[Item], most: int) -> tuple[Item, ...]:

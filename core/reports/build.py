@@ -21,7 +21,7 @@ from core.privacy.events import (
 from core.privacy.guarantee import Guarantee
 from core.privacy.meter import TranscriptEntry
 from core.privacy.plan import PrivacyPlan
-from core.reports.base import ATTO, NANO, Notice, decimal_string
+from core.reports.base import Notice
 from core.reports.carried import Carried
 from core.reports.comparison import Comparison
 from core.reports.evidence import Attacks, CuratorPart, Task
@@ -42,6 +42,7 @@ from core.reports.statistics import PublicStatistics
 from core.reports.totals import PaidError, Total
 from core.reports.training import TrainingPart
 from core.version import package_version
+from graphveil.amounts import format_delta, format_epsilon
 
 MAX_PURPOSES = 64
 LIBRARIES = ("networkit", "numpy", "opendp", "polars", "pyarrow", "randomgen", "scipy", "torch")
@@ -161,8 +162,8 @@ def guarantee_part(
     nano = guarantee.nano_epsilon
     return GuaranteePart(
         kind=guarantee.kind.value,
-        epsilon=None if nano is None else decimal_string(nano, NANO),
-        delta=None if nano is None else decimal_string(guarantee.delta_atto, ATTO),
+        epsilon=None if nano is None else format_epsilon(nano),
+        delta=None if nano is None else format_delta(guarantee.delta_atto),
         unit=guarantee.unit,
         window=guarantee.window,
         protected_type=hidden,

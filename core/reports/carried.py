@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from core.reports.base import Count, ReportModel, Share
+from graphveil.models.reports import Count, ReportModel, Share
 
 MAX_BINS = 256
 """Of more bins those are told that are most frequent in the release."""

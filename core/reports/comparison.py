@@ -8,8 +8,9 @@ from pydantic import Field
 
 from core.graphs.edge_attributes import MAX_ATTRIBUTES
 from core.graphs.schema import MAX_TYPES
-from core.reports.base import Count, ReportModel, Share, SuiteName
+from core.reports.base import SuiteName
 from core.reports.statistics import Drawing, MetricInfo, MetricName
+from graphveil.models.reports import Count, ReportModel, Share
 
 MAX_COLUMNS = 4096
 """Attributes of a node type, at most."""

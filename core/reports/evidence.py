@@ -7,12 +7,13 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from core.graphs.schema import MAX_TYPES
-from core.reports.base import Count, Notice, ReportModel, Share, SuiteName
+from core.reports.base import Notice, SuiteName
 from core.reports.comparison import Comparison
 from core.reports.precision import MAX_PRECISIONS
 from core.reports.scores import Scores
 from core.reports.totals import PaidError
 from core.reports.training import TrainingPart
+from graphveil.models.reports import Count, ReportModel, Share
 
 MAX_ROWS = 32 * MAX_TYPES
 """More than every attack, and every task, on each relation of the largest schema."""

@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from core.reports import precision
 from core.reports.base import EXPOSED
 from core.reports.html import wording
-from core.reports.html.numbers import at_most, ends
 from core.reports.markdown_evidence import curator_sections, metric_title
 from core.reports.model import GuaranteePart, Provenance, PublicPart, Report, TranscriptSummary
 from core.reports.reproduction import again, command
@@ -20,6 +19,8 @@ from core.reports.statistics import MetricInfo, PublicStatistics
 from core.reports.text import escape, fenced, items, number, table
 from core.reports.totals import Total
 from core.reports.training import TrainingPart
+from graphveil.models.reports import quantity_of, subject_of
+from graphveil.pages.numbers import at_most, ends
 
 CURATOR_BANNER = (
     "> **Curator edition: confidential.** The comparison, the attacks, the tasks and the curators' scores "
@@ -81,7 +82,7 @@ def _glance(report: Report) -> list[str]:
     ]
     rows += [
         (
-            f"{precision.subject_of(each)}: {precision.quantity_of(each)}",
+            f"{subject_of(each)}: {quantity_of(each)}",
             f"within {each.within} ({each.confidence:.0%})",
         )
         for each in public.precision[:GLANCED]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from core.reports.comparison import ComparedRow, Comparison, WholeComparison
 from core.reports.evidence import Attack, Attacks, AttackScore, CuratorPart, DegreeSignature, Task
-from core.reports.precision import subject_of as subject
 from core.reports.sensitive import interval, section
 from core.reports.statistics import MetricInfo
 from core.reports.text import escape, items, number, table
+from graphveil.models.reports import subject_of as subject
 
 
 def curator_sections(part: CuratorPart) -> list[str]:

@@ -11,13 +11,14 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from core.privacy.units import Unit
-from core.reports.base import Count, DecimalString, Notice, ReportModel, Sha256
+from core.reports.base import DecimalString, Notice, Sha256
 from core.reports.carried import MAX_CARRIED, Carried
 from core.reports.evidence import CuratorPart
-from core.reports.precision import MAX_PRECISIONS, Precision
+from core.reports.precision import MAX_PRECISIONS
 from core.reports.statistics import PublicStatistics
 from core.reports.totals import MAX_TOTALS, Total
 from core.reports.training import TrainingPart
+from graphveil.models.reports import Count, Precision, ReportModel
 
 SCHEMA_VERSION: Literal["3.0"] = "3.0"
 

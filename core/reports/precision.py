@@ -11,46 +11,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
-from typing import Annotated
-
-from pydantic import Field
 
 from core.graphs.schema import EdgeType, GraphSchema
 from core.privacy.events import Pure
 from core.privacy.measurements import deviation
 from core.privacy.meter import TranscriptEntry
-from core.privacy.plan import ROWS, GuaranteeKind, PlannedRead, PrivacyPlan
+from core.privacy.plan import GuaranteeKind, PlannedRead, PrivacyPlan
 from core.privacy.units import Unit, edges_of_unit
-from core.reports.base import NANO, Count, ReportModel, Share
+from core.reports.base import NANO
 from core.reports.statistics import EdgeTypeStatistics, PublicStatistics
-from core.reports.totals import PaidError
+from graphveil.models.reports import ROWS, Precision, quantity_of, subject_of
 
 CONFIDENCE = 0.95
 PREFIX = "discrete_laplace/"
 ROW_MOVES, EDGE_MOVES = 2, 3
 """L1 of :mod:`core.privacy.node_values`, which a test holds them to: a report loads no arrays."""
 MAX_PRECISIONS = 4096
-
-
-class Precision(ReportModel):
-    """How near a paid figure is to the truth: ``confidence`` likely, it is at most ``within`` off."""
-
-    edge_type: str
-    query: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
-    quantity: str = Field(description="What is counted, e.g. 'edges' or 'edges at a node'.")
-    within: Annotated[int, Field(ge=0, description="In units of the quantity; of each figure by itself.")]
-    confidence: Share
-    deviation: float | None = Field(
-        default=None, ge=0, description="The noise's standard deviation; null in reports that told none."
-    )
-    snapshots: Count | None = Field(
-        description="In how many snapshots it was asked; the bound is the least exact one's. Null: no time, "
-        "or of all snapshots together."
-    )
-    released: float | None = Field(
-        default=None,
-        description="The quantity's mean in the synthetic graph, where it is known.",
-    )
 
 
 @dataclass(frozen=True)
@@ -299,13 +275,3 @@ def rows(found: Sequence[Precision]) -> list[tuple[object, ...]]:
         (subject_of(each), quantity_of(each), each.within, f"{each.confidence:.0%}", each.released)
         for each in found
     ]
-
-
-def subject_of(asked: Precision | PaidError) -> str:
-    """Name the relation, or the node type whose rows were asked for."""
-    return asked.edge_type.removeprefix(ROWS)
-
-
-def quantity_of(precision: Precision) -> str:
-    """Say what is counted, and that it is a snapshot's."""
-    return precision.quantity if precision.snapshots is None else f"{precision.quantity}, in a snapshot"

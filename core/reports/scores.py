@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from core.reports.base import ReportModel, Share
+from graphveil.models.reports import ReportModel, Share
 
 
 class ScorePart(ReportModel):

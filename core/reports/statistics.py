@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from core.graphs.schema import MAX_TYPES
-from core.reports.base import Count, ReportModel, Share
+from graphveil.models.reports import Count, ReportModel, Share
 
 MetricName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=64)]
 

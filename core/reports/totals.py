@@ -7,8 +7,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from core.reports.base import Count, ReportModel, Share
 from core.reports.statistics import MetricName
+from graphveil.models.reports import Count, ReportModel, Share
 
 MAX_TOTALS = 100_000
 

@@ -8,7 +8,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from core.reports.base import Count, ReportModel, evenly
+from core.reports.base import evenly
+from graphveil.models.reports import Count, ReportModel
 
 MAX_POINTS = 1_000
 MAX_CURVES = 32

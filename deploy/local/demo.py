@@ -17,9 +17,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from api.client.sdk import Graphveil
-from core.jobs.views import Event, Job
 from deploy.local.stack import ROOT, Stack
+from graphveil.models.jobs import Event, Job
+from graphveil.sdk.client import Graphveil
 
 EXAMPLE = ROOT / "examples" / "us-flights"
 FOLDER = Path(".data/demo")

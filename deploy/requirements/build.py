@@ -38,11 +38,16 @@ def constrained() -> dict[str, str]:
 
 
 def declared(*extras: str) -> list[str]:
-    """The dependencies of the distribution and of its extras."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    return project["dependencies"] + [
-        each for extra in extras for each in project["optional-dependencies"][extra]
+    """The dependencies of the service, of its extras, and of the client that lies beside it."""
+    project, client = (
+        tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["project"] for folder in (".", "client")
+    )
+    named = [
+        *project["dependencies"],
+        *client["dependencies"],
+        *(each for extra in extras for each in project["optional-dependencies"][extra]),
     ]
+    return [each for each in dict.fromkeys(named) if each != client["name"]]
 
 
 def pins_of(report: Mapping[str, Any]) -> Pins:

@@ -13,10 +13,10 @@ from core.errors import SnapshotConflict
 from core.identity.service import Principal
 from core.ledger import service as ledger
 from core.streams.models import Stream as StreamRow
-from core.streams.views import Stream
 from core.workflows.common.context import Services
 from core.workflows.operations import recover
 from core.workflows.streams import snapshots
+from graphveil.models.streams import Stream
 from tests.support.children import child_of
 from tests.support.faults import Processes, assert_sound, endings, lapse, mostly_slow, until
 from tests.support.releases import job_row, stored_keys, violations

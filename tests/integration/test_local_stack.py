@@ -18,10 +18,10 @@ import httpx
 import psutil
 import pytest
 
-from api.client.sdk import Graphveil
 from core.errors import InstanceRunning
 from deploy.local.folder import DataFolder
 from deploy.local.stack import ROOT, Stack
+from graphveil.sdk.client import Graphveil
 
 START_SECONDS = 60
 

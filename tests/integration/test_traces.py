@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from api.client.sdk import Graphveil
 from core.coarse import BOUNDS
 from deploy.local import processes
 from deploy.local.stack import Stack
+from graphveil.sdk.client import Graphveil
 from tests.support.postgres import PostgresCluster
 from tests.support.receiver import Received, receiver
 from tests.support.traces import Sent, sent

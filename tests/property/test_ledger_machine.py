@@ -29,7 +29,7 @@ from core.errors import BudgetExceeded, Conflict, GraphveilError, InvalidTransit
 from core.ids import new_id
 from core.ledger import history, holdings, service
 from core.ledger.invariants import INVARIANTS
-from core.ledger.views import Budget
+from graphveil.models.ledger import Budget
 from tests.support.ledger import call
 from tests.support.ledger_model import (
     BLOCK_AFTER,

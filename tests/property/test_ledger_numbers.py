@@ -14,8 +14,9 @@ from core.db.session import Database
 from core.errors import GraphveilError, InvalidInput
 from core.ids import new_id
 from core.ledger import service
-from core.ledger.amounts import epsilon_capacity, epsilon_cost, format_epsilon
+from core.ledger.amounts import epsilon_capacity, epsilon_cost
 from core.ledger.models import BudgetAccount
+from graphveil.amounts import format_epsilon
 from tests.support.ledger import adjust, call, charge, open_account, reserve
 
 ODD = [float("nan"), float("inf"), -float("inf"), 5e-324, 1e308, 0.5, 1.0, -1, -(10**40), 10**40, 10**400]

@@ -7,7 +7,7 @@ from typing import Any
 
 from typer.testing import CliRunner, Result
 
-from api.client.cli import app
+from graphveil.cli.app import app
 
 
 class Command:

@@ -11,7 +11,6 @@ from core.identity.service import Principal
 from core.jobs import repository as jobs
 from core.ledger import service as ledger
 from core.outbox.models import Topic
-from core.streams.views import Snapshot, Stream
 from core.workflows.common.context import Services
 from core.workflows.datasets.ingest import begin_ingest, finish_ingest
 from core.workflows.datasets.register import NewDataset, register_dataset
@@ -19,6 +18,7 @@ from core.workflows.datasets.upload import receive_part
 from core.workflows.streams.lifecycle import StreamRequest, create_stream
 from core.workflows.streams.queries import get_snapshot
 from core.workflows.streams.snapshots import receive_snapshot
+from graphveil.models.streams import Snapshot, Stream
 from tests.support.inline import taken
 from worker.process import open_process
 from worker.work import take

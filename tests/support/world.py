@@ -22,7 +22,6 @@ from core.jobs.states import TERMINAL
 from core.outbox.models import OutboxMessage, Topic
 from core.settings import Settings
 from core.streams.models import Stream as StreamRow
-from core.streams.views import Stream
 from core.workflows.audits.requests import AuditRequest, submit_audit
 from core.workflows.common.context import Services, open_services
 from core.workflows.datasets.register import NewDataset, register_dataset
@@ -30,6 +29,7 @@ from core.workflows.datasets.sensitive_links import receive_list
 from core.workflows.datasets.upload import receive_part
 from core.workflows.ledger.invariants.run import check, promises
 from core.workflows.operations.leased import KINDS
+from graphveil.models.streams import Stream
 from tests.support.faults import assert_sound, endings, lapse
 from tests.support.inline import Sabotage, taken
 from tests.support.releases import SCHEMA, job_row, queued_job, ready_dataset, ring_edges

@@ -18,11 +18,11 @@ from core.publishing.evaluate import run_evaluation
 from core.publishing.paid_errors import mean_noise, paid_errors
 from core.reports.evidence import CuratorPart
 from core.reports.html import render
-from core.reports.html.numbers import ends
 from core.reports.intervals import sum_within
 from core.reports.markdown import markdown
 from core.reports.model import PublicPart, Report
 from core.reports.totals import PaidError, Total
+from graphveil.pages.numbers import ends
 from tests.support.publishing import STEPS, USERS, evaluation, graph, public_of, publish
 from tests.unit.test_publishing_measurements import (
     EXACT,

@@ -17,7 +17,8 @@ from core.generators.hetesdg.params import HeteParams
 from core.generators.hetesdg.sides import SMALL, Sides, has_protected_rows, paths_of
 from core.privacy.dp_sgd import DpSgd, noise_multiplier
 from core.privacy.events import Event, GaussianEvent, PoissonSampled, Pure, Repeated, pure_nano_epsilon
-from core.privacy.plan import ROWS, Allotment, PrivacyPlan, rows_of
+from core.privacy.plan import Allotment, PrivacyPlan, rows_of
+from graphveil.models.reports import ROWS
 
 TABLES, NOISY_ROWS = "degrees and neighbour histograms", "protected rows"
 PREDICTOR, SUMS = "link predictor", "neighbour sums"

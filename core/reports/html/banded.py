@@ -6,9 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.reports.html.charts import MAX_ROWS, Figure, Row
-from core.reports.html.numbers import tick
-from core.reports.html.svg import Plot, n, nice_ticks, shape
+from core.reports.html.charts import MAX_ROWS
+from graphveil.pages.figure import Figure, Row
+from graphveil.pages.numbers import tick
+from graphveil.pages.svg import Plot, n, nice_ticks, shape
 
 _LABEL = 30
 _MOST_BARS = 24

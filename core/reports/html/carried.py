@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from core.reports.carried import Carried, CarriedTable
 from core.reports.html import banded
 from core.reports.html.banded import Counted, Crossed
-from core.reports.html.charts import Figure
+from graphveil.pages.figure import Figure
 
 UNORDERED = "category"
 BAND = "line: where the true number lies, 95 %"

@@ -9,34 +9,17 @@ from dataclasses import dataclass, replace
 from markupsafe import Markup
 
 from core.reports.base import evenly
-from core.reports.html.numbers import at_most, percent_text, tick
-from core.reports.html.svg import MARKERS, WIDTH, Plot, Point, n, nice_ticks, shape
 from core.reports.statistics import Drawing
+from graphveil.pages.figure import Figure, Row, type_style
+from graphveil.pages.numbers import at_most, percent_text, tick
+from graphveil.pages.svg import MARKERS, WIDTH, Plot, Point, n, nice_ticks, shape
 
 # More rows than this are thinned in a figure's table; the report's JSON holds them all.
 MAX_ROWS = 100
 _MOST_MARKERS = 48
 _LABEL_CHARACTERS = 44
-_DRAWN_SHAPES = ("circle", "square", "triangle", "diamond")
 
-Row = tuple[str | float | None, ...]
 Values = Sequence[float | None]
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A picture with its words and numbers. ``keys`` are the series that its legend explains."""
-
-    title: str
-    description: str
-    svg: Markup
-    keys: tuple[str, ...] = ()
-    header: tuple[str, ...] = ()
-    rows: tuple[Row, ...] = ()
-    thinned: int | None = None
-    percent: bool = False
-    note: str = ""
-    sorted_rows: bool = False  # of thinned rows those with the largest numbers are kept
 
 
 def curves(
@@ -237,12 +220,6 @@ def drawing(uid: str, title: str, description: str, drawn: Drawing, types: Seque
         header=("Node type", "Nodes"),
         rows=(*rows, ("edges drawn", len(drawn.edges))),
     )
-
-
-def type_style(index: int) -> tuple[str, str]:
-    """Choose colour and shape of the node type at ``index``: sixteen pairs, then again from the first."""
-    count = len(_DRAWN_SHAPES)
-    return f"type-{index % count}", _DRAWN_SHAPES[(index + index // count) % count]
 
 
 def dial(uid: str, name: str, value: float, level: str) -> Markup:

@@ -13,10 +13,11 @@ from core.reports.comparison import (
 )
 from core.reports.evidence import Attack, Task
 from core.reports.html import charts
-from core.reports.html.charts import Dot, Figure
+from core.reports.html.charts import Dot
 from core.reports.statistics import Drawing, EdgeTypeStatistics, MetricInfo, PublicStatistics
 from core.reports.totals import Total
 from core.reports.training import TrainingPart
+from graphveil.pages.figure import Figure
 
 # Metrics that are drawn over time, where a relation has them.
 OVER_TIME = ("edges", "largest_component", "transitivity")

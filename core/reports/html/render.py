@@ -16,14 +16,17 @@ from core.reports import precision
 from core.reports.base import EXPOSED, Notice
 from core.reports.comparison import EdgeTypeComparison
 from core.reports.evidence import CuratorPart
-from core.reports.html import charts, figures, numbers, wording
+from core.reports.html import charts, figures, wording
 from core.reports.html.carried import carried_figures
-from core.reports.html.charts import Figure
 from core.reports.model import PublicPart, Report
 from core.reports.scores import Score
 from core.reports.sensitive import said_of
 from core.reports.statistics import EdgeTypeStatistics, MetricInfo
 from core.reports.totals import Total
+from graphveil.models.reports import quantity_of, subject_of
+from graphveil.pages import numbers
+from graphveil.pages.figure import Figure, type_style
+from graphveil.pages.render import environment
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -82,37 +85,25 @@ def page(template: str, content: Mapping[str, Any]) -> str:
 
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
-        "number": numbers.number,
-        "percent": numbers.percent,
+    made = environment(TEMPLATES)
+    made.filters |= {
         "percent_text": numbers.percent_text,
         "ends": lambda total: numbers.ends(total.low, total.high),
         "at_most": numbers.at_most,
         "rounded_up": rounded_up,
         "relative": numbers.relative,
-        "plain": numbers.plain,
         "size": numbers.size,
         "nano": numbers.nano,
         "compact": partial(json.dumps, ensure_ascii=False),
     }
-    environment.globals |= {
+    made.globals |= {
         "self_scores": _self_scores,
-        "type_style": charts.type_style,
+        "type_style": type_style,
         "level": wording.level,
-        "quantity_of": precision.quantity_of,
-        "subject_of": precision.subject_of,
+        "quantity_of": quantity_of,
+        "subject_of": subject_of,
     }
-    environment.globals["style"] = Markup((TEMPLATES / "report.css").read_text(encoding="utf-8"))
-    return environment
+    return made
 
 
 def _self_scores(distances: Mapping[str, float | None]) -> dict[str, str]:

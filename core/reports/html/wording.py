@@ -11,10 +11,10 @@ from typing import Literal
 
 from core.privacy.guarantee import of_several
 from core.privacy.units import Unit
-from core.reports.html.numbers import at_most
 from core.reports.model import GuaranteePart, PublicPart
 from core.reports.reproduction import command
 from core.reports.scoring import FAIR, GOOD
+from graphveil.pages.numbers import at_most
 
 UNITS: Mapping[Unit, tuple[str, str]] = {
     Unit.EDGE: ("one edge", "one relation between two nodes"),

@@ -7,14 +7,15 @@ from typing import Any
 
 from core.audits import repository, service
 from core.audits.models import Audit as Row
-from core.audits.views import Audit, AuditControl, AuditProgress, AuditResult, Audits
 from core.identity.models import Role
 from core.identity.service import Principal, require
-from core.ledger.amounts import delta_cost, epsilon_cost, format_delta, format_epsilon
+from core.ledger.amounts import delta_cost, epsilon_cost
 from core.settings import Settings
 from core.workflows.audits.plans import advised_runs
 from core.workflows.common import paging
 from core.workflows.common.context import Services
+from graphveil.amounts import format_delta, format_epsilon
+from graphveil.models.audits import Audit, AuditControl, AuditProgress, AuditResult, Audits
 
 ROLES = (Role.REQUESTER, Role.CURATOR, Role.AUDITOR)
 

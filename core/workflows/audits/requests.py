@@ -13,7 +13,6 @@ from core import ids
 from core.audits import repository, service
 from core.audits.models import AUDITS, Audit, AuditReason, AuditState
 from core.audits.result import AuditResult
-from core.audits.views import Audit as View
 from core.errors import Conflict, InvalidInput
 from core.identity.service import Principal, require
 from core.jobs import idempotency
@@ -27,6 +26,7 @@ from core.work import service as work
 from core.workflows.audits import queries
 from core.workflows.audits.plans import AuditRequest, planned
 from core.workflows.common.context import Services
+from graphveil.models.audits import Audit as View
 
 __all__ = ["AuditRequest"]
 

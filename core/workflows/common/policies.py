@@ -17,10 +17,11 @@ from pydantic import (
 )
 
 from core.datasets.models import Dataset, DatasetState
-from core.datasets.views import PolicyRules
 from core.errors import InvalidInput, KindNotAllowed, PolicyRefused
-from core.ledger.amounts import epsilon_capacity, format_epsilon
+from core.ledger.amounts import epsilon_capacity
 from core.privacy.plan import GuaranteeKind
+from graphveil.amounts import format_epsilon
+from graphveil.models.datasets import PolicyRules
 
 SLUG = r"^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?$"
 

@@ -8,7 +8,6 @@ from core.datasets import repository as rows
 from core.datasets import service as datasets
 from core.datasets.models import Dataset, DatasetState
 from core.datasets.models import DatasetPolicy as Row
-from core.datasets.views import DatasetPolicy
 from core.errors import Conflict, InvalidInput, InvalidTransition, NotFound, StaleEtag
 from core.generators import registry
 from core.identity.models import Role
@@ -18,9 +17,10 @@ from core.logging import get_logger
 from core.proposals import service as proposals
 from core.proposals.models import Proposal as ProposalRow
 from core.proposals.models import ProposalKind
-from core.proposals.views import Proposal
 from core.workflows.common.context import Services
 from core.workflows.common.policies import Policy, allows_more, policy_of, rules_of, stored
+from graphveil.models.datasets import DatasetPolicy
+from graphveil.models.proposals import Proposal
 
 READERS = (Role.CURATOR, Role.REQUESTER, Role.AUDITOR)
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from core.datasets import objects, repository, service, vault
 from core.datasets.models import DatasetPart, DirectUpload
-from core.datasets.views import Received, UploadOffer
 from core.errors import DirectUploadUnavailable, InvalidInput, LeaseLost, NotFound
 from core.identity.models import Role
 from core.identity.service import Principal, require
@@ -21,6 +20,7 @@ from core.workflows.common.context import Services
 from core.workflows.common.sweeps import each
 from core.workflows.datasets import upload as uploads
 from core.workflows.datasets.upload import Upload
+from graphveil.models.datasets import Received, UploadOffer
 
 log = get_logger(__name__)
 

@@ -15,17 +15,17 @@ from sqlalchemy.orm import Session
 from core.datasets import repository, service
 from core.datasets.models import Dataset as Row
 from core.datasets.models import DatasetPart, DatasetVersion
-from core.datasets.views import Dataset, Datasets, Part, Version
 from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.ledger import repository as budgets
 from core.ledger import service as accounts
 from core.ledger.models import BudgetAccount
 from core.ledger.statement import entry_of
-from core.ledger.views import Budget, LedgerPage
 from core.workflows.common import paging, unpaid
 from core.workflows.common.context import Services
 from core.workflows.common.policies import policy_of, rules_of
+from graphveil.models.datasets import Dataset, Datasets, Part, Version
+from graphveil.models.ledger import Budget, LedgerPage
 
 
 def list_datasets(

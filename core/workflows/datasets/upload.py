@@ -16,7 +16,6 @@ from sqlalchemy import func
 from core.datasets import objects, repository, service, vault
 from core.datasets.models import DatasetPart, DatasetVersion, VersionState
 from core.datasets.service import Event
-from core.datasets.views import Received
 from core.errors import InvalidInput, LeaseLost, PayloadTooLarge, StorageError
 from core.graphs import formats
 from core.identity.models import Role
@@ -28,6 +27,7 @@ from core.storage.sealed import seal
 from core.workflows.common.context import Services
 from core.workflows.common.sweeps import each
 from core.workflows.datasets.derivations import inherited
+from graphveil.models.datasets import Received
 
 log = get_logger(__name__)
 

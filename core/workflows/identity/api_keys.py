@@ -7,10 +7,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from core.identity import service as identity
 from core.identity.models import Role
 from core.identity.service import Principal, require
-from core.identity.views import CreatedKey, Key, Keys
 from core.logging import get_logger
 from core.workflows.common import paging
 from core.workflows.common.context import Services
+from graphveil.models.identity import CreatedKey, Key, Keys
 
 log = get_logger(__name__)
 

@@ -16,8 +16,8 @@ from core.jobs import repository
 from core.jobs import service as jobs
 from core.jobs.models import JobEvent
 from core.jobs.states import TERMINAL
-from core.jobs.views import Event, StateChange
 from core.workflows.common.context import Services
+from graphveil.models.jobs import Event, StateChange
 
 BATCH = 200
 

@@ -14,10 +14,11 @@ from pydantic import BaseModel
 from core.generators.base import Generator, PlanningGenerator
 from core.graphs.schema import GraphSchema
 from core.privacy.plan import PlannedRead, PrivacyPlan
-from core.reports.precision import CONFIDENCE, Precision, planned
+from core.reports.precision import CONFIDENCE, planned
 from core.workflows.jobs.assumed import Assume, check_assumed
 from core.workflows.jobs.questions import QUESTIONS, Facts, noises_of
-from core.workflows.jobs.views import Expected
+from graphveil.models.plans import Expected
+from graphveil.models.reports import Precision
 
 
 def told(

@@ -17,7 +17,6 @@ from core.graphs.schema import MAX_TYPES
 from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.ledger import service as ledger
-from core.ledger.views import Budget
 from core.publishing.checks import protected_relations
 from core.settings import Settings
 from core.workflows.common.context import Services
@@ -36,7 +35,8 @@ from core.workflows.jobs.prepare import (
     prepare,
 )
 from core.workflows.jobs.submit import cost_of
-from core.workflows.jobs.views import Menu, MenuItem, Refusal
+from graphveil.models.ledger import Budget
+from graphveil.models.plans import Menu, MenuItem, Refusal
 
 MOST_ITEMS = 50
 

@@ -65,8 +65,8 @@ from core.workflows.datasets.sensitive_links import require_named
 from core.workflows.jobs import repository
 from core.workflows.jobs.assumed import Assume
 from core.workflows.jobs.targets import PLANS, Limit, Search, Target, solve
-from core.workflows.jobs.views import Solved
 from core.workflows.ledger.quotas import drawn_on, quota_name
+from graphveil.models.plans import Solved
 
 Amount = StrictStr | StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=False)]
 

@@ -11,18 +11,19 @@ from core.generators import registry
 from core.generators.base import AcceleratedGenerator, Parameters
 from core.identity.models import Role
 from core.identity.service import Principal, require
-from core.jobs import repository, views
+from core.jobs import repository
 from core.jobs import service as jobs
 from core.jobs.models import Evaluation, Job, JobEvent, JobState
 from core.jobs.outcomes import budget_outcome
 from core.ledger import repository as budgets
-from core.ledger.amounts import format_delta, format_epsilon
 from core.privacy.plan import GuaranteeKind
 from core.workflows.common import paging, unpaid
 from core.workflows.common.context import Services
 from core.workflows.common.specs import spec_of
-from core.workflows.jobs.views import Method
 from core.workflows.releases.queries import artifacts, get_report, open_artifact
+from graphveil.amounts import format_delta, format_epsilon
+from graphveil.models import jobs as views
+from graphveil.models.plans import Method
 
 __all__ = [
     "artifacts",

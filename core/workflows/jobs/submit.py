@@ -17,7 +17,6 @@ from core.identity.service import Principal, require
 from core.jobs import idempotency, repository
 from core.jobs.models import Job, JobState
 from core.ledger import service as ledger
-from core.ledger.amounts import format_delta, format_epsilon
 from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.privacy import group_price
@@ -35,9 +34,10 @@ from core.workflows.common.specs import new_job, reserve
 from core.workflows.jobs import accelerators, identical, turns
 from core.workflows.jobs.expected import told
 from core.workflows.jobs.prepare import JobRequest, node_counts, prepare
-from core.workflows.jobs.views import Cost, NodePrice, Plan
 from core.workflows.ledger.quotas import drawn_on
 from core.workflows.webhooks import announcements
+from graphveil.amounts import format_delta, format_epsilon
+from graphveil.models.plans import Cost, NodePrice, Plan
 
 __all__ = ["JobRequest", "plan_job", "submit_job"]
 

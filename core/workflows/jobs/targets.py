@@ -14,12 +14,12 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from core.errors import InvalidInput, NotAccepted, TargetNotMet
 from core.generators.base import Generator, PlanningGenerator, PublicFacts
-from core.ledger.amounts import format_epsilon
 from core.privacy.events import MAX_NANO_EPSILON
 from core.workflows.jobs.assumed import Assume, check_assumed
 from core.workflows.jobs.expected import answers
 from core.workflows.jobs.questions import QUESTIONS, Facts, noises_of
-from core.workflows.jobs.views import Reached, Solved
+from graphveil.amounts import format_epsilon
+from graphveil.models.plans import Reached, Solved
 
 PLANS = 60
 """About so many plans a search makes: halvings, and a bisection of 30 steps."""

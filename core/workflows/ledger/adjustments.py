@@ -11,12 +11,12 @@ from core.ledger import service as ledger
 from core.ledger.amounts import Number, delta_cost, epsilon_cost
 from core.ledger.models import BudgetAccount, Filter
 from core.ledger.terms import order_dimension
-from core.ledger.views import Budget
 from core.privacy import accountant
 from core.privacy.events import MAX_NANO_EPSILON, NANO, Pure, rdp
 from core.privacy.units import Unit
 from core.workflows.common.context import Services
 from core.workflows.webhooks import announcements
+from graphveil.models.ledger import Budget
 
 
 def adjust_budget(

@@ -11,15 +11,16 @@ from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.ledger import repository as accounts
 from core.ledger import service as ledger
-from core.ledger.amounts import Number, delta_capacity, epsilon_capacity, format_delta, format_epsilon
+from core.ledger.amounts import Number, delta_capacity, epsilon_capacity
 from core.ledger.models import Filter
 from core.proposals import service as proposals
 from core.proposals.models import Proposal as Row
 from core.proposals.models import ProposalKind
-from core.proposals.views import Proposal
 from core.workflows.common.context import Services
 from core.workflows.datasets.dataset_policies import require_open
 from core.workflows.ledger.quotas import find_quota
+from graphveil.amounts import format_delta, format_epsilon
+from graphveil.models.proposals import Proposal
 
 
 def propose_grant(

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from core.checks import service as checks
-from core.checks.views import LedgerHealth
 from core.datasets import service as datasets
 from core.errors import Conflict
 from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.ledger import repository as accounts
 from core.ledger import service as ledger
-from core.ledger.views import Verification
 from core.workflows.common.context import Services
 from core.workflows.ledger import head_exports
 from core.workflows.ledger.invariants.run import promises
+from graphveil.models.checks import LedgerHealth
+from graphveil.models.ledger import Verification
 
 
 def ledger_health(services: Services, principal: Principal) -> LedgerHealth:

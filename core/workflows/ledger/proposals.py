@@ -15,12 +15,12 @@ from core.logging import get_logger
 from core.proposals import repository, service
 from core.proposals.models import Proposal as Row
 from core.proposals.models import ProposalKind, ProposalState
-from core.proposals.views import Proposal, Proposals
 from core.workflows.common import paging
 from core.workflows.common.context import Services
 from core.workflows.datasets import dataset_policies
 from core.workflows.identity.persons import require_second_person, same_person
 from core.workflows.ledger import grants
+from graphveil.models.proposals import Proposal, Proposals
 
 log = get_logger(__name__)
 

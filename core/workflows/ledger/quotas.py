@@ -11,11 +11,11 @@ from core.identity.service import Principal, require
 from core.ledger import service as ledger
 from core.ledger.amounts import Number, delta_capacity, epsilon_capacity
 from core.ledger.models import BudgetAccount, Scope
-from core.ledger.views import Budget, LedgerPage, Quotas
 from core.workflows.common import paging
 from core.workflows.common.context import Services
 from core.workflows.datasets.dataset_policies import require_open
 from core.workflows.datasets.queries import entries_page
+from graphveil.models.ledger import Budget, LedgerPage, Quotas
 
 SCOPES = (Scope.TEAM, Scope.PROJECT)
 

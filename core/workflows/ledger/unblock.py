@@ -6,8 +6,8 @@ from core.datasets import service as datasets
 from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.ledger import service as ledger
-from core.ledger.views import Budget
 from core.workflows.common.context import Services
+from graphveil.models.ledger import Budget
 
 
 def unblock_account(services: Services, principal: Principal, dataset_id: str, *, reason: str) -> Budget:

@@ -18,11 +18,8 @@ from core.jobs import repository, states
 from core.jobs import service as jobs
 from core.jobs.models import Artifact, ArtifactRole, EvaluationState, Job, JobState
 from core.jobs.outcomes import budget_outcome
-from core.jobs.views import Artifact as View
-from core.jobs.views import Artifacts
 from core.ledger import repository as budgets
 from core.ledger import service as ledger
-from core.ledger.amounts import format_epsilon
 from core.ledger.models import EntryKind, Filter, LedgerEntry
 from core.privacy.plan import GuaranteeKind
 from core.reports.evidence import CuratorPart
@@ -36,6 +33,9 @@ from core.workflows.datasets.dataset_policies import reads_comparisons
 from core.workflows.releases.bundles import MAX_REPORT_BYTES, REPORT
 from core.workflows.releases.evaluate import CURATOR_REPORT
 from core.workflows.releases.publish import seal_context
+from graphveil.amounts import format_epsilon
+from graphveil.models.jobs import Artifact as View
+from graphveil.models.jobs import Artifacts
 
 RELEASED = frozenset({ArtifactRole.ARTIFACT, ArtifactRole.REPORT})
 Status = Literal["pending", "done", "failed", "erased"]

@@ -19,11 +19,11 @@ from core.identity.service import Principal, require
 from core.jobs import repository as jobs
 from core.jobs.models import Artifact
 from core.ledger import service as ledger
-from core.ledger.amounts import format_epsilon
 from core.ledger.models import EntryKind
 from core.streams import repository, service
 from core.streams.models import Stream
 from core.workflows.common.context import Services
+from graphveil.amounts import format_epsilon
 
 NODES, EDGES, SCHEMA = "nodes.parquet", "edges.parquet", "schema.json"
 BATCH = 256

@@ -14,7 +14,6 @@ from core.graphs.snapshot_schema import tick_schema
 from core.identity.models import Role
 from core.identity.service import Principal, require, require_own
 from core.jobs import idempotency
-from core.ledger.amounts import format_epsilon
 from core.logging import get_logger
 from core.privacy.units import Unit
 from core.publishing.checks import checked_params
@@ -22,14 +21,15 @@ from core.reports.notices import lasting_relations, values_left_out
 from core.streams import repository, service
 from core.streams.models import Stream as Row
 from core.streams.models import StreamState
-from core.streams.views import Stream, Streams
 from core.workflows.common import paging
 from core.workflows.common.context import Services
 from core.workflows.jobs.expected import told
 from core.workflows.jobs.prepare import node_counts
 from core.workflows.streams.requests import StreamRequest
 from core.workflows.streams.terms import stream_terms, window_preview
-from core.workflows.streams.views import StreamPlan
+from graphveil.amounts import format_epsilon
+from graphveil.models.stream_plans import StreamPlan
+from graphveil.models.streams import Stream, Streams
 
 READERS = (Role.REQUESTER, Role.CURATOR, Role.AUDITOR)
 

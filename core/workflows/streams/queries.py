@@ -12,14 +12,14 @@ from core.identity.service import Principal, require
 from core.jobs import repository as jobs
 from core.jobs.models import ArtifactRole, Evaluation, Job, JobState
 from core.jobs.states import GIVEN_BACK
-from core.ledger.amounts import format_epsilon
 from core.streams import repository, service
 from core.streams.models import Outcome, Stream
 from core.streams.models import Snapshot as Row
-from core.streams.views import Snapshot, Snapshots
 from core.workflows.common import paging, unpaid
 from core.workflows.common.context import Services
 from core.workflows.streams.combined import combined
+from graphveil.amounts import format_epsilon
+from graphveil.models.streams import Snapshot, Snapshots
 
 __all__ = ["combined", "get_snapshot", "list_snapshots", "views"]
 

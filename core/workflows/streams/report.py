@@ -18,10 +18,8 @@ from core.jobs import repository as jobs
 from core.jobs.models import Artifact, EvaluationState, JobState
 from core.ledger import holdings
 from core.ledger import service as ledger
-from core.ledger.amounts import format_epsilon
 from core.ledger.filters import steps_of
 from core.ledger.holdings import STEPS_SHOWN
-from core.ledger.views import Budget
 from core.privacy.events import NANO
 from core.privacy.guarantee import inequality
 from core.reports.evidence import CuratorPart
@@ -30,8 +28,6 @@ from core.reports.stored import curator_of, public_of
 from core.storage.sealed import unseal
 from core.streams import repository, service
 from core.streams.models import Snapshot, Stream
-from core.streams.views import FullestWindow, StreamReport, StreamRow
-from core.streams.views import Snapshot as View
 from core.workflows.common import unpaid
 from core.workflows.common.context import Services
 from core.workflows.datasets.dataset_policies import reads_comparisons
@@ -39,6 +35,10 @@ from core.workflows.releases.bundles import REPORT
 from core.workflows.releases.evaluate import CURATOR_REPORT
 from core.workflows.releases.publish import seal_context
 from core.workflows.streams.queries import READERS, by_step, step_page, steps_after, views
+from graphveil.amounts import format_epsilon
+from graphveil.models.ledger import Budget
+from graphveil.models.streams import FullestWindow, StreamReport, StreamRow
+from graphveil.models.streams import Snapshot as View
 
 STATISTICS = ("components", "transitivity")
 SCALAR_ERRORS = {

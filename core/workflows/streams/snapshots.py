@@ -26,7 +26,6 @@ from core.storage.sealed import seal
 from core.streams import repository, service
 from core.streams.models import SENT_ANEW, Outcome, Snapshot, Stream
 from core.streams.service import Arrival, Content
-from core.streams.views import Snapshot as View
 from core.workflows.common.context import Services
 from core.workflows.common.sweeps import each
 from core.workflows.datasets.ingest_work import fingerprint_key
@@ -35,6 +34,7 @@ from core.workflows.jobs import turns
 from core.workflows.jobs.prepare import ready_dataset
 from core.workflows.streams.queries import views
 from core.workflows.streams.tick_jobs import add_tick, check_windows
+from graphveil.models.streams import Snapshot as View
 
 UPLOADS = "uploads"
 EMPTY_FORMAT = "csv"

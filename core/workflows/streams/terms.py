@@ -23,7 +23,6 @@ from core.identity.service import Principal
 from core.ledger import service as ledger
 from core.ledger.amounts import epsilon_cost
 from core.ledger.models import BudgetAccount
-from core.ledger.views import Budget
 from core.privacy.events import MAX_NANO_EPSILON, NANO
 from core.privacy.plan import PrivacyPlan
 from core.privacy.units import Unit
@@ -39,6 +38,7 @@ from core.workflows.jobs.prepare import (
     ready_dataset,
 )
 from core.workflows.streams.requests import StreamRequest
+from graphveil.models.ledger import Budget
 
 MAX_PLANNED = 1_000
 """So many first steps are planned one by one; more of a window cost as much as the dearest of them."""

@@ -10,13 +10,13 @@ from core.identity.service import Principal
 from core.jobs import idempotency
 from core.jobs.models import Job
 from core.ledger import repository as accounts
-from core.ledger.amounts import format_epsilon
 from core.privacy.units import Unit
 from core.streams import repository
 from core.streams.models import Stream
 from core.workflows.common.policies import policy_of
 from core.workflows.common.specs import new_job, reserve
 from core.workflows.streams.terms import check_terms, tick_spec
+from graphveil.amounts import format_epsilon
 
 
 def add_tick(session: Session, principal: Principal, stream: Stream, step: int, number: int) -> Job:

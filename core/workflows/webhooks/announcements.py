@@ -17,12 +17,12 @@ from sqlalchemy.orm import Session
 from core.datasets.models import Dataset, DatasetVersion, VersionState
 from core.jobs.models import Job, JobState
 from core.ledger import service as ledger
-from core.ledger.views import Budget
 from core.publishing.spec import Tick
 from core.settings import Settings
 from core.webhooks import repository, service
 from core.webhooks.models import EventType
 from core.workflows.common.specs import spec_of
+from graphveil.models.ledger import Budget
 
 JOB_EVENTS = {
     JobState.AWAITING_APPROVAL: EventType.JOB_AWAITING_APPROVAL,

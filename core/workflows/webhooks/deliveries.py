@@ -26,11 +26,11 @@ from core.webhooks.models import (
     WebhookEndpoint,
 )
 from core.webhooks.sending import Outcome
-from core.webhooks.views import Deliveries, Delivery
 from core.work import leases
 from core.workflows.common import paging
 from core.workflows.common.context import Services
 from core.workflows.webhooks.endpoints import ROLES, secrets_of
+from graphveil.models.webhooks import Deliveries, Delivery
 
 GRACE_SECONDS = 60.0
 """How long after the time for an attempt its lease lasts: names are resolved in time of their own."""

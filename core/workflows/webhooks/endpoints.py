@@ -19,10 +19,10 @@ from core.webhooks import repository, service, signing
 from core.webhooks.addresses import MAX_URL_CHARACTERS, Rules, checked_url
 from core.webhooks.models import EventType, WebhookEndpoint
 from core.webhooks.signing import Secret
-from core.webhooks.views import Webhook, Webhooks
 from core.workflows.common import paging
 from core.workflows.common.context import Services
 from core.workflows.common.derived_keys import WEBHOOK_SECRETS, derived_key
+from graphveil.models.webhooks import Webhook, Webhooks
 
 ROLES = (Role.CURATOR, Role.OPERATOR)
 MAX_SECRETS = 4

@@ -12,7 +12,6 @@ from fastapi.testclient import TestClient
 from sqlalchemy import func, select, update
 from typer.testing import CliRunner
 
-from api.client import cli
 from core.audits.models import Audit
 from core.errors import InvalidInput, LeaseLost
 from core.identity.models import Role
@@ -20,6 +19,7 @@ from core.outbox.models import OutboxMessage, Topic
 from core.workflows.audits import requests as audits
 from core.workflows.common.context import Services
 from core.workflows.operations import leased, recover
+from graphveil.cli import app as cli
 from tests.integration.api.conftest import Tenant
 from worker.process import WorkerProcess
 from worker.work import take

@@ -14,12 +14,12 @@ import uvicorn
 from starlette.testclient import TestClient
 
 from api.app import create_app
-from api.client import direct
-from api.client.sdk import Graphveil
 from core.identity.models import Role
 from core.outbox.models import Topic
 from core.settings import Settings
 from core.workflows.common.context import open_services
+from graphveil.sdk import direct
+from graphveil.sdk.client import Graphveil
 from tests.integration.api.conftest import EDGES, Tenant
 from tests.support.s3_server import Bucket, bucket_of_settings
 from worker.process import open_process

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from api.client import Graphveil, ProblemError, WaitTimeout
 from core.identity.models import Role
 from core.outbox.models import Topic
+from graphveil import Graphveil, ProblemError, WaitTimeout
 from tests.integration.api.conftest import EDGES, SCHEMA, Tenant
 
 

@@ -9,11 +9,11 @@ import pytest
 from typer.testing import CliRunner
 
 from api.admin import keys
-from api.client.cli import app
 from core.identity import service as identity
 from core.identity.models import Role
 from core.outbox.models import Topic
 from core.settings import Settings
+from graphveil.cli.app import app
 from tests.integration.api.conftest import EDGES, SCHEMA, Tenant
 from tests.support.shell import Command
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from api.client.cli import app
 from core.identity.models import Role
 from core.outbox.models import Topic
+from graphveil.cli.app import app
 from tests.integration.api.conftest import Tenant
 
 

@@ -20,9 +20,6 @@ from sqlalchemy import text
 from typer.testing import CliRunner, Result
 
 from api.app import create_app
-from api.client import Graphveil
-from api.client.cli import app
-from api.client.console import ENDED_BADLY, TIMED_OUT
 from api.serve.serving import Server
 from core.identity.models import Role
 from core.identity.service import Principal
@@ -30,6 +27,9 @@ from core.jobs.models import Stop
 from core.outbox.models import Topic
 from core.workflows.common.context import Services
 from core.workflows.releases import publish
+from graphveil import Graphveil
+from graphveil.cli.app import app
+from graphveil.cli.console import ENDED_BADLY, TIMED_OUT
 from tests.integration.api.conftest import Tenant
 from tests.support.inline import taken
 from tests.support.releases import queued_job, ready_dataset

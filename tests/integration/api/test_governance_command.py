@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from api.client import Graphveil, ProblemError
-from core.datasets.views import DatasetPolicy
 from core.identity import service as identity
 from core.identity.models import Role
-from core.proposals.views import Proposal
+from graphveil import Graphveil, ProblemError
+from graphveil.models.datasets import DatasetPolicy
+from graphveil.models.proposals import Proposal
 from tests.integration.api.conftest import Tenant
 from tests.support.shell import Command
 

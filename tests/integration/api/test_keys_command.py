@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import text
 
-from api.client import Graphveil, ProblemError
 from core.identity.models import Role
 from core.workflows.ledger.invariants.run import run_checks
+from graphveil import Graphveil, ProblemError
 from tests.integration.api.conftest import Tenant
 from tests.support.shell import Command
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from api.client import Graphveil, ProblemError
 from core.identity.models import Role
 from core.outbox.models import Topic
 from core.workflows.releases import publish
+from graphveil import Graphveil, ProblemError
 from tests.integration.api.conftest import Tenant
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from core.datasets import views
 from core.datasets.models import SensitiveList
 from core.errors import DatasetNotReady, IngestRejected, LeaseLost
 from core.graphs.sensitive import SensitiveLinks, write_sensitive
@@ -26,6 +25,7 @@ from core.workflows.datasets import link_checks as checks
 from core.workflows.datasets.sensitive_links import receive_list
 from core.workflows.datasets.upload import discard
 from core.workflows.operations import leased, recover
+from graphveil.models import datasets as views
 from tests.integration.api.conftest import EDGES, Tenant
 from worker.process import WorkerProcess
 

@@ -13,12 +13,12 @@ import pytest
 from sqlalchemy import func, select, update
 
 from core.datasets.models import DatasetPart, DatasetVersion
-from core.datasets.views import Version
 from core.errors import Conflict, InvalidInput, InvalidTransition, LeaseLost, PayloadTooLarge, UnknownFormat
 from core.outbox.models import OutboxMessage
 from core.workflows.datasets import queries
 from core.workflows.datasets.ingest import recover_uploads
 from core.workflows.operations.archive import archive_dataset
+from graphveil.models.datasets import Version
 from tests.integration.datasets.conftest import EDGES, Curator
 
 

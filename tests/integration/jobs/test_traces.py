@@ -9,11 +9,11 @@ from core.identity.service import Principal
 from core.jobs import repository as jobs
 from core.jobs.models import Job
 from core.outbox.models import Topic
-from core.streams.views import Stream
 from core.tracing import spans
 from core.tracing.traceparent import TraceParent
 from core.workflows.common.context import Services
 from core.workflows.jobs.samples import SampleRequest, submit_sample
+from graphveil.models.streams import Stream
 from tests.support.inline import taken
 from tests.support.releases import job_row, queued_job, ready_dataset
 from tests.support.streams import open_stream, send, stream_dataset

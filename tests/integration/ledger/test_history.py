@@ -13,7 +13,7 @@ from core.db.session import Database
 from core.errors import InvalidInput, NotFound
 from core.ids import new_id
 from core.ledger import history, holdings, service
-from core.ledger.views import Budget
+from graphveil.models.ledger import Budget
 from tests.support.ledger import call, charge, give_back, grant, open_account, reserve
 
 

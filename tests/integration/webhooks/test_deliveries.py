@@ -15,7 +15,6 @@ from core.identity.service import Principal
 from core.jobs.models import JobReason
 from core.outbox.models import Topic
 from core.webhooks.sending import Outcome
-from core.webhooks.views import Delivery, Webhook
 from core.workflows.common.context import Services
 from core.workflows.datasets.ingest import begin_ingest, reject_ingest
 from core.workflows.datasets.register import NewDataset, register_dataset
@@ -25,6 +24,7 @@ from core.workflows.releases import publish, settle
 from core.workflows.webhooks import announcements, deliveries
 from core.workflows.webhooks import endpoints as webhooks
 from core.workflows.webhooks.endpoints import NewWebhook
+from graphveil.models.webhooks import Delivery, Webhook
 from tests.support.inline import taken
 from tests.support.receiver import Received, Receiver
 from tests.support.releases import SCHEMA, queued_job, ready_dataset, ring_edges

@@ -45,4 +45,4 @@ assert {"csv", "graphml", "parquet"} <= set(formats.names())
 
 def test_the_client_loads_without_the_service():
     names = ("sqlalchemy", "fastapi", "celery", "redis", "obstore", "numpy", *WORKER_ONLY)
-    run("import sys, api.client, api.client.cli\n" + LOADED.format(names=names))
+    run("import sys, graphveil.cli.app, graphveil.sdk.client\n" + LOADED.format(names=names))

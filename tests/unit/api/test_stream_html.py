@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from api.show.stream_html import OPEN_ROWS, render
-from core.streams.views import StreamReport
+from graphveil.models.streams import StreamReport
 
 HOSTILE = "<script>alert(1)</script>"
 

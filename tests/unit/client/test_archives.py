@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from api.client.archives import save
-from api.client.errors import DigestMismatch
+from graphveil.errors import DigestMismatch
+from graphveil.sdk.archives import save
 
 EDGES = "edges/step-000003.parquet"
 

@@ -10,12 +10,12 @@ from typing import Any, cast
 
 import pytest
 
-from api.client import comparing
-from api.client.compare_results import Results
-from api.client.comparing import Comparison, Finished, Variant
-from api.client.errors import ClientError, WaitTimeout
-from api.client.sdk import Graphveil
-from core.jobs.views import Job
+from graphveil.cli.compare_results import Results
+from graphveil.errors import ClientError, WaitTimeout
+from graphveil.models.jobs import Job
+from graphveil.sdk import comparing
+from graphveil.sdk.client import Graphveil
+from graphveil.sdk.comparing import Comparison, Finished, Variant
 
 METRICS = {
     "transitivity": {"title": "Transitivity", "definition": "T.", "family": "f", "better": None},

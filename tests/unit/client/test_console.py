@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from api.client import console
-from api.client.errors import ProblemError
+from graphveil.cli import console
+from graphveil.errors import ProblemError
 
 
 def refusal(detail: str, message: str, mend: str) -> dict[str, Any]:

@@ -10,9 +10,9 @@ from typing import Any
 import httpx
 import pytest
 
-from api.client import Graphveil, InvalidWebhook, ProblemError, WaitTimeout, verify_webhook
-from api.client.events import Change, frames
 from core.webhooks import signing
+from graphveil import Graphveil, InvalidWebhook, ProblemError, WaitTimeout, verify_webhook
+from graphveil.sdk.events import Change, frames
 
 JOB: dict[str, Any] = {
     "id": "job_1", "dataset_id": "ds_1", "version_id": "dv_1", "method": "psgraph", "parameters": {},

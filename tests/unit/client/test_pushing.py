@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from api.client.errors import ClientError
-from api.client.pushing import by_number, files_of, in_order
+from graphveil.cli.pushing import by_number, files_of, in_order
+from graphveil.errors import ClientError
 
 
 def made(folder: Path, *names: str) -> list[Path]:

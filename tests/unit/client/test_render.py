@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from api.client import render
 from core.generators.registry import generators
 from core.ids import new_id
 from core.jobs.models import JobReason, JobState
+from graphveil.cli import render
 
 
 def listed(monkeypatch: pytest.MonkeyPatch, **changed: Any) -> list[str]:

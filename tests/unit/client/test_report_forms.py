@@ -10,10 +10,11 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from api.client import ClientError, Graphveil, WaitTimeout, cli_jobs
-from api.client.console import Session
-from api.client.forms import PATHS, REPORTS, ReportForm
 from core.reports.model import Report
+from graphveil import ClientError, Graphveil, WaitTimeout
+from graphveil.cli import jobs as jobs_commands
+from graphveil.cli.console import Session
+from graphveil.sdk.forms import PATHS, REPORTS, ReportForm
 from tests.support import reports
 
 TEXT = "report é\n"
@@ -57,7 +58,7 @@ def test_an_unknown_form_and_a_running_job_are_errors():
 
 def run(*arguments: str, code: int = 0, as_json: bool = False) -> str:
     app = typer.Typer()
-    for command in cli_jobs.COMMANDS:
+    for command in jobs_commands.COMMANDS:
         app.command()(command)
     result = CliRunner().invoke(
         app, ["report", *arguments], obj=Session(connected, as_json), env={"COLUMNS": "140"}

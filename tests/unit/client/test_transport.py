@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from api.client import (
+from graphveil import (
     ClientError,
     DigestMismatch,
     Graphveil,
     ProblemError,
     TransportError,
     WaitTimeout,
-    files,
 )
+from graphveil.sdk import files
 
 Answer = tuple[int, dict[str, str], bytes]
 CONTENT = b"source,target\n0,1\n" * 200_000  # several chunks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from core.reports.html.against import Compared, Panel, Spread, against, comparison_page
+from graphveil.pages.against import Compared, Panel, Spread, against, comparison_page
 
 HOSTILE = "<script>alert(1)</script>"
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.reports.html import charts
-from core.reports.html.numbers import nano, number, percent_text, plain, relative, size, tick
-from core.reports.html.svg import Plot, nice_ticks
 from core.reports.statistics import Drawing
+from graphveil.pages.numbers import nano, number, percent_text, plain, relative, size, tick
+from graphveil.pages.svg import Plot, nice_ticks
 
 finite = st.floats(-1e12, 1e12, allow_nan=False)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
-from core.reports.html.against import Panel, Planned, Spread, menu_page
+from graphveil.pages.against import Panel, Planned, Spread, menu_page
 
 HOSTILE = "<script>alert(1)</script>"
 

@@ -16,16 +16,9 @@ from core.privacy.events import GaussianEvent, Pure
 from core.privacy.meter import TranscriptEntry
 from core.privacy.queries import QUERIES
 from core.privacy.units import Unit
-from core.reports.precision import (
-    CONFIDENCE,
-    EDGE_MOVES,
-    QUANTITIES,
-    ROW_MOVES,
-    precisions,
-    subject_of,
-    within,
-)
+from core.reports.precision import CONFIDENCE, EDGE_MOVES, QUANTITIES, ROW_MOVES, precisions, within
 from core.reports.statistics import PublicStatistics
+from graphveil.models.reports import subject_of
 from tests.support.report_parts import public_part, relation
 
 NANO = 10**9

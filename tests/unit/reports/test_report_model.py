@@ -23,7 +23,7 @@ from core.privacy.meter import MemoryRecorder, Meter
 from core.privacy.plan import Allotment, PrivacyPlan
 from core.privacy.units import Unit
 from core.reports import build
-from core.reports.base import ATTO, NANO, decimal_string
+from core.reports.base import NANO
 from core.reports.model import PublicPart, Report
 
 SHIPPED = Path(__file__).resolve().parents[3] / "docs" / "report.schema.json"
@@ -211,23 +211,6 @@ def test_a_release_without_guarantee_prints_no_epsilon():
     part = build.guarantee_part(guarantee_of(plan, meter.transcript, 0), "experimental")
     assert (part.kind, part.epsilon, part.delta) == ("none", None, None)
     assert part.reasons == ("the method reads the raw graph",)
-
-
-@pytest.mark.parametrize(
-    ("amount", "unit", "text"),
-    [
-        (NANO, NANO, "1"),
-        (1_500_000_000, NANO, "1.5"),
-        (1, NANO, "0.000000001"),
-        (0, ATTO, "0"),
-        (10, 1, "10"),
-        (10**12, ATTO, "0.000001"),
-        (1, ATTO, "0.000000000000000001"),
-        (2**63 - 1, ATTO, "9.223372036854775807"),
-    ],
-)
-def test_decimal_strings_are_exact_and_plain(amount, unit, text):
-    assert decimal_string(amount, unit) == text
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,9 @@ from core.generators.base import Parameters, PublicFacts
 from core.graphs.node_bins import synthesised_in
 from core.graphs.schema import GraphSchema, NodeType
 from core.privacy.events import Pure
-from core.privacy.plan import ROWS, Allotment, PrivacyPlan, rows_of
+from core.privacy.plan import Allotment, PrivacyPlan, rows_of
 from core.privacy.units import Unit
+from graphveil.models.reports import ROWS
 
 PURPOSE = "protected node attributes"
 MECHANISM = "discrete_laplace/node_attributes"

@@ -1,0 +1,56 @@
+"""Graphveil for Python: publish synthetic graphs under differential privacy, through a service.
+
+    >>> from graphveil import Graphveil
+    >>> with Graphveil("https://graphveil.example", token) as service:      # doctest: +SKIP
+    ...     job = service.submit(dataset_id, epsilon="0.5")
+    ...     service.wait(job.id)
+    ...     report = service.report(job.id)
+
+What is named here loads when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from graphveil.errors import (
+        ClientError,
+        DigestMismatch,
+        InvalidWebhook,
+        ProblemError,
+        TransportError,
+        WaitTimeout,
+    )
+    from graphveil.sdk.client import Graphveil
+    from graphveil.sdk.webhooks import verify_webhook
+
+__all__ = [
+    "ClientError",
+    "DigestMismatch",
+    "Graphveil",
+    "InvalidWebhook",
+    "ProblemError",
+    "TransportError",
+    "WaitTimeout",
+    "verify_webhook",
+]
+
+_ROOMS = {
+    "Graphveil": "graphveil.sdk.client",
+    "verify_webhook": "graphveil.sdk.webhooks",
+}
+"""Where the names stand that are not in :mod:`graphveil.errors`."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(_ROOMS.get(name, "graphveil.errors")), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

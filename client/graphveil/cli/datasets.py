@@ -1,0 +1,160 @@
+"""Commands about datasets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, DownloadColumn, Progress, TransferSpeedColumn
+
+from graphveil.cli import render
+from graphveil.cli.console import (
+    ENDED_BADLY,
+    answer,
+    answered_in_json,
+    ask,
+    notes,
+    options_of,
+    out,
+    read_json,
+    service,
+    show_findings,
+)
+from graphveil.errors import ClientError
+from graphveil.models.datasets import Dataset
+from graphveil.sdk.transport import given
+
+DatasetId = Annotated[str, typer.Argument(help="The dataset's id, ds_...", show_default=False)]
+
+
+def register(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="A name that is new in your tenant.")],
+    epsilon: Annotated[str, typer.Option(help="The whole budget, such as 4; more takes a second person.")],
+    unit: Annotated[
+        str, typer.Option(help="What is protected: edge, event, w-event, pair or node. Final.")
+    ] = "edge",
+    window: Annotated[int | None, typer.Option(help="Steps of w-event.", min=1)] = None,
+    delta: Annotated[str, typer.Option(help="The whole delta.")] = "0",
+    filter: Annotated[str, typer.Option(help="How charges add up: basic or renyi. Final.")] = "basic",
+    domain: Annotated[str | None, typer.Option(help="The population that shares the budget.")] = None,
+    schema: Annotated[
+        Path | None, typer.Option(help="JSON file; proposed from the upload when left out.", exists=True)
+    ] = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option(help="JSON file: what jobs may ask for; no limits when left out.", exists=True),
+    ] = None,
+    public: Annotated[bool, typer.Option("--public", help="The graph is no secret.")] = False,
+) -> None:
+    """Declare a dataset and open its budget."""
+    rules = read_json(policy) if policy else None
+    declared = given({"window": window, "protection_domain": domain, "policy": rules})
+    with service(context) as graphveil:
+        dataset = graphveil.register_dataset(
+            name,
+            unit=unit,
+            epsilon=epsilon,
+            delta=delta,
+            graph_schema=read_json(schema) if schema else None,
+            filter=filter,
+            public=public,
+            **declared,
+        )
+    if not answered_in_json(context, dataset):
+        out.print(f"Dataset {dataset.id} is registered; epsilon {epsilon} in all.")
+
+
+def upload(
+    context: typer.Context,
+    dataset_id: DatasetId,
+    path: Annotated[Path, typer.Argument(help="The file.", exists=True, dir_okay=False)],
+    part: Annotated[str, typer.Option(help="`nodes` first, where there are any; then `edges`.")] = "edges",
+    format: Annotated[str | None, typer.Option(help="Taken from the file's name when left out.")] = None,
+    option: Annotated[list[str] | None, typer.Option(help="name=value, as the format documents.")] = None,
+    wait: Annotated[bool, typer.Option(help="Wait until the upload is validated.")] = True,
+) -> None:
+    """Upload a part; `edges` completes the upload."""
+    options = options_of(option)
+    columns = (
+        "[progress.description]{task.description}",
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+    )
+    with service(context) as graphveil:
+        with Progress(*columns, console=notes, transient=True) as progress:
+            task = progress.add_task(f"uploading {part}", total=path.stat().st_size)
+            received = graphveil.upload(
+                dataset_id,
+                path,
+                part=part,
+                format=format,
+                options=options,
+                on_progress=lambda sent, total: progress.update(task, completed=sent, total=total),
+            )
+        if part != "edges" or not wait:
+            if not answered_in_json(context, received):
+                out.print(f"Received {part} of version {received.number}.")
+            return
+        with notes.status("validating"):
+            dataset = graphveil.wait_ready(dataset_id)
+    _settled(context, dataset)
+
+
+def confirm_schema(
+    context: typer.Context,
+    dataset_id: DatasetId,
+    schema: Annotated[
+        Path | None, typer.Argument(help="A JSON file; not with --accept.", exists=True, dir_okay=False)
+    ] = None,
+    accept: Annotated[bool, typer.Option("--accept", help="The proposed schema, as it is.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until the upload is validated.")] = False,
+) -> None:
+    """Declare the schema, or confirm the one that was proposed. It becomes public."""
+    if accept == (schema is not None):
+        raise typer.BadParameter("name the file of a schema, or --accept the proposed one")
+    with service(context) as graphveil:
+        declared = read_json(schema) if schema else graphveil.dataset(dataset_id).proposed_schema
+        if declared is None:
+            raise ClientError(f"no proposed schema waits in {dataset_id}; see graphveil dataset {dataset_id}")
+        dataset = graphveil.confirm_schema(dataset_id, declared)
+        if wait and dataset.state == "validating":
+            with notes.status("validating"):
+                dataset = graphveil.wait_ready(dataset_id)
+    _settled(context, dataset)
+
+
+def _settled(context: typer.Context, dataset: Dataset) -> None:
+    """Show the dataset; a rejected one with its findings, and the exit code of a bad end."""
+    answer(context, dataset, render.dataset)
+    if dataset.state == "rejected":
+        show_findings(dataset.version.findings if dataset.version else None)
+        raise typer.Exit(ENDED_BADLY)
+
+
+def dataset(context: typer.Context, dataset_id: DatasetId) -> None:
+    """Show a dataset."""
+    ask(context, lambda graphveil: graphveil.dataset(dataset_id), render.dataset)
+
+
+def datasets(context: typer.Context) -> None:
+    """List datasets."""
+    ask(context, lambda graphveil: list(graphveil.datasets()), render.datasets)
+
+
+def archive(
+    context: typer.Context,
+    dataset_id: DatasetId,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Erase a dataset's content for good; its budget and ledger stay."""
+    if not yes:
+        typer.confirm(f"Erase the content of {dataset_id} for good?", abort=True, err=True)
+    with service(context) as graphveil:
+        graphveil.archive(dataset_id)
+    notes.print(f"Dataset {dataset_id} is archived.")
+
+
+COMMANDS = (register, upload, confirm_schema, dataset, datasets, archive)

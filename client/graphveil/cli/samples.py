@@ -1,0 +1,30 @@
+"""The command that draws again from a published job's model."""
+
+from __future__ import annotations
+
+import typer
+
+from graphveil.cli.console import service
+from graphveil.cli.jobs import Format, JobId, Key, Label, Seed, Suite, Timeout, Wait, followed
+from graphveil.sdk.transport import given
+
+
+def sample(
+    context: typer.Context,
+    job_id: JobId,
+    format: Format = None,
+    seed: Seed = None,
+    suite: Suite = None,
+    label: Label = None,
+    key: Key = None,
+    wait: Wait = False,
+    timeout: Timeout = None,
+) -> None:
+    """Draw one more graph from the model of a published job. It is charged nothing."""
+    request = given({"formats": format or None, "seed": seed, "suite": suite, "label": label})
+    with service(context) as graphveil:
+        made = graphveil.sample(job_id, idempotency_key=key, **request)
+        followed(context, graphveil, made, wait, timeout)
+
+
+COMMANDS = (sample,)

@@ -1,0 +1,1 @@
+"""The service as a Python object: calls, retries, waiting, downloads that are checked."""

@@ -1,0 +1,80 @@
+"""Webhooks: the calls about them, as ``Graphveil.webhooks``, and what a receiver checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from standardwebhooks import Webhook as Verifier
+from standardwebhooks import WebhookVerificationError
+from standardwebhooks.webhooks import EmptyWebhookSecretError
+
+from graphveil.errors import InvalidWebhook
+from graphveil.models.webhooks import Deliveries, Delivery, Webhook, Webhooks
+from graphveil.sdk.transport import Transport
+
+
+def verify_webhook(payload: bytes | str, headers: Mapping[str, str], secret: str) -> dict[str, Any]:
+    """Return the content of a webhook that this service signed less than five minutes ago; InvalidWebhook
+    otherwise.
+
+    ``payload``: the body exactly as it was received. ``secret``: whsec_..., from adding or rotating.
+    ``webhook-id`` among the headers tells whether it was received before: the same one may come twice.
+    """
+    try:
+        content = Verifier(secret).verify(payload, dict(headers))
+    except (WebhookVerificationError, EmptyWebhookSecretError, ValueError, TypeError) as error:
+        raise InvalidWebhook("the webhook is not one that was signed with this secret just now") from error
+    if not isinstance(content, dict):
+        raise InvalidWebhook("the webhook holds no event")
+    return content
+
+
+class WebhookCalls:
+    """Add a webhook, look after it, see what was sent.
+
+    Every method may raise ProblemError, when the service refuses or fails, and TransportError.
+    """
+
+    def __init__(self, calls: Transport) -> None:
+        self._calls = calls
+
+    def add(self, url: str, *, events: Sequence[str]) -> Webhook:
+        """Add an address that is told of the events; ``secret`` is in this answer alone."""
+        return self._calls.read(Webhook, "POST", "/webhooks", json={"url": url, "events": list(events)})
+
+    def list(self) -> Iterator[Webhook]:
+        """List the tenant's webhooks, newest first, page by page."""
+        return self._calls.pages(Webhooks, "/webhooks")
+
+    def get(self, webhook_id: str) -> Webhook:
+        """Read one webhook."""
+        return self._calls.read(Webhook, "GET", f"/webhooks/{webhook_id}")
+
+    def delete(self, webhook_id: str) -> None:
+        """Delete the webhook: its address is told nothing any more."""
+        self._calls.request("DELETE", f"/webhooks/{webhook_id}")
+
+    def enable(self, webhook_id: str) -> Webhook:
+        """Enable the webhook again."""
+        return self._changed(webhook_id, "enable")
+
+    def rotate(self, webhook_id: str) -> Webhook:
+        """Sign deliveries with a new ``secret``, and for a day with the one before as well."""
+        return self._changed(webhook_id, "rotate")
+
+    def test(self, webhook_id: str) -> Delivery:
+        """Send a ``webhook.test``."""
+        return self._calls.read(Delivery, "POST", f"/webhooks/{webhook_id}/test")
+
+    def deliveries(self, webhook_id: str, *, state: str | None = None) -> Iterator[Delivery]:
+        """List what was sent to the address, newest first, page by page."""
+        return self._calls.pages(Deliveries, f"/webhooks/{webhook_id}/deliveries", state=state)
+
+    def retry(self, webhook_id: str, delivery_id: str) -> Delivery:
+        """Send the delivery again, under the same id."""
+        path = f"/webhooks/{webhook_id}/deliveries/{delivery_id}/retry"
+        return self._calls.read(Delivery, "POST", path)
+
+    def _changed(self, webhook_id: str, action: str) -> Webhook:
+        return self._calls.read(Webhook, "POST", f"/webhooks/{webhook_id}/{action}")
