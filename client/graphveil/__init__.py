@@ -1,10 +1,11 @@
-"""Graphveil for Python: publish synthetic graphs under differential privacy, through a service.
+"""Graphveil for Python: publish synthetic graphs under differential privacy, through a service::
 
-    >>> from graphveil import Graphveil
-    >>> with Graphveil("https://graphveil.example", token) as service:      # doctest: +SKIP
-    ...     job = service.submit(dataset_id, epsilon="0.5")
-    ...     service.wait(job.id)
-    ...     report = service.report(job.id)
+    from graphveil import Graphveil
+
+    with Graphveil("https://graphveil.example", token) as service:
+        job = service.submit(dataset_id, epsilon="0.5")
+        service.wait(job.id)
+        report = service.report(job.id)
 
 What is named here loads when it is first used.
 """

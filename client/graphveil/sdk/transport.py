@@ -12,7 +12,7 @@ import httpx
 from pydantic import BaseModel
 from typing_extensions import Self
 
-from graphveil.errors import ProblemError, TransportError, WaitTimeout
+from graphveil.errors import TransportError, WaitTimeout, problem
 
 RETRIES = 4
 FIRST_PAUSE_SECONDS = 0.2
@@ -183,11 +183,11 @@ def _retry_after(answer: httpx.Response, default_seconds: float) -> float:
 
 
 def checked(answer: httpx.Response) -> httpx.Response:
-    """Return the answer if it is a success or a 304; raise ProblemError otherwise."""
+    """Return the answer if it is a success or a 304; raise :func:`graphveil.errors.problem` otherwise."""
     if answer.is_success or answer.status_code == 304:
         return answer
     try:
         body = answer.json()
     except ValueError:
         body = {}  # a proxy in between, perhaps: the status is all there is
-    raise ProblemError(answer.status_code, body if isinstance(body, dict) else {})
+    raise problem(answer.status_code, body if isinstance(body, dict) else {})

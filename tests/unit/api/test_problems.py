@@ -11,6 +11,8 @@ import pytest
 from api.http import mends, problems
 from api.show.pages import PROBLEMS as PAGES
 from core import errors
+from graphveil import problems as problem_tree
+from graphveil.errors import problem
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -22,6 +24,14 @@ def every_error(kind: type[Exception] = errors.GraphveilError) -> list[type[Exce
 @pytest.mark.parametrize("kind", every_error(), ids=lambda kind: kind.__name__)
 def test_every_error_has_a_row_of_its_own(kind: type[Exception]):
     assert kind in problems.TABLE
+
+
+@pytest.mark.parametrize("kind", [kind for kind in every_error() if kind.__module__ == problem_tree.__name__])
+def test_the_client_knows_the_class_by_the_problems_name(kind: type[errors.GraphveilError]):
+    assert kind.name() == problems.TABLE[kind].slug
+    told = problem(problems.TABLE[kind].status, {"type": problems.TABLE[kind].type, "detail": "no"})
+    assert isinstance(told, kind)
+    assert (type(told).__name__, told.slug, str(told)) == (kind.__name__, kind.name(), "no")
 
 
 def test_slugs_of_different_rows_differ():

@@ -21,6 +21,7 @@ from graphveil import (
     TransportError,
     WaitTimeout,
 )
+from graphveil.problems import Conflict
 from graphveil.sdk import files
 
 Answer = tuple[int, dict[str, str], bytes]
@@ -163,6 +164,15 @@ def test_a_problem_keeps_its_members(script: Scripted, client: Graphveil):
         client.dataset("ds_1")
     assert (caught.value.slug, caught.value.status, str(caught.value)) == ("conflict", 409, "it stands")
     assert caught.value.members == {"domain": "d"}
+    assert isinstance(caught.value, Conflict)
+
+
+def test_a_problem_of_no_known_class_is_raised_as_one(script: Scripted, client: Graphveil):
+    script.answers = [(418, {}, json.dumps(PROBLEM | {"type": "/problems/of-a-later-version"}).encode())]
+    with pytest.raises(ProblemError) as caught:
+        client.dataset("ds_1")
+    assert type(caught.value) is ProblemError
+    assert caught.value.slug == "of-a-later-version"
 
 
 @pytest.mark.parametrize("body", [b"<html>Bad gateway</html>", b"[]", b""])
