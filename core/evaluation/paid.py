@@ -8,8 +8,9 @@ import numpy as np
 
 from core.graphs.graph import Graph
 from core.graphs.node_bins import places_of
-from core.graphs.value_bins import ValueBins
+from core.graphs.records import counted, each_alone, numbered
 from core.privacy import queries
+from core.privacy.edge_values import MOST_OF_A_PAIR, OF_NUMBERS
 from core.privacy.measurements import Measurement
 from core.privacy.node_values import DIRECTED_MIXING, MIXINGS
 from graphveil.models.reports import ROWS
@@ -44,27 +45,34 @@ def _counted(graph: Graph, asked: Measurement) -> np.ndarray:
 
 def _edge_values(graph: Graph, asked: Measurement) -> np.ndarray | None:
     table, given = graph.edges[asked.edge_type], asked.arguments
-    bins: ValueBins = given["bins"]
+    relation, bins = graph.schema.edge_type(asked.edge_type), given["bins"]
+    numbers = asked.query in OF_NUMBERS.values()
+    if table.values is None:
+        return None
+    table = numbered(table) if numbers else each_alone(table)
     if table.values is None or bins.attribute.name not in table.values.columns:
         return None
+    if MOST_OF_A_PAIR in given:
+        table = counted(table, 1 if numbers else relation.records_per_slot or 1, by_pair=True)
+    assert table.values is not None
     place = bins.places(table.values.columns[bins.attribute.name])
-    if asked.query == "value_histogram":
+    query = next((each for each, named in OF_NUMBERS.items() if named == asked.query), asked.query)
+    if query == "value_histogram":
         return np.bincount(place, minlength=asked.size)
-    if asked.query == "node_value_sums":
+    if query == "node_value_sums":
         score = np.asarray(given["scores"])[place]
         ends, weights = _ends(table.source, table.target, given["side"]), score
         sums = sum(np.bincount(end, weights=weights, minlength=asked.size) for end in ends)
         return np.asarray(sums).astype(np.int64)
     label = np.asarray(given["bin_labels"])[place]
     labels = int(np.max(given["bin_labels"])) + 1
-    if asked.query == "values_by_step":
+    if query == "values_by_step":
         step = np.zeros(len(place), dtype=np.int64) if table.step is None else table.step
         keys = [np.asarray(given["periods"])[step]]
-    elif asked.query == "values_by_node":
+    elif query == "values_by_node":
         keys = list(_ends(table.source, table.target, given["side"]))
     else:
         one, other = np.asarray(given["sources"])[table.source], np.asarray(given["targets"])[table.target]
-        relation = graph.schema.edge_type(asked.edge_type)
         if relation.homogeneous and not relation.directed:
             one, other = np.minimum(one, other), np.maximum(one, other)
         keys = [one * (int(np.max(given["targets"])) + 1) + other]
@@ -110,6 +118,4 @@ def _mixing(graph: Graph, asked: Measurement) -> np.ndarray | None:
     return square[np.triu_indices(count)]
 
 
-_OF_EDGES = frozenset(
-    {"value_histogram", "values_by_step", "values_by_node", "values_by_classes", "node_value_sums"}
-)
+_OF_EDGES = frozenset({*OF_NUMBERS, *OF_NUMBERS.values()})

@@ -11,6 +11,7 @@ from core.evaluation.metric import Metric
 from core.evaluation.utility import relative
 from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import Graph
+from core.graphs.records import NUMBER, each_alone, number_of_records, numbered
 from core.graphs.schema import EdgeType
 from core.graphs.tables import EdgeTable
 from core.graphs.value_bins import bins_of
@@ -126,21 +127,27 @@ def described() -> dict[str, dict[str, Any]]:
 
 
 def compare_values(original: Graph, synthetic: Graph, edge_type: EdgeType) -> list[dict[str, Any]]:
-    """Compare every attribute of the relation that both graphs carry, in declared order; else nothing.
+    """Compare every attribute of the relation that both graphs carry, in declared order, record by record;
+    and, where each is kept, how many an edge has. Else nothing.
 
     Nodes are aligned by index. A row of ``scalars`` and ``distances``, as for other metrics. O(m + n bins).
     """
     ours, theirs = original.edges[edge_type.name], synthetic.edges[edge_type.name]
-    if ours.values is None or theirs.values is None or not edge_type.merged:
+    if ours.values is None or theirs.values is None:
         return []
     undirected = edge_type.homogeneous and not edge_type.directed
     counts = (original.nodes[edge_type.source].count, original.nodes[edge_type.target].count)
+    steps, records = original.schema.steps, (each_alone(ours), each_alone(theirs))
     found = []
     for attribute in edge_type.attributes:
         if attribute.name in ours.values.columns and attribute.name in theirs.values.columns:
             others = [each for each in edge_type.attributes if each is not attribute]
-            row = _row(attribute, (ours, theirs), counts, undirected, original.schema.steps, others)
+            row = _row(attribute, records, counts, undirected, steps, others)
             found.append({"name": attribute.name, "kind": str(attribute.kind), "row": row})
+    if not edge_type.merged:
+        number = number_of_records(edge_type)
+        row = _row(number, (numbered(ours), numbered(theirs)), counts, undirected, steps)
+        found.append({"name": NUMBER, "kind": str(number.kind), "row": row})
     return found
 
 

@@ -1,20 +1,28 @@
 """What may be asked of the values that the edges of one relation carry: tables of whole numbers, with noise.
 
-Every read is a sum over the relation's edges, of all steps together: an edge adds a vector of integers that
-depends on its own ends, step and value alone, of length at most S in L1. Bins are public
-(:mod:`core.graphs.value_bins`); labels and scores are public or already paid for.
+Every read is a sum over records, of all steps together. An edge has one record, or, where its relation keeps
+each, at most as many as are declared. A record adds a vector of integers that depends on its own ends, step
+and value alone, of length at most S in L1. Bins are public (:mod:`core.graphs.value_bins`); labels and scores
+are public or already paid for. How many records an edge has is read in the same ways, as if the edge had one
+record that carries the number.
 
-Unit: EDGE, EVENT, W_EVENT and PAIR, one more or one less. Every cell of the relation (every step, or the only
-cell) is charged the read's epsilon, before anything is read.
+Unit: EDGE, EVENT, W_EVENT and PAIR, one more or one less. An edge is a slot, a node pair at a step, with
+all of its records: what stays beside an edge is one record more or less of it counts as another value.
+Every cell of the relation (every step, or the only cell) is charged the read's epsilon, before anything is
+read; under PAIR the first alone.
 
-Proof. Let neighbours differ in edges that lie in c cells of the relation. A unit has at most ``multiplicity``
-edges in one cell, so the sums move by at most c * multiplicity * S, and the noise is discrete Laplace of
-scale multiplicity * S / epsilon: outcomes change in probability by exp(c * epsilon) at most. What the unit is
-charged is epsilon for each of these c cells at least: under EDGE and EVENT c is 1; under W_EVENT there is at
-most one edge in each step, and a window is charged for all of its steps; under PAIR all cells are added up.
+Proof. EDGE, EVENT, W_EVENT: let neighbours differ in edges that lie in c cells of the relation. A unit has at
+most e edges in one cell (:func:`core.privacy.units.edges_of_unit`), of which r records each count at most
+(:func:`core.graphs.records.counted`; the cap that is declared, or 1), so that the sums move by at most
+c e r S, and the noise is discrete Laplace of scale e r S / epsilon: outcomes change in probability by
+exp(c epsilon) at most. What the unit is charged is epsilon for each of these c cells at least: under EDGE and
+EVENT c is 1; under W_EVENT there is at most one edge in each step, and a window is charged for all of its
+steps. PAIR: of each of a pair's directions r records count at most, of all steps together, chosen by a rule
+that looks at no other pair: the sums move by e r S at most, at epsilon, charged once, in one event.
 A value is a function of its own edge's rows (:mod:`core.graphs.merging`), so adding or removing an edge adds
-or removes one value and changes no other. An edge whose value alone changes is one edge less and one more:
-2 epsilon. Reads that follow from what was read before compose by sums, in each cell, with all other reads.
+or removes its own records and changes no other. An edge whose records alone change is one edge less and one
+more: 2 epsilon. Reads that follow from what was read before compose by sums, in each cell, with all other
+reads.
 """
 
 from __future__ import annotations
@@ -27,38 +35,44 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from core.errors import InvalidInput, NotAccepted
+from core.graphs.records import counted, each_alone, number_of_records, numbered
 from core.graphs.value_bins import ValueBins, bins_of
 from core.privacy import mechanisms, queries
 from core.privacy.events import NANO, Pure, check_nano_epsilon
-from core.privacy.units import edges_of_unit
+from core.privacy.units import Unit, charged_together, edges_of_unit, records_of_unit
 from core.privacy.value_kernels import by_group, by_pair
 
 if TYPE_CHECKING:
+    from core.graphs.edge_attributes import EdgeAttribute
     from core.graphs.graph import Graph
     from core.graphs.schema import EdgeType, GraphSchema
+    from core.graphs.tables import EdgeTable
     from core.privacy.meter import Meter
 
 MOST_SCORE = 1024
 SIDES = ("source", "target")
+MOST_OF_A_PAIR = "most_of_a_pair"
+"""The argument that says how many records of a node pair count, where not all of them do."""
+OF_NUMBERS = {
+    "value_histogram": "record_histogram",
+    "values_by_step": "records_by_step",
+    "values_by_node": "records_by_node",
+    "values_by_classes": "records_by_classes",
+    "node_value_sums": "node_record_sums",
+}
+"""How the reads are called where they ask for the number of an edge's records: fewer count."""
 
 
 class EdgeValueReads:
-    """The reads of one attribute of one protected relation. Made by ``PrivateGraph.edge_values``."""
+    """The reads of one attribute of one protected relation; of the number of an edge's records where
+    ``attribute`` is None. Made by ``PrivateGraph.edge_values`` and ``edge_records``."""
 
-    def __init__(self, graph: Graph, meter: Meter, relation: str, attribute: str) -> None:
+    def __init__(self, graph: Graph, meter: Meter, relation: str, attribute: str | None) -> None:
         self._graph = graph
         self._meter = meter
         self.relation = _declared(graph.schema, relation)
-        found = [each for each in self.relation.attributes if each.name == attribute]
-        if not found:
-            raise InvalidInput(f"{relation!r} declares no attribute {attribute!r}", field="attribute")
-        if not self.relation.merged:
-            raise NotAccepted(
-                f"edges of {relation!r} may have several records each, and what those carry is not read: "
-                "declare multiplicity merged",
-                field="attribute",
-            )
-        self.bins: ValueBins = bins_of(found[0])
+        self.bins: ValueBins = bins_of(_asked_for(self.relation, attribute))
+        self._numbers = attribute is None
         counts = [graph.nodes[each].count for each in (self.relation.source, self.relation.target)]
         self.shape = queries.Shape(self.relation, *counts)
 
@@ -69,13 +83,21 @@ class EdgeValueReads:
 
     @property
     def multiplicity(self) -> int:
-        """Edges that one unit may have in one cell. Public."""
-        return edges_of_unit(self._meter.plan.unit, self.relation)
+        """Records of a unit that count for what one cell is charged. Public."""
+        of_unit = edges_of_unit if self._numbers else records_of_unit
+        return of_unit(self._meter.plan.unit, self.relation)
+
+    def counted(self, table: EdgeTable) -> EdgeTable:
+        """Keep those records of any table, one row each, that would count if it were the relation's own."""
+        single, by_pair = self._numbers or self.relation.merged, self._meter.plan.unit is Unit.PAIR
+        if single and not by_pair:
+            return table
+        return counted(table, 1 if single else self.relation.records_per_slot or 1, by_pair)
 
     def histogram(self, *, nano_epsilon: int, purpose: str) -> np.ndarray:
-        """Count the edges of each bin; (bins,).
+        """Count the records of each bin; (bins,).
 
-        Sensitivity: L1 1. Unit, proof: the module's; an edge has one value, which lies in one bin.
+        Sensitivity: L1 1. Unit, proof: the module's; a record has one value, which lies in one bin.
         """
         size = self.bins.count
 
@@ -87,11 +109,11 @@ class EdgeValueReads:
     def by_step(
         self, *, periods: np.ndarray, labels: np.ndarray, nano_epsilon: int, purpose: str
     ) -> np.ndarray:
-        """Count the edges by period of their step and label of their bin; (periods, labels).
+        """Count the records by period of their step and label of their bin; (periods, labels).
 
-        ``periods`` (steps,) and ``labels`` (bins,): integers from 0 on. An edge without time is of step 0.
+        ``periods`` (steps,) and ``labels`` (bins,): integers from 0 on. A record without time is of step 0.
 
-        Sensitivity: L1 1. Unit, proof: the module's; an edge has one step and one value.
+        Sensitivity: L1 1. Unit, proof: the module's; a record has one step and one value.
         """
         of_step, p = queries.check_labels(periods, self._graph.schema.steps, None, "periods")
         of_bin, k = queries.check_labels(labels, self.bins.count, None, "labels")
@@ -111,12 +133,12 @@ class EdgeValueReads:
         return noisy.reshape(p, k)
 
     def by_node(self, *, side: str, labels: np.ndarray, nano_epsilon: int, purpose: str) -> np.ndarray:
-        """Count the edges of every node of a side by label of their bin; (nodes, labels).
+        """Count the records of every node of a side by label of their bin; (nodes, labels).
 
         ``side``: "both" where the relation is undirected, else "source" or "target". ``labels`` (bins,).
 
-        Sensitivity: L1 1, "both" 2. Unit, proof: the module's; an edge is in the row of its end on that side,
-        or, as there are no loops, in those of two nodes.
+        Sensitivity: L1 1, "both" 2. Unit, proof: the module's; a record is in the row of its end on that
+        side, or, as there are no loops, in those of two nodes.
         """
         nodes = self._nodes(side)
         of_bin, k = queries.check_labels(labels, self.bins.count, None, "labels")
@@ -138,12 +160,12 @@ class EdgeValueReads:
         return noisy.reshape(nodes, k)
 
     def node_sums(self, *, side: str, scores: np.ndarray, nano_epsilon: int, purpose: str) -> np.ndarray:
-        """Sum, for every node of a side, the scores of its edges' bins; (nodes,).
+        """Sum, for every node of a side, the scores of its records' bins; (nodes,).
 
         ``side``: as for :meth:`by_node`. ``scores`` (bins,): integers within -MOST_SCORE..MOST_SCORE.
 
-        Sensitivity: L1 K, the largest absolute score; "both" 2 K. Unit, proof: the module's; an edge adds one
-        score to one node's sum, or to those of two nodes.
+        Sensitivity: L1 K, the largest absolute score; "both" 2 K. Unit, proof: the module's; a record adds
+        one score to one node's sum, or to those of two nodes.
         """
         nodes, score = self._nodes(side), np.array(scores)
         if score.shape != (self.bins.count,) or not np.issubdtype(score.dtype, np.integer):
@@ -173,13 +195,13 @@ class EdgeValueReads:
         nano_epsilon: int,
         purpose: str,
     ) -> np.ndarray:
-        """Count the edges by class of either end and label of their bin; (source classes, target classes,
+        """Count the records by class of either end and label of their bin; (source classes, target classes,
         labels).
 
         ``sources``, ``targets``: a class for each node of that side, from 0 on; ``labels`` (bins,). Where the
-        relation is undirected both are the same, and an edge counts where the smaller class comes first.
+        relation is undirected both are the same, and a record counts where the smaller class comes first.
 
-        Sensitivity: L1 1. Unit, proof: the module's; an edge has one class at each end, and one value.
+        Sensitivity: L1 1. Unit, proof: the module's; a record has one class at each end, and one value.
         """
         rows, k = queries.check_labels(sources, self.shape.source_count, None, "sources")
         columns, k2 = queries.check_labels(targets, self.shape.target_count, None, "targets")
@@ -211,42 +233,57 @@ class EdgeValueReads:
         measure: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray],
         arguments: Mapping[str, Any],
     ) -> np.ndarray:
-        """Charge every cell, then sum ``measure(source, target, step, bin)`` and add noise; int64 (size,).
+        """Charge the cells, then sum ``measure(source, target, step, bin)`` and add noise; int64 (size,).
 
         ``arguments`` are kept with the answer, as what it was asked with.
         """
         check_nano_epsilon(nano_epsilon)
         if size > queries.MAX_VALUES:
             raise InvalidInput(f"more than {queries.MAX_VALUES} values would be returned", field="values")
-        event = Pure(nano_epsilon, f"discrete_laplace/{name}")
-        for step in self._graph.schema.steps_of(self.relation.name):
+        name = OF_NUMBERS[name] if self._numbers else name
+        event, unit = Pure(nano_epsilon, f"discrete_laplace/{name}"), self._meter.plan.unit
+        for step in charged_together(unit, self._graph.schema.steps_of(self.relation.name)):
             self._meter.charge(self.relation.name, step, event, purpose)
-        exact = measure(*self._edges()).astype(np.int64)
+        exact = measure(*self._records()).astype(np.int64)
         moved = sensitivity * self.multiplicity
         noisy = mechanisms.discrete_laplace(exact, moved, nano_epsilon)
         given, scale = {"bins": self.bins, **arguments}, Fraction(moved * NANO, nano_epsilon)
+        if unit is Unit.PAIR and self.relation.temporal:
+            given[MOST_OF_A_PAIR] = self.multiplicity
         self._meter.measurements.keep((self.relation.name, None), name, given, (), scale, noisy, purpose)
         return noisy
 
-    def _edges(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """The ends, the step (0 without time) and the bin of every edge."""
-        table = self._graph.edges[self.relation.name]
-        steps = np.zeros(table.count, np.int32) if table.step is None else table.step
-        return table.source, table.target, steps, self._bins
+    def _records(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The ends, the step (0 without time) and the bin, int16, of every record that counts."""
+        return self._read
 
     @cached_property
-    def _bins(self) -> np.ndarray:
-        """The bin of every edge's value; every read needs them. int16."""
+    def _read(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """What every read needs, worked out by the first that was paid for."""
         table = self._graph.edges[self.relation.name]
-        if table.values is None:  # nothing to count, or a mistake in how the graph was opened
-            if table.count:
-                raise InvalidInput("what edges carry was not read with the graph", field="attribute")
-            return np.zeros(0, dtype=np.int16)
-        return self.bins.places(table.values.columns[self.bins.attribute.name]).astype(np.int16)
+        if table.values is None and table.count:  # a mistake in how the graph was opened
+            raise InvalidInput("what edges carry was not read with the graph", field="attribute")
+        found = self.counted(numbered(table) if self._numbers else each_alone(table))
+        held = {} if found.values is None else found.values.columns
+        column = held.get(self.bins.attribute.name, np.zeros(0, dtype=np.int32))
+        bins = self.bins.places(column).astype(np.int16)
+        steps = np.zeros(found.count, np.int32) if found.step is None else found.step
+        return found.source, found.target, steps, bins
 
 
 def _ends(side: str, source: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, ...]:
     return {"source": (source,), "target": (target,), "both": (source, target)}[side]
+
+
+def _asked_for(relation: EdgeType, attribute: str | None) -> EdgeAttribute:
+    if attribute is None:
+        if relation.merged:
+            raise NotAccepted(f"every edge of {relation.name!r} has one record", field="edge_type")
+        return number_of_records(relation)
+    found = [each for each in relation.attributes if each.name == attribute]
+    if not found:
+        raise InvalidInput(f"{relation.name!r} declares no attribute {attribute!r}", field="attribute")
+    return found[0]
 
 
 def _declared(schema: GraphSchema, relation: str) -> EdgeType:

@@ -28,8 +28,9 @@ way they point and at whatever step they are (:func:`capped`). Fix all prioritie
 The noise is discrete Laplace of scale b: outcomes change in probability by exp(2 cap / b) at most for a row,
 exp(3 m c / b) for a unit of edges. The rows' cell is charged 2 cap / b at least, and every cell of the
 relation 3 m / b, so that the unit pays c times that at least: under EDGE and EVENT c is 1; under W_EVENT
-there is at most one edge in each step, and a window is charged for all of its steps; under PAIR all cells are
-added up. What holds for fixed priorities holds on average over them. Only those of edges that are there are
+there is at most one edge in each step, and a window is charged for all of its steps. Under PAIR, of T steps,
+the first one alone is charged, 3 m T / b, in one event (:func:`core.privacy.units.charged_together`). What
+holds for fixed priorities holds on average over them. Only those of edges that are there are
 drawn: the others are never looked at, so that this is the same law. Groups, classes and caps are public or
 already paid for; reads that follow from one another compose by sums in each cell.
 """
@@ -47,7 +48,7 @@ from core.graphs.node_bins import node_bins, places_of, synthesised
 from core.privacy import entropy, mechanisms, queries
 from core.privacy.events import NANO, Pure, check_nano_epsilon
 from core.privacy.plan import rows_of
-from core.privacy.units import EDGE_WISE, edges_of_unit
+from core.privacy.units import EDGE_WISE, Unit, charged_together, edges_of_unit
 
 if TYPE_CHECKING:
     from core.graphs.graph import Graph
@@ -132,7 +133,8 @@ class NodeValueReads:
         Of a directed relation by source and target; else zeros below the diagonal. ``groups`` (bins,): the
         group of each bin; ``cap``: both public or paid for. The relation is inside the node type; its steps
         are counted together. Noise is as small as both budgets allow; each cell of the relation and the rows'
-        are charged what that noise costs them. ``edge_nano_epsilon``: what every cell of the relation has.
+        are charged what that noise costs them. ``edge_nano_epsilon``: what every charged cell of the relation
+        has.
 
         Sensitivity: L1 2 cap of a row replaced, 3 of an edge. Unit, proof: the module's.
         """
@@ -147,7 +149,7 @@ class NodeValueReads:
         _require_room(count * count)
         edge, row = check_nano_epsilon(edge_nano_epsilon), check_nano_epsilon(row_nano_epsilon)
         noise = mixing_noise(cap, edge, row, self.multiplicity(relation))
-        for step in self._graph.schema.steps_of(relation):
+        for step in charged_together(self._meter.plan.unit, self._graph.schema.steps_of(relation)):
             self._meter.charge(relation, step, Pure(noise.edge, "discrete_laplace/mixing"), purpose)
         self._meter.charge(
             rows_of(self._kind.name), None, Pure(noise.row, "discrete_laplace/mixing"), purpose
@@ -168,8 +170,11 @@ class NodeValueReads:
         return noisy
 
     def multiplicity(self, relation: str) -> int:
-        """Edges that one unit may have in one cell of the relation. Public."""
-        return edges_of_unit(self._meter.plan.unit, self._graph.schema.edge_type(relation))
+        """Edges that a cell of the relation is charged for: those of one unit in it, of all steps under PAIR.
+        Public."""
+        unit, schema = self._meter.plan.unit, self._graph.schema
+        cells = schema.steps_of(relation) if unit is Unit.PAIR else (None,)
+        return edges_of_unit(unit, schema.edge_type(relation)) * len(cells)
 
     @property
     def _count(self) -> int:
@@ -197,7 +202,7 @@ def mixing_noise(
 ) -> MixingNoise:
     """Choose the least noise that fits both budgets: one is spent whole, and of the other what it takes.
 
-    ``multiplicity``: edges that one unit may have in one cell.
+    ``multiplicity``: edges that a cell is charged for.
     """
     moved, of_edges = ROW_MOVES * cap, EDGE_MOVES * multiplicity
     if of_edges * row_nano_epsilon <= moved * edge_nano_epsilon:

@@ -76,6 +76,15 @@ class PrivateGraph(CountedSession):
         self._require_edges()
         return EdgeValueReads(self._graph, self._meter, edge_type, attribute)
 
+    def edge_records(self, edge_type: str) -> EdgeValueReads:
+        """Open the reads of how many records an edge of a relation has that keeps each. Free, as
+        :meth:`edge_values`.
+        """
+        from core.privacy.edge_values import EdgeValueReads
+
+        self._require_edges()
+        return EdgeValueReads(self._graph, self._meter, edge_type, None)
+
     def cell(self, edge_type: str, step: int | None) -> PrivateCell:
         """Open one cell for its operations. Free: which cells exist is public. Not under unit node."""
         shape, charge, graph = *self._opened(edge_type, step), self._graph

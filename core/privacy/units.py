@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -55,3 +56,23 @@ def edges_of_unit(unit: Unit, relation: EdgeType) -> int:
     if unit is Unit.NODE:
         raise NotAccepted("a node may have any number of edges in a cell", field="unit")
     return 2 if unit is Unit.PAIR and relation.homogeneous and relation.directed else 1
+
+
+def charged_together(unit: Unit, steps: Sequence[int | None]) -> Sequence[int | None]:
+    """Return the steps of a relation that are charged for a read of all of them together.
+
+    Every one, as a unit may lie in any: but under PAIR, which may lie in all and adds up all cells, the first
+    alone, for all. Its edges of several steps may move one entry by as much as they are many, which is one
+    event of that cost, and no composition of a smaller one for each step: where curves are added up, those
+    would be too little.
+    """
+    return steps[:1] if unit is Unit.PAIR else steps
+
+
+def records_of_unit(unit: Unit, relation: EdgeType) -> int:
+    """Return the most records of one unit that count where a relation's values are read.
+
+    Of each of a unit's edges in a cell as many as the relation declares; under PAIR as many of all steps
+    together (:func:`core.graphs.records.counted`).
+    """
+    return edges_of_unit(unit, relation) * (relation.records_per_slot or 1)

@@ -14,9 +14,11 @@ import numpy as np
 from core.graphs.edge_attributes import EdgeAttributeKind
 from core.graphs.graph import Graph
 from core.graphs.node_bins import node_bins, places_of, synthesised
+from core.graphs.records import NUMBER, each_alone, number_of_records, numbered
 from core.graphs.schema import Attribute, EdgeType, NodeType
 from core.graphs.tables import EdgeTable
 from core.graphs.value_bins import ValueBins, bins_of
+from core.privacy.edge_values import MOST_OF_A_PAIR, OF_NUMBERS
 from core.privacy.measurements import Measurement
 from core.privacy.node_values import DIRECTED_MIXING, MIXINGS
 from core.privacy.plan import rows_of
@@ -44,27 +46,26 @@ def carried(
 def _of_edges(released: Graph, paid: Sequence[Measurement], first_step: int) -> Iterator[dict[str, Any]]:
     for relation in released.schema.edge_types:
         table = released.edges[relation.name]
-        if relation.public or not relation.merged or table.values is None:
+        if relation.public or table.values is None:
             continue
-        for attribute in relation.attributes:
-            if attribute.name not in table.values.columns:
+        held = {each.name: (each, each_alone(table)) for each in relation.attributes}
+        if not relation.merged:
+            held[NUMBER] = number_of_records(relation), numbered(table)
+        for name, (attribute, records) in held.items():
+            if records.values is None or attribute.name not in records.values.columns:
                 continue
             bins = bins_of(attribute)
-            places = bins.places(table.values.columns[attribute.name])
-            own = [
-                each
-                for each in paid
-                if each.edge_type == relation.name and _bins_in(each) == (attribute.name,)
-            ]
-            counts, asked = np.bincount(places, minlength=bins.count), _first(own, "value_histogram")
+            places = bins.places(records.values.columns[attribute.name])
+            own = [each for each in paid if each.edge_type == relation.name and _carried_in(each) == name]
+            counts, asked = np.bincount(places, minlength=bins.count), _of_all(own, "value_histogram")
             near = None if asked is None else within(asked.scale, CONFIDENCE)
             yield {
                 "of": relation.name,
                 "what": "edges",
-                "attribute": attribute.name,
+                "attribute": name,
                 "kind": str(attribute.kind),
                 **_histogram(bins, counts, None if asked is None else asked.values, near),
-                "by_step": _by_step(released, relation, table, bins, places, own, first_step),
+                "by_step": _by_step(released, relation, records, bins, places, own, first_step),
             }
 
 
@@ -86,13 +87,17 @@ def _of_nodes(released: Graph, paid: Sequence[Measurement]) -> Iterator[dict[str
             }
 
 
-def _bins_in(each: Measurement) -> tuple[str, ...]:
-    """Name the attribute of edges that a measurement speaks of; nothing for others."""
-    return (each.arguments["bins"].attribute.name,) if "bins" in each.arguments else ()
+def _carried_in(each: Measurement) -> str | None:
+    """Name what of edges a measurement speaks of; None for others."""
+    if each.query in OF_NUMBERS.values():
+        return NUMBER
+    return each.arguments["bins"].attribute.name if "bins" in each.arguments else None
 
 
-def _first(found: Sequence[Measurement], query: str) -> Measurement | None:
-    return next((each for each in found if each.query == query), None)
+def _of_all(found: Sequence[Measurement], query: str) -> Measurement | None:
+    """Find the measurement, if it counted all records, as the release's own are counted here."""
+    named = (query, OF_NUMBERS[query])
+    return next((e for e in found if e.query in named and MOST_OF_A_PAIR not in e.arguments), None)
 
 
 def _histogram(
@@ -138,7 +143,7 @@ def _by_step(
     steps = released.schema.steps
     if table.step is None or steps < 2:
         return None
-    asked = _first(paid, "values_by_step")
+    asked = _of_all(paid, "values_by_step")
     if asked is None:
         periods, labels = np.arange(steps) * min(PERIODS, steps) // steps, together(bins, LABELS)
     else:

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 from core.graphs.graph import Graph
 from core.graphs.value_bins import ValueBins
+from core.privacy.edge_values import MOST_OF_A_PAIR
 from core.privacy.measurements import Measurement, Measurements, deviation
 from core.privacy.node_values import DIRECTED_MIXING, MIXING
 from core.publishing.bundle import write_json
@@ -169,6 +170,8 @@ def _binned(arguments: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     named = ("periods", "bin_labels", "bin_groups")
     tables = {name: arguments[name].tolist() for name in named if name in arguments}
+    if MOST_OF_A_PAIR in arguments:
+        tables[MOST_OF_A_PAIR] = arguments[MOST_OF_A_PAIR]
     if "cap" in arguments:
         tables["most_edges_of_a_node"] = arguments["cap"]
     name = arguments.get("attribute", bins.attribute.name)
@@ -300,6 +303,8 @@ _KEYS: Mapping[str, Callable[[Measurement, _Kinds], _Keys]] = {
     "group_degrees": _nodes_and_groups,
     "value_histogram": _numbered("bin"),
     "values_by_step": _periods,
+    "record_histogram": _numbered("bin"),
+    "records_by_step": _periods,
     "values_by_node": _nodes_and_labels,
     "node_values": _classes_and_bins,
     MIXING: _pairs_of_bins,

@@ -20,14 +20,16 @@ import pyarrow.parquet as pq
 from core.evaluation.paid import exact
 from core.graphs.graph import Graph
 from core.graphs.node_bins import node_bins
+from core.graphs.records import number_of_records
 from core.graphs.schema import GraphSchema
 from core.graphs.value_bins import bins_of
+from core.privacy.edge_values import MOST_OF_A_PAIR, OF_NUMBERS
 from core.privacy.measurements import Measurement, Part
 from core.privacy.node_values import MIXINGS
 from core.privacy.plan import rows_of
 from core.publishing.measurements import GROUPS, LIST, VALUES
 
-BY_NODE = frozenset({"degrees", "group_degrees", "values_by_node"})
+BY_NODE = frozenset({"degrees", "group_degrees", "values_by_node", "records_by_node"})
 
 
 def paid_errors(
@@ -166,7 +168,11 @@ def _arguments(
         named = {"attribute": entry["attribute"], "cap": entry["most_edges_of_a_node"]}
         return named | {"bin_groups": np.array(entry["bin_groups"], dtype=np.int64)}
     if "attribute" in entry:
-        carried = {each.name: each for each in schema.edge_type(entry["edge_type"]).attributes}
+        relation = schema.edge_type(entry["edge_type"])
+        carried = {each.name: each for each in relation.attributes}
+        numbers = query in OF_NUMBERS.values()
+        attribute = number_of_records(relation) if numbers else carried[entry["attribute"]]
         tables = {name: np.array(entry[name]) for name in ("periods", "bin_labels") if name in entry}
-        return side | {"bins": bins_of(carried[entry["attribute"]])} | tables
+        pairs = {name: entry[name] for name in (MOST_OF_A_PAIR,) if name in entry}
+        return side | {"bins": bins_of(attribute)} | tables | pairs
     return side

@@ -27,7 +27,7 @@ PaidGrid = Annotated[
 
 
 class CarriedTable(ReportModel):
-    """Edges counted by two things: by period and value, or by what both ends carry."""
+    """Edges, or their records, counted by two things: by period and value, or by what both ends carry."""
 
     edge_type: str
     rows: Labels = Field(description="Periods of snapshots; or values of the one end.")
@@ -49,7 +49,7 @@ class Carried(ReportModel):
     kind: str
     bins: Labels = Field(description="Categories, or where values lie.")
     released: Annotated[tuple[Count, ...], Field(max_length=MAX_BINS)] = Field(
-        description="Edges, or nodes, of the release with a value of each bin."
+        description="Edges (records, where each is kept), or nodes, of the release with a value of each bin."
     )
     paid: Annotated[tuple[int, ...], Field(max_length=MAX_BINS)] | None = Field(
         default=None, description="The same as it was paid for, with noise; null: not published."

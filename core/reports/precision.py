@@ -17,7 +17,7 @@ from core.privacy.events import Pure
 from core.privacy.measurements import deviation
 from core.privacy.meter import TranscriptEntry
 from core.privacy.plan import GuaranteeKind, PlannedRead, PrivacyPlan
-from core.privacy.units import Unit, edges_of_unit
+from core.privacy.units import Unit, edges_of_unit, records_of_unit
 from core.reports.base import NANO
 from core.reports.statistics import EdgeTypeStatistics, PublicStatistics
 from graphveil.models.reports import ROWS, Precision, quantity_of, subject_of
@@ -26,6 +26,7 @@ CONFIDENCE = 0.95
 PREFIX = "discrete_laplace/"
 ROW_MOVES, EDGE_MOVES = 2, 3
 """L1 of :mod:`core.privacy.node_values`, which a test holds them to: a report loads no arrays."""
+MIXINGS = frozenset({"mixing", "directed_mixing"})
 MAX_PRECISIONS = 4096
 
 
@@ -38,12 +39,17 @@ class _Quantity:
     size: Callable[[EdgeTypeStatistics], float | None] = lambda relation: None
     additive: bool = True  # over disjoint sets of edges
     pooled: bool = False  # over all snapshots, each of which is charged for it
+    records: bool = False  # of all records of an edge that count
     rounded: bool = False  # the charge is rounded up to a nano-epsilon, and the noise is not
 
 
 def _ends(relation: EdgeType) -> int:
     """Count both ends inside one node type; which side was asked is not recorded."""
     return 2 if relation.homogeneous else 1
+
+
+def _one(relation: EdgeType) -> int:
+    return 1
 
 
 def _mean_degree(relation: EdgeTypeStatistics) -> float | None:
@@ -60,14 +66,24 @@ QUANTITIES: Mapping[str, _Quantity] = {
     "group_matrix": _Quantity("edges between two groups of nodes", lambda relation: 1),
     "group_degrees": _Quantity("edges of a node with a group", _ends),
     "pair_classes": _Quantity("edges in a class of pairs", lambda relation: 1),
-    "value_histogram": _Quantity("edges that carry values of one bin", lambda relation: 1, pooled=True),
+    "value_histogram": _Quantity(
+        "edges (records, where each is kept) that carry values of one bin", _one, pooled=True, records=True
+    ),
     "values_by_step": _Quantity(
-        "edges of a period that carry values of one bin", lambda relation: 1, pooled=True
+        "edges (records) of a period that carry values of one bin", _one, pooled=True, records=True
     ),
-    "values_by_node": _Quantity("edges of a node that carry values of one bin", _ends, pooled=True),
+    "values_by_node": _Quantity(
+        "edges (records) of a node that carry values of one bin", _ends, pooled=True, records=True
+    ),
     "values_by_classes": _Quantity(
-        "edges of two classes of nodes that carry values of one kind", lambda relation: 1, pooled=True
+        "edges (records) of two classes of nodes that carry values of one kind",
+        _one,
+        pooled=True,
+        records=True,
     ),
+    "record_histogram": _Quantity("edges with so many records", _one, pooled=True),
+    "records_by_step": _Quantity("edges of a period with so many records", _one, pooled=True),
+    "records_by_classes": _Quantity("edges of two classes of nodes with so many records", _one, pooled=True),
     "node_values": _Quantity("nodes of a class that carry values of one bin", lambda rows: ROW_MOVES),
     "mixing": _Quantity(
         "edges, few of each node, by what both ends carry",
@@ -189,7 +205,10 @@ def _noise(unit: Unit, schema: GraphSchema, name: str, query: str) -> Callable[[
         moved = ROW_MOVES
     else:
         relation = schema.edge_type(name)
-        moved = quantity.sensitivity(relation) * edges_of_unit(unit, relation)
+        of_unit = records_of_unit if quantity.records else edges_of_unit
+        moved = quantity.sensitivity(relation) * of_unit(unit, relation)
+        if query in MIXINGS and unit is Unit.PAIR:  # its edges of all steps, at the cost of one cell
+            moved *= len(schema.steps_of(name))
     return lambda nano_epsilon: Fraction(moved * NANO, max(1, nano_epsilon - quantity.rounded))
 
 

@@ -20,6 +20,7 @@ from core.privacy.node_values import NodeValueReads, capped, mixed, mixing_noise
 from core.privacy.plan import Allotment, PrivacyPlan, rows_of
 from core.privacy.private_graph import PrivateGraph
 from core.privacy.units import Unit
+from tests.support.auditing import laplace_divergence
 
 NANO = 10**9
 NODES = 4
@@ -247,7 +248,7 @@ def timed(directed: bool) -> Graph:
 
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("unit", [Unit.EVENT, Unit.W_EVENT, Unit.PAIR])
-def test_every_step_is_charged_for_mixing_and_a_pair_that_is_linked_both_ways_twice(
+def test_every_step_is_charged_for_mixing_or_of_a_pair_the_first_for_all_and_twice_where_it_has_two_ways(
     unit: Unit, directed: bool, monkeypatch: pytest.MonkeyPatch
 ):
     noise = []
@@ -265,12 +266,30 @@ def test_every_step_is_charged_for_mixing_and_a_pair_that_is_linked_both_ways_tw
     asked = {"groups": np.array([0, 1, 1]), "cap": 9, "purpose": "test"}
     found = reads.mixing("knows", "city", edge_nano_epsilon=NANO // 9, row_nano_epsilon=NANO, **asked)
     assert found.tolist() == ([[0, 3], [1, 0]] if directed else [[0, 3], [0, 0]])
-    times = 2 if directed and unit is Unit.PAIR else 1
+    times = (2 if directed else 1) * 3 if unit is Unit.PAIR else 1
+    steps = [0] if unit is Unit.PAIR else [0, 1, 2]
     spent = {(entry.edge_type, entry.step): entry.event.nano_epsilon for entry in meter.transcript}
-    assert set(spent) == {("knows", 0), ("knows", 1), ("knows", 2), (rows_of("node"), None)}
-    for step in range(3):
+    assert set(spent) == {*(("knows", step) for step in steps), (rows_of("node"), None)}
+    for step in steps:
         assert module.EDGE_MOVES * times / noise[0] <= spent["knows", step] <= NANO // 9
     assert module.ROW_MOVES * 9 / noise[0] <= spent[rows_of("node"), None] <= NANO
+
+
+@pytest.mark.parametrize("order", [2, 8])
+def test_what_a_pair_pays_for_mixing_covers_its_edges_of_all_steps_at_every_order(order: int):
+    """All of them may move one entry, by 3 each: were a step charged at a time, curves would be too low."""
+    granted = [Allotment("knows", 0, Pure(NANO, "test"), "test")]
+    granted.append(Allotment(rows_of("node"), None, Pure(100 * NANO, "test"), "test"))
+    meter = Meter(PrivacyPlan("test", Unit.PAIR, None, 3, tuple(granted)), MemoryRecorder())
+    reads = PrivateGraph(timed(False), meter).node_values("node")
+    asked = {"groups": np.array([0, 1, 1]), "cap": 1, "purpose": "test"}
+    reads.mixing("knows", "city", edge_nano_epsilon=NANO, row_nano_epsilon=100 * NANO, **asked)
+    (kept,) = meter.measurements
+    spent = [Allotment(e.edge_type, e.step, e.event, e.purpose) for e in meter.transcript]
+    edges = PrivacyPlan("test", Unit.PAIR, None, 3, tuple(e for e in spent if e.edge_type == "knows"))
+    told = edges.spend("renyi", [order])[f"rdp/{order}"]
+    moved = module.EDGE_MOVES * 3
+    assert laplace_divergence(moved, float(kept.scale), order) <= told / NANO
 
 
 def test_rows_are_not_read_where_all_edges_of_a_node_are_protected():

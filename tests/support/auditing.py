@@ -6,6 +6,8 @@ once in a million looks, and a broken one is looked at again, with more runs, be
 
 from collections.abc import Callable
 
+import numpy as np
+
 SOUND, CAUGHT = 1 - 1e-6, 0.999
 LOOKS = 5
 
@@ -17,3 +19,11 @@ def caught(measure: Callable[[int, float], float], epsilon: float, runs: int) ->
     keeps to ``epsilon`` is accused with probability at most ``LOOKS * (1 - CAUGHT)``: .005.
     """
     return any(measure(runs << look, CAUGHT) > epsilon for look in range(LOOKS))
+
+
+def laplace_divergence(moved: int, scale: float, order: float) -> float:
+    """The Rényi divergence of discrete Laplace noise from the same, moved."""
+    at = np.arange(-500, 501)
+    still, shifted = -np.abs(at) / scale, -np.abs(at - moved) / scale
+    weight = np.exp(order * still + (1 - order) * shifted).sum()
+    return float(np.log(weight / np.exp(still).sum()) / (order - 1))

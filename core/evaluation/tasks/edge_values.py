@@ -10,6 +10,7 @@ from core.evaluation.attacks.scoring import auc
 from core.evaluation.tasks.entry import task_entry
 from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import Graph
+from core.graphs.records import each_alone
 from core.graphs.schema import EdgeType
 from core.graphs.tables import EdgeTable
 
@@ -33,8 +34,8 @@ _EMPTY = "The synthetic graph has no edge in this relation."
 
 def edge_values(original: Graph, synthetic: Graph, relation: EdgeType) -> list[dict[str, Any]]:
     """Measure the fields of the report's Task for every attribute, measure ``auc``; often none. O(m)."""
-    ours, theirs = original.edges[relation.name], synthetic.edges[relation.name]
-    if ours.values is None or theirs.values is None or not relation.merged:
+    ours, theirs = (each_alone(graph.edges[relation.name]) for graph in (original, synthetic))
+    if ours.values is None or theirs.values is None:
         return []
     held = [
         each

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.privacy import mechanisms, node_values
 from core.privacy.events import GaussianEvent, Pure
@@ -127,8 +128,19 @@ def test_a_mechanism_whose_error_is_not_known_beforehand_has_no_line(event):
 
 def test_every_query_has_its_unit_and_no_more():
     values = {"value_histogram", "values_by_step", "values_by_node", "values_by_classes"}
+    records = {"record_histogram", "records_by_step", "records_by_classes"}
     of_nodes = {"node_values", "mixing", "directed_mixing"}
-    assert QUANTITIES.keys() == QUERIES.keys() | values | of_nodes
+    assert QUANTITIES.keys() == QUERIES.keys() | values | records | of_nodes
+
+
+@pytest.mark.parametrize(("unit", "times"), [(Unit.EDGE, 1), (Unit.PAIR, 2)])
+def test_what_records_carry_is_as_exact_as_their_number_allows(unit, times):
+    attribute = EdgeAttribute(name="n", kind="integer", bounds=(1, 2))
+    several = {"attributes": (attribute,), "multiplicity": "each", "records_per_slot": 5, "directed": True}
+    schema = GraphSchema(node_types=(NodeType(count=9),), edge_types=(EdgeType(name="e", **several),))
+    entries = [asked("value_histogram", 1, "e"), asked("record_histogram", 1, "e", sequence=1)]
+    found = [each.within for each in precisions(unit, schema, entries, STATISTICS)]
+    assert found == [within(Fraction(5 * times), CONFIDENCE), within(Fraction(times), CONFIDENCE)]
 
 
 def test_what_is_asked_of_all_snapshots_together_is_one_figure():

@@ -49,6 +49,15 @@ def cell_nano_epsilon(public: PublicFacts) -> int:
     return share
 
 
+def together_nano_epsilon(public: PublicFacts, relation: str) -> int:
+    """Compute what a charged cell may spend on reads of all steps of a relation together, in nano-epsilon.
+
+    As :func:`cell_nano_epsilon`; under PAIR, where one cell is charged for all, the parts of all its cells.
+    """
+    cells = public.schema.steps_of(relation) if public.unit is Unit.PAIR else (None,)
+    return cell_nano_epsilon(public) * len(cells)
+
+
 def cell_plan(method: str, public: PublicFacts, mechanism: str, purpose: str) -> PrivacyPlan:
     """Plan one pure allotment of :func:`cell_nano_epsilon` for every cell of the protected relations."""
     event = Pure(cell_nano_epsilon(public), mechanism)  # one for all cells: what they share is checked once

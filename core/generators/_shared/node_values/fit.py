@@ -202,7 +202,7 @@ def cap_for(
     """Choose how many edges of a node count: more tell more, and make more noise. From paid degrees alone.
 
     Nothing is gained below the cap at which the edges' budget decides how much noise there is.
-    ``multiplicity``: edges that one unit may have in one cell.
+    ``multiplicity``: edges that a cell is charged for.
     """
     moved = EDGE_MOVES * multiplicity
     least = max(1, -(-moved * row_nano_epsilon // (ROW_MOVES * edge_nano_epsilon)))

@@ -7,13 +7,13 @@ from dataclasses import replace
 from pydantic import Field
 
 from core import errors
-from core.generators._shared.frame.plan import cell_nano_epsilon
+from core.generators._shared.frame.plan import together_nano_epsilon
 from core.generators.base import Parameters, PublicFacts
 from core.graphs.node_bins import synthesised_in
 from core.graphs.schema import GraphSchema, NodeType
 from core.privacy.events import Pure
 from core.privacy.plan import Allotment, PrivacyPlan, rows_of
-from core.privacy.units import Unit
+from core.privacy.units import Unit, charged_together
 from graphveil.models.reports import ROWS
 
 PURPOSE = "protected node attributes"
@@ -90,20 +90,22 @@ def allotments(public: PublicFacts, nano_epsilon: int) -> list[Allotment]:
     row: every cell of the relations inside a type that has some pays all of it, and the type's rows may cost
     all of epsilon. Under W_EVENT and PAIR a plan adds the rows' cells to those of edges: rows have
     ROWS_SHARE of ``nano_epsilon`` (each type a part of it under PAIR, which adds up theirs too), and what is
-    left is divided over the steps of a window or over all cells of a pair.
+    left is divided over the steps of a window or over all cells of a pair, whose parts of one relation are
+    charged to its first cell, as one event.
     """
     kinds = carrying(public.schema, public.edge_types)
-    row, cell = public.nano_epsilon, nano_epsilon
+    row, edges = public.nano_epsilon, nano_epsilon
     if public.unit in (Unit.W_EVENT, Unit.PAIR):
         rows = int(nano_epsilon * ROWS_SHARE)
         row = max(1, rows // (len(kinds) if public.unit is Unit.PAIR else 1))
-        cell = cell_nano_epsilon(replace(public, nano_epsilon=nano_epsilon - rows))
-    of_edges, of_rows = Pure(cell, MECHANISM), Pure(row, MECHANISM)
-    added = []
+        edges = nano_epsilon - rows
+    facts, of_rows, added = replace(public, nano_epsilon=edges), Pure(row, MECHANISM), []
     for kind in kinds:
         added.append(Allotment(rows_of(kind.name), None, of_rows, PURPOSE))
         for name in inside(public.schema, public.edge_types, kind):
-            added += [Allotment(name, step, of_edges, PURPOSE) for step in public.schema.steps_of(name)]
+            of_edges = Pure(together_nano_epsilon(facts, name), MECHANISM)
+            steps = charged_together(public.unit, public.schema.steps_of(name))
+            added += [Allotment(name, step, of_edges, PURPOSE) for step in steps]
     return added
 
 

@@ -28,6 +28,7 @@ from core.generators._shared.values.scored import (
     tilts_for,
 )
 from core.graphs.graph import Graph
+from core.graphs.records import number_of_records, with_numbers
 from core.graphs.tables import EdgeValues
 from core.graphs.value_bins import ValueBins, bins_of
 from core.privacy.entropy import Generator as Rng
@@ -35,6 +36,7 @@ from core.privacy.entropy import Generator as Rng
 if TYPE_CHECKING:
     from core.generators._shared.frame.columns import Columns
     from core.generators._shared.frame.model import StoredCells
+    from core.graphs.schema import EdgeType
     from core.graphs.tables import EdgeTable
 
 ROUNDS = 3
@@ -50,18 +52,29 @@ FURTHEST = 12.0
 
 
 def dressed(graph: Graph, tables: StoredCells, rng: Rng) -> Graph:
-    """Give the edges of a drawn graph values, attribute by attribute, each by itself."""
+    """Give the edges of a drawn graph values, attribute by attribute, each by itself; where each record is
+    kept, first the number of an edge's records.
+    """
     edges = dict(graph.edges)
-    columns: dict[str, dict[str, np.ndarray]] = {}
-    for (name, place), cell in tables.cells.items():
-        relation = graph.schema.edge_type(name)
-        attribute = relation.attributes[place or 0]
-        undirected = tables.shape(name).undirected
-        drawn = drawn_values(cell, edges[name], bins_of(attribute), undirected, rng)
-        columns.setdefault(name, {})[attribute.name] = drawn
-    for name, found in columns.items():
-        edges[name] = replace(edges[name], values=EdgeValues(found))
+    for name in dict.fromkeys(name for name, _ in tables.cells):
+        relation, undirected = graph.schema.edge_type(name), tables.shape(name).undirected
+        table, edge = edges[name].bare(), None
+        numbers = tables.cells.get((name, len(relation.attributes)))
+        if numbers is not None:
+            table, edge = with_numbers(table, drawn_numbers(numbers, table, relation, undirected, rng))
+        columns = {
+            each.name: drawn_values(tables.cells[name, place], table, bins_of(each), undirected, rng)
+            for place, each in enumerate(relation.attributes)
+        }
+        edges[name] = replace(edges[name], values=EdgeValues(columns, edge))
     return Graph.build(graph.schema, graph.nodes, edges)
+
+
+def drawn_numbers(
+    columns: Columns, edges: EdgeTable, relation: EdgeType, undirected: bool, rng: Rng
+) -> np.ndarray:
+    """Draw how many records each edge has; int32, at least 1, at most what the relation declares."""
+    return drawn_values(columns, edges, bins_of(number_of_records(relation)), undirected, rng)
 
 
 def drawn_values(

@@ -7,15 +7,18 @@ from dataclasses import replace
 from pydantic import Field
 
 from core import errors
-from core.generators._shared.frame.plan import cell_nano_epsilon
+from core.generators._shared.frame.plan import together_nano_epsilon
 from core.generators.base import Parameters, PublicFacts
 from core.graphs.schema import EdgeType, GraphSchema
 from core.privacy.events import Pure
 from core.privacy.plan import Allotment, PrivacyPlan
+from core.privacy.units import charged_together
 
 FIELD = "attribute_share"
 PURPOSE = "what edges carry"
 MECHANISM = "discrete_laplace/values"
+NUMBERS_SHARE = 0.2
+"""Of a relation's share where each record is kept: for how many an edge has."""
 
 
 class ValueParameters(Parameters):
@@ -27,7 +30,8 @@ class ValueParameters(Parameters):
         le=0.9,
         description=(
             "Share of epsilon for what edges carry, as the schema declares it; the attributes of a relation "
-            "divide it evenly. 0: edges are released without."
+            "divide it evenly, after a fifth for how many records an edge has where each is kept. 0: edges "
+            "are released without."
         ),
     )
 
@@ -46,13 +50,6 @@ def why_idle(public: PublicFacts) -> str | None:
 
 def require_synthesised(public: PublicFacts) -> None:
     """Raise NotAccepted for relations whose values are not synthesised."""
-    for each in carrying(public.schema, public.edge_types):
-        if not each.merged:
-            raise errors.NotAccepted(
-                f"edges of {each.name!r} have several records each, which are not synthesised; declare "
-                "multiplicity merged, or leave attribute_share out",
-                field=FIELD,
-            )
     if public.tick is not None:
         raise errors.NotAccepted(
             "snapshots of a live stream are released without what edges carry; leave attribute_share out",
@@ -61,20 +58,25 @@ def require_synthesised(public: PublicFacts) -> None:
 
 
 def allotments(public: PublicFacts, nano_epsilon: int) -> list[Allotment]:
-    """List what is read of the values: the same in every cell whose edges carry some.
+    """List what is read of the values of all steps together, of every relation whose edges carry some."""
+    facts, added = replace(public, nano_epsilon=nano_epsilon), []
+    for each in carrying(public.schema, public.edge_types):
+        event = Pure(together_nano_epsilon(facts, each.name), MECHANISM)
+        steps = charged_together(public.unit, public.schema.steps_of(each.name))
+        added += [Allotment(each.name, step, event, PURPOSE) for step in steps]
+    return added
 
-    An edge's cell is charged, and so are all cells of a window or a pair.
+
+def divided(relation: EdgeType, nano_epsilon: int) -> tuple[int, int]:
+    """Divide what a charged cell may spend on a relation: for the number of records of an edge, nothing where
+    that is one; and for each of its attributes.
     """
-    event = Pure(cell_nano_epsilon(replace(public, nano_epsilon=nano_epsilon)), MECHANISM)
-    return [
-        Allotment(each.name, step, event, PURPOSE)
-        for each in carrying(public.schema, public.edge_types)
-        for step in public.schema.steps_of(each.name)
-    ]
+    numbers = 0 if relation.merged else max(1, int(nano_epsilon * NUMBERS_SHARE))
+    return numbers, (nano_epsilon - numbers) // len(relation.attributes)
 
 
 def granted(plan: PrivacyPlan) -> dict[str, int]:
-    """Return what every cell of a relation may spend on its values, of a plan that reads nothing else."""
+    """Return what a charged cell of a relation may spend on its values, of a plan that reads nothing else."""
     return {
         each.edge_type: each.event.nano_epsilon for each in plan.allotments if isinstance(each.event, Pure)
     }

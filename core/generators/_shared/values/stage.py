@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from core.privacy.entropy import Generator as Rng
     from core.privacy.plan import PlannedRead, PrivacyPlan
     from core.privacy.private_graph import PrivateGraph
+    from core.privacy.units import Unit
 
 
 class EdgeValueStage(Stage):
@@ -37,7 +38,7 @@ class EdgeValueStage(Stage):
 
         Counts of values by node are left out: which of two reads they are follows from a paid histogram.
         """
-        return _value_reads(value_share.granted(plan), schema)
+        return _value_reads(value_share.granted(plan), schema, plan.unit)
 
     def paid(
         self,
@@ -76,7 +77,8 @@ class CarriesValues(Staged):
 @dataclass(frozen=True)
 class ValuedModel:
     """A fitted model, and the paid tables of what edges carry: a cell for each attribute of a relation,
-    (relation, its place among the declared ones)."""
+    (relation, its place among the declared ones), and after them one for the number of an edge's records,
+    where each is kept."""
 
     structure: FittedModel
     tables: StoredCells
@@ -93,21 +95,27 @@ class ValuedModel:
         self.tables.save(folder / VALUES.folder)
 
 
-def _value_reads(granted: Mapping[str, int], schema: GraphSchema) -> list[PlannedRead]:
-    """List what each attribute of a relation pays for its margins, and for its values between classes."""
+def _value_reads(granted: Mapping[str, int], schema: GraphSchema, unit: Unit) -> list[PlannedRead]:
+    """List what each attribute of a relation pays for its margins, and for its values between classes; and
+    what the number of an edge's records does, where each is kept."""
     from core.generators._shared.frame.plan import divide
     from core.generators._shared.values.fit import CLASSES, HISTOGRAM, STEPS
+    from core.privacy.edge_values import OF_NUMBERS
     from core.privacy.plan import PlannedRead
+    from core.privacy.units import charged_together
 
     reads = []
     for name, nano_epsilon in granted.items():
-        steps, attributes = schema.steps_of(name), len(schema.edge_type(name).attributes)
+        relation, steps = schema.edge_type(name), schema.steps_of(name)
+        cells = len(charged_together(unit, steps))
+        queries = ["value_histogram", "values_by_classes", *(["values_by_step"] if len(steps) > 1 else [])]
         shares = [HISTOGRAM, CLASSES, *([STEPS] if len(steps) > 1 else [])]
-        queries = ("value_histogram", "values_by_classes", "values_by_step")
-        costs = divide(nano_epsilon // attributes, *shares)[:-1]
-        reads += [
-            PlannedRead(name, query, (cost,), len(steps)) for query, cost in zip(queries, costs, strict=False)
-        ]
+        numbers, each = value_share.divided(relation, nano_epsilon)
+        asked = dict(zip(queries, divide(each, *shares), strict=False))
+        if numbers:
+            costs = divide(numbers, *shares)
+            asked |= {OF_NUMBERS[query]: cost for query, cost in zip(queries, costs, strict=False)}
+        reads += [PlannedRead(name, query, (cost,), cells) for query, cost in asked.items()]
     return reads
 
 
@@ -120,23 +128,32 @@ def _paid(
     progress: Progress,
 ) -> StoredCells:
     from core.generators._shared.frame.model import StoredCells
+    from core.generators._shared.values.draw import drawn_numbers
     from core.generators._shared.values.fit import paid
     from core.generators.base import no_progress
+    from core.graphs.records import with_numbers
     from core.privacy.entropy import noise_generator
 
-    drawn = model.sample(noise_generator(), no_progress)
+    rng = noise_generator()
+    drawn = model.sample(rng, no_progress)
     cells: dict[tuple[str, int | None], Any] = {}
-    asked = [
-        (graph.schema.edge_type(name), place, nano_epsilon)
-        for name, nano_epsilon in granted.items()
-        for place in range(len(graph.schema.edge_type(name).attributes))
-    ]
-    for done, (relation, place, nano_epsilon) in enumerate(asked):
-        progress("values", done, len(asked))
-        reads = graph.edge_values(relation.name, relation.attributes[place].name)
-        each = nano_epsilon // len(relation.attributes)
-        steps = len(graph.schema.steps_of(relation.name))
-        cells[relation.name, place] = paid(reads, drawn.edges[relation.name], steps, each)
-    progress("values", len(asked), len(asked))
+    asked = sum(len(graph.schema.edge_type(name).attributes) for name in granted)
+    for name, nano_epsilon in granted.items():
+        relation, table = graph.schema.edge_type(name), drawn.edges[name].bare()
+        steps = len(graph.schema.steps_of(name))
+        numbers, each = value_share.divided(relation, nano_epsilon)
+        last: Any = None
+        if numbers:
+            reads = graph.edge_records(name)
+            last = paid(reads, reads.counted(table), steps, numbers)
+            number = drawn_numbers(last, table, relation, reads.shape.undirected, rng)
+            table = with_numbers(table, number)[0]
+        for place, attribute in enumerate(relation.attributes):
+            progress("values", len(cells), asked)
+            reads = graph.edge_values(name, attribute.name)
+            cells[name, place] = paid(reads, reads.counted(table), steps, each)
+        if numbers:
+            cells[name, len(relation.attributes)] = last
+    progress("values", asked, asked)
     counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
     return StoredCells(method, graph.schema, counts, params, cells)
