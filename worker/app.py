@@ -6,6 +6,8 @@ PostgreSQL is the truth: claims decide who works, leases who has stopped, the re
 from __future__ import annotations
 
 import mmap
+import os
+import signal
 import subprocess
 import sys
 from typing import Any
@@ -49,6 +51,7 @@ app.conf.update(
     task_ignore_result=True,
     task_publish_retry=False,  # the relay keeps what could not be sent
     result_backend=None,
+    worker_proc_alive_timeout=60,  # a pool process opens what it needs, and holds its GPU, before it says so
     worker_prefetch_multiplier=1,
     worker_disable_prefetch=True,
     worker_hijack_root_logger=False,
@@ -92,6 +95,30 @@ def _start_draining(**_: Any) -> None:
     _drain[0] = 1
     for process in _beside:
         process.kill()
+
+
+@signals.worker_process_init.connect
+def _hold_the_gpu(**_: Any) -> None:
+    """Hold the GPU from the start on: until it is known to be held, no job is sent for it.
+
+    A worker whose GPU is gone stops, as if asked to: its preflight says when it may start again.
+    """
+    if not settings.gpu:
+        return
+    from worker.process import this_process
+
+    held = this_process().own_gpu
+    assert held is not None
+    held.when_lost = lambda: os.kill(os.getppid(), signal.SIGTERM)
+
+
+@signals.worker_process_shutdown.connect
+def _let_the_gpu_go(**_: Any) -> None:
+    if settings.gpu:
+        from worker.process import this_process
+
+        if (held := this_process().own_gpu) is not None:
+            held.let_go()
 
 
 @signals.worker_process_shutdown.connect

@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -16,6 +17,7 @@ from typing import Any, Self
 from core.errors import PrivacyViolation
 from worker import warm
 from worker.limits import group_memory_bytes
+from worker.own_gpu import Gpu
 
 MAX_LINE_BYTES = 64 * 2**20
 READ_BYTES = 2**20  # what a pipe may hold at most
@@ -31,12 +33,12 @@ class Child:
 
     The child writes JSON lines to one pipe; each ``meter`` line waits for its answer on the other, whose
     first line says what to do. What it prints goes to a file in its folder, which is deleted with it and read
-    by nobody. ``pid`` is its process id, once it is known; ``used`` its own CPU time and memory, once it has
-    been killed.
+    by nobody. ``gpu``: the one that it sees, if any. ``pid`` is its process id, once it is known; ``used``
+    its own CPU time and memory, once it has been killed.
     """
 
-    def __init__(self, kind: str, folder: Path) -> None:
-        self._kind, self._folder = kind, folder
+    def __init__(self, kind: str, folder: Path, gpu: Gpu | None = None) -> None:
+        self._kind, self._folder, self._gpu = kind, folder, gpu
         self._buffer = bytearray()
         self._selector = selectors.DefaultSelector()
         self._starts = 0
@@ -62,7 +64,7 @@ class Child:
             os.set_blocking(events_read, False)
             os.set_blocking(answers_write, False)  # a child must not be able to block its supervisor
             try:
-                os.write(answers_write, _line({"kind": self._kind, "folder": str(self._folder)}))
+                os.write(answers_write, _line(self._order()))
                 with (self._folder / "output").open("wb") as output:
                     server.fork((events_write, answers_read, output.fileno()))
             except BaseException as error:
@@ -80,6 +82,11 @@ class Child:
         self._server, self._events, self._answers = server, events_read, answers_write
         for each in (events_read, server):
             self._selector.register(each, selectors.EVENT_READ)
+
+    def _order(self) -> dict[str, Any]:
+        """What the child is to do, and on which GPU, if any."""
+        order: dict[str, Any] = {"kind": self._kind, "folder": str(self._folder)}
+        return order if self._gpu is None else order | {"gpu": asdict(self._gpu)}
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

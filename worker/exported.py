@@ -157,6 +157,8 @@ def _work(work: WorkGauges, totals: Counts) -> Iterator[Metric]:
         ("worker",),
         (((host,), at) for host, at in work.heard_at.items()),
     )
+    yield _one("gpus_held", "GPUs that workers hold, idle or not.", work.gpus_held)
+    yield _one("jobs_waiting_for_gpu", "Queued jobs that only a worker with a GPU may claim.", work.for_gpus)
     yield _gauge(
         "worker_gpu_memory_capacity_bytes",
         "Memory of a GPU.",

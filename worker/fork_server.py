@@ -97,10 +97,10 @@ def _become_child(control: socket.socket, given: Sequence[int], server: int) -> 
         for descriptor in (events, answers):
             os.set_inheritable(descriptor, False)
         channel = sandbox.Channel(events, answers)
-        kind, folder = channel.order()
-        move_in(kind, folder)
-        limits.confine(server, folder)
-        code = sandbox.work(kind, folder, channel)
+        order = channel.order()
+        move_in(order)
+        limits.confine(server, order.folder, () if order.gpu is None else order.gpu.files)
+        code = sandbox.work(order, channel)
     except BaseException:
         traceback.print_exc()
     finally:
@@ -110,12 +110,13 @@ def _become_child(control: socket.socket, given: Sequence[int], server: int) -> 
         os._exit(code)
 
 
-def move_in(kind: str, folder: Path) -> None:
-    """Let this process live in ``folder``, and be called after its kind of work."""
-    os.environ.update(limits.folder_environment(folder))
+def move_in(order: sandbox.Order) -> None:
+    """Let this process live in its folder, see its GPU alone, and be called after its kind of work."""
+    gpu = "" if order.gpu is None else order.gpu.uuid
+    os.environ.update(limits.folder_environment(order.folder, gpu))
     tempfile.tempdir = None  # looked up anew
-    os.chdir(folder)
-    Path("/proc/self/comm").write_text(limits.process_name(kind))
+    os.chdir(order.folder)
+    Path("/proc/self/comm").write_text(limits.process_name(order.kind))
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -41,10 +41,10 @@ def watch(services: Services, every_seconds: float) -> threading.Event | None:
 
 def readings() -> tuple[GpuMemory, ...]:
     """Read each GPU's memory that the driver shows. One that cannot be asked, as under MIG, is left out."""
-    driver = _driver()
-    if driver is None:
+    asked = driver()
+    if asked is None:
         return ()
-    found = (_reading(driver, number) for number in range(_asked(driver, driver.nvmlDeviceGetCount) or 0))
+    found = (_reading(asked, number) for number in range(_asked(asked, asked.nvmlDeviceGetCount) or 0))
     return tuple(gpu for gpu in found if gpu is not None)
 
 
@@ -85,7 +85,7 @@ def _asked(driver: ModuleType, question: Callable[..., Any], *arguments: object)
 
 
 @cache
-def _driver() -> ModuleType | None:
+def driver() -> ModuleType | None:
     """Open NVIDIA's management library; None where there is no driver."""
     import pynvml  # not above: the relay imports this module without a worker's libraries
 

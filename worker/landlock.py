@@ -47,6 +47,10 @@ READABLE = (
 """What libraries look at to know their machine; no process's but the child's own."""
 
 
+HARMLESS = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+"""Devices that hold nothing. Where Landlock knows ioctl, from its version 5, not even these take any."""
+
+
 class _Ruleset(ctypes.Structure):
     _fields_ = (("files", ctypes.c_uint64), ("network", ctypes.c_uint64), ("scopes", ctypes.c_uint64))
 
@@ -67,12 +71,14 @@ class Surroundings:
 
     ``folder`` is its own. ``root`` holds the packages ``core`` and ``worker``. ``kernels`` are compiled
     kernels, which are written too; None: they stand beside the code. ``libraries``: folders of shared ones.
+    ``devices``: a GPU's files, which are also spoken to (ioctl); no other device is but the harmless ones.
     """
 
     folder: Path
     root: Path
     kernels: Path | None = None
     libraries: Sequence[Path] = ()
+    devices: Sequence[Path] = ()
 
 
 def confine_to(given: Surroundings) -> bool:
@@ -112,7 +118,11 @@ def allowed(given: Surroundings) -> Iterator[tuple[Path, int]]:
     version = (root / "pyproject.toml", *root.glob("*.egg-info"))  # what core.version looks at
     for path in (*map(Path, READABLE), *code, *version):
         yield path, READ
-    yield Path("/dev"), READ_DIR | READ_FILE | WRITE_FILE | IOCTL_DEV
+    yield Path("/dev"), READ_DIR
+    for path in map(Path, HARMLESS):
+        yield path, READ_FILE | WRITE_FILE
+    for path in given.devices:
+        yield path, READ_FILE | WRITE_FILE | IOCTL_DEV
     yield Path("/dev/shm"), WRITE & ~EXECUTE
     for path in (root / "core").rglob("__pycache__") if given.kernels is None else (given.kernels,):
         yield path, WRITE

@@ -7,6 +7,7 @@ import hashlib
 import os
 import resource
 import signal
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -24,7 +25,6 @@ PASSED_ON = frozenset(
     {
         "PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "VIRTUAL_ENV",
         "NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS",
-        "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES",
     }
 )  # fmt: skip
 
@@ -59,9 +59,14 @@ def child_environment() -> dict[str, str]:
     )
 
 
-def folder_environment(folder: Path) -> dict[str, str]:
-    """Build what a child's environment has beside: where its own files are."""
-    return {"HOME": str(folder), "TMPDIR": str(folder)}
+def folder_environment(folder: Path, gpu: str = "") -> dict[str, str]:
+    """Build what a child's environment has beside: where its own files are, and which GPU it sees, or none.
+
+    Products of matrices keep their order of sums only with a workspace of fixed size, which CUDA's library
+    reads here.
+    """
+    seen = {"CUDA_VISIBLE_DEVICES": gpu, "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
+    return {"HOME": str(folder), "TMPDIR": str(folder), **seen}
 
 
 def process_name(kind: str) -> str:
@@ -93,13 +98,13 @@ def code_digest(folder: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def confine(parent: int, folder: Path) -> None:
+def confine(parent: int, folder: Path, devices: Sequence[str] = ()) -> None:
     """Confine this process: killed with its parent, no core dumps, no network, at most OPEN_FILES open files.
 
-    Where the kernel has Landlock, these lie in ``folder`` or are programs. First for the OOM killer. Memory
-    is watched from outside: an address-space limit would hit what numeric libraries reserve, not what they
-    use. Raises RuntimeError if the parent is gone already, OSError where the kernel does not confine the
-    child, which must not go on then.
+    Where the kernel has Landlock, these lie in ``folder``, are programs, or are ``devices``. First for the
+    OOM killer. Memory is watched from outside: an address-space limit would hit what numeric libraries, and
+    CUDA, reserve, not what they use. Raises RuntimeError if the parent is gone already, OSError where the
+    kernel does not confine the child, which must not go on then.
     """
     os.umask(0o077)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -111,7 +116,8 @@ def confine(parent: int, folder: Path) -> None:
     environment = _passed()
     libraries = [Path(each) for each in environment.get("LD_LIBRARY_PATH", "").split(":") if each]
     kernels = Path(environment["NUMBA_CACHE_DIR"]) if "NUMBA_CACHE_DIR" in environment else None
-    landlock.confine_to(landlock.Surroundings(folder.resolve(), ROOT, kernels, libraries))
+    given = landlock.Surroundings(folder.resolve(), ROOT, kernels, libraries, [*map(Path, devices)])
+    landlock.confine_to(given)
     seccomp.refuse_network()
 
 

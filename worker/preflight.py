@@ -5,13 +5,23 @@ A program of its own: a worker forks, and what the check opens must not be open 
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
+import time
+from pathlib import Path
 
 from core import command_line, logging
+from core.errors import InvalidInput
 from core.logging import get_logger
 from core.settings import Settings, get_settings
+from core.storage.store import make_private_folder
+from core.workflows.common.context import open_services
 from core.workflows.operations.startup import may_start
-from worker import landlock, seccomp
+from worker import landlock, own_gpu, seccomp
+from worker.limits import child_environment, folder_environment
+
+LOOK_SECONDS = 1.0
 
 log = get_logger(__name__)
 
@@ -28,7 +38,44 @@ def may_work(settings: Settings) -> bool:
     if not landlock.version():
         message = "this machine's kernel has no Landlock: jobs may read whatever the worker's user may"
         log.warning("files_not_confined", message=message)
-    return may_start(settings)
+    return may_start(settings) and (not settings.gpu or may_hold_gpu(settings))
+
+
+def may_hold_gpu(settings: Settings) -> bool:
+    """Tell whether the GPU is there, torch sees it, and no other worker holds it; the log says why not.
+
+    Waits for the end of a lease, which a worker that was killed leaves behind.
+    """
+    try:
+        gpu = own_gpu.find(settings)
+    except InvalidInput as error:
+        log.error("not_started", message=error.message)
+        return False
+    if not _torch_sees(gpu.uuid):
+        log.error("not_started", message=f"torch sees no GPU {gpu.uuid}: is it built for CUDA?")
+        return False
+    make_private_folder(settings.work_folder)
+    services = open_services(settings)
+    held = own_gpu.OwnGpu(services, gpu, f"preflight-{os.getpid()}", settings.work_folder)
+    until = time.monotonic() + settings.lease_seconds + LOOK_SECONDS
+    held.look()
+    while held.gpu is None and not held.lost and time.monotonic() < until:
+        time.sleep(LOOK_SECONDS)
+        held.look()
+    free = held.gpu is not None
+    held.let_go()
+    services.close()
+    if not free:
+        log.error("not_started", message=f"another worker holds GPU {gpu.uuid}, or it is gone")
+    return free
+
+
+def _torch_sees(uuid: str) -> bool:
+    """Ask in a process of its own, with the environment that a child has."""
+    environment = child_environment() | folder_environment(Path("/"), uuid)
+    program = "import sys, torch; sys.exit(not torch.cuda.is_available())"
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, check=False)
+    return done.returncode == 0
 
 
 def main() -> int:

@@ -17,6 +17,7 @@ from core.storage.store import make_private_folder
 from core.tracing import spans
 from core.workflows.common.context import Services, open_services
 from worker import gpus, warm
+from worker.own_gpu import OwnGpu, find
 
 PREFIX = "worker-"
 LOCK = ".lock"
@@ -26,10 +27,11 @@ log = get_logger(__name__)
 
 @dataclass(frozen=True)
 class WorkerProcess:
-    """``services.settings.work_folder`` is this process's own."""
+    """``services.settings.work_folder`` is this process's own, ``own_gpu`` its hold on a GPU, if any."""
 
     name: str
     services: Services
+    own_gpu: OwnGpu | None = None
 
     @property
     def folder(self) -> Path:
@@ -55,7 +57,12 @@ def open_process(settings: Settings) -> WorkerProcess:
     folder = own_folder(settings.work_folder, name)
     sweep(settings.work_folder)
     own = settings.model_copy(update={"work_folder": folder})
-    return WorkerProcess(name, open_services(own))
+    services = open_services(own)
+    if not settings.gpu:
+        return WorkerProcess(name, services)
+    held = OwnGpu(services, find(settings), name, settings.work_folder)
+    held.begin()
+    return WorkerProcess(name, services, held)
 
 
 def sweep(parent: Path) -> int:

@@ -31,9 +31,12 @@ def main() -> int:
     if not may_work(settings):
         return 1
     spans.start(settings, "worker")
+    process = open_process(settings)
     try:
-        taken = take(open_process(settings), Topic(asked.topic), asked.subject_id, Stopping())
+        taken = take(process, Topic(asked.topic), asked.subject_id, Stopping())
     finally:
+        if process.own_gpu is not None:
+            process.own_gpu.let_go()
         spans.stop()
     return 0 if taken else NOT_FREE
 

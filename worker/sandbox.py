@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import traceback
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +28,24 @@ PROGRESS_PARTS = 20
 """Progress messages of a stage, at most, between its first and its last step."""
 
 
+@dataclass(frozen=True)
+class GivenGpu:
+    """The one GPU that a child sees, if any: see :class:`worker.own_gpu.Gpu`."""
+
+    uuid: str
+    files: list[str]
+    memory_fraction: float
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a child is to do: the kind of work, its folder, and on which GPU."""
+
+    kind: str
+    folder: Path
+    gpu: GivenGpu | None = None
+
+
 class Channel:
     """The child's end of the pipes; the recorder of its meter, and its progress."""
 
@@ -34,10 +54,11 @@ class Channel:
         self._answers = os.fdopen(answers, "rb")
         self._last_sent: tuple[str, int] | None = None
 
-    def order(self) -> tuple[str, Path]:
-        """Read what is to be done: the kind of work and its folder. The first line, and read once."""
+    def order(self) -> Order:
+        """Read what is to be done. The first line, and read once."""
         order = json.loads(self._answers.readline())
-        return str(order["kind"]), Path(order["folder"])
+        gpu = order.get("gpu")
+        return Order(str(order["kind"]), Path(order["folder"]), None if gpu is None else GivenGpu(**gpu))
 
     def opening(self) -> None:
         """Make durable that the graph is about to be opened. LeaseLost otherwise: it must not be."""
@@ -222,16 +243,29 @@ KINDS: dict[str, Callable[[Path, Channel], None]] = {
 }
 
 
-def work(kind: str, folder: Path, channel: Channel) -> int:
+def work(order: Order, channel: Channel) -> int:
     """Do the work; the exit code: 0 when it is done; the reason otherwise, and no word more outside."""
     try:
-        KINDS[kind](folder, channel)
+        if order.gpu is not None:
+            from core.learning import devices
+
+            devices.limit_memory(order.gpu.memory_fraction)
+        KINDS[order.kind](order.folder, channel)
     except PrivacyViolation:
         traceback.print_exc()
         return EXIT_VIOLATION
     except MemoryError:
         return EXIT_MEMORY
-    except Exception:
+    except Exception as error:
         traceback.print_exc()
-        return EXIT_FAILED
+        return EXIT_MEMORY if _of_gpu_memory(error) else EXIT_FAILED
     return 0
+
+
+def _of_gpu_memory(error: Exception) -> bool:
+    """Tell whether the GPU had too little memory: for torch, for its libraries, or for CUDA itself."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(error, RuntimeError):
+        return False
+    lacking = ("CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED")
+    return isinstance(error, torch.OutOfMemoryError) or any(each in str(error) for each in lacking)

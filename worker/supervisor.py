@@ -19,6 +19,7 @@ from core.settings import Settings
 from core.tracing import spans
 from worker.child import SERVER_LOST, Child
 from worker.lease_heartbeat import LeaseHeartbeat
+from worker.own_gpu import OwnGpu
 from worker.sandbox import EXIT_MEMORY, EXIT_VIOLATION
 
 TICK_SECONDS = 0.1
@@ -85,13 +86,24 @@ class Orders:
 
 
 def supervise(
-    kind: str, folder: Path, settings: Settings, heartbeat: LeaseHeartbeat, orders: Orders
+    kind: str,
+    folder: Path,
+    settings: Settings,
+    heartbeat: LeaseHeartbeat,
+    orders: Orders,
+    own_gpu: OwnGpu | None = None,
 ) -> Ending:
-    """Run a child until it has ended, by itself or not, and nothing of it runs any more; how it ended."""
+    """Run a child until it has ended, by itself or not, and nothing of it runs any more; how it ended.
+
+    ``own_gpu``: the worker's, where the child is to compute on it. LOST is also the end of a child whose GPU
+    the driver says is gone: this process asks it, and nothing that the child says or does counts as that.
+    """
+    gpu = None if own_gpu is None else own_gpu.gpu
     with spans.child(kind):
         steps = spans.Steps(most=MOST_STAGES if kind in STAGES_TRACED else 0)
-        with Child(kind, folder) as child:
-            ending = _Watch(child, settings, heartbeat, orders, steps).until_the_end()
+        with Child(kind, folder, gpu) as child:
+            watch = _Watch(child, settings, heartbeat, orders, steps, None if gpu is None else own_gpu)
+            ending = watch.until_the_end()
         steps.ended()
         spans.tell(ending=str(ending))
     log.info("child_ended", kind=kind, ending=str(ending))
@@ -100,8 +112,15 @@ def supervise(
 
 class _Watch:
     def __init__(
-        self, child: Child, settings: Settings, heartbeat: LeaseHeartbeat, orders: Orders, steps: spans.Steps
+        self,
+        child: Child,
+        settings: Settings,
+        heartbeat: LeaseHeartbeat,
+        orders: Orders,
+        steps: spans.Steps,
+        own_gpu: OwnGpu | None,
     ) -> None:
+        self._own_gpu = own_gpu
         self._child, self._settings, self._heartbeat, self._orders = child, settings, heartbeat, orders
         self._steps = steps
         now = time.monotonic()
@@ -114,9 +133,15 @@ class _Watch:
             code = self._child.exit_code  # before the last messages are read, so that none is missed
             ending = self._messages()
             if ending is None:
-                ending = self._overstepped() if code is None else BY_EXIT_CODE.get(code, Ending.FAILED)
+                ending = self._overstepped() if code is None else self._ended(code)
             if ending is not None:
                 return ending
+
+    def _ended(self, code: int) -> Ending:
+        """Tell what the exit code means. A failure is the GPU's only if the driver says that it is gone."""
+        ending = BY_EXIT_CODE.get(code, Ending.FAILED)
+        failed = ending is Ending.FAILED and self._own_gpu is not None
+        return Ending.LOST if failed and self._own_gpu.seen_gone() else ending  # type: ignore[union-attr]
 
     def _messages(self) -> Ending | None:
         try:
@@ -164,7 +189,7 @@ class _Watch:
 
     def _overstepped(self) -> Ending | None:
         now = time.monotonic()
-        if self._heartbeat.lost:
+        if self._heartbeat.lost or (self._own_gpu is not None and self._own_gpu.lost):
             return Ending.LOST
         if self._heartbeat.cancelled:
             return Ending.CANCELLED

@@ -59,6 +59,9 @@ def take_turn(process: WorkerProcess, topic: Topic, draining: Draining, *, gpu_o
     A message says that work of the topic waits, not which is next: it came in the order in which work was
     asked for, and that order is the fair one to nobody but the tenant that asked for most.
     """
+    if gpu_only and (process.own_gpu is None or process.own_gpu.gpu is None):
+        log.error("gpu_not_held")  # started for that queue without one, or it is another's, or gone
+        return False
     passed_over: list[str] = []
     while not draining():
         following = turns.next_work(process.services, topic, passed_over, gpu_only=gpu_only)
@@ -98,7 +101,7 @@ def _run(process: WorkerProcess, topic: Topic, subject_id: str, draining: Draini
         ) as heartbeat,
     ):
         try:
-            kind.run(Held(services, work, folder, heartbeat, draining))
+            kind.run(Held(services, work, folder, heartbeat, draining, process.own_gpu))
         except LeaseLost:
             log.warning("lease_lost")
         except kind.own_doing as error:

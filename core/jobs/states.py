@@ -14,8 +14,9 @@ under this reservation):
 |   one                                       |        |                            |                     |
 | cancelled by its caller, dataset archived   | yes    | forfeit                    | cancelled           |
 |                                             | no     | release                    | cancelled           |
-| lease lost, database or storage away, or    | yes    | release, reserve anew      | queued              |
-|   drained by the operator                   | no     | kept                       | queued              |
+| lease lost, database or storage away, GPU   | yes    | release, reserve anew      | queued              |
+|   gone (the driver says so, not the child), | no     | kept                       | queued              |
+|   or drained by the operator                |        |                            |                     |
 |   ... and the account refuses the new one   | yes    | release                    | budget_exhausted    |
 |   ... and no attempt is left                | yes    | release                    | worker_lost         |
 |                                             | no     | release                    | worker_lost         |
@@ -25,8 +26,9 @@ under this reservation):
 |   ... rejected                              | no     | release                    | rejected, reason    |
 
 A job counts as a give-back, once, when its last reservation is released and an attempt of it had opened the
-graph when its lease was lost: what is in a graph can cost a host its life, and a caller can ask for that. A
-database or a storage that was away does not count, nor does a drain: no job brings those about.
+graph when its lease was lost or its GPU gone: what is in a graph can cost a host its life, and a caller can
+ask for that. A database or a storage that was away does not count, nor does a drain: no job brings those
+about.
 
 The reservation of a stream's snapshot never runs out: it waits for the snapshots before it. A further sample
 of a published model opens nothing and reserves nothing: its reservation of no amounts ends as the rows with

@@ -1,30 +1,81 @@
-"""Where models run, and how a run repeats."""
+"""Where models run, how exactly, and how a run repeats. The one place where a device is chosen."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 import torch
 
+_chosen: ContextVar[torch.device | None] = ContextVar("chosen", default=None)
+
 
 def device() -> torch.device:
-    """Choose an accelerator where torch sees one, else the CPU."""
+    """Choose an accelerator where torch sees one, else the CPU; within :func:`on`, that."""
+    chosen = _chosen.get()
+    if chosen is not None:
+        return chosen
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+@contextmanager
+def on(place: torch.device | str) -> Iterator[torch.device]:
+    """Let everything inside run on ``place``, whatever torch sees."""
+    kept = _chosen.set(torch.device(place))
+    try:
+        yield torch.device(place)
+    finally:
+        _chosen.reset(kept)
+
+
+def limit_memory(fraction: float) -> None:
+    """Let this process take at most that share of its GPU's memory; nothing where it has none.
+
+    What is beyond it raises torch.OutOfMemoryError, whoever else computes there.
+    """
+    if torch.cuda.is_available():
+        torch.cuda.set_per_process_memory_fraction(fraction)
+
+
+def compute_exactly() -> None:
+    """Have CUDA compute in the formats that tensors say, and in one order where its kernels have one.
+
+    TF32 keeps 10 of 23 bits of a product's factors; sums in half precision keep as few. The workspace of
+    fixed size keeps the order of a product's sums, and is read when CUDA starts.
+    """
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+    torch.backends.cudnn.benchmark = False
+    torch.backends.cudnn.deterministic = True
+    torch.use_deterministic_algorithms(True, warn_only=True)
+
+
+def computes_exactly() -> bool:
+    """Tell whether CUDA's products of float32 are such, as after :func:`compute_exactly`."""
+    loose = (torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32)
+    return not any(loose) and torch.get_float32_matmul_precision() == "highest"
 
 
 @contextmanager
 def one_thread(place: torch.device | None = None) -> Iterator[torch.device]:
     """Let torch compute with one CPU thread inside, afterwards with as many as before. Yields the device.
 
-    That is ``place``, or without it :func:`device`.
+    That is ``place``, or without it :func:`device`; CUDA computes exactly from then on.
 
     The order of floating-point sums follows the number of threads, and trained weights follow the sums.
     """
+    place = place or device()
+    if place.type == "cuda":
+        compute_exactly()
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        yield place or device()
+        yield place
     finally:
         torch.set_num_threads(threads)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,7 @@ from pydantic import BaseModel
 
 from core.evaluation.suite import public_statistics
 from core.generators.base import (
+    Accelerator,
     ClaimingGenerator,
     FittedModel,
     Generator,
@@ -19,6 +21,7 @@ from core.generators.base import (
     PublicFacts,
     VectorModel,
     WeightedModel,
+    accelerator_of,
     carries_node_values,
     carries_values,
 )
@@ -37,9 +40,10 @@ from core.publishing.spec import ReleaseSpec
 from core.publishing.totals import totals
 from core.publishing.true_edges import true_edge_notices
 from core.publishing.values import value_notices
+from core.reports.base import Notice
 from core.reports.build import Origin, public_part
 from core.reports.model import Claim
-from core.reports.notices import relations_left_out
+from core.reports.notices import relations_left_out, without_accelerator
 from core.reports.training import TrainingPart, training_part
 
 if TYPE_CHECKING:
@@ -126,6 +130,7 @@ def write_bundle(
                 {name: table.count for name, table in released.nodes.items()},
             ),
             *value_notices(paid.generator, agreed.params, agreed.plan, agreed.facts.schema),
+            *_slower(paid, {name: table.count for name, table in released.nodes.items()}),
         ),
         synthesised=spec.edge_types if carries_values(paid.generator, agreed.params) else (),
         node_values=carries_node_values(paid.generator, agreed.params),
@@ -190,4 +195,19 @@ def _origin(generator: Generator, spec: ReleaseSpec) -> Origin:
         spec.stream_id,
         spec.step,
         spec.source_id,
+        computed_on(),
     )
+
+
+def computed_on() -> str:
+    """Tell what this process computes tensors on: a GPU only if it has begun to use one."""
+    torch = sys.modules.get("torch")
+    return "gpu" if torch is not None and torch.cuda.is_initialized() else "cpu"
+
+
+def _slower(paid: Paid, nodes: Mapping[str, int]) -> tuple[Notice, ...]:
+    """Say that a fit that gains from a GPU had none; nothing of one that had, or gains nothing."""
+    if paid.spec.source_id is not None or computed_on() == "gpu":
+        return ()
+    gain = accelerator_of(paid.generator, paid.agreed.params, paid.agreed.facts, nodes)
+    return () if gain is Accelerator.NONE else (without_accelerator(),)

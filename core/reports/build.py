@@ -62,6 +62,7 @@ class Origin:
     stream_id: str | None = None
     step: int | None = None
     sample_of: str | None = None
+    computed_on: str = "cpu"
 
 
 def versions() -> dict[str, str]:

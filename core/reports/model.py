@@ -131,6 +131,9 @@ class Provenance(ReportModel):
     sample_of: str | None = Field(
         default=None, description="The job whose fitted model it is a further sample of, at no charge."
     )
+    computed_on: Literal["cpu", "gpu"] = Field(
+        default="cpu", description="Where tensors were computed, in floating point that may differ."
+    )
     graphveil_version: str
     plan_digest: Sha256
     randomness: Literal["operating system", "seeded"] = Field(

@@ -108,6 +108,15 @@ _SNAPSHOT = Notice(
 )
 
 
+def without_accelerator() -> Notice:
+    """Say that a fit which gains from a GPU had none."""
+    return Notice(
+        code="without_accelerator",
+        text="The method gains from a GPU at this size, and no worker had one: it was computed on a CPU. "
+        "That takes longer and changes neither the guarantee nor the law of what is published.",
+    )
+
+
 def _further_sample(job_id: str) -> Notice:
     return Notice(
         code="further_sample",

@@ -23,6 +23,7 @@ from core.privacy.meter import TranscriptEntry
 from core.settings import Settings
 from worker import kinds, sandbox
 from worker.lease_heartbeat import LeaseHeartbeat
+from worker.own_gpu import OwnGpu
 from worker.process import open_process
 from worker.supervisor import Ending, Orders
 from worker.work import take
@@ -66,7 +67,12 @@ def children_inline(sabotage: Sabotage | None = None) -> Iterator[None]:
     """Every child's work is done in this process, on the thread of its worker; one such context at a time."""
 
     def supervise(
-        kind: str, folder: Path, settings: Settings, heartbeat: LeaseHeartbeat, orders: Orders
+        kind: str,
+        folder: Path,
+        settings: Settings,
+        heartbeat: LeaseHeartbeat,
+        orders: Orders,
+        own_gpu: OwnGpu | None = None,
     ) -> Ending:
         try:
             sandbox.KINDS[kind](folder, _Channel(orders))  # type: ignore[arg-type]

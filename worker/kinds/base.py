@@ -20,6 +20,7 @@ from core.work.models import Kind
 from core.workflows.common.context import Services
 from worker.folders import private_folder, write_private
 from worker.lease_heartbeat import LeaseHeartbeat
+from worker.own_gpu import OwnGpu
 from worker.supervisor import INFRASTRUCTURE, Draining, Ending, Orders, no_reads, supervise
 
 Work = TypeVar("Work", bound=Any)
@@ -33,13 +34,17 @@ STOPS = {
 
 @dataclass(frozen=True)
 class Held(Generic[Work]):
-    """Work in this process's hands: its private folder, the heartbeat of its lease, when to stop."""
+    """Work in this process's hands: its private folder, the heartbeat of its lease, when to stop.
+
+    ``own_gpu``: the worker's, if it has one.
+    """
 
     services: Services
     work: Work
     folder: Path
     heartbeat: LeaseHeartbeat
     draining: Draining
+    own_gpu: OwnGpu | None = None
 
 
 class WorkKind(ABC, Generic[Work]):
@@ -79,6 +84,10 @@ class WorkKind(ABC, Generic[Work]):
         """Return the settings under which the child runs."""
         return settings
 
+    def on_gpu(self, work: Work) -> bool:
+        """Tell whether the child computes on its worker's GPU, where there is one."""
+        return False
+
     @abstractmethod
     def finish(self, held: Held[Work]) -> None:
         """Take what the child left, and end the work."""
@@ -114,7 +123,8 @@ class WorkKind(ABC, Generic[Work]):
             draining=held.draining,
         )
         limits = self.limits(held.services.settings)
-        return supervise(self.child, held.folder, limits, held.heartbeat, orders)
+        gpu = held.own_gpu if self.on_gpu(held.work) else None
+        return supervise(self.child, held.folder, limits, held.heartbeat, orders, gpu)
 
     def settle(self, held: Held[Work], ending: Ending) -> None:
         """Finish, hand back or fail the work by how its child ended."""

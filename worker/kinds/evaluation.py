@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
+from core.evaluation.metric import Suite
 from core.jobs.models import EVALUATIONS, Stop
 from core.logging import get_logger
 from core.publishing.spec import EvaluationSpec
@@ -39,6 +40,10 @@ class EvaluationKind(WorkKind[EvaluationWork]):
             held.services, held.work, graph=held.folder / "graph", release=held.folder / "bundle"
         )
         return held.work.spec.model_dump(mode="json")
+
+    def on_gpu(self, work: EvaluationWork) -> bool:
+        """Networks of all suites but the quick one gain from a GPU that is there; none is waited for."""
+        return work.spec.suite is not Suite.QUICK
 
     def supervised(self, held: Held[EvaluationWork], spec: Mapping[str, Any]) -> Ending:
         """Compare; where the suite was too much, once more by the quick one: better than none."""

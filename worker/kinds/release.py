@@ -66,6 +66,9 @@ class ReleaseKind(WorkKind[JobWork]):
     def stopped(self, session: Session, work: JobWork) -> bool:
         return publish.asked_to_stop(session, work.job_id)
 
+    def on_gpu(self, work: JobWork) -> bool:
+        return work.gpu
+
     def span(self, work: JobWork) -> AbstractContextManager[None]:
         return spans.attempt("run", work.traceparent, work.job_id, work.attempt)
 
@@ -81,7 +84,8 @@ class ReleaseKind(WorkKind[JobWork]):
             return
         write_private(held.folder / "spec.json", json.dumps(held.work.task).encode())
         child = held.work.spec.release.child
-        ending = supervise(child, held.folder, held.services.settings, held.heartbeat, _orders(held))
+        settings, gpu = held.services.settings, held.own_gpu if self.on_gpu(held.work) else None
+        ending = supervise(child, held.folder, settings, held.heartbeat, _orders(held), gpu)
         reach("after_child")
         self.settle(held, ending)
 

@@ -40,7 +40,9 @@ _UPLOADS = text("SELECT state, count(*) AS uploads FROM unfinished_uploads GROUP
 _ONE = text(f"""
     SELECT ({_WAITING}) AS waiting_since, ({_COMMITTED}) AS committed_since,
         (SELECT count(*) {_UNSENT}) AS unsent,
-        (SELECT extract(epoch FROM min(not_before)) {_UNSENT}) AS unsent_since
+        (SELECT extract(epoch FROM min(not_before)) {_UNSENT}) AS unsent_since,
+        (SELECT count(*) FROM jobs WHERE state = 'queued' AND gpu_only) AS for_gpus,
+        (SELECT count(*) FROM held_gpus WHERE lease_expires_at > clock_timestamp()) AS gpus_held
 """)
 
 # A heartbeat sets the lease's end ``lease_seconds`` ahead. A worker's name is its host's, its process number
@@ -67,7 +69,8 @@ class WorkGauges:
     ``waiting_since``: of the job that has waited longest for a worker; ``committed_since``: of the longest
     charged release that cannot be downloaded yet; ``unsent_since``: of the longest due message. ``heard_at``:
     the last heartbeat of each host whose workers hold anything; an idle worker is not seen. ``gpus``: of
-    hosts that told of them lately.
+    hosts that told of them lately; ``gpus_held``: how many of them workers compute on, idle or not;
+    ``for_gpus``: how many jobs wait for one.
     """
 
     unfinished: dict[str, int]
@@ -79,6 +82,8 @@ class WorkGauges:
     heard_at: dict[str, float]
     gpus: tuple[tuple[str, GpuMemory], ...] = ()
     uploads: Mapping[str, int] = field(default_factory=dict)
+    gpus_held: int = 0
+    for_gpus: int = 0
 
 
 def read(session: Session, lease_seconds: float) -> WorkGauges:
@@ -97,6 +102,8 @@ def read(session: Session, lease_seconds: float) -> WorkGauges:
         unsent_since=_time(one.unsent_since),
         heard_at={row.host: float(row.heard_at) for row in heard},
         gpus=tuple(workers.recent(session, lease_seconds)),
+        gpus_held=one.gpus_held,
+        for_gpus=one.for_gpus,
         uploads={"queued": 0, "validating": 0}
         | {row.state: row.uploads for row in session.execute(_UPLOADS)},
     )

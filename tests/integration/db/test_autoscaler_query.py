@@ -20,9 +20,8 @@ DEPLOY = Path(__file__).resolve().parents[3] / "deploy"
 
 def asked(services: Services, name: str = "worker") -> int:
     """How many pods of that name the trigger's query asks for."""
-    documents = yaml.safe_load_all(
-        (DEPLOY / "kubernetes" / "components" / "autoscaling" / "worker.yaml").read_text()
-    )
+    component = "gpu-autoscaling/worker-gpu" if name == "worker-gpu" else "autoscaling/worker"
+    documents = yaml.safe_load_all((DEPLOY / "kubernetes" / "components" / f"{component}.yaml").read_text())
     (scaled,) = [
         each for each in documents if (each["kind"], each["metadata"]["name"]) == ("ScaledObject", name)
     ]
@@ -67,3 +66,13 @@ def test_each_upload_that_is_not_validated_asks_for_a_validator(
         owner.execute("UPDATE dataset_versions SET state = %s", (VersionState.VALIDATING,))
     assert asked(services, "validator") == 1
     assert asked(services) == 0
+
+
+def test_a_job_that_waits_for_a_gpu_asks_for_a_pod_with_one(services: Services, principal: Principal) -> None:
+    dataset = ready_dataset(services, principal)
+    jobs = [queued_job(services, principal, dataset.id, key=f"k{number}").id for number in range(3)]
+    address = make_url(services.settings.database_url).set(drivername="postgresql")
+    with psycopg.connect(address.render_as_string(hide_password=False)) as owner:
+        owner.execute("UPDATE jobs SET gpu_only = true WHERE id = ANY(%s)", (jobs[:2],))
+        owner.execute("UPDATE jobs SET state = %s WHERE id = %s", (JobState.RUNNING, jobs[0]))
+    assert (asked(services), asked(services, "worker-gpu")) == (1, 2)

@@ -20,6 +20,7 @@ from core.workflows.common.context import Services
 from core.workflows.jobs import accelerators, queries, turns
 from core.workflows.jobs.submit import JobRequest, plan_job
 from core.workflows.releases import publish
+from tests.support.inline import taken
 from tests.support.releases import job_row, ready_dataset
 from tests.support.releases import queued_job as queued_by
 from tests.support.streams import with_settings
@@ -130,6 +131,19 @@ def test_where_no_worker_has_a_gpu_and_none_is_waited_for_a_cpu_runs_it_at_once_
     assert stages(services, job.id) == [accelerators.WITHOUT]
     hold(services)
     assert accelerators.SLOWER not in plan_job(services, principal, request(dataset.id)).warnings
+
+
+def test_the_report_of_a_job_that_gains_from_a_gpu_says_that_there_was_none(
+    services: Services, principal: Principal, dataset: Dataset, gains: dict[str, Accelerator]
+) -> None:
+    codes = []
+    for gains["to"] in (Accelerator.USEFUL, Accelerator.NONE):
+        job = queued_by(services, principal, dataset.id, gains["to"], method=METHOD)
+        assert taken(services.settings, Topic.RUN, job.id)
+        report = queries.get_report(services, principal, job.id)
+        assert report["public"]["provenance"]["computed_on"] == "cpu"
+        codes.append([each["code"] for each in report["public"]["caveats"]])
+    assert ["without_accelerator" in each for each in codes] == [True, False]
 
 
 def test_a_job_waits_for_a_gpu_for_so_long_and_then_for_any_worker(

@@ -49,7 +49,7 @@ class Driver:
 @pytest.fixture
 def driver(monkeypatch: pytest.MonkeyPatch) -> Driver:
     played = Driver()
-    monkeypatch.setattr(gpus, "_driver", lambda: played)
+    monkeypatch.setattr(gpus, "driver", lambda: played)
     monkeypatch.setattr(gpus.socket, "gethostname", lambda: "host-a")
     return played
 
@@ -105,16 +105,16 @@ def test_a_worker_goes_on_telling(services: Services, driver: Driver) -> None:
 
 
 def test_without_a_driver_nothing_is_done(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpus, "_driver", lambda: None)
+    monkeypatch.setattr(gpus, "driver", lambda: None)
     assert gpus.readings() == ()
     assert gpus.watch(services, 0.05) is None
 
 
 @pytest.fixture
 def fresh() -> Iterator[None]:
-    gpus._driver.cache_clear()
+    gpus.driver.cache_clear()
     yield
-    gpus._driver.cache_clear()
+    gpus.driver.cache_clear()
 
 
 @pytest.mark.usefixtures("fresh")

@@ -195,7 +195,11 @@ def test_the_bucket_is_made_or_its_maker_fails(tmp_path: Path, there: str, ended
 @pytest.mark.parametrize(("name", "folder"), [("worker-gpu", "work-gpu"), ("validator", "work-validator")])
 def test_all_kinds_of_workers_are_held_alike(name: str, folder: str) -> None:
     """They differ in what they run on, or in the queue that they serve, and in nothing else."""
-    own = {"image", "build", "profiles", "deploy", "command"}
+    own = {"image", "build", "profiles", "deploy", "command", "environment"}
+    told = {"GRAPHVEIL_GPU", "GRAPHVEIL_GPU_MEMORY_FRACTION"} if name == "worker-gpu" else set()
+    for_all, for_it = SERVICES["worker"]["environment"], SERVICES[name]["environment"]
+    assert {key: value for key, value in for_it.items() if key not in told} == for_all
+    assert told <= set(for_it)
     plain, other = (
         {key: value for key, value in SERVICES[name].items() if key not in own} for name in ("worker", name)
     )

@@ -109,7 +109,8 @@ def test_workers_scale_on_the_states_of_work_that_is_not_done():
     queries = {name: spec["triggers"][0]["metadata"]["query"] for name, spec in scaled.items()}
     for state in JobState:
         counted = state in (JobState.QUEUED, JobState.RUNNING, JobState.PUBLISHING, JobState.CANCELLING)
-        assert (f"'{state}'" in queries["worker"]) == counted
+        for name in ("worker", "worker-gpu"):
+            assert (f"'{state}'" in queries[name]) == counted
     assert queries["validator"] == "SELECT count(*) FROM unfinished_uploads"
 
 
@@ -148,11 +149,29 @@ def test_the_operator_follows_the_rules_of_prometheus():
 
 def test_who_scales_a_deployment_is_the_only_one_to_say_how_many():
     """A number in the manifest would end all pods but so many whenever it is applied."""
-    component = KUBERNETES / "components" / "autoscaling" / "kustomization.yaml"
-    (patch,) = yaml.safe_load(component.read_text())["patches"]
-    scaled = [found["spec"]["scaleTargetRef"]["name"] for found in of_kind("ScaledObject")]
-    assert patch["target"] == {"kind": "Deployment", "name": f"^({'|'.join(scaled)})$"}
-    assert yaml.safe_load(patch["patch"]) == [{"op": "remove", "path": "/spec/replicas"}]
+    patched = set()
+    for name in ("autoscaling", "gpu-autoscaling"):
+        component = KUBERNETES / "components" / name
+        (patch,) = [
+            each
+            for each in yaml.safe_load((component / "kustomization.yaml").read_text())["patches"]
+            if each["target"]["kind"] == "Deployment"
+        ]
+        scaled = [
+            document["spec"]["scaleTargetRef"]["name"]
+            for file in component.glob("worker*.yaml")
+            for document in yaml.safe_load_all(file.read_text())
+            if document["kind"] == "ScaledObject"
+        ]
+        assert patch["target"]["name"] == f"^({'|'.join(scaled)})$"
+        assert yaml.safe_load(patch["patch"]) == [{"op": "remove", "path": "/spec/replicas"}]
+        patched |= set(scaled)
+    assert patched == {found["spec"]["scaleTargetRef"]["name"] for found in of_kind("ScaledObject")}
+
+
+def test_a_worker_of_the_gpus_pool_is_told_of_the_one_that_its_container_is_given():
+    (container,) = PODS["worker-gpu"]["spec"]["containers"]
+    assert {"name": "GRAPHVEIL_GPU", "value": "0"} in container["env"]
 
 
 def test_an_api_that_waits_for_others_is_not_killed():
