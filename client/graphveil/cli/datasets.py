@@ -24,6 +24,7 @@ from graphveil.cli.console import (
 from graphveil.errors import ClientError
 from graphveil.models.datasets import Dataset
 from graphveil.sdk.transport import given
+from graphveil.sources import Query, Source
 
 DatasetId = Annotated[str, typer.Argument(help="The dataset's id, ds_...", show_default=False)]
 
@@ -69,7 +70,24 @@ def register(
 def upload(
     context: typer.Context,
     dataset_id: DatasetId,
-    path: Annotated[Path, typer.Argument(help="The file.", exists=True, dir_okay=False)],
+    path: Annotated[
+        str | None,
+        typer.Argument(
+            help="A file, a folder of Parquet parts, s3://bucket/key, or s3://bucket/prefix/ of parts.",
+            show_default=False,
+        ),
+    ] = None,
+    sql: Annotated[
+        str | None, typer.Option(help="Instead of a file: a query whose columns are those of the upload.")
+    ] = None,
+    database: Annotated[
+        str | None,
+        typer.Option(
+            envvar="GRAPHVEIL_DATABASE",
+            help="Which the query asks, as SQLAlchemy names it; it is not sent to the service.",
+            show_default=False,
+        ),
+    ] = None,
     part: Annotated[str, typer.Option(help="`nodes` first, where there are any; then `edges`.")] = "edges",
     format: Annotated[str | None, typer.Option(help="Taken from the file's name when left out.")] = None,
     option: Annotated[list[str] | None, typer.Option(help="name=value, as the format documents.")] = None,
@@ -77,6 +95,7 @@ def upload(
 ) -> None:
     """Upload a part; `edges` completes the upload."""
     options = options_of(option)
+    source = _source(path, sql, database)
     columns = (
         "[progress.description]{task.description}",
         BarColumn(),
@@ -85,10 +104,10 @@ def upload(
     )
     with service(context) as graphveil:
         with Progress(*columns, console=notes, transient=True) as progress:
-            task = progress.add_task(f"uploading {part}", total=path.stat().st_size)
+            task = progress.add_task(f"uploading {part}", total=None)
             received = graphveil.upload(
                 dataset_id,
-                path,
+                source,
                 part=part,
                 format=format,
                 options=options,
@@ -101,6 +120,18 @@ def upload(
         with notes.status("validating"):
             dataset = graphveil.wait_ready(dataset_id)
     _settled(context, dataset)
+
+
+def _source(path: str | None, sql: str | None, database: str | None) -> Source:
+    """Say what to upload; wrong command line where that is nothing, or two things."""
+    if (path is None) == (sql is None):
+        raise typer.BadParameter("name a file, or a query with --sql")
+    if sql is None:
+        assert path is not None
+        return path
+    if not database:
+        raise typer.BadParameter("set GRAPHVEIL_DATABASE to the database's URL", param_hint="--database")
+    return Query(database, sql)
 
 
 def confirm_schema(

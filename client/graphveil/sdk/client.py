@@ -27,6 +27,7 @@ from graphveil.sdk.sensitive_links import SensitiveLinkCalls
 from graphveil.sdk.streams import StreamCalls
 from graphveil.sdk.transport import Transport, given, once
 from graphveil.sdk.webhooks import WebhookCalls
+from graphveil.sources.opening import Source
 
 _SETTLED = frozenset({"ready", "proposed", "rejected", "archived"})
 
@@ -95,7 +96,7 @@ class Graphveil(AuditCalls, EventCalls, GovernanceCalls, LedgerCalls, SampleCall
     def upload(
         self,
         dataset_id: str,
-        path: Path | str,
+        source: Source,
         *,
         part: str = "edges",
         format: str | None = None,
@@ -104,16 +105,34 @@ class Graphveil(AuditCalls, EventCalls, GovernanceCalls, LedgerCalls, SampleCall
     ) -> Received:
         """Upload the dataset's ``nodes`` or ``edges``: ``nodes`` first, ``edges`` completes the upload.
 
+        ``source``: a file, a folder of Parquet parts, ``s3://bucket/key`` (``s3://bucket/prefix/`` of parts),
+        or a :class:`graphveil.sources.Query`. What is no file is made one first, on this machine, and removed
+        after: no address and no password leaves it.
+
         The file streams in constant memory and is sent again from its start when the connection breaks. A
         large one goes straight into the service's bucket, part by part, where there is a bucket. ``format``
-        is taken from the name when it is left out; ``on_progress(sent_bytes, total_bytes)``.
+        is taken from the name when it is left out; ``on_progress(sent_bytes, total_bytes)``. Raises
+        ClientError for a source that cannot be read.
         """
-        source = Path(path)
+        from graphveil.sources import opened
+
+        with opened(source) as path:
+            return self._upload(dataset_id, path, part, format, options or {}, on_progress)
+
+    def _upload(
+        self,
+        dataset_id: str,
+        source: Path,
+        part: str,
+        format: str | None,
+        options: Mapping[str, str | list[str]],
+        on_progress: Callable[[int, int], None] | None,
+    ) -> Received:
         named = {"part": part, "format": format or files.format_of(source)}
-        query = {**(options or {}), **named}
+        query = {**options, **named}
         total = source.stat().st_size
         if total >= direct.SMALLEST_BYTES:
-            request = {**named, "options": dict(options or {})}
+            request = {**named, "options": dict(options)}
             received = direct.upload_direct(self._calls, dataset_id, source, request, on_progress)
             if received is not None:
                 return received

@@ -1,0 +1,53 @@
+"""A folder of Parquet parts, as tools that compute in parallel write it, as one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from graphveil.errors import ClientError
+from graphveil.sources.libraries import library
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SUFFIX = ".parquet"
+
+
+def joined(folder: Path, path: Path, *, called: str | None = None) -> Path:
+    """Write the rows of all ``*.parquet`` in the folder to one file, in the order of their names.
+
+    One row group is held at a time. Raises ClientError for a folder without a part, for parts whose columns
+    differ, and for folders inside, whose names would be columns. ``called``: the folder's name in messages.
+    """
+    pq = library("pyarrow.parquet", "parquet")
+    name = called or str(folder)
+    inner = [each for each in folder.iterdir() if each.is_dir() and not each.name.startswith((".", "_"))]
+    if inner:
+        raise ClientError(f"{name} has folders inside ({inner[0].name}); write the parts without partitions")
+    parts = sorted(each for each in folder.glob(f"*{SUFFIX}") if not each.name.startswith((".", "_")))
+    if not parts:
+        raise ClientError(f"{name} has no part *{SUFFIX}")
+    if len(parts) == 1:
+        return parts[0]
+    import pyarrow
+
+    try:
+        schema = _schema(pq, parts[0])
+        with pq.ParquetWriter(path, schema) as whole:
+            for part in parts:
+                if not _schema(pq, part).equals(schema):
+                    raise ClientError(f"{part.name} has other columns than {parts[0].name}")
+                with pq.ParquetFile(part) as file:
+                    for group in range(file.num_row_groups):
+                        whole.write_table(file.read_row_group(group).replace_schema_metadata(None))
+    except (pyarrow.ArrowException, OSError) as error:
+        raise ClientError(f"the parts of {name} cannot be read: {error}") from error
+    return path
+
+
+def _schema(pq: object, part: Path) -> pa.Schema:
+    import pyarrow.parquet
+
+    schema: pa.Schema = pyarrow.parquet.read_schema(part).remove_metadata()
+    return schema
