@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from graphveil.cli import (
+    assistant,
     audits,
     budget,
     compare,
@@ -66,6 +67,7 @@ for command in (
     *events.COMMANDS,
     *audits.COMMANDS,
     *compare.COMMANDS,
+    *assistant.COMMANDS,
 ):
     app.command()(command)
 for below in (keys.app, events.app, streams.app):
