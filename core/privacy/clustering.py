@@ -16,10 +16,11 @@ from numba import njit
 from core.errors import NotAccepted
 from core.privacy.ladder import climbed
 from core.privacy.samplers import LIMIT
-from core.privacy.triangle_kernels import rows_in_order, triangles_at_nodes
+from core.privacy.triangle_kernels import degrees_of, rows_by_degree, triangles_in_rows
 
 LEAST_DAMPING = 4
 MOST_DAMPING = 64
+FIRST_NODES = 8  # walked before paths are left out, so that what they find is as large as can be
 FINEST, COARSEST = 16, 5  # powers of two: parts that a triangle at a node of degree D at most is cut into
 
 
@@ -91,22 +92,26 @@ def damped_clustering(
     O(m^1.5) for triangles; the largest sum by paths of length two, O(sum of degree squared) at worst, walked
     only between nodes whose own sums exceed the largest found so far.
     """
-    pairs, first = _pairs(source, target, nodes, damping), first_rung(source, target, nodes, damping)
-    return int((triangles_at_nodes(source, target, nodes) * damping.unit // pairs).sum()), first
+    pairs = _pairs(degrees_of(source, target, nodes), damping)
+    start, others, order = rows_by_degree(source, target, nodes)
+    found = triangles_in_rows(start, others)
+    return int((found * damping.unit // pairs[order]).sum()), rung_of(start, others, damping)
 
 
 def first_rung(source: np.ndarray, target: np.ndarray, nodes: int, damping: Damping) -> int:
     """The width I_0 alone, see :func:`damped_clustering`. Private, exact."""
-    weight = -(-damping.unit // _pairs(source, target, nodes, damping))
-    ahead = np.bincount(source, weights=weight[target], minlength=nodes)
-    ahead = (ahead + np.bincount(target, weights=weight[source], minlength=nodes)).astype(np.int64)
-    start, others, order = rows_in_order(source, target, nodes, -ahead)
-    return damping.ends + int(_largest_sum(start, others, nodes, weight[order], ahead[order]))
+    return rung_of(*rows_by_degree(source, target, nodes)[:2], damping)
 
 
-def _pairs(source: np.ndarray, target: np.ndarray, nodes: int, damping: Damping) -> np.ndarray:
+def rung_of(start: np.ndarray, others: np.ndarray, damping: Damping) -> int:
+    """The same of rows of neighbours, in any order, and where each begins. As private as they are."""
+    weight = -(-damping.unit // _pairs(np.diff(start), damping))
+    ahead = _weighed(start, others, weight)
+    return damping.ends + int(_largest_sum(start, others, weight, ahead, np.argsort(-ahead)))
+
+
+def _pairs(degree: np.ndarray, damping: Damping) -> np.ndarray:
     """C(m_v, 2) of every node; int64 (n,)."""
-    degree = np.bincount(source, minlength=nodes) + np.bincount(target, minlength=nodes)
     damped = np.maximum(degree, damping.degree).astype(np.int64)
     return np.asarray(damped * (damped - 1) // 2)
 
@@ -129,26 +134,66 @@ def clustering_ladder(
 
 
 @njit(cache=True, nogil=True)
-def _largest_sum(start, others, nodes, weight, ahead):
-    """The largest sum of ``weight`` over the common neighbours of two nodes w < u.
+def _weighed(start, others, weight):
+    """The sum of ``weight`` over all neighbours of each node; int64 (n,)."""
+    found = np.zeros(start.size - 1, np.int64)
+    for v in range(found.size):
+        for i in range(start[v], start[v + 1]):
+            found[v] += weight[others[i]]
+    return found
 
-    Nodes are numbered so that ``ahead``, the sum over all neighbours of a node, descends; it stops once no
-    node's own sum can do better.
-    Weights are integers below 2^32; ``turn`` says for whom a node's ``found`` was last added up.
+
+@njit(cache=True, nogil=True)
+def _largest_sum(start, others, weight, ahead, order):
+    """The largest sum of ``weight`` over the common neighbours of two nodes.
+
+    ``ahead`` is the sum over all neighbours of a node, which no pair of that node exceeds; it descends in
+    ``order``, and the walk stops once no node left can do better. All paths from the FIRST_NODES are walked,
+    so that few nodes may do better than what is found there; then those alone between these.
     """
-    found = np.zeros(nodes, np.int64)
-    turn = np.full(nodes, -1, np.int64)
-    best = 0
-    for u in range(nodes):
-        if ahead[u] <= best:
+    nodes, first = start.size - 1, min(FIRST_NODES, start.size - 1)
+    counts, best = (np.zeros(nodes, np.int64), np.empty(nodes, np.int32)), np.int64(0)
+    for place in range(first):
+        best = _walked((start, others), (start, start[1:], others), weight, order[place], counts, best)
+    able = first
+    while able < nodes and ahead[order[able]] > best:
+        able += 1
+    begin = np.zeros(nodes + 1, np.int64)
+    for place in range(able):
+        for i in range(start[order[place]], start[order[place] + 1]):
+            begin[others[i] + 1] += 1
+    begin = np.cumsum(begin)
+    large, end = np.empty(begin[nodes], np.int32), begin[:-1].copy()
+    for place in range(able):
+        if ahead[order[place]] <= best:
             break
-        for i in range(start[u], start[u + 1]):
-            v = others[i]
-            for j in range(start[v], start[v + 1]):
-                w = others[j]
-                if w >= u:
-                    break
-                found[w] = weight[v] + (found[w] if turn[w] == u else 0)
-                turn[w] = u
-                best = max(best, found[w])
+        best = _walked((start, others), (begin, end, large), weight, order[place], counts, best)
+        for i in range(start[order[place]], start[order[place] + 1]):
+            large[end[others[i]]] = order[place]
+            end[others[i]] += 1
+    return best
+
+
+@njit(cache=True, nogil=True)
+def _walked(rows, onward, weight, u, counts, best):
+    """The most that u shares with a node of ``onward``, or ``best``.
+
+    ``onward``: (begin, end, large), where ``large[begin[v]:end[v]]`` are the neighbours of v that count.
+    ``counts``: (sums, 0 and left so, and room for the nodes that have some).
+    """
+    (start, others), (begin, end, large), (found, met) = rows, onward, counts
+    size = 0
+    for i in range(start[u], start[u + 1]):
+        v = others[i]
+        for j in range(begin[v], end[v]):
+            w = large[j]
+            if w == u:
+                continue
+            if not found[w]:
+                met[size] = w
+                size += 1
+            found[w] += weight[v]
+    for k in range(size):
+        best = max(best, found[met[k]])
+        found[met[k]] = 0
     return best

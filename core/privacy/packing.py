@@ -17,7 +17,7 @@ from numba import njit
 
 from core.errors import InvalidInput
 from core.privacy.siphash import after_two_words, keyed
-from core.privacy.triangle_kernels import rows_in_order
+from core.privacy.triangle_kernels import rows_by_degree
 
 MAX_TAU = 2**19
 GAP = 0.25
@@ -110,8 +110,7 @@ def chosen_triangles(
 
     Which triples are chosen hangs on their three numbers and the key alone. O(m^1.5) time, memory O(m + k).
     """
-    degree = np.bincount(source, minlength=nodes) + np.bincount(target, minlength=nodes)
-    start, others, order = rows_in_order(source, target, nodes, -degree)
+    start, others, order = rows_by_degree(source, target, nodes)
     below = np.uint64(min(int(share * 2.0**64), 2**64 - 1))
     return _chosen(start, others, order, nodes, keyed(key), below, share >= 1)
 

@@ -14,40 +14,47 @@ def triangles_and_most_common(source: np.ndarray, target: np.ndarray, nodes: int
     at worst; paths are walked only between nodes whose degrees exceed the most found so far, which on graphs
     with hubs leaves few of them.
     """
-    start, others = _ranked(source, target, nodes)
+    start, others, _ = rows_by_degree(source, target, nodes)
     return int(_triangles(start, others, nodes)), int(_most_common(start, others, nodes))
 
 
 def triangles(source: np.ndarray, target: np.ndarray, nodes: int) -> int:
     """The number of triangles alone."""
-    return int(_triangles(*_ranked(source, target, nodes), nodes))
+    return int(_triangles(*rows_by_degree(source, target, nodes)[:2], nodes))
 
 
 def triangles_at_nodes(source: np.ndarray, target: np.ndarray, nodes: int) -> np.ndarray:
     """How many triangles every node is in; int64 (n,)."""
-    degree = np.bincount(source, minlength=nodes) + np.bincount(target, minlength=nodes)
-    start, others, order = rows_in_order(source, target, nodes, -degree)
+    start, others, order = rows_by_degree(source, target, nodes)
     found = np.empty(nodes, dtype=np.int64)
-    found[order] = _triangles_of(start, others, nodes)
+    found[order] = triangles_in_rows(start, others)
     return found
 
 
-def _ranked(source: np.ndarray, target: np.ndarray, nodes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of neighbours, nodes numbered by descending degree: where each begins, and all of them, sorted."""
-    degree = np.bincount(source, minlength=nodes) + np.bincount(target, minlength=nodes)
-    return rows_in_order(source, target, nodes, -degree)[:2]
+def triangles_in_rows(start: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """The same of the rows that :func:`rows_by_degree` gives, in their order."""
+    return np.asarray(_triangles_of(start, others, len(start) - 1))
 
 
-def rows_in_order(
-    source: np.ndarray, target: np.ndarray, nodes: int, key: np.ndarray
+def rows_by_degree(
+    source: np.ndarray, target: np.ndarray, nodes: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows of neighbours, nodes renumbered by ascending ``key`` (n,): where each begins, and all of them,
-    sorted; and the old number of each node."""
-    order = np.argsort(key, kind="stable")
+    """Rows of neighbours, nodes renumbered by descending degree: where each begins, and all of them, sorted;
+    and the old number of each node."""
+    order = np.argsort(-degrees_of(source, target, nodes), kind="stable")
     rank = np.empty(nodes, dtype=np.int32)
     rank[order] = np.arange(nodes, dtype=np.int32)
-    start, others = _rows(source, target, rank)
-    return start, others, order
+    return *_rows(source, target, rank), order
+
+
+@njit(cache=True, nogil=True)
+def degrees_of(source, target, nodes):
+    """The edges of every node; int64 (n,). No copies are made."""
+    found = np.zeros(nodes, np.int64)
+    for i in range(source.size):
+        found[source[i]] += 1
+        found[target[i]] += 1
+    return found
 
 
 @njit(cache=True, nogil=True)

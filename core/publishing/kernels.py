@@ -18,6 +18,8 @@ from core.evaluation.metric import Suite
 from core.evaluation.tasks.run import run_tasks
 from core.generators import registry
 from core.generators._shared.blocks.reconstruct import Blocks
+from core.generators._shared.rewiring.clustering import ToldClustering
+from core.generators._shared.rewiring.triangles import Targets, rewired
 from core.generators._shared.shards.draw import strips
 from core.generators._shared.shards.law import strip_law
 from core.generators.base import Generator, Progress, PublicFacts, no_progress
@@ -42,6 +44,7 @@ def compile_kernels(progress: Progress) -> None:
     """
     sorted_keys(np.zeros(MANY, dtype=np.uint64))  # which these graphs are too small for
     _draw_shards()
+    _draw_groups()
     every = sorted(registry.generators().values(), key=_learns)
     asked = [(generator, graph, unit) for generator in every for graph, unit in _shapes(generator)]
     for done, (generator, graph, unit) in enumerate(asked):
@@ -58,6 +61,16 @@ def _draw_shards() -> None:
     weights, blocks = np.ones(NODES, dtype=np.int64), Blocks(zero, zero, np.array([LINKS]))
     law = strip_law(weights, np.zeros(NODES, dtype=np.int16), blocks, fresh_key(), noise_generator())
     list(strips(law, range(law.strips)))
+
+
+def _draw_groups() -> None:
+    """Bring a graph to its triangles as one of many edges is; in groups, and back to moves, as they miss."""
+    keys = np.unique(np.stack(np.triu_indices(NODES, 1)).T @ [NODES, 1])[::4]
+    told = ToldClustering(0.5 * NODES, 8, NANO_EPSILON)
+    for clustering in (None, told):
+        targets = Targets(len(keys), len(keys), 0.02, clustering)
+        labels = np.zeros(NODES, dtype=np.int64)
+        rewired(keys, NODES, labels, targets, 10 * LINKS, noise_generator(), grouped_from=0)
 
 
 def made_up(

@@ -18,6 +18,7 @@ from core.privacy.clustering import damping_of, first_rung
 from core.privacy.events import NANO
 
 if TYPE_CHECKING:
+    from core.generators._shared.rewiring.rows import Rows
     from core.privacy.private_graph import PrivateCell
 
 FINE, COARSE = 8, 16  # dampings; the finer one where nodes times epsilon exceeds ENOUGH
@@ -56,7 +57,11 @@ class ToldClustering:
         The median of what it may be: as likely as its logarithm's distance from ``own``'s lets a normal law
         expect, and as the ladder's noise of both signs is. No noise leads to 0 or below so.
         """
-        rate = math.sqrt(2 / self._variance(source, target, nodes))
+        return self.aim_by(own, spread, self._variance(source, target, nodes), nodes)
+
+    def aim_by(self, own: float, spread: float, variance: float, nodes: int) -> float:
+        """The same, given the noise's variance."""
+        rate = math.sqrt(2 / variance)
         steps = np.linspace(-FARTHEST, FARTHEST, STEPS)
         sums = max(own, 1.0) * np.exp(spread * steps)
         log = -(steps**2) / 2 - rate * np.abs(sums - self.total)
@@ -72,6 +77,11 @@ class ToldClustering:
         damping = damping_of(nodes, self.damping)
         rung = first_rung(source, target, nodes, damping) / damping.unit
         return 2 * (2 * NANO / self.nano_epsilon * rung) ** 2
+
+    def variance_of(self, rows: Rows) -> float:
+        """The same of a graph in rows, without a copy of them."""
+        damping = damping_of(len(rows.labels), self.damping)
+        return 2 * (2 * NANO / self.nano_epsilon * rows.first_rung(damping) / damping.unit) ** 2
 
 
 def told_clustering(cell: PrivateCell, nodes: int, nano_epsilon: int) -> ToldClustering:

@@ -34,7 +34,7 @@ def shift_product(rows, product, aim, band, proposals, rng):
 
     Edges (x, a) and (y, b), x and y of one label, become (x, b) and (y, a).
     """
-    start, others, back, owner, first, labels = rows[:6]
+    start, others, back, owner, first, labels, kept = rows[:7]
     ends, made = others.size, 0
     while made < proposals and abs(product - aim) > band:
         made += 1
@@ -43,7 +43,7 @@ def shift_product(rows, product, aim, band, proposals, rng):
         label = labels[x]
         two = first[label] + int(rng.random() * (first[label + 1] - first[label]))
         y, b = owner[two], others[two]
-        if x in (y, b) or a in (y, b):
+        if x in (y, b) or a in (y, b) or (kept.size and (kept[one] or kept[two])):
             continue
         shift = degree_of(start, x) - degree_of(start, y)
         shift *= degree_of(start, b) - degree_of(start, a)

@@ -14,6 +14,7 @@ from numba import njit
 
 from core.generators._shared.matching.ends import degrees_in, key_of
 from core.graphs.key_sort import sorted_keys
+from core.privacy.clustering import Damping, rung_of
 from core.privacy.entropy import Generator as Rng
 
 Arrays = tuple[
@@ -57,20 +58,29 @@ class Rows:
 
     @classmethod
     def of(
-        cls, keys: np.ndarray, nodes: int, labels: np.ndarray, circles: int = 1, rng: Rng | None = None
+        cls,
+        keys: np.ndarray,
+        nodes: int,
+        labels: np.ndarray,
+        circles: int = 1,
+        rng: Rng | None = None,
+        *,
+        falling: bool = False,
     ) -> Rows:
         """Make the rows of distinct keys ``low * nodes + high``; O(n log n + m).
 
-        Every node is of one of so many ``circles`` of its label, at random.
+        Every node is of one of so many ``circles`` of its label, at random. ``falling``: in each circle nodes
+        stand by falling degree.
         """
         _, compact = np.unique(labels, return_inverse=True)
         mixed = compact * circles
         if rng is not None and circles > 1:
             mixed += rng.integers(0, circles, nodes)
-        names = np.argsort(mixed, kind="stable")
+        degree = degrees_in(keys, nodes)
+        names = np.lexsort((-degree, mixed)) if falling else np.argsort(mixed, kind="stable")
         place = np.empty(nodes, dtype=np.int32)
         place[names] = np.arange(nodes, dtype=np.int32)
-        degree = degrees_in(keys, nodes)[names]
+        degree = degree[names]
         start = np.concatenate([[0], np.cumsum(degree)])
         others, back = _filed(start, keys, place)
         owner = np.repeat(np.arange(nodes, dtype=np.int32), degree)
@@ -102,6 +112,10 @@ class Rows:
     def at_nodes(self) -> np.ndarray:
         """The triangles at each node; int64 (n,). Of counted rows."""
         return np.asarray(_row_sums(self.start, self.closed)) // 2
+
+    def first_rung(self, damping: Damping) -> int:
+        """What :func:`core.privacy.clustering.first_rung` is of this graph; its rows are not copied."""
+        return rung_of(self.start, self.others, damping)
 
     def product_sum(self) -> int:
         """The sum over edges of degree times degree."""

@@ -13,6 +13,9 @@ many triangles it is in, so that edges in none are given up first.
 Triangles that are closed anywhere leave a graph with fewer communities than graphs have that are this
 clustered. So every node is of one of a few circles, drawn at random, and x and y are of one or both are hubs.
 
+A graph of MANY_EDGES drawn edges or more, a paid count, is brought to its aims by groups of nodes instead
+(:mod:`core.generators._shared.rewiring.affinity`), and by moves only where these do not reach.
+
 All of it reads noisy values only, so it is post-processing, and it may stop when its targets are met.
 """
 
@@ -35,6 +38,7 @@ CIRCLES = 16  # at random, in all labels together, in which triangles are closed
 ROOM = 8  # nodes that a circle has for each edge of a mean node; fewer leave some triangles out of reach
 LEAST_CIRCLE = 100  # nodes
 HUBS = 0.01  # of the nodes: those of most edges, which form triangles with each other in any circle
+MANY_EDGES = 10**6  # and more: most triangles are closed in groups, at a cost that stays linear
 STEERED = 1 / 3  # of the proposals, at most, to bring degree products near their aim
 
 
@@ -59,20 +63,28 @@ def proposals_for(edges: int, per_end: float) -> int:
 
 
 def rewired(
-    keys: np.ndarray, nodes: int, labels: np.ndarray, targets: Targets, proposals: int, rng: Rng
+    keys: np.ndarray,
+    nodes: int,
+    labels: np.ndarray,
+    targets: Targets,
+    proposals: int,
+    rng: Rng,
+    *,
+    grouped_from: int = MANY_EDGES,
 ) -> np.ndarray:
     """Sorted int64 keys ``low * nodes + high`` of a simple graph with the same degrees and block totals.
 
     ``keys``: distinct, of a simple undirected graph. ``labels`` (n,): integers. Triangles and product sum
-    approach the targets; it ends there, or after ``proposals``. The same ``rng`` state gives the same graph.
+    approach the targets; it ends there, or after ``proposals``. With ``grouped_from`` edges or more, a paid
+    count, triangles are closed in groups first. The same ``rng`` state gives the same graph.
     O(m log m + proposals * degree) time, O(n + m) memory.
     """
     from core.generators._shared.rewiring import moves
 
     if not len(keys):
         return keys
-    circles = _circles(nodes, len(keys), len(np.unique(labels)))
-    rows = Rows.of(keys, nodes, labels, circles, rng).with_hubs(HUBS)
+    circles, many = _circles(nodes, len(keys), len(np.unique(labels))), len(keys) >= grouped_from
+    rows = Rows.of(keys, nodes, labels, circles, rng, falling=many).with_hubs(HUBS)
     own = product = rows.product_sum()
     steer, aim = targets.product_sum is not None, targets.product_sum or 0
     band, left = int(targets.band * abs(aim)), proposals
@@ -83,6 +95,11 @@ def rewired(
         if (now_off := abs(product - aim)) > band:
             # Out of reach: triangles may cost half of the way that was made, or none could be closed.
             aim, band = product, (before - now_off) // 2
+    if many:
+        product, made, met = _grouped(rows, targets, (product, aim, band, steer), left, rng)
+        left -= made
+        if met:
+            return rows.keys()
     now = rows.count()
     if steer and now > targets.triangles and product > own:
         # Degree products as large as told make more triangles than were told: they may go back, and beyond.
@@ -98,6 +115,36 @@ def rewired(
     else:
         moves.open_triangles(rows.arrays(), np.zeros(nodes), (now, targets.triangles), products, left, rng)
     return rows.keys()
+
+
+def _grouped(
+    rows: Rows, targets: Targets, products: tuple[int, int, int, bool], left: int, rng: Rng
+) -> tuple[int, int, bool]:
+    """Brings ``rows`` near all aims by groups, round by round: the product sum, the proposals made, and
+    whether the aims are met, as far as random paths tell."""
+    from core.generators._shared.rewiring import affinity, moves
+
+    told, degrees, before = targets.clustering, np.diff(rows.start), left
+    weight = np.zeros(len(degrees)) if told is None else told.weights(degrees)
+    product, target, band, steer = products
+    grouping = affinity.Grouping(rows, weight, rng)
+    now = grouping.standing(targets.triangles, affinity.ERRORS[0])
+    if now.triangles >= NEARLY * targets.triangles:
+        return product, 0, False
+    wanted = 0.0
+    if told is not None:
+        own = now.clustering + grouping.usual(targets.triangles - now.triangles)
+        wanted = told.aim_by(own, CLOSED, told.variance_of(rows), len(degrees))
+    aim = affinity.Standing(targets.triangles, wanted)
+    for number in range(len(affinity.SHARES)):
+        left -= grouping.add(number, now, aim, told is not None, left)
+        if steer:
+            swaps = affinity.within_circles(rows)
+            product = rows.product_sum()
+            product, made = moves.shift_product(swaps, product, target, band, int(STEERED * left), rng)
+            left -= made
+        now = grouping.standing(targets.triangles, affinity.ERRORS[number])
+    return product, before - left, now.near(aim, told is not None)
 
 
 def _circles(nodes: int, edges: int, labels: int) -> int:
