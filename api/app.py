@@ -9,6 +9,7 @@ from functools import partial
 from anyio import to_thread
 from fastapi import FastAPI
 
+from api.console import routes as console
 from api.http import problems, streaming, traces
 from api.http.event_streams import EventStreams
 from api.http.limits import Limits
@@ -116,6 +117,8 @@ def create_app(services: Settings | Services) -> FastAPI:
                 include_in_schema=prefix == PREFIXES[0],
                 responses=openapi.EVERYWHERE,
             )
+    for router in console.ROUTERS:
+        app.include_router(router)
     app.include_router(health.router)
     app.include_router(problem_pages.router)
     app.include_router(guides.router)

@@ -22,6 +22,7 @@ _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford base 32: no i, l, o,
     WEBHOOK,
     DELIVERY,
     LINKS,
+    SESSION,
 ) = (
     "ds",
     "dv",
@@ -37,6 +38,7 @@ _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford base 32: no i, l, o,
     "wh",
     "whd",
     "sl",
+    "ses",
 )
 
 

@@ -176,6 +176,28 @@ class Settings(BaseSettings):
     oidc_max_document_bytes: int = Field(
         default=256 * 1024, ge=1_024, description="Largest document of the issuer."
     )
+    oidc_client_id: str = Field(
+        default="",
+        description="The console's client at the issuer; empty: people sign in with keys alone.",
+    )
+    oidc_client_secret: SecretStr = Field(
+        default=SecretStr(""),
+        description="Of that client; empty for a public one, which PKCE alone protects.",
+    )
+    oidc_scopes: str = Field(
+        default="openid",
+        min_length=1,
+        description="What the console asks the issuer for, with spaces between.",
+    )
+    session_seconds: int = Field(
+        default=8 * 3600, ge=60, le=604_800, description="Longest life of a session of the console."
+    )
+    session_idle_seconds: int = Field(
+        default=30 * 60, ge=60, le=604_800, description="How long one that nobody uses lives."
+    )
+    max_sessions: int = Field(
+        default=20, ge=1, le=1_000, description="Most sessions of one key or subject; the oldest one ends."
+    )
     rate_limit_per_minute: int = Field(
         default=3_000, ge=0, description="Requests of one key in any minute; 0: no limit."
     )
@@ -416,6 +438,8 @@ class Settings(BaseSettings):
     def _issuer_has_an_audience(self) -> Self:
         if self.oidc_issuer and not self.oidc_audience:
             raise ValueError("oidc_audience must be set: a token for another service opens nothing")
+        if self.oidc_client_id and not self.oidc_issuer:
+            raise ValueError("oidc_client_id is a client of oidc_issuer, which is not set")
         return self
 
 

@@ -28,17 +28,22 @@ async def held(request: Request, settings: Settings) -> Request:
 
     Raises PayloadTooLarge, RequestTimeout, InvalidInput, ClientDisconnect. Memory is bounded by the limit.
     """
+    body = await whole(request, settings)
+    check_depth(body, settings.max_body_depth)
+    return Request(request.scope, _replay(body, request.receive))
+
+
+async def whole(request: Request, settings: Settings) -> bytes:
+    """Read the request's body to its end. Raises PayloadTooLarge, RequestTimeout, ClientDisconnect."""
     limit, seconds = settings.max_request_bytes, settings.body_seconds
     announced = announced_bytes(request.headers)
     if announced is not None and announced > limit:
-        raise _too_large(limit)
+        raise too_large(limit)
     try:
         async with asyncio.timeout(seconds):
-            body = await _read(request.receive, limit)
+            return await _read(request.receive, limit)
     except TimeoutError:
         raise _too_late(seconds) from None
-    check_depth(body, settings.max_body_depth)
-    return Request(request.scope, _replay(body, request.receive))
 
 
 def announced_bytes(headers: Headers) -> int | None:
@@ -109,7 +114,7 @@ async def _read(receive: Receive, limit: int) -> bytes:
         pieces.append(message.get("body", b""))
         size += len(pieces[-1])
         if size > limit:
-            raise _too_large(limit)
+            raise too_large(limit)
         more = message.get("more_body", False)
     return b"".join(pieces)
 
@@ -128,7 +133,7 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     return replayed
 
 
-def _too_large(limit: int) -> PayloadTooLarge:
+def too_large(limit: int) -> PayloadTooLarge:
     return PayloadTooLarge(f"the body is over the limit of {limit} bytes", limit_bytes=limit)
 
 

@@ -30,7 +30,14 @@ REDIS_TIMEOUT_SECONDS = 0.25
 PAUSE_SECONDS = 5.0  # a Redis that failed is left alone for as long
 STATED_SECONDS = 1.0  # how long a count that was read serves for the headers, corrected by our own requests
 MAX_STATED = 10_000
-JOB_ROUTES = frozenset({("POST", "/jobs"), ("POST", "/jobs/{job_id}/samples"), ("POST", "/plans")})
+JOB_ROUTES = frozenset(
+    {
+        *(("POST", "/jobs"), ("POST", "/jobs/{job_id}/samples"), ("POST", "/plans")),
+        # The console's pages of the same workflows.
+        *(("POST", "/console/jobs"), ("POST", "/console/jobs/{job_id}/samples")),
+        ("GET", "/console/datasets/{dataset_id}/release"),
+    }
+)
 
 log = get_logger(__name__)
 

@@ -85,6 +85,9 @@ TABLE: dict[type[Exception], Row] = {
     errors.Forbidden: Row(
         "forbidden", "The key's roles do not allow this", 403, False, OPERATOR, shapes.ForbiddenProblem
     ),
+    errors.FormRefused: Row(
+        "form-refused", "The form is not one that this session was given", 403, False, CALLER
+    ),
     errors.SecondPersonNeeded: Row(
         "second-person-needed", "This takes a second person", 403, False, CURATOR, shapes.ForbiddenProblem
     ),
@@ -324,42 +327,53 @@ def log_failure(event: str, error: BaseException) -> None:
     log.error(event, error=type(error).__qualname__, frames=lines)
 
 
+def answer_to(request: Request, error: Exception) -> JSONResponse | None:
+    """Make the response to an error of any kind that callers are told of; None for one that nobody foresaw.
+
+    What the service is to blame for is logged.
+    """
+    request_id = request_id_of(request)
+    match error:
+        case errors.GraphveilError():
+            if row_of(error).status >= 500:
+                log_failure("request_failed", error)
+            return of_error(error, request_id)
+        case DataError():
+            # PostgreSQL's own limits, such as text with a NUL character: nothing that a schema need repeat.
+            log_failure("value_not_storable", error)
+            detail = "A value cannot be stored, such as a text with a NUL character."
+            return response(TABLE[errors.InvalidInput], request_id, detail=detail)
+        case OperationalError() | PoolTimeout():
+            log_failure("database_unavailable", error)
+            return response(row_of(error), request_id)
+        case RequestValidationError():
+            members = {"errors": field_errors(error.errors())}
+            detail = "The request does not have the documented shape."
+            return response(TABLE[errors.InvalidInput], request_id, detail=detail, members=members)
+        case HTTPException():
+            row = _BY_STATUS.get(error.status_code, BAD_REQUEST if error.status_code < 500 else INTERNAL)
+            detail = _NO_ROUTE.get(error.status_code, str(error.detail))
+            answer = response(row, request_id, detail=detail)
+            answer.headers.update(error.headers or {})
+            return answer
+        case _:
+            return None
+
+
 def install(app: FastAPI) -> None:
     """Every error that reaches the app's edge becomes a problem."""
 
-    async def domain(request: Request, error: Exception) -> JSONResponse:
-        assert isinstance(error, errors.GraphveilError)
-        if row_of(error).status >= 500:
-            log_failure("request_failed", error)
-        return of_error(error, request_id_of(request))
-
-    async def unstorable(request: Request, error: Exception) -> JSONResponse:
-        # PostgreSQL's own limits, such as text with a NUL character: nothing that a schema need repeat.
-        log_failure("value_not_storable", error)
-        detail = "A value cannot be stored, such as a text with a NUL character."
-        return response(TABLE[errors.InvalidInput], request_id_of(request), detail=detail)
-
-    async def database(request: Request, error: Exception) -> JSONResponse:
-        log_failure("database_unavailable", error)
-        return response(row_of(error), request_id_of(request))
-
-    async def validation(request: Request, error: Exception) -> JSONResponse:
-        assert isinstance(error, RequestValidationError)
-        members = {"errors": field_errors(error.errors())}
-        detail = "The request does not have the documented shape."
-        return response(TABLE[errors.InvalidInput], request_id_of(request), detail=detail, members=members)
-
-    async def http(request: Request, error: Exception) -> JSONResponse:
-        assert isinstance(error, HTTPException)
-        row = _BY_STATUS.get(error.status_code, BAD_REQUEST if error.status_code < 500 else INTERNAL)
-        detail = _NO_ROUTE.get(error.status_code, str(error.detail))
-        answer = response(row, request_id_of(request), detail=detail)
-        answer.headers.update(error.headers or {})
+    async def answered(request: Request, error: Exception) -> JSONResponse:
+        answer = answer_to(request, error)
+        assert answer is not None  # the handler is registered for what has an answer
         return answer
 
-    app.add_exception_handler(errors.GraphveilError, domain)
-    app.add_exception_handler(DataError, unstorable)
-    app.add_exception_handler(OperationalError, database)
-    app.add_exception_handler(PoolTimeout, database)
-    app.add_exception_handler(RequestValidationError, validation)
-    app.add_exception_handler(HTTPException, http)
+    for kind in (
+        errors.GraphveilError,
+        DataError,
+        OperationalError,
+        PoolTimeout,
+        RequestValidationError,
+        HTTPException,
+    ):
+        app.add_exception_handler(kind, answered)

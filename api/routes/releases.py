@@ -156,16 +156,16 @@ def _page(request: Request, found: Edition, headers: Mapping[str, str] | None = 
 
     policy = {"Content-Security-Policy": PAGE_POLICY, **(headers or {})}
     return conditional.tagged_bytes(
-        request, render(found.report, evaluation=_unfinished(found)).encode(), HTML, policy
+        request, render(found.report, evaluation=unfinished(found)).encode(), HTML, policy
     )
 
 
 def _markdown(request: Request, found: Edition, headers: Mapping[str, str] | None = None) -> Response:
-    text = markdown.markdown(found.report, evaluation=_unfinished(found))
+    text = markdown.markdown(found.report, evaluation=unfinished(found))
     return conditional.tagged_bytes(request, text.encode(), MARKDOWN, headers)
 
 
-def _unfinished(found: Edition) -> Literal["pending", "failed", "erased"] | None:
+def unfinished(found: Edition) -> Literal["pending", "failed", "erased"] | None:
     """Why a curator's report has no curator part; None where it has one, and for other callers."""
     return None if found.comparison == "done" else found.comparison
 

@@ -15,7 +15,8 @@ GraphveilError
 ├── RateLimited                  too many requests of one key, or refused credentials of one address
 ├── RequestTimeout               the body did not arrive in time
 ├── Forbidden
-│   └── SecondPersonNeeded       whoever asked cannot decide about it too
+│   ├── SecondPersonNeeded       whoever asked cannot decide about it too
+│   └── FormRefused              a form of the console came without the token that its page was given
 ├── NotFound                     or not visible to the caller
 ├── Conflict                     the object is in a state that does not allow this
 │   ├── DatasetNotReady
@@ -148,6 +149,10 @@ class Forbidden(GraphveilError):
 
 
 class SecondPersonNeeded(Forbidden):
+    pass
+
+
+class FormRefused(Forbidden):
     pass
 
 

@@ -112,13 +112,13 @@ class SigningKeys:
         started = time.monotonic()
         issuer = self._settings.oidc_issuer
         try:
-            document = self._get(issuer.rstrip("/") + WELL_KNOWN)
+            document = read_document(self._settings, issuer.rstrip("/") + WELL_KNOWN)
             if document.get("issuer") != issuer:
                 raise ValueError("the document names another issuer")
             address = document.get("jwks_uri")
             if not isinstance(address, str) or not is_secure(address):
                 raise ValueError("the document names no secure address of keys")
-            table = public_keys(self._get(address), self._settings.oidc_algorithms)
+            table = public_keys(read_document(self._settings, address), self._settings.oidc_algorithms)
             if not table:
                 raise ValueError("the issuer has no key that is accepted")
         except (httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError) as error:
@@ -131,29 +131,44 @@ class SigningKeys:
         self._fetched_at, self._failing = started, False
         log.info("issuer_keys_fetched", keys=len(self._names))
 
-    def _get(self, address: str) -> dict[str, Any]:
-        """Read a JSON object from the issuer, whole, in time, and not over the limit; no redirect is
-        followed.
-        """
-        seconds = self._settings.oidc_timeout_seconds
-        deadline = time.monotonic() + seconds
-        content = bytearray()
-        # A proxy or a private authority that the host's environment names is used, but not on the loopback.
-        proxied = not is_loopback(address)
-        with (
-            httpx.Client(timeout=seconds, follow_redirects=False, trust_env=proxied) as client,
-            client.stream("GET", address, headers={"Accept": "application/json"}) as answer,
-        ):
-            if answer.status_code != 200:
-                raise ValueError(f"status {answer.status_code}")
-            for piece in answer.iter_bytes():
-                content += piece
-                if len(content) > self._settings.oidc_max_document_bytes or time.monotonic() > deadline:
-                    raise ValueError("the document is too large or too slow")
-        found = json.loads(content)
-        if not isinstance(found, dict):
-            raise ValueError("not a JSON object")
-        return found
+
+def read_document(
+    settings: Settings,
+    address: str,
+    *,
+    form: Mapping[str, str] | None = None,
+    credentials: tuple[str, str] | None = None,
+) -> dict[str, Any]:
+    """Read a JSON object from the issuer, whole, in time, and not over the limit; no redirect is followed.
+
+    With ``form`` it is asked by POST, under HTTP Basic ``credentials`` if there are any. Raises ValueError,
+    httpx.HTTPError, httpx.InvalidURL.
+    """
+    seconds = settings.oidc_timeout_seconds
+    deadline = time.monotonic() + seconds
+    content = bytearray()
+    # A proxy or a private authority that the host's environment names is used, but not on the loopback.
+    proxied = not is_loopback(address)
+    with (
+        httpx.Client(timeout=seconds, follow_redirects=False, trust_env=proxied) as client,
+        client.stream(
+            "GET" if form is None else "POST",
+            address,
+            headers={"Accept": "application/json"},
+            data=form,
+            auth=credentials,
+        ) as answer,
+    ):
+        if answer.status_code != 200:
+            raise ValueError(f"status {answer.status_code}")
+        for piece in answer.iter_bytes():
+            content += piece
+            if len(content) > settings.oidc_max_document_bytes or time.monotonic() > deadline:
+                raise ValueError("the document is too large or too slow")
+    found = json.loads(content)
+    if not isinstance(found, dict):
+        raise ValueError("not a JSON object")
+    return found
 
 
 def public_keys(document: Mapping[str, Any], algorithms: Iterable[str]) -> Table:

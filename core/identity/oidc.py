@@ -6,6 +6,7 @@ Sources: RFC 7519 (JWT), RFC 8725 (best current practice), RFC 9068 (access toke
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -43,12 +44,38 @@ class Issuer:
         Raises Unauthenticated, with one text for every cause; IssuerUnavailable: it cannot be checked now.
         """
         try:
-            return self._principal(self._claims(token))
+            return self._principal(self._claims(token, self._settings.oidc_audience))
         except (jwt.PyJWTError, InvalidInput, ValueError, TypeError, OverflowError, RecursionError) as error:
             log.info("token_refused", error=type(error).__name__)
             raise Unauthenticated(REFUSED) from None
 
-    def _claims(self, token: str) -> dict[str, Any]:
+    def signed_in(self, id_token: str, access_token: str, nonce: str) -> Principal:
+        """Check both tokens that a code was given for; return who signed in.
+
+        The ID token must be for the console's client and name ``nonce``. Where that client is the service's
+        audience too, it also says who somebody is; otherwise the access token does, as it would to the API,
+        and must be of the same subject. Raises as :meth:`principal` does.
+        """
+        settings = self._settings
+        try:
+            client = settings.oidc_client_id
+            told = self._claims(id_token, client)
+            alone = told["aud"] in (client, [client])
+            if told.get("azp", client if alone else None) != client:
+                raise ValueError("the token was given to another client")
+            if not hmac.compare_digest(str(told.get("nonce", "")).encode(), nonce.encode()):
+                raise ValueError("the token answers another sign-in")
+            claims = told
+            if settings.oidc_audience != client:
+                claims = self._claims(access_token, settings.oidc_audience)
+            if claims["sub"] != told["sub"]:
+                raise ValueError("the tokens are of two subjects")
+            return self._principal(claims)
+        except (jwt.PyJWTError, InvalidInput, ValueError, TypeError, OverflowError, RecursionError) as error:
+            log.info("token_refused", error=type(error).__name__)
+            raise Unauthenticated(REFUSED) from None
+
+    def _claims(self, token: str, audience: str) -> dict[str, Any]:
         header = jwt.get_unverified_header(token)
         algorithm, key_id = header.get("alg"), header.get("kid")
         # Before any key is looked for: never `none`, never a shared secret, whatever the header says. Keys
@@ -65,7 +92,7 @@ class Issuer:
             token,
             key,
             algorithms=[algorithm],
-            audience=settings.oidc_audience,
+            audience=audience,
             issuer=settings.oidc_issuer,
             leeway=settings.oidc_leeway_seconds,
         )

@@ -76,6 +76,7 @@ BEGIN
         SELECT * FROM (VALUES
             ('graphveil_app', 'alembic_version', 'SELECT'),
             ('graphveil_app', 'api_keys', 'SELECT, INSERT, UPDATE'),
+            ('graphveil_app', 'console_sessions', 'SELECT, INSERT, UPDATE, DELETE'),
             ('graphveil_app', 'budget_accounts', 'SELECT, INSERT, UPDATE '
                 '(capacity_nano_epsilon, capacity_delta_atto, '
                 'consecutive_give_backs, blocked_at, exposed_at, last_sequence, last_hash)'),

@@ -36,6 +36,22 @@ class Keys(Answer):
     next_cursor: NextCursor
 
 
+class OpenSession(Answer):
+    """A browser that somebody is signed in at; never its cookie."""
+
+    id: str
+    key_id: str = Field(description="The key that opened it; `oidc:` and a hash for a subject of the issuer.")
+    person: str
+    created_at: datetime
+    seen_at: datetime = Field(description="When it was last used, to a minute.")
+    ends_at: datetime = Field(description="When it ends at the latest.")
+
+
+class OpenSessions(Answer):
+    items: list[OpenSession]
+    next_cursor: NextCursor
+
+
 class RateLimit(Answer):
     """How the caller stands with one limit. It moves along: no minute sees more than `limit` requests."""
 

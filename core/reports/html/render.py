@@ -75,17 +75,18 @@ def render(report: Report, *, evaluation: Evaluation | None = None) -> str:
     original. ``evaluation`` tells a curator why the comparison is missing. Deterministic; linear in the
     report's size.
     """
-    return page("report.html", _page(report.public, report.curator, evaluation))
+    return page("report.html", content_of(report.public, report.curator, evaluation))
 
 
 def page(template: str, content: Mapping[str, Any]) -> str:
     """Fill in the named template; every text is escaped."""
-    return _environment().get_template(template).render(content)
+    return environment_of().get_template(template).render(content)
 
 
-@lru_cache(maxsize=1)
-def _environment() -> Environment:
-    made = environment(TEMPLATES)
+@lru_cache(maxsize=2)
+def environment_of(*folders: Path) -> Environment:
+    """Make the templates' environment: those of ``folders``, then the report's own, whose macros they share."""
+    made = environment(*folders, TEMPLATES)
     made.filters |= {
         "percent_text": numbers.percent_text,
         "ends": lambda total: numbers.ends(total.low, total.high),
@@ -111,7 +112,9 @@ def _self_scores(distances: Mapping[str, float | None]) -> dict[str, str]:
     return {name: f"{name}_self" for name in distances if f"{name}_self" in distances}
 
 
-def _page(public: PublicPart, curator: CuratorPart | None, evaluation: Evaluation | None) -> dict[str, Any]:
+def content_of(
+    public: PublicPart, curator: CuratorPart | None, evaluation: Evaluation | None
+) -> dict[str, Any]:
     """Collect everything the templates read."""
     comparison = None if curator is None else curator.comparison
     metrics = public.statistics.metrics | (comparison.metrics if comparison else {})

@@ -11,7 +11,7 @@ from core.datasets import vault
 from core.settings import Settings
 
 KEY_BYTES = 32
-CURSORS, WEBHOOK_SECRETS = "page cursors v1", "webhook secrets v1"
+CURSORS, WEBHOOK_SECRETS, SIGN_INS = "page cursors v1", "webhook secrets v1", "console sign-ins v1"
 
 
 def derived_key(settings: Settings, purpose: str) -> bytes:

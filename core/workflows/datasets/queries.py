@@ -69,6 +69,16 @@ def budget(
         return accounts.statement(session, dataset.account_id, steps=steps, as_of=as_of)
 
 
+def budgets_of(services: Services, principal: Principal, found: Iterable[Dataset]) -> dict[str, Budget]:
+    """Say what the accounts of these datasets, which the caller has been shown, hold now: by account. One
+    statement for each account.
+    """
+    require(principal, Role.CURATOR, Role.REQUESTER, Role.AUDITOR)
+    wanted = dict.fromkeys(dataset.account_id for dataset in found)
+    with services.db.transaction() as session:
+        return {account_id: accounts.statement(session, account_id) for account_id in wanted}
+
+
 def ledger(
     services: Services,
     principal: Principal,

@@ -8,6 +8,7 @@ from core import clock
 from core.errors import Unauthenticated
 from core.identity import service as identity
 from core.identity.cache import PrincipalCache
+from core.identity.code_flow import CodeFlow
 from core.identity.oidc import Issuer
 from core.identity.service import REFUSED, Principal
 from core.settings import Settings
@@ -25,6 +26,10 @@ class Authenticator:
             seconds=settings.key_cache_seconds, entries=settings.key_cache_entries
         )
         self._issuer = Issuer(settings) if settings.oidc_issuer else None
+        self.code_flow = (
+            CodeFlow(settings, self._issuer) if self._issuer is not None and settings.oidc_client_id else None
+        )
+        """How people sign in at the issuer; None where the settings name no client."""
 
     def remembered(self, token: str) -> Principal | None:
         """Return the principal of a key or token checked in the last ``key_cache_seconds``; ask nobody."""

@@ -1,0 +1,1 @@
+"""The console: pages for people over the same workflows as the API's routes."""

@@ -1,0 +1,73 @@
+"""The first page: what there is, what waits for the caller, what runs, and whether the ledger is whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from api.console import pages
+from api.console.session import Signed
+from api.deps import CallerDep, ServicesDep
+from core.identity.models import Role
+from core.identity.service import Principal
+from core.workflows.common.context import Services
+from core.workflows.datasets import queries as datasets
+from core.workflows.jobs import queries as jobs
+from core.workflows.ledger import health, proposals
+
+router = APIRouter(prefix="/console", route_class=Signed, include_in_schema=False)
+
+SHOWN = 12
+RUNNING = ("running", "publishing", "queued")
+READERS = frozenset({Role.CURATOR, Role.REQUESTER, Role.AUDITOR})
+WATCHERS = frozenset({Role.CURATOR, Role.AUDITOR, Role.OPERATOR})
+ASKS = frozenset({Role.CURATOR, Role.REQUESTER})
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """What a curator is waited for."""
+
+    jobs: list[Any]
+    proposals: list[Any]
+    datasets: list[Any]
+
+
+@router.get("")
+def overview(request: Request, services: ServicesDep, principal: CallerDep) -> Response:
+    """The newest datasets with their budgets, and everything under way, as far as the caller may see it."""
+    found, budgets = None, {}
+    if principal.roles & READERS:
+        found = datasets.list_datasets(services, principal, limit=SHOWN)
+        budgets = datasets.budgets_of(services, principal, found.items)
+    told = health.ledger_health(services, principal) if principal.roles & WATCHERS else None
+    content = {
+        "datasets": found,
+        "budgets": budgets,
+        "waiting": _waiting(services, principal, found.items) if found and _decides(principal) else None,
+        "running": _running(services, principal) if principal.roles & ASKS else None,
+        "health": told,
+        "kept": sum(promise.status == "intact" for promise in told.promises) if told else 0,
+    }
+    return pages.page(request, "overview.html", content)
+
+
+def _decides(principal: Principal) -> bool:
+    return Role.CURATOR in principal.roles
+
+
+def _waiting(services: Services, principal: Principal, found: list[Any]) -> Waiting:
+    asked = jobs.list_jobs(services, principal, state="awaiting_approval", limit=SHOWN)
+    proposed = proposals.list_proposals(services, principal, state="open", limit=SHOWN)
+    mended = [dataset for dataset in found if dataset.state in ("proposed", "rejected")]
+    return Waiting(asked.items, proposed.items, mended)
+
+
+def _running(services: Services, principal: Principal) -> list[Any]:
+    found: list[Any] = []
+    for state in RUNNING:
+        if len(found) < SHOWN:
+            found += jobs.list_jobs(services, principal, state=state, limit=SHOWN - len(found)).items
+    return found

@@ -1,0 +1,184 @@
+"""A new release: what every method would cost and tell, side by side; then one is planned and asked for."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import ValidationError
+
+from api.console import pages
+from api.console.forms import Form, FormDep, mistaken
+from api.console.session import Signed, see
+from api.deps import PortalDep, ServicesDep
+from core.errors import GraphveilError, InvalidInput
+from core.generators.choice import AUTO
+from core.identity.service import Principal
+from core.workflows.common.context import Services
+from core.workflows.datasets import queries as datasets
+from core.workflows.jobs import queries as jobs
+from core.workflows.jobs.menu import MOST_ITEMS, MenuEntry, MenuRequest, plan_menu
+from core.workflows.jobs.submit import JobRequest, plan_job, submit_job
+
+router = APIRouter(prefix="/console", route_class=Signed, include_in_schema=False)
+
+FIRST_EPSILON = Decimal("0.5")
+LEAST_SLIDE = Decimal("0.05")
+FORMATS = ("csv", "graphml")
+
+Asked = Annotated[str, Query(max_length=64)]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is looked at: method, epsilon and delta, as the address says."""
+
+    method: str
+    epsilon: str
+    delta: str = "0"
+    edges: str = ""
+
+
+@router.get("/datasets/{dataset_id}/release")
+def choose(
+    request: Request,
+    services: ServicesDep,
+    principal: PortalDep,
+    dataset_id: str,
+    method: Asked = AUTO,
+    epsilon: Asked = "",
+    delta: Asked = "0",
+    edges: Asked = "",
+) -> Response:
+    """The menu of methods at an epsilon, and the plan of the one that is looked at. Nothing is reserved."""
+    choice = Choice(method or AUTO, epsilon.strip(), delta.strip() or "0", edges.strip())
+    return _page(request, services, principal, dataset_id, choice)
+
+
+@router.post("/jobs")
+def submit(request: Request, services: ServicesDep, principal: PortalDep, form: FormDep) -> Response:
+    """The budget is reserved and the job queued, or it waits for a second person."""
+    dataset_id = form.get("dataset_id", "")
+    try:
+        job, _ = submit_job(services, principal, _asked(form), form.get("idempotency_key"))
+    except GraphveilError as error:
+        choice = Choice(
+            form.get("method", AUTO), form.get("epsilon", ""), form.get("delta") or "0", form.get("edges", "")
+        )
+        problem = pages.told(request, error)
+        return _page(request, services, principal, dataset_id, choice, problem, form)
+    return see(f"/console/jobs/{job.id}?done={'waits' if job.state == 'awaiting_approval' else 'submitted'}")
+
+
+def _asked(form: Form) -> JobRequest:
+    values: dict[str, Any] = form.given("dataset_id", "method", "epsilon", "delta", "label", "project")
+    try:
+        return JobRequest(
+            **values,
+            formats=["parquet", *(name for name in form.many("formats") if name != "parquet")],
+            assume=_assumed(form.get("edges", "")),
+            repeat=form.get("repeat") == "yes",
+        )
+    except ValidationError as error:
+        raise mistaken(error) from None
+
+
+def _assumed(edges: str) -> Any:
+    if not edges:
+        return None
+    if not edges.isascii() or not edges.isdigit() or len(edges) > 12:
+        raise InvalidInput("this is no number of edges", field="edges")
+    return {"edges": int(edges)}
+
+
+def _page(
+    request: Request,
+    services: Services,
+    principal: Principal,
+    dataset_id: str,
+    choice: Choice,
+    problem: dict[str, Any] | None = None,
+    filled: Form | None = None,
+) -> Response:
+    dataset = datasets.get_dataset(services, principal, dataset_id)
+    budget = datasets.budget(services, principal, dataset_id)
+    menu = plan = None
+    refused = problem
+    if not choice.epsilon:
+        choice = Choice(choice.method, _first(budget.remaining.epsilon), choice.delta, choice.edges)
+    try:
+        menu = plan_menu(services, principal, _menu(dataset, choice))
+        plan = plan_job(services, principal, _job(dataset_id, choice, filled))
+    except GraphveilError as error:
+        refused = refused or pages.told(request, error)
+    content = {
+        "dataset": dataset,
+        "budget": budget,
+        "menu": menu,
+        "plan": plan,
+        "choice": choice,
+        "problem": refused,
+        "filled": filled or {},
+        "formats": FORMATS,
+        "slides": _slides(budget.remaining.epsilon),
+        "idempotency_key": secrets.token_hex(16),
+        "titles": {each.name: each.title for each in jobs.methods()},
+    }
+    return pages.page(request, "release.html", content, status=problem["status"] if problem else 200)
+
+
+def _menu(dataset: Any, choice: Choice) -> MenuRequest:
+    """Every method that the dataset's unit and policy leave, auto first."""
+    rules = dataset.policy
+    names = [
+        each.name
+        for each in jobs.methods()
+        if dataset.unit in each.units
+        and (rules.methods is None or each.name in rules.methods)
+        and set(each.kinds) & set(rules.kinds)
+    ]
+    try:
+        return MenuRequest(
+            dataset_id=dataset.id,
+            methods=[MenuEntry(), *(MenuEntry(method=name) for name in names[: MOST_ITEMS - 1])],
+            epsilons=[choice.epsilon],
+            delta=choice.delta,
+            assume=_assumed(choice.edges),
+        )
+    except ValidationError as error:
+        raise mistaken(error) from None
+
+
+def _job(dataset_id: str, choice: Choice, filled: Form | None) -> JobRequest:
+    try:
+        return JobRequest(
+            dataset_id=dataset_id,
+            method=choice.method,
+            epsilon=choice.epsilon,
+            delta=choice.delta,
+            project=filled.get("project") or None if filled else None,
+            assume=_assumed(choice.edges),
+        )
+    except ValidationError as error:
+        raise mistaken(error) from None
+
+
+def _first(remaining: str) -> str:
+    """An epsilon to begin with: half of one, or what is left if that is less."""
+    left = Decimal(remaining)
+    return str(min(FIRST_EPSILON, left) if left > 0 else FIRST_EPSILON)
+
+
+def _slides(remaining: str) -> dict[str, str] | None:
+    """The slider's ends and step; None where too little is left to slide over."""
+    try:
+        left = Decimal(remaining)
+    except InvalidOperation:
+        return None
+    if left <= 2 * LEAST_SLIDE:
+        return None
+    step = Decimal("0.05") if left <= 10 else Decimal("0.5")
+    return {"min": str(LEAST_SLIDE), "max": str(left), "step": str(step)}

@@ -1,0 +1,98 @@
+"""Webhooks: where the tenant is told what happens, and what became of it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import ValidationError
+
+from api.console import pages
+from api.console.forms import Form, FormDep, mistaken
+from api.console.session import Signed, see
+from api.deps import Cursor, ServicesDep
+from api.routes.webhooks import ManagerDep
+from core.errors import GraphveilError
+from core.webhooks.models import EventType
+from core.workflows.webhooks import deliveries
+from core.workflows.webhooks import endpoints as webhooks
+
+router = APIRouter(prefix="/console/webhooks", route_class=Signed, include_in_schema=False)
+
+
+@router.get("")
+def listed(request: Request, services: ServicesDep, principal: ManagerDep, cursor: Cursor = None) -> Response:
+    """The tenant's webhooks, newest first, and the form for another."""
+    return _page(request, services, principal, cursor=cursor)
+
+
+@router.post("")
+def add(request: Request, services: ServicesDep, principal: ManagerDep, form: FormDep) -> Response:
+    """The address is told of its events from now on; its secret is on this page and on no later one."""
+    try:
+        try:
+            asked = webhooks.NewWebhook(url=form.get("url", ""), events=form.many("events"))
+        except ValidationError as error:
+            raise mistaken(error) from None
+        made = webhooks.add_webhook(services, principal, asked)
+    except GraphveilError as error:
+        return _page(request, services, principal, filled=form, problem=pages.told(request, error))
+    return _page(request, services, principal, made=made)
+
+
+@router.get("/{webhook_id}")
+def shown(
+    request: Request,
+    services: ServicesDep,
+    principal: ManagerDep,
+    webhook_id: str,
+    state: Annotated[str | None, Query(max_length=16)] = None,
+    cursor: Cursor = None,
+) -> Response:
+    """One webhook and what was sent to it."""
+    content = {
+        "webhook": webhooks.get_webhook(services, principal, webhook_id),
+        "deliveries": deliveries.list_deliveries(services, principal, webhook_id, state, cursor),
+    }
+    return pages.page(request, "webhook.html", content)
+
+
+@router.post("/{webhook_id}/delete")
+def delete(services: ServicesDep, principal: ManagerDep, webhook_id: str, form: FormDep) -> Response:
+    """The address is told nothing any more."""
+    webhooks.delete_webhook(services, principal, webhook_id)
+    return see("/console/webhooks?done=deleted")
+
+
+@router.post("/{webhook_id}/enable")
+def enable(services: ServicesDep, principal: ManagerDep, webhook_id: str, form: FormDep) -> Response:
+    """The address is told again."""
+    webhooks.enable_webhook(services, principal, webhook_id)
+    return see(f"/console/webhooks/{webhook_id}?done=enabled")
+
+
+@router.post("/{webhook_id}/test")
+def test(services: ServicesDep, principal: ManagerDep, webhook_id: str, form: FormDep) -> Response:
+    """A trial is sent, once."""
+    deliveries.try_webhook(services, principal, webhook_id)
+    return see(f"/console/webhooks/{webhook_id}?done=tested")
+
+
+def _page(
+    request: Request,
+    services: Any,
+    principal: Any,
+    *,
+    cursor: str | None = None,
+    made: Any = None,
+    filled: Form | None = None,
+    problem: dict[str, Any] | None = None,
+) -> Response:
+    content = {
+        "webhooks": webhooks.list_webhooks(services, principal, cursor),
+        "events": [str(event) for event in EventType if event is not EventType.TEST],
+        "made": made,
+        "filled": filled or Form([]),
+        "problem": problem,
+    }
+    return pages.page(request, "webhooks.html", content, status=problem["status"] if problem else 200)
