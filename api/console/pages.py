@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 TEMPLATES = Path(__file__).parent / "templates"
 # Scripts and styles are files of this service; nothing is asked of any other, and nobody may frame a page.
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 HEADERS = {"Content-Security-Policy": POLICY, "Cache-Control": "no-store", "Vary": "Cookie"}

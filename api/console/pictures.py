@@ -29,7 +29,8 @@ def type_graph(schema: Mapping[str, Any]) -> Markup | None:
     edges = schema.get("edge_types", ())
     if not nodes or len(nodes) > MOST_DRAWN or len(edges) > MOST_DRAWN:
         return None
-    plot = Plot(height=250, width=360)
+    flat = len(nodes) <= 2
+    plot = Plot(height=150 if flat else 250, width=360)
     places = _places(len(nodes))
     at = dict(zip(nodes, places, strict=True))
     counted: dict[tuple[str, ...], int] = {}
@@ -48,12 +49,12 @@ def type_graph(schema: Mapping[str, Any]) -> Markup | None:
 
 def _places(count: int) -> list[tuple[float, float]]:
     if count == 1:
-        return [(180.0, 120.0)]
+        return [(180.0, 110.0)]
+    if count == 2:
+        return [(62.0, 105.0), (298.0, 105.0)]
     turn = 2 * math.pi / count
-    start = math.pi if count == 2 else -math.pi / 2
-    return [
-        (180 + 118 * math.cos(start + k * turn), 118 + 78 * math.sin(start + k * turn)) for k in range(count)
-    ]
+    angles = [k * turn - math.pi / 2 for k in range(count)]
+    return [(180 + 118 * math.cos(angle), 118 + 78 * math.sin(angle)) for angle in angles]
 
 
 def _relation(plot: Plot, edge: Mapping[str, Any], at: Mapping[str, tuple[float, float]], rank: int) -> None:

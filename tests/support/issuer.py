@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import threading
 import time
@@ -35,6 +37,8 @@ class Issuer:
         self.document: dict[str, Any] = {}
         self.raw: bytes | None = None
         self.url = ""
+        self.tokens: dict[str, Any] | None = None  # what a code is changed for; None: it is refused
+        self.sent: list[str] = []  # the forms that codes came with
 
     def add_rsa(self, key_id: str, bits: int = 2048, **members: Any) -> Any:
         """The issuer publishes an RSA key, and signs with it."""
@@ -104,6 +108,11 @@ class Issuer:
         return json.dumps(found).encode()
 
 
+def challenge_of(verifier: str) -> str:
+    """What PKCE's S256 makes of a verifier (RFC 7636, section 4.2)."""
+    return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
+
+
 @contextmanager
 def running() -> Iterator[Issuer]:
     """An issuer without keys, for as long as the context."""
@@ -118,6 +127,15 @@ def running() -> Iterator[Issuer]:
             self.send_response(302 if issuer.redirect else issuer.status)
             if issuer.redirect:
                 self.send_header("Location", issuer.redirect)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def do_POST(self) -> None:
+            length = int(self.headers.get("Content-Length", "0"))
+            issuer.sent.append(self.rfile.read(length).decode())
+            body = json.dumps(issuer.tokens or {"error": "invalid_grant"}).encode()
+            self.send_response(400 if issuer.tokens is None else 200)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)

@@ -111,9 +111,7 @@ def _page(
         "jobs": jobs.list_jobs(services, principal, dataset_id=dataset_id, limit=JOBS_SHOWN)
         if asks
         else None,
-        "open": proposals.list_proposals(services, principal, dataset_id, "open", limit=JOBS_SHOWN).items
-        if audits
-        else [],
+        "open": _open(services, principal, dataset_id) if audits else [],
         "problem": problem,
         "filled": filled or {},
     }

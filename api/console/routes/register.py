@@ -59,9 +59,9 @@ async def upload(request: Request, services: ServicesDep, principal: CuratorDep,
     kind = request.headers.get("content-type", "")
 
     def receive(chunks: Iterator[bytes]) -> Response:
+        fields, file = file_forms.split(kind, chunks)
+        cookies.check_form(request, request.state.secret, fields.get(cookies.CSRF_FIELD))
         try:
-            fields, file = file_forms.split(kind, chunks)
-            cookies.check_form(request, request.state.secret, fields.get(cookies.CSRF_FIELD))
             options = {"delimiter": fields["delimiter"]} if fields.get("delimiter") else {}
             received = receive_part(
                 services,

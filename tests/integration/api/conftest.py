@@ -8,7 +8,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -24,6 +24,7 @@ from core.outbox.models import Topic
 from core.settings import Settings
 from core.workflows.common.context import Services, open_services
 from tests.support import postgres
+from tests.support.console import Steward
 from tests.support.inline import children_inline
 from worker.process import WorkerProcess, open_process
 from worker.work import take
@@ -254,3 +255,19 @@ def address(api_services: Services) -> Iterator[str]:
     yield f"http://127.0.0.1:{listening.getsockname()[1]}"
     server.should_exit = True
     thread.join(timeout=10)
+
+
+@pytest.fixture(scope="session")
+def app(http: TestClient) -> Any:
+    """The app that ``http`` calls."""
+    return http.app
+
+
+@pytest.fixture
+def at_console(app: Any) -> Callable[..., Steward]:
+    """Signs somebody in at the console, with a key of the tenant that has these roles."""
+
+    def signed_in(tenant: Tenant, *roles: Role) -> Steward:
+        return Steward(app, tenant.token(*(roles or (Role.CURATOR, Role.REQUESTER))))
+
+    return signed_in
