@@ -1,4 +1,5 @@
-"""``python -m deploy.licences``: the licences of all that the images install from Python's package index.
+"""``python -m deploy.licences``: the licences of all that the images install from Python's package index, and
+of the one script of others that the console serves.
 
 Writes ``NOTICE``, which the images carry, and a CycloneDX list of components to ``build/sbom.cdx.json``.
 Exits 1 where a licence is not on the list below: what is unknown is refused, and somebody reads it first.
@@ -61,6 +62,7 @@ class Component:
     name: str
     version: str
     licence: str
+    index: str = "pypi"
 
     @property
     def allowed(self) -> bool:
@@ -73,9 +75,13 @@ class Component:
             "type": "library",
             "name": self.name,
             "version": self.version,
-            "purl": f"pkg:pypi/{self.name}@{self.version}",
+            "purl": f"pkg:{self.index}/{self.name}@{self.version}",
             "licenses": [named or {"expression": self.licence}],
         }
+
+
+SERVED = (Component("htmx.org", "4.0.1", "0BSD", "npm"),)
+"""What lies among our own files as its makers publish it: ``api/console/static``."""
 
 
 def accepted(expression: str) -> bool:
@@ -105,7 +111,7 @@ def components() -> list[Component]:
     for name in _closure(wanted):
         about = metadata.distribution(name).metadata
         found[name] = Component(name, about["Version"].partition("+")[0], licence_of(about))
-    return [found[name] for name in sorted(found)]
+    return [*(found[name] for name in sorted(found)), *SERVED]
 
 
 def _closure(wanted: Iterable[str]) -> Iterator[str]:
@@ -131,7 +137,9 @@ def _closure(wanted: Iterable[str]) -> Iterator[str]:
 
 def notice(found: Iterable[Component]) -> str:
     """The text of ``NOTICE``."""
-    rows = "\n".join(f"{each.name} {each.version}: {each.licence}" for each in found)
+    listed = [*found]
+    rows = "\n".join(f"{each.name} {each.version}: {each.licence}" for each in listed if each not in SERVED)
+    served = "\n".join(f"{each.name} {each.version}: {each.licence}" for each in listed if each in SERVED)
     return f"""Graphveil
 Licensed under the Apache License, Version 2.0 (see LICENSE).
 
@@ -142,6 +150,10 @@ General Public License; they may be replaced there by other versions. The image 
 libraries besides, under NVIDIA's own terms.
 
 {rows}
+
+The console serves, unchanged from the npm registry, in api/console/static:
+
+{served}
 """
 
 

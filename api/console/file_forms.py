@@ -54,7 +54,7 @@ class _Reading:
         self._name = options.get(b"name", b"").decode("utf-8", "replace")
         if b"filename" in options:
             if self.file_begun:
-                raise InvalidInput("one file is sent at a time", field="file")
+                raise InvalidInput("two files came; send one at a time", field="file")
             self.file_begun = self._in_file = True
 
     def _data(self, data: bytes, start: int, end: int) -> None:
@@ -68,7 +68,7 @@ class _Reading:
     def _end(self) -> None:
         if not self._in_file:
             if len(self.fields) >= MAX_FIELDS:
-                raise InvalidInput(f"a form has at most {MAX_FIELDS} fields", field="body")
+                raise InvalidInput(f"a form has at most {MAX_FIELDS} fields; send the form of the page", field="body")
             self.fields[self._name] = self._text.decode("utf-8", "replace").strip()
 
     def _all(self) -> None:
@@ -83,7 +83,7 @@ def split(content_type: str, chunks: Iterable[bytes]) -> tuple[dict[str, str], I
     kind, options = parse_options_header(content_type)
     boundary = options.get(b"boundary")
     if kind != b"multipart/form-data" or not boundary:
-        raise InvalidInput("a file is sent as multipart/form-data", field="body")
+        raise InvalidInput("a file is sent as multipart/form-data; send the form of the page", field="body")
     reading = _Reading()
     parser = MultipartParser(boundary, reading.callbacks())  # type: ignore[arg-type]
     coming = iter(chunks)

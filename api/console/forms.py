@@ -39,11 +39,11 @@ async def read(request: Request, settings: Settings) -> Form:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     body = await bodies.whole(request, settings)
     if body and kind != URLENCODED:
-        raise InvalidInput(f"a form is sent as {URLENCODED}", field="body")
+        raise InvalidInput(f"a form is sent as {URLENCODED}; send the form of the page", field="body")
     try:
         return Form(parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=MAX_FIELDS))
     except (UnicodeDecodeError, ValueError):
-        raise InvalidInput("the form cannot be read", field="body") from None
+        raise InvalidInput("the form cannot be read; open its page again, and send it anew", field="body") from None
 
 
 async def form_of(request: Request) -> Form:

@@ -18,9 +18,9 @@ from markupsafe import Markup
 from api.console import cookies, static
 from api.console.texts import catalogue, text, worded
 from api.http import problems
-from core.identity.roles import Role
 from core.identity.service import Principal
 from core.reports.html.render import environment_of
+from graphveil.models.roles import Role
 
 if TYPE_CHECKING:
     from jinja2 import Environment

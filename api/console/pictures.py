@@ -10,10 +10,10 @@ from typing import Any
 from markupsafe import Markup
 
 from api.console.texts import text
-from core.ledger.views import Budget, Entry
-from core.reports.html.charts import type_style
-from core.reports.html.numbers import tick
-from core.reports.html.svg import Plot, n, nice_ticks, shape
+from graphveil.models.ledger import Budget, Entry
+from graphveil.pages.figure import type_style
+from graphveil.pages.numbers import tick
+from graphveil.pages.svg import Plot, n, nice_ticks, shape
 
 NANO = 1_000_000_000
 MOST_DRAWN = 12

@@ -16,8 +16,8 @@ from api.http import problems
 from api.http.limits import Limits
 from core.errors import RateLimited, Unauthenticated
 from core.identity.service import Principal
-from core.identity.views import RateLimit
 from core.workflows.identity import sessions
+from graphveil.models.identity import RateLimit
 
 HOME, SIGN_IN = "/console", "/console/sign-in"
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]

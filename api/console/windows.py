@@ -8,10 +8,10 @@ from decimal import Decimal
 from markupsafe import Markup
 
 from api.console.texts import text
-from core.ledger.amounts import format_epsilon
-from core.ledger.views import Budget
-from core.reports.html.svg import Plot, n
-from core.streams.views import Stream
+from graphveil.amounts import format_epsilon
+from graphveil.models.ledger import Budget
+from graphveil.models.streams import Stream
+from graphveil.pages.svg import Plot, n
 
 WIDTH, HEIGHT = 900, 170
 NANO = 1_000_000_000

@@ -83,6 +83,7 @@ def _welcome() -> str:
     guides = "".join(_item(pages.addresses()[file], pages.title_of(file)) for file in files)
     others = "".join(
         (
+            _item("/console", "The console: sign in with a key"),
             _item("/docs", "All of the documentation"),
             _item("/problems", "What each refusal means, and how to mend it"),
             _item("/openapi.json", "The API's description (OpenAPI)"),

@@ -14,8 +14,8 @@ from core.errors import NotFound, Unauthenticated
 from core.identity import session_repository as repository
 from core.identity.models import ConsoleSession, Role
 from core.identity.service import REFUSED, SECRET_BYTES, Principal, token_hash
-from core.identity.views import OpenSession
 from core.settings import Settings
+from graphveil.models.identity import OpenSession
 
 
 def begin(session: Session, settings: Settings, principal: Principal) -> str:

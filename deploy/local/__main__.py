@@ -53,6 +53,7 @@ def _welcome(stack: Stack) -> Table:
     table.add_column(style="bold")
     table.add_column(overflow="fold")
     table.add_row("API", stack.url)
+    table.add_row("Console", f"{stack.url}/console")
     table.add_row("API description", f"{stack.url}/openapi.json")
     table.add_row(
         "Metrics", f"{stack.metrics_url} (requests)\n{stack.exporter_url} (budgets, jobs, promises)"

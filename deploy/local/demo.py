@@ -43,7 +43,7 @@ def main() -> None:
         with _step("Starting PostgreSQL, Redis, the api and a worker"):
             stack = running.enter_context(Stack(FOLDER))
         service = running.enter_context(Graphveil(stack.url, stack.token))
-        console.print(f"  The service answers at {stack.url}")
+        console.print(f"  The service answers at {stack.url}, its console at {stack.url}/console")
         dataset_id = _register(service)
         job = _publish(service, dataset_id)
         release = _download(service, job)

@@ -15,7 +15,6 @@ from api.schemas.budgets import Grant
 from core.errors import GraphveilError, InvalidInput
 from core.identity.models import Role
 from core.identity.service import Principal
-from core.ledger.views import Budget
 from core.workflows.common.context import Services
 from core.workflows.common.policies import Policy
 from core.workflows.datasets import queries as datasets
@@ -24,6 +23,7 @@ from core.workflows.jobs import queries as jobs
 from core.workflows.ledger import proposals
 from core.workflows.ledger.grants import propose_grant
 from core.workflows.ledger.quotas import list_quotas
+from graphveil.models.ledger import Budget
 
 router = APIRouter(prefix="/console/datasets", route_class=Signed, include_in_schema=False)
 

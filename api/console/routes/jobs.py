@@ -20,7 +20,6 @@ from api.routes.releases import unfinished
 from api.schemas.policies import Decision
 from core.errors import GraphveilError, InvalidInput
 from core.identity.service import Principal
-from core.jobs.views import AWAITING_APPROVAL, TERMINAL
 from core.reports.html.render import content_of
 from core.workflows.common.context import Services
 from core.workflows.datasets import queries as datasets
@@ -30,6 +29,7 @@ from core.workflows.jobs.approvals import approve_job, reject_job
 from core.workflows.jobs.cancel import cancel_job
 from core.workflows.jobs.samples import SampleRequest, submit_sample
 from core.workflows.releases import queries as releases
+from graphveil.models.jobs import AWAITING_APPROVAL, TERMINAL
 
 router = APIRouter(prefix="/console/jobs", route_class=Signed, include_in_schema=False)
 

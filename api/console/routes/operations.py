@@ -13,7 +13,6 @@ from api.console.forms import Form, FormDep, mistaken, whole_number
 from api.console.session import Signed, see
 from api.deps import Cursor, LedgerDep, OperatorDep, ReaderDep, ServicesDep
 from api.routes.ledger import WatcherDep
-from core.audits.views import TERMINAL
 from core.errors import GraphveilError
 from core.identity.models import Role
 from core.workflows.audits import queries as audit_queries
@@ -21,6 +20,7 @@ from core.workflows.audits import requests as audits
 from core.workflows.identity import api_keys, sessions
 from core.workflows.jobs import queries as jobs
 from core.workflows.ledger import health
+from graphveil.models.audits import TERMINAL
 
 router = APIRouter(prefix="/console", route_class=Signed, include_in_schema=False)
 

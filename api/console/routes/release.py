@@ -90,7 +90,7 @@ def _assumed(edges: str) -> Any:
     if not edges:
         return None
     if not edges.isascii() or not edges.isdigit() or len(edges) > 12:
-        raise InvalidInput("this is no number of edges", field="edges")
+        raise InvalidInput("this is no number of edges; name one, or none", field="edges")
     return {"edges": int(edges)}
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from core.reports.html.render import TEMPLATES
+from graphveil.pages.render import TEMPLATES
 
 FOLDER = Path(__file__).parent
 HTMX = "htmx-4.0.1.min.js"

@@ -85,7 +85,7 @@ def page(template: str, content: Mapping[str, Any]) -> str:
 
 @lru_cache(maxsize=2)
 def environment_of(*folders: Path) -> Environment:
-    """Make the templates' environment: those of ``folders``, then the report's own, whose macros they share."""
+    """Make the environment of the templates in ``folders``, then the report's own, whose macros they use."""
     made = environment(*folders, TEMPLATES)
     made.filters |= {
         "percent_text": numbers.percent_text,

@@ -7,10 +7,10 @@ from core.identity import service as identity
 from core.identity import sessions
 from core.identity.models import Role
 from core.identity.service import Principal, require
-from core.identity.views import OpenSessions
 from core.logging import get_logger
 from core.workflows.common import paging
 from core.workflows.common.context import Services
+from graphveil.models.identity import OpenSessions
 
 log = get_logger(__name__)
 

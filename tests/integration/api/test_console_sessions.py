@@ -241,7 +241,7 @@ def issuer():
 
 @pytest.fixture(scope="module")
 def with_issuer(issuer: issuers.Issuer, api_settings: Any, api_services: Services):
-    """A service whose console is a client of the issuer; codes are changed for what ``issuer.tokens`` says."""
+    """A service whose console is a client of the issuer, which gives ``issuer.tokens`` for a code."""
     settings = api_settings.model_copy(
         update={
             "oidc_issuer": issuer.url,

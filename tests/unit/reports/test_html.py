@@ -13,7 +13,7 @@ from jinja2 import StrictUndefined
 from core.reports.base import Notice
 from core.reports.comparison import MetaPathShares
 from core.reports.html import render
-from core.reports.html.render import MAX_CHARTED, _environment
+from core.reports.html.render import MAX_CHARTED, environment_of
 from core.reports.html.wording import right_at_most, together
 from core.reports.markdown import markdown
 from core.reports.model import Charge, GuaranteePart, PublicPart, Report
@@ -197,8 +197,8 @@ def test_the_same_report_gives_the_same_bytes(part):
 
 
 def test_the_templates_refuse_what_is_not_there():
-    assert _environment().undefined is StrictUndefined
-    assert _environment().autoescape is True
+    assert environment_of().undefined is StrictUndefined
+    assert environment_of().autoescape is True
 
 
 @pytest.mark.parametrize(
