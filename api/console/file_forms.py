@@ -68,7 +68,9 @@ class _Reading:
     def _end(self) -> None:
         if not self._in_file:
             if len(self.fields) >= MAX_FIELDS:
-                raise InvalidInput(f"a form has at most {MAX_FIELDS} fields; send the form of the page", field="body")
+                raise InvalidInput(
+                    f"a form has at most {MAX_FIELDS} fields; send the form of the page", field="body"
+                )
             self.fields[self._name] = self._text.decode("utf-8", "replace").strip()
 
     def _all(self) -> None:

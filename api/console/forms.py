@@ -43,7 +43,7 @@ async def read(request: Request, settings: Settings) -> Form:
     try:
         return Form(parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=MAX_FIELDS))
     except (UnicodeDecodeError, ValueError):
-        raise InvalidInput("the form cannot be read; open its page again, and send it anew", field="body") from None
+        raise InvalidInput("the form cannot be read; send the one of the page", field="body") from None
 
 
 async def form_of(request: Request) -> Form:
