@@ -160,7 +160,7 @@ def _request(
     values = value_names(schema)
     required = (*graph, "source", "target", *(name for name, present in needed if present))
     wanted = (*required, *values)
-    required += tuple(a.name for t in schema.edge_types for a in t.attributes if a.needs_column)
+    required += needed_values(schema)
     return ReadRequest(
         path,
         "edges",
@@ -178,6 +178,11 @@ def _request(
 def value_names(schema: GraphSchema) -> tuple[str, ...]:
     """List the columns of what edges carry, each once, in the declared order."""
     return tuple(dict.fromkeys(a.name for t in schema.edge_types for a in t.attributes))
+
+
+def needed_values(schema: GraphSchema) -> tuple[str, ...]:
+    """List those of them that a file must have."""
+    return tuple(dict.fromkeys(a.name for t in schema.edge_types for a in t.attributes if a.needs_column))
 
 
 def _node_columns(schema: GraphSchema | None) -> tuple[tuple[str, ...], tuple[str, ...]]:

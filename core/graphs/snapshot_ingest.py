@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -15,6 +15,7 @@ from core.graphs.assemble import Sources, assemble_edges
 from core.graphs.findings import reject
 from core.graphs.formats._base import Batch, RawGraph, ReadRequest
 from core.graphs.graph import Graph, NodeTable
+from core.graphs.ingest import needed_values, value_names
 from core.graphs.schema import GraphSchema
 from core.graphs.store import write_edges
 from core.graphs.uploads import IngestLimits, Progress, UploadedFile
@@ -37,8 +38,9 @@ def canonical_snapshot(
 
     ``schema`` has one step (:func:`core.graphs.snapshot_schema.tick_schema`), ``nodes`` are the dataset's.
     Columns:
-    source, target, then type where there are several relations, then time, which may be left out (as may
-    type, named in a header, where there is one relation); a time outside the step is a finding, and so is an
+    source, target, then type where there are several relations, then what edges carry, then time, which may
+    be left out unless a value is taken from it (as may type, named in a header, where there is one relation);
+    a time outside the step is a finding, and so is an
     unknown node. Raises :class:`core.errors.IngestRejected` with
     up to 20 findings, UnknownFormat and InvalidInput. O(m log m) time.
     """
@@ -63,19 +65,24 @@ def _read(
     assert schema.time is not None
     start, size = schema.time.start, file.path.stat().st_size
     several = ("type",) if len(schema.edge_types) > 1 else ()
+    values = value_names(schema)
     request = ReadRequest(
         file.path,
         "edges",
         options,
-        wanted=("source", "target", "type", "time") if several else ("source", "target", "time", "type"),
-        required=("source", "target", *several),
+        wanted=("source", "target", *several, *values, "time", *(() if several else ("type",))),
+        required=("source", "target", *several, *needed_values(schema)),
         integer_ids=all(table.ids is None for table in nodes.values()),
+        values=values,
+        undirected=all(t.homogeneous and not t.directed for t in schema.edge_types),
         limits=limits,
     )
 
+    by_time = tuple(a.name for t in schema.edge_types for a in t.attributes if a.from_time)
+
     def opened() -> RawGraph:
         raw = chosen.read(request)
-        return RawGraph(None if raw.edges is None else (_timed(batch, start) for batch in raw.edges))
+        return RawGraph(None if raw.edges is None else (_timed(batch, start, by_time) for batch in raw.edges))
 
     def advance(stage: str, done: int) -> None:
         tell(stage, min(done, size), size)
@@ -84,14 +91,19 @@ def _read(
     return assemble_edges(schema, nodes, opened(), sources, limits, advance).graph
 
 
-def _timed(batch: Batch, start: int) -> Batch:
-    """Give every row of the batch the step's own time, where it has no column for it."""
+def _timed(batch: Batch, start: int, by_time: Sequence[str]) -> Batch:
+    """Give every row of the batch the step's own time, where it has no column for it.
+
+    Not where values ``by_time`` are taken from the rows' times: a row without one is then a finding.
+    """
     parts = batch.parts
     return Batch(
-        table=None if batch.table is None else _with_time(batch.table, start),
-        carefully=_each(batch.carefully, lambda part: replace(part, table=_with_time(part.table, start))),
+        table=None if batch.table is None else _with_time(batch.table, start, by_time),
+        carefully=_each(
+            batch.carefully, lambda part: replace(part, table=_with_time(part.table, start, by_time))
+        ),
         bytes_done=batch.bytes_done,
-        parts=None if parts is None else _each(parts, lambda part: _timed(part, start)),
+        parts=None if parts is None else _each(parts, lambda part: _timed(part, start, by_time)),
     )
 
 
@@ -101,7 +113,7 @@ def _each(
     return lambda: (change(item) for item in items())
 
 
-def _with_time(table: pa.Table, start: int) -> pa.Table:
-    if "time" in table.column_names:
+def _with_time(table: pa.Table, start: int, by_time: Sequence[str]) -> pa.Table:
+    if "time" in table.column_names or not set(by_time) <= set(table.column_names):
         return table
     return table.append_column("time", pa.array(np.full(table.num_rows, start, dtype=np.int64)))

@@ -11,11 +11,13 @@ from core.errors import InvalidInput
 from core.graphs.schema import MAX_TIME, GraphSchema, TimeGrid
 
 
-def tick_schema(schema: GraphSchema, edge_types: Sequence[str], step: int) -> GraphSchema:
+def tick_schema(
+    schema: GraphSchema, edge_types: Sequence[str], step: int, *, values: bool = True
+) -> GraphSchema:
     """Declare the same node types, the asked relations, and a grid of one step: the dataset's ``step``.
 
     ``once`` speaks of all steps together, which a snapshot alone cannot show: it is not declared here.
-    Neither is what edges carry: no method of streams reads it. Raises
+    Without ``values`` neither is what edges carry: then snapshots come without it. Raises
     InvalidInput where the step lies beyond every time, ValueError for a schema without time.
     """
     if schema.time is None:
@@ -24,7 +26,7 @@ def tick_schema(schema: GraphSchema, edge_types: Sequence[str], step: int) -> Gr
     if start + schema.time.width > MAX_TIME:
         raise InvalidInput("this step lies beyond the largest time", field="step")
     kept = tuple(
-        relation.without_attributes().model_copy(update={"once": False})
+        (relation if values else relation.without_attributes()).model_copy(update={"once": False})
         for relation in schema.edge_types
         if relation.name in edge_types
     )

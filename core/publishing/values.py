@@ -17,17 +17,21 @@ from graphveil.models.reports import ROWS
 
 
 def value_notices(
-    generator: Generator, params: Any, plan: PrivacyPlan, schema: GraphSchema
+    generator: Generator, params: Any, plan: PrivacyPlan, schema: GraphSchema, *, snapshot: bool = False
 ) -> tuple[Notice, ...]:
     """Say what edges and nodes carry in the release, and what covers a value by itself; often nothing.
 
-    A function of the plan and the public schema.
+    A function of the plan and the public schema. ``snapshot``: the plan is that of one step of a live stream,
+    each of which spends the same on values.
     """
-    return (*_of_edges(generator, params, plan, schema), *_of_nodes(generator, params, plan, schema))
+    return (
+        *_of_edges(generator, params, plan, schema, snapshot),
+        *_of_nodes(generator, params, plan, schema),
+    )
 
 
 def _of_edges(
-    generator: Generator, params: Any, plan: PrivacyPlan, schema: GraphSchema
+    generator: Generator, params: Any, plan: PrivacyPlan, schema: GraphSchema, snapshot: bool
 ) -> tuple[Notice, ...]:
     if not isinstance(generator, ValuesGenerator) or not generator.carries(params):
         return ()
@@ -38,7 +42,8 @@ def _of_edges(
         for each in schema.edge_types
         if each.name in names
     )
-    twice = 2 * Decimal(own.cost().nano_epsilon or 0) / NANO
+    steps = (plan.window or 1) if snapshot else 1
+    twice = 2 * steps * Decimal(own.cost().nano_epsilon or 0) / NANO
     return (
         Notice(
             code="edge_values_synthesised",

@@ -56,6 +56,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from core.generators._shared.frame.stages import StagedStream
 from core.generators._shared.node_values.stage import CarriesNodeValues, Mixing, NodeValueStage
 from core.generators._shared.values.stage import VALUES, CarriesValues
 from core.generators.base import (
@@ -180,9 +181,9 @@ class Groups(NodeValueStage):
         return CrossedClasses()
 
 
-class Keyframe(CarriesValues, CarriesNodeValues, KeyframeEdges):
-    """The edges, and what they and nodes carry where shares of epsilon are set aside for it; not in live
-    streams."""
+class Keyframe(StagedStream, CarriesValues, CarriesNodeValues, KeyframeEdges):
+    """The edges, and what they and nodes carry where shares of epsilon are set aside for it; nodes not in
+    live streams."""
 
     stages = VALUES, Groups()
 

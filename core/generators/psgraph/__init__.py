@@ -50,6 +50,7 @@ from typing import TYPE_CHECKING, ClassVar
 from core.generators._shared.frame.heeded import require_heeded
 from core.generators._shared.frame.percell import reads_of_cells
 from core.generators._shared.frame.plan import cell_plan
+from core.generators._shared.frame.stages import StagedStream
 from core.generators._shared.values.stage import CarriesValues
 from core.generators.base import (
     Assurance,
@@ -169,8 +170,8 @@ def _run(
     return PSGraphModel(graph.schema, counts, params, cells), memory
 
 
-class PSGraph(CarriesValues, PSGraphEdges):
-    """The edges, and what they carry where a share of epsilon is set aside for it; not in live streams."""
+class PSGraph(StagedStream, CarriesValues, PSGraphEdges):
+    """The edges, and what they carry where a share of epsilon is set aside for it."""
 
 
 GENERATOR: StreamGenerator = PSGraph()

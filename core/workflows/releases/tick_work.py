@@ -19,12 +19,15 @@ from core.datasets import objects, vault
 from core.datasets import repository as datasets
 from core.errors import InvalidInput, LeaseLost, NotFound, StorageError
 from core.failpoints import reach
+from core.generators import registry
+from core.generators.base import carries_values
 from core.graphs.schema import GraphSchema
 from core.graphs.snapshot_schema import tick_schema
 from core.graphs.uploads import IngestLimits
 from core.jobs import repository as jobs
 from core.jobs.models import RELEASES, Artifact, JobReason
 from core.ledger import service as ledger
+from core.publishing.checks import checked_params
 from core.storage.folders import pack, unpack
 from core.storage.sealed import seal, unseal
 from core.storage.store import make_private_folder
@@ -37,7 +40,7 @@ from core.workflows.datasets.upload import discard
 from core.workflows.releases import settle
 from core.workflows.releases.publish import JobWork, seal_context
 
-NODES = "nodes.parquet"
+NODES, VALUES = "nodes.parquet", "values.parquet"
 CANONICAL = ("edges.parquet", "schema.json")
 ALIGNMENT, STATE = "private/alignment.parquet", "private/state/"
 FINDINGS_FILE = "edges"
@@ -72,9 +75,12 @@ def fetch_snapshot(services: Services, work: JobWork, folder: Path) -> SnapshotT
     with services.db.transaction() as session:
         version = datasets.existing_version(session, work.version_id)
         schema = GraphSchema.model_validate(version.graph_schema)
+    release = work.spec.release
+    generator = registry.get(release.method)
+    values = carries_values(generator, checked_params(generator.Params, release.params))
     return SnapshotTask(
         None if row.object_key is None else {"format": row.format, "options": row.options},
-        tick_schema(schema, work.spec.release.edge_types, row.step),
+        tick_schema(schema, release.edge_types, row.step, values=values),
         IngestLimits.of(services.settings),
     )
 
@@ -86,7 +92,7 @@ def keep_snapshot(services: Services, work: JobWork, task: SnapshotTask, folder:
     of it, LeaseLost, NotFound once the dataset is erased, StorageError.
     """
     canonical = folder / "snapshot"
-    _check(canonical, task.schema)
+    found = _check(canonical, task.schema)
     row, key = _snapshot(services, work.job_id, work.dataset_id)
     target = objects.snapshot_key(work.dataset_id, row.stream_id, row.step, row.number)
     services.store.put(target, seal(pack(canonical), key, context=target))
@@ -97,16 +103,20 @@ def keep_snapshot(services: Services, work: JobWork, task: SnapshotTask, folder:
         uploaded, row.object_key, row.graph_key = row.object_key, None, target
     reach("after_snapshot_kept")
     discard(services, [] if uploaded is None else [uploaded])
-    for name in CANONICAL:
+    for name in found:
         shutil.move(canonical / name, folder / "graph" / name)
 
 
-def _check(canonical: Path, schema: GraphSchema) -> None:
-    """The folder holds the two files, with the schema that was asked for. InvalidInput otherwise."""
+def _check(canonical: Path, schema: GraphSchema) -> list[str]:
+    """The folder holds the files of a snapshot, which are named, with the schema that was asked for.
+
+    What edges carry is a file of its own, where there are any. InvalidInput otherwise.
+    """
     left = [] if canonical.is_symlink() or not canonical.is_dir() else sorted(canonical.iterdir())
-    if [path.name for path in left] != list(CANONICAL) or any(
-        path.is_symlink() or not path.is_file() for path in left
-    ):
+    carrying = any(each.attributes for each in schema.edge_types)
+    whole = [list(CANONICAL), *([[*CANONICAL, VALUES]] if carrying else [])]
+    names = [path.name for path in left]
+    if names not in whole or any(path.is_symlink() or not path.is_file() for path in left):
         raise InvalidInput("the child left no canonical snapshot")
     try:
         stored = GraphSchema.model_validate_json((canonical / "schema.json").read_bytes())
@@ -114,6 +124,7 @@ def _check(canonical: Path, schema: GraphSchema) -> None:
         raise InvalidInput("the child left no schema") from error
     if stored != schema:
         raise InvalidInput("the canonical snapshot is not the one that was asked for")
+    return names
 
 
 def refuse_snapshot(

@@ -33,7 +33,8 @@ DATE = (1980, 1, 1, 0, 0, 0)
 README = """The published steps of one stream: synthetic graphs under w-event differential privacy.
 
 nodes.parquet               the nodes, the same in every step: id, type and public attributes
-edges/step-000012.parquet   one file for each published step: source, target (ids), type, step
+edges/step-000012.parquet   one file for each published step: source, target (ids), type, step, and what the
+                            edges carry, where the stream's method synthesises it
 schema.json                 node types, relations, and the time grid up to the last step of this file
 index.json                  for each step: its job, epsilon, and the SHA-256 of its files
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from core.errors import Conflict
 from core.generators import registry
+from core.generators.base import carries_values
 from core.graphs.schema import GraphSchema
 from core.graphs.snapshot_schema import tick_schema
 from core.identity.models import Role
@@ -17,6 +18,7 @@ from core.jobs import idempotency
 from core.logging import get_logger
 from core.privacy.units import Unit
 from core.publishing.checks import checked_params
+from core.publishing.values import value_notices
 from core.reports.notices import lasting_relations, values_left_out
 from core.streams import repository, service
 from core.streams.models import Stream as Row
@@ -83,9 +85,11 @@ def plan_stream(services: Services, principal: Principal, request: StreamRequest
     generator = registry.get(stream.method)
     params = checked_params(generator.Params, stream.params)
     precision, expected = told(generator, params, terms.plan, own, nodes, request.assume, stream.edge_types)
+    synthesised = stream.edge_types if carries_values(generator, params) else ()
     notices = (
         *lasting_relations(schema, Unit.W_EVENT, stream.window, stream.edge_types),
-        *values_left_out(schema, stream.edge_types),
+        *values_left_out(schema, stream.edge_types, synthesised=synthesised),
+        *value_notices(generator, params, terms.plan, own, snapshot=True),
     )
     return StreamPlan(
         method=stream.method,

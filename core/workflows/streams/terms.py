@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
@@ -232,7 +233,13 @@ def _candidates(schema: GraphSchema, asked: list[str] | None) -> tuple[str, ...]
 def _taken(
     generator: Generator, params: BaseModel, schema: GraphSchema, facts: PublicFacts
 ) -> tuple[str, ...]:
-    """Those of the relations that the method takes. Raises the last refusal where it takes none."""
+    """Those of the relations that the method takes, all where it takes them together.
+
+    Raises the last refusal where it takes none.
+    """
+    with suppress(NotAccepted):
+        generator.plan(params, facts)
+        return facts.edge_types
     taken, refusal = [], None
     for name in facts.edge_types:
         assert facts.window is not None

@@ -205,12 +205,8 @@ def test_without_a_share_nothing_changes():
     assert model.sample(public_generator(1), no_progress).edges["rates"].values is None
 
 
-@pytest.mark.parametrize("where", ["a live stream", "nothing carried"])
-def test_what_is_not_synthesised_is_refused_with_the_field_to_mend(where: str):
-    of = graph(STARS, steps=1)
-    asked = facts(of, 1, Unit.W_EVENT, window=1, tick=4)
-    if where == "nothing carried":
-        asked = facts(graph(), 1)
+def test_a_share_for_edges_that_carry_nothing_is_refused_with_the_field_to_mend():
+    asked = facts(graph(), 1)
     with pytest.raises(NotAccepted) as refused:
         DCSBM.plan(DCSBM.Params(attribute_share=0.2), asked)
     assert refused.value.members["field"] == "attribute_share"

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from core.generators._shared.frame.heeded import Idle, require_heeded
 from core.generators._shared.frame.plan import cell_plan
+from core.generators._shared.frame.stages import StagedStream
 from core.generators._shared.values.stage import CarriesValues
 from core.generators.base import (
     Assurance,
@@ -162,5 +163,5 @@ class CellStructure(ABC):
         return load_cells(folder, self.name, self.Params, self.parts().draw)
 
 
-class PerCell(CarriesValues, CellStructure):
+class PerCell(StagedStream, CarriesValues, CellStructure):
     """Base of such generators: their edges, and what edges carry where a share is set aside for it."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -19,7 +19,7 @@ from core.privacy.plan import GuaranteeKind
 
 if TYPE_CHECKING:
     from core.generators._shared.frame.model import StoredCells
-    from core.generators.base import FittedModel, Parameters, Progress, PublicFacts
+    from core.generators.base import FittedModel, Parameters, Progress, PublicFacts, StreamState
     from core.graphs.schema import GraphSchema
     from core.privacy.plan import Allotment, PlannedRead, PrivacyPlan
     from core.privacy.private_graph import PrivateGraph
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
             self, params: Any, plan: PrivacyPlan, schema: GraphSchema, nodes: Mapping[str, int]
         ) -> Sequence[PlannedRead]: ...
         def fit(self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, progress: Progress) -> Any: ...
+        def step(
+            self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, state: Path | None, progress: Progress
+        ) -> tuple[Any, Any]: ...
         def load(self, folder: Path) -> Any: ...
 else:
     Structure = object
@@ -98,6 +101,22 @@ class Stage(ABC):
         progress: Progress,
     ) -> FittedModel:
         """Pay for its reads, at the cost of its own ``plan`` at most; the model with what they told."""
+
+    def stepped(
+        self,
+        method: str,
+        model: Any,
+        graph: PrivateGraph,
+        plan: PrivacyPlan,
+        params: Any,
+        state: Path | None,
+        progress: Progress,
+    ) -> tuple[FittedModel, StreamState | None]:
+        """Pay as :meth:`paid` does for one snapshot of a live stream; with what the next one may know.
+
+        ``state``: what the one before it left, where it did.
+        """
+        return self.paid(method, model, graph, plan, params, progress), None
 
     @abstractmethod
     def restored(self, model: Any, stored: StoredCells) -> FittedModel:
@@ -183,3 +202,47 @@ class Staged(Structure):
                 stored = load_stored(folder / stage.folder, self.name, self.Params)
                 model = stage.restored(model, stored)
         return model
+
+
+class StagedStream(Staged):
+    """The same for a method that publishes live streams: stands before the class that has the stages."""
+
+    def step(
+        self, graph: PrivateGraph, plan: PrivacyPlan, params: Any, state: Path | None, progress: Progress
+    ) -> tuple[Any, Any]:
+        """Fit one snapshot, then pay for each stage that is asked for, at the plan's cost at most."""
+        alone = params.model_copy(update={each.field: 0 for each in self.stages})
+        model, left = super().step(graph, self.structure_of(plan), alone, state, progress)
+        parts: dict[str, StreamState] = {}
+        for stage in reversed(self.stages):
+            if not stage.asked(params):
+                continue
+            before = None if state is None else state / stage.folder
+            model, own = stage.stepped(
+                self.name,
+                model,
+                graph,
+                plan.only(stage.purpose),
+                params,
+                before if before is not None and before.is_dir() else None,
+                progress,
+            )
+            if own is not None:
+                parts[stage.folder] = own
+        return model, StagedState(left, parts) if parts else left
+
+
+@dataclass(frozen=True)
+class StagedState:
+    """What a snapshot leaves of its structure, and of each stage in a folder of its own."""
+
+    structure: StreamState | None
+    parts: Mapping[str, StreamState]
+
+    def save(self, folder: Path) -> None:
+        """Write all of it to ``folder``."""
+        folder.mkdir(parents=True, exist_ok=True)
+        if self.structure is not None:
+            self.structure.save(folder)
+        for name, part in self.parts.items():
+            part.save(folder / name)

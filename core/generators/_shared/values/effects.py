@@ -5,10 +5,15 @@ Post-processing of noisy sums and drawn degrees.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numba import njit
 
 from core.graphs.key_sort import sorted_keys
+
+if TYPE_CHECKING:
+    from core.generators._shared.values.memory import Nodes
 
 DEGREE_CLASSES = 6
 MOST_ALIKE = 0.95
@@ -65,37 +70,41 @@ def _parts(keys, mass, size, parts):
     return found
 
 
-def node_rates(
-    sums: np.ndarray, degrees: np.ndarray, mean: np.ndarray, spread: np.ndarray, noise: float
-) -> np.ndarray:
+def node_rates(own: Nodes, ends: np.ndarray, mean: np.ndarray, spread: np.ndarray) -> np.ndarray:
     """Estimate every node's mean of each column; float64 (n, columns).
 
-    ``sums`` (n, columns): of its edges, with noise of variance ``noise`` in each entry; ``degrees`` (n,);
+    ``ends`` (n,): of its edges, as far as they count, which may be known better than of drawn ones alone.
     ``mean``, ``spread`` (columns,): of one edge, and its variance. The best linear estimate, where nodes
     differ by one share of that variance, which the sums tell. O(n columns).
     """
-    d = np.maximum(degrees.astype(np.float64), 0)[:, None]
-    prior = _of_like_degree(sums, degrees, mean, noise)
+    sums, noise = own.sums, own.noise[:, None]
+    d = np.maximum(ends.astype(np.float64), 0)[:, None]
+    # Edges may count for less than one: what chance does to a row is that of so many whole ones.
+    part = np.divide(own.chance, own.ends, out=np.ones(len(d)), where=own.ends > 0)[:, None]
+    chance = part * d
+    prior = _of_like_degree(own, ends, mean)
     spread = np.maximum(spread, 1e-12)[None, :]
     whole, noises = float(spread.sum()), noise * sums.shape[1]
-    weight = (d > 0) / (noises + d * whole) ** 2  # one for all columns: a rare value's tells nothing
-    beyond = weight * (((sums - d * prior) ** 2).sum(axis=1, keepdims=True) - d * whole - noises)
-    if (scale := float((weight * d * np.maximum(d - 1, 0) * whole).sum())) <= 0:
+    unsure = noises + chance * whole
+    weight = np.divide(part, unsure, out=np.zeros_like(unsure), where=(d > 0) & (unsure > 0)) ** 2
+    # One for all columns: a rare value's tells nothing.
+    beyond = weight * (((sums - d * prior) ** 2).sum(axis=1, keepdims=True) - chance * whole - noises)
+    scale = float((weight * np.maximum(d**2 - chance, 0) * whole).sum())
+    if scale <= 0:
         return prior
     alike = float(np.clip(beyond.sum() / scale, 0, MOST_ALIKE))
     told = alike * spread * d * d
-    heed = told / np.maximum(told + (1 - alike) * spread * d + noise, 1e-300)
-    return prior + heed * (sums / np.maximum(d, 1) - prior)
+    heed = told / np.maximum(told + (1 - alike) * spread * chance + noise, 1e-300)
+    return prior + heed * (sums / np.where(d > 0, d, 1.0) - prior)
 
 
-def _of_like_degree(sums: np.ndarray, degrees: np.ndarray, mean: np.ndarray, noise: float) -> np.ndarray:
+def _of_like_degree(own: Nodes, degrees: np.ndarray, mean: np.ndarray) -> np.ndarray:
     """What nodes of like degree have on average; less of it, the less it stands out from noise."""
     group = by_degree(degrees, DEGREE_CLASSES)
     ends = np.bincount(group, weights=degrees)
-    nodes = np.bincount(group)
-    known = np.maximum(ends, 1)
-    found = np.stack([np.bincount(group, weights=column) for column in sums.T], axis=1) / known[:, None]
+    known = np.where(ends > 0, ends, 1.0)
+    found = np.stack([np.bincount(group, weights=column) for column in own.sums.T], axis=1) / known[:, None]
     away = found - mean
-    variance = sums.shape[1] * noise * nodes / known**2
+    variance = own.sums.shape[1] * np.bincount(group, weights=own.noise) / known**2
     heed = np.maximum(0, 1 - variance / np.maximum((away**2).sum(axis=1), 1e-300))
     return (mean + heed[:, None] * away)[group]

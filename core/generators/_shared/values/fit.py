@@ -12,6 +12,7 @@ Sensitivities and proofs: :mod:`core.privacy.edge_values`. Their epsilons add up
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +21,7 @@ from core.generators._shared.blocks.estimates import norm_sub, norm_sub_groups
 from core.generators._shared.frame.plan import divide
 from core.generators._shared.values.bins import Division, divided
 from core.generators._shared.values.effects import by_degree, by_mass, node_rates
+from core.generators._shared.values.memory import Memory, Nodes, Pairs
 from core.privacy.events import NANO
 
 if TYPE_CHECKING:
@@ -45,23 +47,68 @@ def paid(reads: EdgeValueReads, drawn: EdgeTable, steps: int, nano_epsilon: int)
     (periods * bins,): shares of one pair of classes, of one period; ``periods`` (steps,). Of an undirected
     relation only the source has any. O(m + n bins).
     """
+    return _paid(reads, drawn, steps, nano_epsilon)[0]
+
+
+def paid_step(
+    reads: EdgeValueReads, drawn: EdgeTable, nano_epsilon: int, before: Memory | None, step: int
+) -> tuple[Columns, Memory]:
+    """Pay for the tables of one snapshot of a live stream, and add to them what earlier steps have told.
+
+    Columns as of :func:`paid`, and what the next step may know. Values of the snapshot itself are told by its
+    own histogram, drawn towards that of all steps by as much as its noise weighs.
+    """
+    return _paid(reads, drawn, 1, nano_epsilon, before, step)
+
+
+def _paid(
+    reads: EdgeValueReads,
+    drawn: EdgeTable,
+    steps: int,
+    nano_epsilon: int,
+    before: Memory | None = None,
+    step: int | None = None,
+) -> tuple[Columns, Memory]:
+    """Pay for the tables; ``step``: of a live stream, None for a whole graph."""
+    live = step is not None
     shares = [HISTOGRAM, CLASSES, *([STEPS] if steps > 1 else [])]
     first, between, *timed, nodes = divide(nano_epsilon, *shares)
-    histogram = norm_sub(reads.histogram(nano_epsilon=first, purpose=f"{_of(reads)}: histogram"))
+    renewed = before is None or before.renews()
+    before = None if before is None else before.faded(step or 0)
+    counted = reads.histogram(nano_epsilon=first, purpose=f"{_of(reads)}: histogram")
+    whole = counted.astype(np.float64) + (0.0 if before is None else before.histogram)
+    histogram = norm_sub(whole)
     histogram = (
         histogram / histogram.sum() if histogram.sum() > 0 else np.full(len(histogram), 1 / len(histogram))
     )
-    division = divided(reads.bins, histogram, max(reads.shape.source_count, reads.shape.target_count))
-    mass = np.bincount(division.bins, weights=histogram)
+    if before is None or renewed:
+        most = max(reads.shape.source_count, reads.shape.target_count)
+        division = divided(reads.bins, histogram, most)
+        before = None if before is None else before.divided_by(division, histogram)
+    else:
+        division = before.division
+    mass = np.bincount(division.bins, weights=histogram, minlength=len(division.kinds))
     ends = {"source": [drawn.source], "target": [drawn.target], "both": [drawn.source, drawn.target]}
-    rates, degrees = {}, {}
-    for side, cost in zip(reads.sides, _even(nodes, len(reads.sides)), strict=True):
+    told, rates = [], []
+    for place, (side, cost) in enumerate(zip(reads.sides, _even(nodes, len(reads.sides)), strict=True)):
         count = reads.shape.target_count if side == "target" else reads.shape.source_count
-        degrees[side] = np.bincount(np.concatenate(ends[side]), minlength=count)
-        rates[side] = _rates(reads, side, division, mass, degrees[side], cost)
-    number = _class_count(drawn.count, between, division, reads.shape.undirected)
-    classes = {side: _classes(rates[side], degrees[side], number) for side in rates}
-    pairs = _pairs(reads, classes, division, mass, between)
+        degrees = np.bincount(np.concatenate(ends[side]), minlength=count)
+        own = _nodes(reads, side, division, degrees, cost)
+        if live:
+            own = own.weighed(_spread(division, mass))
+        told.append(own if before is None else own.with_more(before.nodes[place]))
+        rates.append(_rates(told[-1], division, mass))
+    noise = 2 * (reads.multiplicity * NANO / between) ** 2
+    if before is None or renewed:
+        more = 0.0 if before is None else before.pairs.noise
+        number = _class_count(told, noise + more, division, reads.shape.undirected)
+        classes = tuple(_classes(each, own.drawn, number) for each, own in zip(rates, told, strict=True))
+        before = None if before is None else before.classed_by(classes)
+    else:
+        classes = before.classes
+    pairs = _pairs(reads, classes, division, between)
+    if before is not None:
+        pairs = Pairs(pairs.counts + before.pairs.counts, pairs.noise + before.pairs.noise)
     periods = np.arange(steps) * min(PERIODS, steps) // steps
     by_period = mass[None, :]
     if timed:
@@ -69,9 +116,12 @@ def paid(reads: EdgeValueReads, drawn: EdgeTable, steps: int, nano_epsilon: int)
             periods=periods, labels=division.bins, nano_epsilon=timed[0], purpose=f"{_of(reads)}: by step"
         )
         by_period = shares_of(noisy.astype(np.float64), mass[None, :], NANO / timed[0])
+    elif before is not None:
+        here = np.bincount(division.bins, weights=counted, minlength=len(mass))
+        by_period = shares_of(here[None, :], mass[None, :], NANO / first)
     none = np.empty(0, dtype=np.float32)
-    source, target = reads.sides[0], reads.sides[-1] if len(reads.sides) > 1 else None
-    return {
+    source, target = 0, 1 if len(rates) > 1 else None
+    columns = {
         "histogram": histogram,
         "bins": division.bins.astype(np.int32),
         "kinds": division.kinds.astype(np.int32),
@@ -80,10 +130,13 @@ def paid(reads: EdgeValueReads, drawn: EdgeTable, steps: int, nano_epsilon: int)
         "target_rates": none if target is None else rates[target].astype(np.float32).ravel(),
         "source_classes": classes[source].astype(np.int32),
         "target_classes": np.empty(0, np.int32) if target is None else classes[target].astype(np.int32),
-        "pairs": pairs.ravel(),
+        "pairs": _pair_shares(pairs, division, mass).ravel(),
         "steps": by_period.ravel(),
         "periods": periods.astype(np.int32),
     }
+    count = 1 if before is None else before.told + 1
+    kept = Memory(step or 0, count, whole, division, tuple(told), classes, pairs)
+    return columns, kept
 
 
 def shares_of(counts: np.ndarray, expected: np.ndarray, scale: float) -> np.ndarray:
@@ -105,9 +158,8 @@ def _even(total: int, parts: int) -> list[int]:
     return [total // parts] * (parts - 1) + [total - total // parts * (parts - 1)]
 
 
-def _rates(
-    reads: EdgeValueReads, side: str, division: Division, mass: np.ndarray, degrees: np.ndarray, cost: int
-) -> np.ndarray:
+def _nodes(reads: EdgeValueReads, side: str, division: Division, degrees: np.ndarray, cost: int) -> Nodes:
+    """Pay for what the edges of a side's nodes carry: the sum of their scores, or how many have each bin."""
     ends = 2 if side == "both" else 1
     purpose = f"{_of(reads)}: nodes, {side}"
     score = division.score
@@ -115,23 +167,38 @@ def _rates(
         most = max(1, int(np.abs(score).max()))
         noise = 2 * (ends * reads.multiplicity * most * NANO / cost) ** 2
         scores = score[division.bins].astype(np.int64)
-        sums = reads.node_sums(side=side, scores=scores, nano_epsilon=cost, purpose=purpose)
+        sums = reads.node_sums(side=side, scores=scores, nano_epsilon=cost, purpose=purpose)[:, None]
+    else:
+        noise = 2 * (ends * reads.multiplicity * NANO / cost) ** 2
+        sums = reads.by_node(side=side, labels=division.bins, nano_epsilon=cost, purpose=purpose)
+    return Nodes.read(sums, noise, degrees)
+
+
+def _rates(own: Nodes, division: Division, mass: np.ndarray) -> np.ndarray:
+    """Estimate every node's mean score, or its shares of the bins; (nodes, columns)."""
+    score = division.score
+    if len(score):
         mean = np.array([mass @ score])
-        return node_rates(sums[:, None].astype(np.float64), degrees, mean, mass @ score**2 - mean**2, noise)
-    noise = 2 * (ends * reads.multiplicity * NANO / cost) ** 2
-    noisy_counts = reads.by_node(side=side, labels=division.bins, nano_epsilon=cost, purpose=purpose)
-    counts = noisy_counts.astype(np.float64)
+        return node_rates(own, own.ends, mean, mass @ score**2 - mean**2)
     # A row's sum says more of a node's edges than one drawn graph does, the more the less its noise weighs.
-    heed = degrees / (degrees + noise * counts.shape[1] + 1e-9)
-    size = np.maximum(degrees + heed * (counts.sum(axis=1) - degrees), 0)
-    found = np.maximum(node_rates(counts, size, mass, mass * (1 - mass), noise), 1e-4 * mass)
+    heed = own.chance / (own.chance + own.noise * own.sums.shape[1] + 1e-9)
+    size = np.maximum(own.ends + heed * (own.sums.sum(axis=1) - own.ends), 0)
+    found = np.maximum(node_rates(own, size, mass, mass * (1 - mass)), 1e-4 * mass)
     return found / np.maximum(found.sum(axis=1, keepdims=True), 1e-300)
 
 
-def _class_count(edges: int, cost: int, division: Division, undirected: bool) -> int:
-    """As many classes on a side as their pairs' noise allows; 1..MOST_CLASSES."""
+def _spread(division: Division, mass: np.ndarray) -> float:
+    """Compute what an edge adds to the variance of an entry of its node, on the average."""
+    if len(score := division.score):
+        return float(mass @ score**2 - (mass @ score) ** 2)
+    return float((mass * (1 - mass)).mean())
+
+
+def _class_count(told: Sequence[Nodes], noise: float, division: Division, undirected: bool) -> int:
+    """As many classes on a side as their pairs' noise allows, which has that variance; 1..MOST_CLASSES."""
     kinds = int(division.kinds.max()) + 1
-    pairs = WORTH * edges * cost / NANO / kinds * (2 if undirected else 1)
+    edges = float(told[0].drawn.sum()) / (2 if undirected else 1)
+    pairs = WORTH * edges / np.sqrt(noise / 2) / kinds * (2 if undirected else 1)
     return int(np.clip(np.sqrt(pairs), 1, MOST_CLASSES))
 
 
@@ -145,24 +212,29 @@ def _classes(rates: np.ndarray, degrees: np.ndarray, number: int) -> np.ndarray:
     return by_mass(away @ direction, degrees, groups, max(1, number // by))
 
 
-def _pairs(
-    reads: EdgeValueReads, classes: dict[str, np.ndarray], division: Division, mass: np.ndarray, cost: int
-) -> np.ndarray:
-    """Pay for the kinds of value between classes; shares (classes, classes, kinds), float64."""
-    sources, targets = classes[reads.sides[0]], classes[reads.sides[-1]]
-    kinds = division.kinds[division.bins]
+def _pairs(reads: EdgeValueReads, classes: tuple[np.ndarray, ...], division: Division, cost: int) -> Pairs:
+    """Pay for the kinds of value between classes."""
     noisy = reads.by_classes(
-        sources=sources, targets=targets, labels=kinds, nano_epsilon=cost, purpose=f"{_of(reads)}: classes"
+        sources=classes[0],
+        targets=classes[-1],
+        labels=division.kinds[division.bins],
+        nano_epsilon=cost,
+        purpose=f"{_of(reads)}: classes",
     ).astype(np.float64)
-    scale = reads.multiplicity * NANO / cost
     if reads.shape.undirected:  # an edge stands where the smaller class comes first: its mirror image too
         first = np.moveaxis(noisy, 2, 0)
         noisy = np.moveaxis(np.triu(first) + np.swapaxes(np.triu(first, 1), 1, 2), 0, 2)
+    return Pairs(noisy, 2 * (reads.multiplicity * NANO / cost) ** 2)
+
+
+def _pair_shares(pairs: Pairs, division: Division, mass: np.ndarray) -> np.ndarray:
+    """Compute the shares of the kinds for every pair of classes; (classes, classes, kinds), float64."""
+    counts, scale = pairs.counts, float(np.sqrt(pairs.noise / 2))
     overall = np.bincount(division.kinds, weights=mass)
-    a, b, count = noisy.shape
-    rows = shares_of(noisy.sum(axis=1), overall[None, :], scale * np.sqrt(b))
-    columns = shares_of(noisy.sum(axis=0), overall[None, :], scale * np.sqrt(a))
+    a, b, count = counts.shape
+    rows = shares_of(counts.sum(axis=1), overall[None, :], scale * np.sqrt(b))
+    columns = shares_of(counts.sum(axis=0), overall[None, :], scale * np.sqrt(a))
     expected = rows[:, None, :] * columns[None, :, :] / np.maximum(overall, 1e-12)
     expected = expected / expected.sum(axis=2, keepdims=True)
-    found = shares_of(noisy.reshape(-1, count), expected.reshape(-1, count), scale)
+    found = shares_of(counts.reshape(-1, count), expected.reshape(-1, count), scale)
     return found.reshape(a, b, count)

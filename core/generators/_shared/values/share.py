@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from core import errors
 from core.generators._shared.frame.plan import together_nano_epsilon
 from core.generators.base import Parameters, PublicFacts
 from core.graphs.schema import EdgeType, GraphSchema
@@ -49,16 +48,15 @@ def why_idle(public: PublicFacts) -> str | None:
 
 
 def require_synthesised(public: PublicFacts) -> None:
-    """Raise NotAccepted for relations whose values are not synthesised."""
-    if public.tick is not None:
-        raise errors.NotAccepted(
-            "snapshots of a live stream are released without what edges carry; leave attribute_share out",
-            field=FIELD,
-        )
+    """Refuse nothing: whatever edges carry is synthesised, of whole graphs and of live streams."""
 
 
 def allotments(public: PublicFacts, nano_epsilon: int) -> list[Allotment]:
-    """List what is read of the values of all steps together, of every relation whose edges carry some."""
+    """List what is read of the values of all steps together, of every relation whose edges carry some.
+
+    A snapshot of a live stream is charged its step's part, whatever came before it: any window of steps costs
+    ``nano_epsilon`` at most.
+    """
     facts, added = replace(public, nano_epsilon=nano_epsilon), []
     for each in carrying(public.schema, public.edge_types):
         event = Pure(together_nano_epsilon(facts, each.name), MECHANISM)

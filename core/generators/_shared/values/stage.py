@@ -7,8 +7,8 @@ the edges of every graph that is drawn later.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -16,10 +16,13 @@ from core.generators._shared.frame.stages import Share, Stage, Staged
 from core.generators._shared.values import share as value_share
 
 if TYPE_CHECKING:
+    from core.generators._shared.frame.columns import Columns
     from core.generators._shared.frame.model import StoredCells
     from core.generators.base import FittedModel, Progress
     from core.graphs.graph import Graph
     from core.graphs.schema import GraphSchema
+    from core.graphs.tables import EdgeTable
+    from core.privacy.edge_values import EdgeValueReads
     from core.privacy.entropy import Generator as Rng
     from core.privacy.plan import PlannedRead, PrivacyPlan
     from core.privacy.private_graph import PrivateGraph
@@ -49,8 +52,44 @@ class EdgeValueStage(Stage):
         params: Any,
         progress: Progress,
     ) -> ValuedModel:
+        from core.generators._shared.values.fit import paid
+
+        def pay(reads: EdgeValueReads, drawn: EdgeTable, key: tuple[str, int], cost: int) -> Columns:
+            return paid(reads, drawn, len(graph.schema.steps_of(key[0])), cost)
+
         granted = value_share.granted(plan)
-        return ValuedModel(model, _paid(method, model, graph, granted, params, progress))
+        return ValuedModel(model, _paid(method, model, graph, granted, params, progress, pay))
+
+    def stepped(
+        self,
+        method: str,
+        model: Any,
+        graph: PrivateGraph,
+        plan: PrivacyPlan,
+        params: Any,
+        state: Path | None,
+        progress: Progress,
+    ) -> tuple[ValuedModel, StoredCells]:
+        """Pay for one snapshot's tables, and add to them what earlier ones have told.
+
+        Every step is charged its own reads, which see its edges alone. What the next one may know are noisy
+        tables added up, and degrees of graphs that paid models drew: post-processing.
+        """
+        from core.generators._shared.frame.model import load_stored
+        from core.generators._shared.values.fit import paid_step
+        from core.generators._shared.values.memory import remembered
+
+        earlier = {} if state is None else load_stored(state, method, type(params)).cells
+        left: dict[tuple[str, int | None], Any] = {}
+
+        def pay(reads: EdgeValueReads, drawn: EdgeTable, key: tuple[str, int], cost: int) -> Columns:
+            before = remembered(earlier[key]) if key in earlier else None
+            columns, kept = paid_step(reads, drawn, cost, before, plan.first_step)
+            left[key] = kept.columns()
+            return columns
+
+        tables = _paid(method, model, graph, value_share.granted(plan), params, progress, pay)
+        return ValuedModel(model, tables), replace(tables, cells=left)
 
     def restored(self, model: Any, stored: StoredCells) -> ValuedModel:
         return ValuedModel(model, stored)
@@ -126,10 +165,11 @@ def _paid(
     granted: Mapping[str, int],
     params: Any,
     progress: Progress,
+    pay: Callable[[EdgeValueReads, EdgeTable, tuple[str, int], int], Columns],
 ) -> StoredCells:
+    """Pay for every attribute of every relation: ``pay(reads, drawn edges, cell, nano-epsilon)``."""
     from core.generators._shared.frame.model import StoredCells
     from core.generators._shared.values.draw import drawn_numbers
-    from core.generators._shared.values.fit import paid
     from core.generators.base import no_progress
     from core.graphs.records import with_numbers
     from core.privacy.entropy import noise_generator
@@ -140,18 +180,17 @@ def _paid(
     asked = sum(len(graph.schema.edge_type(name).attributes) for name in granted)
     for name, nano_epsilon in granted.items():
         relation, table = graph.schema.edge_type(name), drawn.edges[name].bare()
-        steps = len(graph.schema.steps_of(name))
         numbers, each = value_share.divided(relation, nano_epsilon)
         last: Any = None
         if numbers:
             reads = graph.edge_records(name)
-            last = paid(reads, reads.counted(table), steps, numbers)
+            last = pay(reads, reads.counted(table), (name, len(relation.attributes)), numbers)
             number = drawn_numbers(last, table, relation, reads.shape.undirected, rng)
             table = with_numbers(table, number)[0]
         for place, attribute in enumerate(relation.attributes):
             progress("values", len(cells), asked)
             reads = graph.edge_values(name, attribute.name)
-            cells[name, place] = paid(reads, reads.counted(table), steps, each)
+            cells[name, place] = pay(reads, reads.counted(table), (name, place), each)
         if numbers:
             cells[name, len(relation.attributes)] = last
     progress("values", asked, asked)
