@@ -31,11 +31,16 @@ SCHEMA = GraphSchema(
 )
 
 
-def stream_dataset(services: Services, principal: Principal, name: str = "calls", **terms: Any) -> Dataset:
+def stream_dataset(
+    services: Services,
+    principal: Principal,
+    name: str = "calls",
+    content: bytes = b"source,target,time\n0,1,100\n",
+    **terms: Any,
+) -> Dataset:
     """A ready dataset under unit w-event; its first upload holds one edge."""
     declared = {"unit": "w-event", "window": WINDOW, "epsilon": "3", "graph_schema": SCHEMA} | terms
     dataset = register_dataset(services, principal, NewDataset(name=name, **declared))
-    content = b"source,target,time\n0,1,100\n"
     upload = {"part": "edges", "format": "csv", "options": {}, "chunks": [content], "length": None}
     version = receive_part(services, principal, dataset.id, **upload)
     work = begin_ingest(services, version.id, "tests")

@@ -182,21 +182,23 @@ def test_a_format_that_no_name_tells_is_asked_for(command: Command, dataset_id: 
     assert command.json("push", stream_id, str(file), "--format", "csv")[0]["step"] == 0
 
 
-def test_the_example_splits_into_weeks_without_losing_a_row(tmp_path: Path):
+@pytest.mark.parametrize("delays", [False, True])
+def test_the_example_splits_into_weeks_without_losing_a_row(tmp_path: Path, delays: bool):
     example = ROOT / "examples" / "us-flights"
     spec = importlib.util.spec_from_file_location("split_weeks", example / "split_weeks.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    module.split(tmp_path)
+    module.split(tmp_path, delays=delays)
+    sent = 5 if delays else 4
     grid = json.loads((example / "schema.json").read_text())["time"]
     header, *rows = csv.reader((tmp_path / "known.csv").open())
     assert header == ["source", "target", "type", "time", "delay"]  # the upload must have what edges carry
-    rows = [row[:4] for row in rows]
+    rows = [row[:sent] for row in rows]
     for step in range(grid["count"]):
         columns, *flights = csv.reader((tmp_path / "weeks" / f"week-{step:02}.csv").open())
-        assert columns == header[:4]  # a stream's snapshots carry nothing, and refuse other columns
+        assert columns == header[:sent]  # a stream without values refuses their columns
         assert {int(row[3]) // grid["width"] for row in flights} == {step}
         rows += flights
-    assert sorted(rows) == sorted(row[:4] for row in list(csv.reader((example / "edges.csv").open()))[1:])
+    assert sorted(rows) == sorted(row[:sent] for row in list(csv.reader((example / "edges.csv").open()))[1:])

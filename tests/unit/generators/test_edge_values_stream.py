@@ -102,6 +102,26 @@ def test_every_step_pays_its_share_and_hands_on_what_it_paid_for(method: str, tm
     assert max(sum(pair) for pair in itertools.pairwise(charged)) <= 4 * NANO
 
 
+def test_of_every_kept_record_each_carries_values_of_its_own(tmp_path: Path):
+    each = STARS.model_copy(update={"aggregate": None})
+    relation = EdgeType(
+        name="rates", temporal=True, attributes=(each,), multiplicity="each", records_per_slot=3
+    )
+    whole = schema_of(STARS)
+    schema = GraphSchema(node_types=whole.node_types, edge_types=(relation,), time=whole.time)
+    snapshots = {}
+    for step in range(2):
+        table = snapshot(step).edges["rates"]
+        edge = np.repeat(np.arange(table.count), 2)
+        held = EdgeValues({"stars": np.repeat(table.values.columns["stars"], 2)}, edge)
+        several = EdgeTable(table.source, table.target, table.step, held)
+        snapshots[step] = Graph.build(schema, {}, {"rates": several})
+    for model, meter, _ in run("dcsbm", snapshots, 400, tmp_path):
+        assert meter.plan.cost().nano_epsilon <= 200 * NANO
+        drawn = model.sample(public_generator(1), no_progress).edges["rates"]
+        assert drawn.values.count == pytest.approx(2 * drawn.count, rel=0.1)
+
+
 def test_steps_come_in_order(tmp_path: Path):
     with pytest.raises(ValueError, match="order of time"):
         list(run("dcsbm", {2: snapshot(0), 1: snapshot(1)}, 4, tmp_path))
@@ -301,7 +321,7 @@ def test_a_step_charged_once_a_window_shows(tmp_path: Path, monkeypatch: pytest.
     """A planted mistake: each step spends on its values what the window has."""
     from core.generators._shared.values import share
 
-    monkeypatch.setattr(share, "cell_nano_epsilon", lambda public: public.nano_epsilon)
+    monkeypatch.setattr(share, "together_nano_epsilon", lambda public, name: public.nano_epsilon)
     assert worst("dcsbm", FEW, tmp_path, monkeypatch) > 1.2 * NANO
 
 

@@ -73,35 +73,29 @@ def _paid(
     live = step is not None
     shares = [HISTOGRAM, CLASSES, *([STEPS] if steps > 1 else [])]
     first, between, *timed, nodes = divide(nano_epsilon, *shares)
-    renewed = before is None or before.renews()
+    anew = before is None or before.renews()
     before = None if before is None else before.faded(step or 0)
-    counted = reads.histogram(nano_epsilon=first, purpose=f"{_of(reads)}: histogram")
-    whole = counted.astype(np.float64) + (0.0 if before is None else before.histogram)
+    here = reads.histogram(nano_epsilon=first, purpose=f"{_of(reads)}: histogram").astype(np.float64)
+    whole = here if before is None else here + before.histogram
     histogram = norm_sub(whole)
     histogram = (
         histogram / histogram.sum() if histogram.sum() > 0 else np.full(len(histogram), 1 / len(histogram))
     )
-    if before is None or renewed:
-        most = max(reads.shape.source_count, reads.shape.target_count)
-        division = divided(reads.bins, histogram, most)
+    if before is None or anew:
+        division = divided(reads.bins, histogram, max(reads.shape.source_count, reads.shape.target_count))
         before = None if before is None else before.divided_by(division, histogram)
     else:
         division = before.division
     mass = np.bincount(division.bins, weights=histogram, minlength=len(division.kinds))
-    ends = {"source": [drawn.source], "target": [drawn.target], "both": [drawn.source, drawn.target]}
-    told, rates = [], []
+    told = []
     for place, (side, cost) in enumerate(zip(reads.sides, _even(nodes, len(reads.sides)), strict=True)):
-        count = reads.shape.target_count if side == "target" else reads.shape.source_count
-        degrees = np.bincount(np.concatenate(ends[side]), minlength=count)
-        own = _nodes(reads, side, division, degrees, cost)
-        if live:
-            own = own.weighed(_spread(division, mass))
+        own = _nodes(reads, side, division, _degrees(reads, side, drawn), cost)
+        own = own.weighed(_spread(division, mass)) if live else own
         told.append(own if before is None else own.with_more(before.nodes[place]))
-        rates.append(_rates(told[-1], division, mass))
-    noise = 2 * (reads.multiplicity * NANO / between) ** 2
-    if before is None or renewed:
-        more = 0.0 if before is None else before.pairs.noise
-        number = _class_count(told, noise + more, division, reads.shape.undirected)
+    rates = [_rates(each, division, mass) for each in told]
+    if before is None or anew:
+        noise = _noise(reads, between) + (0.0 if before is None else before.pairs.noise)
+        number = _class_count(told, noise, division, reads.shape.undirected)
         classes = tuple(_classes(each, own.drawn, number) for each, own in zip(rates, told, strict=True))
         before = None if before is None else before.classed_by(classes)
     else:
@@ -115,27 +109,26 @@ def _paid(
         noisy = reads.by_step(
             periods=periods, labels=division.bins, nano_epsilon=timed[0], purpose=f"{_of(reads)}: by step"
         )
-        by_period = shares_of(noisy.astype(np.float64), mass[None, :], NANO / timed[0])
+        by_period = shares_of(noisy.astype(np.float64), by_period, NANO / timed[0])
     elif before is not None:
-        here = np.bincount(division.bins, weights=counted, minlength=len(mass))
-        by_period = shares_of(here[None, :], mass[None, :], NANO / first)
-    none = np.empty(0, dtype=np.float32)
-    source, target = 0, 1 if len(rates) > 1 else None
+        counted = np.bincount(division.bins, weights=here, minlength=len(mass))
+        by_period = shares_of(counted[None, :], by_period, NANO / first)
+    kept = Memory(
+        step or 0, 1 if before is None else before.told + 1, whole, division, tuple(told), classes, pairs
+    )
     columns = {
         "histogram": histogram,
         "bins": division.bins.astype(np.int32),
         "kinds": division.kinds.astype(np.int32),
         "score": division.score,
-        "source_rates": rates[source].astype(np.float32).ravel(),
-        "target_rates": none if target is None else rates[target].astype(np.float32).ravel(),
-        "source_classes": classes[source].astype(np.int32),
-        "target_classes": np.empty(0, np.int32) if target is None else classes[target].astype(np.int32),
         "pairs": _pair_shares(pairs, division, mass).ravel(),
         "steps": by_period.ravel(),
         "periods": periods.astype(np.int32),
     }
-    count = 1 if before is None else before.told + 1
-    kept = Memory(step or 0, count, whole, division, tuple(told), classes, pairs)
+    for place, name in enumerate(("source", "target")):
+        known = place < len(told)
+        columns[f"{name}_rates"] = (rates[place] if known else np.empty(0)).astype(np.float32).ravel()
+        columns[f"{name}_classes"] = (classes[place] if known else np.empty(0)).astype(np.int32)
     return columns, kept
 
 
@@ -158,6 +151,18 @@ def _even(total: int, parts: int) -> list[int]:
     return [total // parts] * (parts - 1) + [total - total // parts * (parts - 1)]
 
 
+def _degrees(reads: EdgeValueReads, side: str, drawn: EdgeTable) -> np.ndarray:
+    """Count the drawn edges of every node of a side."""
+    ends = {"source": [drawn.source], "target": [drawn.target], "both": [drawn.source, drawn.target]}[side]
+    count = reads.shape.target_count if side == "target" else reads.shape.source_count
+    return np.bincount(np.concatenate(ends), minlength=count)
+
+
+def _noise(reads: EdgeValueReads, cost: int, moved: int = 1) -> float:
+    """Bound the variance of noise in a read of which a record moves entries by ``moved``, a little above."""
+    return float(2 * (moved * reads.multiplicity * NANO / cost) ** 2)
+
+
 def _nodes(reads: EdgeValueReads, side: str, division: Division, degrees: np.ndarray, cost: int) -> Nodes:
     """Pay for what the edges of a side's nodes carry: the sum of their scores, or how many have each bin."""
     ends = 2 if side == "both" else 1
@@ -165,11 +170,11 @@ def _nodes(reads: EdgeValueReads, side: str, division: Division, degrees: np.nda
     score = division.score
     if len(score):
         most = max(1, int(np.abs(score).max()))
-        noise = 2 * (ends * reads.multiplicity * most * NANO / cost) ** 2
+        noise = _noise(reads, cost, ends * most)
         scores = score[division.bins].astype(np.int64)
         sums = reads.node_sums(side=side, scores=scores, nano_epsilon=cost, purpose=purpose)[:, None]
     else:
-        noise = 2 * (ends * reads.multiplicity * NANO / cost) ** 2
+        noise = _noise(reads, cost, ends)
         sums = reads.by_node(side=side, labels=division.bins, nano_epsilon=cost, purpose=purpose)
     return Nodes.read(sums, noise, degrees)
 
@@ -224,7 +229,7 @@ def _pairs(reads: EdgeValueReads, classes: tuple[np.ndarray, ...], division: Div
     if reads.shape.undirected:  # an edge stands where the smaller class comes first: its mirror image too
         first = np.moveaxis(noisy, 2, 0)
         noisy = np.moveaxis(np.triu(first) + np.swapaxes(np.triu(first, 1), 1, 2), 0, 2)
-    return Pairs(noisy, 2 * (reads.multiplicity * NANO / cost) ** 2)
+    return Pairs(noisy, _noise(reads, cost))
 
 
 def _pair_shares(pairs: Pairs, division: Division, mass: np.ndarray) -> np.ndarray:
