@@ -21,10 +21,10 @@ steps. PAIR: of each of a pair's directions r records count at most, of all step
 that looks at no other pair: the sums move by e r S at most, at epsilon, charged once, in one event.
 A value is a function of its own edge's rows (:mod:`core.graphs.merging`), so adding or removing an edge adds
 or removes its own records and changes no other. An edge whose records alone change is one edge less and one
-more: 2 epsilon. A snapshot of a live stream is a graph of one step, which a unit under W_EVENT has one edge of:
-its reads see no other step, what they may be told of earlier ones was paid for there, and the sums of a window
-are those of its steps. Reads that follow from what was read before compose by sums, in each cell, with all other
-reads.
+more: 2 epsilon. A snapshot of a live stream is a graph of one step, which a unit under W_EVENT has one edge
+of: its reads see no other step, what they may be told of earlier ones was paid for there, and the sums of a
+window are those of its steps. Reads that follow from what was read before compose by sums, in each cell, with
+all other reads.
 """
 
 from __future__ import annotations
