@@ -17,7 +17,7 @@ from prometheus_client.utils import floatToGoString
 from core.generators.registry import generators
 from core.jobs.models import JobState
 from core.jobs.states import TERMINAL
-from core.ledger.models import EntryKind
+from core.ledger.kinds import EntryKind
 from core.objectives import OBJECTIVES
 from core.version import package_version
 from core.workflows.operations.gauges import Gauges

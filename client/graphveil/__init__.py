@@ -7,6 +7,12 @@
         service.wait(job.id)
         report = service.report(job.id)
 
+or without one, on this machine (``pip install 'graphveil[engine]'``)::
+
+    import graphveil as gv
+
+    release = gv.synthesize(graph, epsilon=1, budget=gv.Budget("budget.json", epsilon=4))
+
 What is named here loads when it is first used.
 """
 
@@ -19,26 +25,44 @@ if TYPE_CHECKING:
     from graphveil.errors import (
         ClientError,
         DigestMismatch,
+        EngineMissing,
         InvalidWebhook,
         ProblemError,
         TransportError,
         WaitTimeout,
     )
+    from graphveil.local.budget import Budget
+    from graphveil.local.compare import compare
+    from graphveil.local.release import Release, read
+    from graphveil.local.synthesis import plan, synthesize
     from graphveil.sdk.client import Graphveil
     from graphveil.sdk.webhooks import verify_webhook
 
 __all__ = [
+    "Budget",
     "ClientError",
     "DigestMismatch",
+    "EngineMissing",
     "Graphveil",
     "InvalidWebhook",
     "ProblemError",
+    "Release",
     "TransportError",
     "WaitTimeout",
+    "compare",
+    "plan",
+    "read",
+    "synthesize",
     "verify_webhook",
 ]
 
 _ROOMS = {
+    "Budget": "graphveil.local.budget",
+    "compare": "graphveil.local.compare",
+    "plan": "graphveil.local.synthesis",
+    "read": "graphveil.local.release",
+    "Release": "graphveil.local.release",
+    "synthesize": "graphveil.local.synthesis",
     "Graphveil": "graphveil.sdk.client",
     "verify_webhook": "graphveil.sdk.webhooks",
 }

@@ -3,6 +3,7 @@
 ClientError
 ├── ProblemError     the service refused or failed, and said why; also one of :mod:`graphveil.problems`
 ├── TransportError   no answer came, after every retry
+├── EngineMissing    a release was to be made on this machine, and the engine is not installed
 ├── DigestMismatch   a download is not the file that was released
 ├── InvalidWebhook   a webhook that the service did not sign, or not just now
 └── WaitTimeout      the time that was given to wait is over; the job goes on
@@ -23,6 +24,10 @@ class ClientError(Exception):
 
 class TransportError(ClientError):
     """The service could not be reached, or its answer broke off."""
+
+
+class EngineMissing(ClientError, ImportError):
+    """Releases on this machine need ``pip install 'graphveil[engine]'``."""
 
 
 class DigestMismatch(ClientError):

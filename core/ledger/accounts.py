@@ -11,7 +11,8 @@ from core import ids
 from core.errors import Conflict, InvalidInput
 from core.ledger import hash_chain, repository
 from core.ledger.entries import append
-from core.ledger.models import BudgetAccount, EntryKind, Filter, Scope
+from core.ledger.kinds import EntryKind, Filter, Scope
+from core.ledger.models import BudgetAccount
 from core.ledger.statement import terms_of
 from core.ledger.terms import Terms, checked_terms, dimensions
 

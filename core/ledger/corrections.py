@@ -11,7 +11,8 @@ from core.errors import BudgetExceeded, Conflict, InvalidInput
 from core.ledger import hash_chain, holdings, repository
 from core.ledger.entries import append
 from core.ledger.filters import admits
-from core.ledger.models import EntryKind, Filter, LedgerEntry
+from core.ledger.kinds import EntryKind, Filter
+from core.ledger.models import LedgerEntry
 from core.ledger.posting import Movement
 from core.ledger.statement import terms_of
 from core.ledger.terms import W_EVENT, checked_amounts, checked_terms, dimensions, epsilon_dimension

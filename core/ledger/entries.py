@@ -12,7 +12,8 @@ from sqlalchemy.orm import Session
 from core import ids
 from core.errors import InvalidInput
 from core.ledger import hash_chain
-from core.ledger.models import BudgetAccount, EntryKind
+from core.ledger.kinds import EntryKind
+from core.ledger.models import BudgetAccount
 from core.ledger.posting import Movement, Posting, post
 
 MAX_DIGESTS = 1_000

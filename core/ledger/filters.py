@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from core.errors import BudgetExceeded
-from core.ledger.models import Filter
+from core.ledger.kinds import Filter
 from core.ledger.terms import W_EVENT, Terms, dimensions
 from graphveil.amounts import format_delta, format_epsilon
 

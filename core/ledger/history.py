@@ -18,7 +18,8 @@ from core.ledger import holdings, repository
 from core.ledger.amounts import MAX_STEP
 from core.ledger.entries import STANDING
 from core.ledger.filters import Balance
-from core.ledger.models import BudgetAccount, Filter, LedgerEntry
+from core.ledger.kinds import Filter
+from core.ledger.models import BudgetAccount, LedgerEntry
 from core.ledger.statement import terms_of
 from core.ledger.terms import dimensions
 

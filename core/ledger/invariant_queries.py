@@ -9,7 +9,8 @@ from typing import Any
 from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
-from core.ledger.models import BudgetAccount, Filter, LedgerEntry
+from core.ledger.kinds import Filter
+from core.ledger.models import BudgetAccount, LedgerEntry
 from core.ledger.posting import ENTRIES
 
 BATCH = 1_000

@@ -11,7 +11,8 @@ from core.errors import NotFound
 from core.ledger import hash_chain, holdings, invariant_queries, repository
 from core.ledger.entries import STANDING
 from core.ledger.filters import decisive
-from core.ledger.models import BudgetAccount, EntryKind
+from core.ledger.kinds import EntryKind
+from core.ledger.models import BudgetAccount
 from core.ledger.statement import terms_of
 from core.ledger.terms import dimensions
 from graphveil.models.ledger import Violation

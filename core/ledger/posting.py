@@ -33,15 +33,8 @@ from sqlalchemy.orm import Session
 from sqlalchemy.orm.attributes import set_committed_value
 from sqlalchemy.sql.dml import UpdateBase
 
-from core.ledger.models import (
-    TERMINAL,
-    Amount,
-    BudgetAccount,
-    BudgetBalance,
-    BudgetHold,
-    EntryKind,
-    LedgerEntry,
-)
+from core.ledger.kinds import TERMINAL, EntryKind
+from core.ledger.models import Amount, BudgetAccount, BudgetBalance, BudgetHold, LedgerEntry
 
 ENTRIES = cast(Table, LedgerEntry.__table__)
 BALANCES = cast(Table, BudgetBalance.__table__)

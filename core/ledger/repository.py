@@ -18,7 +18,8 @@ from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
 from core.db.base import ROW_LOCK
 from core.errors import NotFound
-from core.ledger.models import TERMINAL, BudgetAccount, BudgetHold, EntryKind, LedgerEntry, Scope
+from core.ledger.kinds import TERMINAL, EntryKind, Scope
+from core.ledger.models import BudgetAccount, BudgetHold, LedgerEntry
 from core.ledger.posting import ACCOUNTS, BALANCES, HOLDS
 
 _NEVER = datetime.max.replace(tzinfo=UTC)

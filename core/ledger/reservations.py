@@ -17,7 +17,8 @@ from core.ledger import holdings, repository
 from core.ledger.admission import check_room, check_standing, check_unexposed
 from core.ledger.entries import append, checked_digests
 from core.ledger.filters import Balance, windows_changed
-from core.ledger.models import BudgetAccount, EntryKind, LedgerEntry, Scope
+from core.ledger.kinds import EntryKind, Scope
+from core.ledger.models import BudgetAccount, LedgerEntry
 from core.ledger.posting import Movement
 from core.ledger.statement import statement_of, terms_of
 from core.ledger.terms import Terms, checked_amounts

@@ -16,7 +16,8 @@ from core.ledger.amounts import MAX_STEP
 from core.ledger.corrections import adjust, grant, unblock
 from core.ledger.entries import append, checked_digests
 from core.ledger.invariants import ChainReport, verify
-from core.ledger.models import EntryKind, LedgerEntry
+from core.ledger.kinds import EntryKind
+from core.ledger.models import LedgerEntry
 from core.ledger.repository import (
     EntryPage,
     entries,

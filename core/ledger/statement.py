@@ -7,7 +7,8 @@ from datetime import datetime
 
 from core.ledger import holdings
 from core.ledger.filters import Balance, steps_of, tightest_window
-from core.ledger.models import BudgetAccount, Filter, LedgerEntry
+from core.ledger.kinds import Filter
+from core.ledger.models import BudgetAccount, LedgerEntry
 from core.ledger.terms import W_EVENT, Terms
 from graphveil.amounts import format_delta, format_epsilon
 from graphveil.models.ledger import Amount, Budget, Entry, StepSpend

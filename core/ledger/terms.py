@@ -9,7 +9,7 @@ from decimal import ROUND_FLOOR, Context, Decimal
 
 from core.errors import InvalidInput
 from core.ledger.amounts import MAX_STEP
-from core.ledger.models import Filter
+from core.ledger.kinds import Filter
 from core.orders import ORDERS
 from graphveil.amounts import DELTA_DIGITS, EPSILON_DIGITS
 

@@ -16,7 +16,9 @@ from core.generators.shares import spread
 from core.graphs import formats
 from core.graphs.node_bins import synthesised_in
 from core.graphs.schema import GraphSchema, Protection
+from core.privacy import persons
 from core.privacy.plan import Cost
+from core.privacy.units import Unit
 
 Params = TypeVar("Params", bound=BaseModel)
 
@@ -35,6 +37,31 @@ def checked_params(model: type[Params], parameters: Mapping[str, Any]) -> Params
         wrong = error.errors(include_url=False, include_context=False, include_input=False)[0]
         field = ".".join(["parameters", *(str(part) for part in wrong["loc"])])
         raise InvalidInput(f"{field}: {wrong['msg']}", field=field) from None
+
+
+def check_protects(schema: GraphSchema, unit: Unit, window: int | None) -> None:
+    """Raise InvalidInput, naming the field of the schema, unless the unit can protect it."""
+    if unit.temporal and not schema.temporal:
+        raise InvalidInput(
+            f"the unit {unit} speaks of time: declare a time grid, or use the unit edge or node",
+            field="graph_schema.time",
+        )
+    if not unit.takes(temporal=schema.temporal):
+        raise InvalidInput(
+            "the unit edge is for graphs without time; use event, w-event, pair or node, or drop "
+            "the time grid",
+            field="graph_schema.time",
+        )
+    if window is not None and window > schema.steps:
+        raise InvalidInput(
+            f"the window has {window} steps, but the time grid has {schema.steps}", field="window"
+        )
+    if all(edge_type.public for edge_type in schema.edge_types):
+        raise InvalidInput(
+            "every edge type is declared public: there is nothing to protect", field="graph_schema.edge_types"
+        )
+    if (refused := persons.refusal(schema, unit)) is not None:
+        raise InvalidInput(refused[0], field=f"graph_schema.{refused[1]}")
 
 
 def protected_relations(schema: GraphSchema, wanted: Sequence[str] | None) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from api.app import create_app
 from api.http import problems
 from api.serve.metrics import PREFIX, HttpMetrics
 from core.jobs.models import JobReason, JobState
-from core.ledger.models import EntryKind
+from core.ledger.kinds import EntryKind
 from core.objectives import OBJECTIVES
 from core.settings import Settings
 from core.workflows.operations.gauges import Gauges

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from core.errors import InvalidInput
 from core.graphs.schema import GraphSchema
-from core.ledger.models import Filter
-from core.privacy import persons
+from core.ledger.kinds import Filter
 from core.privacy.units import Unit
+from core.publishing.checks import check_protects
 from core.settings import Settings
 
 
@@ -49,27 +49,7 @@ def check_schema(schema: GraphSchema, unit: Unit, window: int | None, settings: 
         )
     protected = [edge_type.name for edge_type in schema.edge_types if not edge_type.public]
     check_cells(schema, protected, settings, field="graph_schema.edge_types")
-    if unit.temporal and not schema.temporal:
-        raise InvalidInput(
-            f"the unit {unit} speaks of time: declare a time grid, or use the unit edge or node",
-            field="graph_schema.time",
-        )
-    if not unit.takes(temporal=schema.temporal):
-        raise InvalidInput(
-            "the unit edge is for graphs without time; use event, w-event, pair or node, or drop "
-            "the time grid",
-            field="graph_schema.time",
-        )
-    if window is not None and window > schema.steps:
-        raise InvalidInput(
-            f"the window has {window} steps, but the time grid has {schema.steps}", field="window"
-        )
-    if all(edge_type.public for edge_type in schema.edge_types):
-        raise InvalidInput(
-            "every edge type is declared public: there is nothing to protect", field="graph_schema.edge_types"
-        )
-    if (refused := persons.refusal(schema, unit)) is not None:
-        raise InvalidInput(refused[0], field=f"graph_schema.{refused[1]}")
+    check_protects(schema, unit, window)
 
 
 RELATION_CELLS = 20  # predictions of one relation take the time of so many cells, about

@@ -20,7 +20,8 @@ from core.identity.service import Principal, require
 from core.ledger import repository as accounts
 from core.ledger import service as ledger
 from core.ledger.amounts import delta_capacity, epsilon_capacity
-from core.ledger.models import BudgetAccount, Filter
+from core.ledger.kinds import Filter
+from core.ledger.models import BudgetAccount
 from core.logging import get_logger
 from core.outbox import service as outbox
 from core.outbox.models import Topic

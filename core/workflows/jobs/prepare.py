@@ -29,26 +29,20 @@ from core.generators.base import (
     LinkHidingGenerator,
     PublicFacts,
     accelerator_of,
-    synthesised_by,
 )
-from core.generators.choice import AUTO, Choice, choose
+from core.generators.choice import AUTO, Choice
 from core.graphs.schema import MAX_TYPES, Derived, GraphSchema
 from core.identity.service import Principal
 from core.ledger import service as ledger
 from core.ledger.amounts import delta_cost, epsilon_capacity, epsilon_cost
-from core.ledger.models import BudgetAccount, Filter
+from core.ledger.kinds import Filter
+from core.ledger.models import BudgetAccount
 from core.privacy.accountant import Accountant
 from core.privacy.events import MAX_NANO_EPSILON, NANO
-from core.privacy.plan import Cost, GuaranteeKind, PrivacyPlan
+from core.privacy.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
-from core.publishing.checks import (
-    ALWAYS_WRITTEN,
-    checked_formats,
-    checked_params,
-    keeps_to,
-    protected_relations,
-    released_schema,
-)
+from core.publishing import settle as settling
+from core.publishing.checks import ALWAYS_WRITTEN, protected_relations
 from core.publishing.spec import JobSpec, Plain
 from core.settings import Settings
 from core.workflows.common import unpaid
@@ -231,12 +225,16 @@ def prepare(
         search = _search(request, request.target, facts, ground)
         nano_epsilon, solved = solve(search, _limit(session, principal, request, dataset))
         facts = replace(facts, nano_epsilon=nano_epsilon)
-    choice, generator, params = method_of(request.method, request.parameters, facts, dataset, version)
-    released = released_schema(schema, edge_types, **synthesised_by(generator, params))
-    wanted = checked_formats(request.formats, released)
-    plan = generator.plan(params, facts) if choice is None else choice.plan
-    cost = plan.cost()
-    check_plan(plan, cost, account, nano_epsilon, delta_atto)
+    settled = settling.settle(
+        request.method,
+        request.parameters,
+        request.formats,
+        facts,
+        node_counts(version, schema),
+        policy_of(dataset).methods,
+    )
+    plan, generator, cost = settled.plan, settled.generator, settled.plan.cost()
+    check_unit(plan, account)
     unbounded = cost.kind is GuaranteeKind.NONE
     spec = JobSpec(
         release=Plain(
@@ -244,14 +242,14 @@ def prepare(
             dataset_id=dataset.id,
             dataset_version=version.id,
             method=generator.name,
-            chosen_because=None if choice is None else choice.reason,
-            params=params.model_dump(mode="json"),
+            chosen_because=settled.chosen_because,
+            params=settled.params.model_dump(mode="json"),
             unit=facts.unit,
             window=facts.window,
             nano_epsilon=nano_epsilon,
             delta_atto=delta_atto,
             edge_types=edge_types,
-            formats=wanted,
+            formats=settled.formats,
             seed=request.seed,
             # Of a public graph a share of the links may be drawn and hidden, for evaluation; of no other.
             named_links=isinstance(generator, LinkHidingGenerator) and not dataset.public,
@@ -270,8 +268,8 @@ def prepare(
         check_least(dataset, cost.nano_epsilon)
     if spec.release.named_links:
         require_named(session, dataset, version)
-    gain = accelerator_of(generator, params, facts, node_counts(version, schema))
-    return Prepared(dataset, version, schema, spec, choice, params, plan, solved, gain)
+    gain = accelerator_of(generator, settled.params, facts, node_counts(version, schema))
+    return Prepared(dataset, version, schema, spec, settled.choice, settled.params, plan, solved, gain)
 
 
 def _epsilon_of(request: JobRequest) -> int:
@@ -324,17 +322,8 @@ def method_of(
     Raises InvalidInput for parameters that are wrong, or given without a named method; UnknownMethod;
     NotAccepted where no method takes the request, of those that the dataset's policy allows.
     """
-    choice = None
-    if name == AUTO:
-        if parameters:
-            raise InvalidInput(
-                "Parameters belong to a method: name the method, or leave them out with auto.",
-                field="parameters",
-            )
-        choice = choose(facts, node_counts(version, facts.schema), allowed=policy_of(dataset).methods)
-        name, parameters = choice.method, dict(choice.params)
-    generator = registry.get(name)
-    return choice, generator, checked_params(generator.Params, parameters)
+    nodes = node_counts(version, facts.schema)
+    return settling.method_of(name, parameters, facts, nodes, policy_of(dataset).methods)
 
 
 def node_counts(version: DatasetVersion, schema: GraphSchema) -> dict[str, int]:
@@ -368,9 +357,8 @@ def ready_dataset(
     return dataset, version, account
 
 
-def check_plan(
-    plan: PrivacyPlan, cost: Cost, account: BudgetAccount, nano_epsilon: int, delta_atto: int
-) -> None:
+def check_unit(plan: PrivacyPlan, account: BudgetAccount) -> None:
+    """Raise UnitMismatch unless the account counts what the plan protects."""
     if (str(plan.unit), plan.window) != (account.unit, account.window):
         raise UnitMismatch(
             f"The plan protects {plan.unit}, the account {account.unit}; amounts of two units do not add up.",
@@ -378,8 +366,6 @@ def check_plan(
             plan_unit=str(plan.unit),
             account_unit=account.unit,
         )
-    if not keeps_to(cost, nano_epsilon, delta_atto):
-        raise NotAccepted("The method cannot keep to the epsilon and delta asked for.", field="epsilon")
 
 
 def check_policy(

@@ -9,7 +9,8 @@ from core.identity.service import Principal, require
 from core.ledger import repository as budgets
 from core.ledger import service as ledger
 from core.ledger.amounts import Number, delta_cost, epsilon_cost
-from core.ledger.models import BudgetAccount, Filter
+from core.ledger.kinds import Filter
+from core.ledger.models import BudgetAccount
 from core.ledger.terms import order_dimension
 from core.privacy import accountant
 from core.privacy.events import MAX_NANO_EPSILON, NANO, Pure, rdp

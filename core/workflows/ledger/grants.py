@@ -12,7 +12,7 @@ from core.identity.service import Principal, require
 from core.ledger import repository as accounts
 from core.ledger import service as ledger
 from core.ledger.amounts import Number, delta_capacity, epsilon_capacity
-from core.ledger.models import Filter
+from core.ledger.kinds import Filter
 from core.proposals import service as proposals
 from core.proposals.models import Proposal as Row
 from core.proposals.models import ProposalKind

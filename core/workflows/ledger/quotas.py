@@ -10,7 +10,8 @@ from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.ledger import service as ledger
 from core.ledger.amounts import Number, delta_capacity, epsilon_capacity
-from core.ledger.models import BudgetAccount, Scope
+from core.ledger.kinds import Scope
+from core.ledger.models import BudgetAccount
 from core.workflows.common import paging
 from core.workflows.common.context import Services
 from core.workflows.datasets.dataset_policies import require_open

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from core.ledger.models import Filter, Scope
+from core.ledger.kinds import Filter, Scope
 
 # 48 bits of a head: what a double holds exactly.
 FINGERPRINT_BYTES = 6

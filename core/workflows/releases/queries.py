@@ -20,7 +20,8 @@ from core.jobs.models import Artifact, ArtifactRole, EvaluationState, Job, JobSt
 from core.jobs.outcomes import budget_outcome
 from core.ledger import repository as budgets
 from core.ledger import service as ledger
-from core.ledger.models import EntryKind, Filter, LedgerEntry
+from core.ledger.kinds import EntryKind, Filter
+from core.ledger.models import LedgerEntry
 from core.privacy.plan import GuaranteeKind
 from core.reports.evidence import CuratorPart
 from core.reports.model import SCHEMA_VERSION, Charge, Report

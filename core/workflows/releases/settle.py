@@ -14,7 +14,7 @@ from core.errors import BudgetRefused
 from core.jobs import service as jobs
 from core.jobs.models import Job, JobReason, JobState, Stop
 from core.ledger import service as ledger
-from core.ledger.models import EntryKind
+from core.ledger.kinds import EntryKind
 from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.privacy.plan import GuaranteeKind

@@ -19,7 +19,7 @@ from core.identity.service import Principal, require
 from core.jobs import repository as jobs
 from core.jobs.models import Artifact
 from core.ledger import service as ledger
-from core.ledger.models import EntryKind
+from core.ledger.kinds import EntryKind
 from core.streams import repository, service
 from core.streams.models import Stream
 from core.workflows.common.context import Services

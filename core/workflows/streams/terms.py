@@ -28,13 +28,14 @@ from core.privacy.events import MAX_NANO_EPSILON, NANO
 from core.privacy.plan import PrivacyPlan
 from core.privacy.units import Unit
 from core.publishing.checks import checked_params, chosen
+from core.publishing.settle import check_cost
 from core.publishing.spec import JobSpec, Place, Tick
 from core.streams.models import Stream, StreamState
 from core.streams.service import MAX_STEP
 from core.workflows.common.policies import Policy, check_least, check_stream, policy_of
 from core.workflows.jobs.prepare import (
-    check_plan,
     check_policy,
+    check_unit,
     method_of,
     ready_dataset,
 )
@@ -115,7 +116,8 @@ def stream_terms(session: Session, principal: Principal, request: StreamRequest)
         project=request.project,
     )
     spec, plan = tick_spec(stream, version, account, first, policy_of(dataset))
-    check_plan(plan, plan.cost(), account, nano_epsilon, 0)
+    check_unit(plan, account)
+    check_cost(plan, facts)
     check_terms(session, dataset, spec, team=principal.team, project=request.project)
     by_step = _by_step(generator, params, schema, facts, account)
     stream.tick_nano_epsilon = max(by_step.values())

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from core.db.session import Database
 from core.identity.service import Principal
 from core.jobs.models import Job
-from core.ledger.models import EntryKind
+from core.ledger.kinds import EntryKind
 from core.outbox.models import Topic
 from core.workflows.common.context import Services
 from core.workflows.jobs import cancel

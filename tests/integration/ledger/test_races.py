@@ -15,7 +15,8 @@ from core.db.session import Database
 from core.errors import BudgetExceeded, GraphveilError
 from core.ids import new_id
 from core.ledger import posting, service
-from core.ledger.models import BudgetAccount, EntryKind
+from core.ledger.kinds import EntryKind
+from core.ledger.models import BudgetAccount
 from tests.support.ledger import call, charge, give_back, open_account, open_quota, reserve
 from tests.support.postgres import PostgresCluster
 

@@ -20,7 +20,8 @@ from core.errors import (
 )
 from core.ids import new_id
 from core.ledger import repository, service
-from core.ledger.models import BudgetAccount, EntryKind
+from core.ledger.kinds import EntryKind
+from core.ledger.models import BudgetAccount
 from graphveil.models.ledger import Budget
 from tests.support.ledger import DIGESTS, call, charge, give_back, open_account, reserve
 

@@ -8,7 +8,7 @@ from pydantic import SecretStr, ValidationError
 from core.datasets.vault import check_master_key
 from core.errors import InvalidInput
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
-from core.ledger.models import Filter
+from core.ledger.kinds import Filter
 from core.privacy.units import Unit
 from core.settings import Settings
 from core.workflows.common.schema_rules import check_cells, check_schema, check_terms

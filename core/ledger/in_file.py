@@ -1,0 +1,330 @@
+"""An account in a file: the service's filters, integers and hash chain, for one person without a service.
+
+Each line is an entry, chained to the one before. A reservation is written, and on the disk, before anything
+of the graph is read; ``opening`` before it is opened; its ending last. Whoever spends holds the file's lock
+all the while, so that an open reservation found under the lock is of a process that has died: it is returned
+where the graph had not been opened, and spent otherwise. A line that was cut off was never acknowledged, and
+is taken away. The chain tells any other change of a line; it cannot tell that last lines, or the file, are
+gone: keep ``head`` elsewhere where that matters.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from core import ids
+from core.clock import now
+from core.errors import (
+    AccountBlocked,
+    GraphveilError,
+    InvalidInput,
+    InvalidTransition,
+    StorageError,
+    UnitMismatch,
+)
+from core.ledger.filters import Balance, Load, admits, decisive
+from core.ledger.hash_chain import entry_hash, genesis, plain
+from core.ledger.kinds import EntryKind
+from core.ledger.terms import Terms, checked_amounts, checked_terms, dimensions
+
+OPENING = "opening"
+"""The one kind of line that is no entry of the service's: from here on the reservation ends as a spend."""
+_BEGIN = (EntryKind.GRANT, EntryKind.RESERVE, OPENING)
+_SPENT = (EntryKind.CHARGE, EntryKind.FORFEIT)
+_ENDS = (*_SPENT, EntryKind.RELEASE)
+MAX_LINE_BYTES = 1 << 24
+
+
+@dataclass
+class Reservation:
+    """An amount that is set aside. ``opened``: the graph was, or was about to be."""
+
+    amounts: Mapping[str, int]
+    job_id: str
+    opened: bool = False
+
+
+@dataclass
+class Book:
+    """What the entries of a file come to."""
+
+    terms: Terms
+    balances: dict[str, Balance]
+    entries: list[dict[str, Any]] = field(default_factory=list)
+    open: dict[str, Reservation] = field(default_factory=dict)
+
+    @property
+    def head(self) -> str:
+        """The hash of the last entry, in hex."""
+        return str(self.entries[-1]["hash"])
+
+    def tightest(self) -> Load:
+        """Find the constraint that leaves least."""
+        return decisive(self.terms, self.balances, {})
+
+
+class FileAccount:
+    """The account in the file at ``path``.
+
+    ``terms`` open it where there is no such file; where there is, they must be its own (None: whatever it
+    has). Raises InvalidInput for terms that no filter can keep or that are not the file's, AccountBlocked for
+    a file that was altered, and StorageError where it cannot be read or written.
+    """
+
+    def __init__(self, path: Path, terms: Terms | None = None) -> None:
+        self.path = path
+        self._asked = None if terms is None else checked_terms(terms)
+        if terms is None and not path.exists():
+            raise InvalidInput("there is no such budget file; give an epsilon to open one", field="budget")
+        with self.held():
+            pass
+
+    def book(self) -> Book:
+        """Read and verify the file."""
+        with self._locked(fcntl.LOCK_SH) as file:
+            return self._read(file)[0]
+
+    @contextmanager
+    def held(self) -> Iterator[Held]:
+        """Hold the account, which nobody else does then: waits for whoever does. Settles what a dead process
+        left open.
+        """
+        with self._locked(fcntl.LOCK_EX) as file:
+            if self._empty(file):
+                self._open_account(file)
+            book, whole = self._read(file)
+            held = Held(book, file, whole)
+            for reservation_id, left in list(book.open.items()):
+                if left.opened:
+                    held.forfeit(reservation_id, reason="its process died after the graph was opened")
+                else:
+                    held.release(reservation_id, reason="its process died before the graph was opened")
+            yield held
+
+    @contextmanager
+    def _locked(self, how: int) -> Iterator[int]:
+        flags = os.O_RDONLY if how == fcntl.LOCK_SH else os.O_RDWR | os.O_CREAT
+        try:
+            file = os.open(self.path, flags | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StorageError(f"the budget file cannot be opened: {error.strerror}") from error
+        try:
+            fcntl.flock(file, how)
+            yield file
+        finally:
+            os.close(file)
+
+    def _empty(self, file: int) -> bool:
+        return b"\n" not in os.pread(file, MAX_LINE_BYTES, 0)
+
+    def _open_account(self, file: int) -> None:
+        """Write the first line, with the terms."""
+        if self._asked is None:
+            raise InvalidInput("the budget file is empty; give an epsilon to open an account", field="budget")
+        if os.pread(file, 1, 0) not in (b"", b"{"):
+            raise InvalidInput("the file is no budget file; name another", field="budget")
+        terms = replace(self._asked, account_id=ids.new_id(ids.ACCOUNT))
+        os.ftruncate(file, 0)
+        told = {**vars(terms), "orders": list(terms.orders)}
+        book = Book(terms, {})
+        _append(file, 0, _entry(book, EntryKind.GRANT, {"terms": told}))
+        folder = os.open(self.path.parent or ".", os.O_RDONLY)
+        try:
+            os.fsync(folder)  # the file's name too is on the disk
+        finally:
+            os.close(folder)
+
+    def _read(self, file: int) -> tuple[Book, int]:
+        """Verify every whole line; the book, and where the last of them ends."""
+        with os.fdopen(os.dup(file), "rb") as opened:
+            opened.seek(0)
+            content = opened.read()
+        whole = content.rfind(b"\n") + 1
+        book: Book | None = None
+        for number, line in enumerate(content[:whole].splitlines(), start=1):
+            try:
+                book = _next(book, json.loads(line))
+            except (ValueError, KeyError, TypeError, AttributeError, GraphveilError) as error:
+                raise AccountBlocked(
+                    f"the budget file was altered: line {number} does not follow from the lines before it. "
+                    "Nothing can be spent from it; go back to the file as it was.",
+                    account_id=None if book is None else book.terms.account_id,
+                    line=number,
+                ) from error
+        if book is None:
+            raise InvalidInput("the budget file is empty; give an epsilon to open an account", field="budget")
+        self._check_asked(book.terms)
+        return book, whole
+
+    def _check_asked(self, terms: Terms) -> None:
+        asked = self._asked
+        if asked is None:
+            return
+        for name in ("unit", "window", "filter", "nano_epsilon", "delta_atto", "orders"):
+            if getattr(asked, name) != getattr(terms, name):
+                raise InvalidInput(
+                    f"the budget file was opened with another {name}: {getattr(terms, name)}, not "
+                    f"{getattr(asked, name)}; its terms never change. Open it as it is, by its name alone.",
+                    field="budget",
+                )
+
+
+class Held:
+    """An account whose lock is held."""
+
+    def __init__(self, book: Book, file: int, end: int) -> None:
+        self.book, self._file, self._end = book, file, end
+
+    def reserve(self, amounts: Mapping[str, int], *, unit: str, window: int | None, job_id: str) -> str:
+        """Set the amounts aside, durably, and return the reservation's id. UnitMismatch, InvalidInput,
+        BudgetExceeded.
+        """
+        terms = self.book.terms
+        if (unit, window) != (terms.unit, terms.window):
+            raise UnitMismatch(
+                f"the budget counts the unit {terms.unit}, the release protects {unit}: amounts of two "
+                "units do not add up",
+                account_id=terms.account_id,
+                unit=terms.unit,
+                window=terms.window,
+                requested_unit=unit,
+                requested_window=window,
+            )
+        asked = checked_amounts(terms, amounts)
+        admits(terms, self.book.balances, asked)
+        reservation_id = ids.new_id(ids.RESERVATION)
+        self._write(EntryKind.RESERVE, reservation_id, asked, {"job_id": job_id})
+        return reservation_id
+
+    def opening(self, reservation_id: str) -> None:
+        """Note, durably, that the graph is about to be opened."""
+        self._write(OPENING, reservation_id, {}, {})
+
+    def charge(self, reservation_id: str, *, digests: Mapping[str, str]) -> None:
+        """Spend the reservation on a release whose files have these digests."""
+        self._end_it(EntryKind.CHARGE, reservation_id, {"digests": dict(digests)})
+
+    def forfeit(self, reservation_id: str, *, reason: str) -> None:
+        """Spend the reservation without a release."""
+        self._end_it(EntryKind.FORFEIT, reservation_id, {"reason": reason})
+
+    def release(self, reservation_id: str, *, reason: str) -> None:
+        """Return the reservation; InvalidTransition once the graph was opened."""
+        self._end_it(EntryKind.RELEASE, reservation_id, {"reason": reason})
+
+    def _end_it(self, kind: EntryKind, reservation_id: str, told: dict[str, Any]) -> None:
+        held = self.book.open.get(reservation_id)
+        if held is None:
+            raise InvalidTransition(f"reservation {reservation_id} has ended already", id=reservation_id)
+        self._write(kind, reservation_id, held.amounts, told)
+
+    def _write(
+        self,
+        kind: str,
+        reservation_id: str,
+        amounts: Mapping[str, int],
+        told: Mapping[str, Any] | None = None,
+    ) -> None:
+        columns = {"reservation_id": reservation_id, "amounts": dict(amounts), **(told or {})}
+        entry = _entry(self.book, kind, columns)
+        after = _next(self.book, json.loads(json.dumps(entry)), keep=True)  # before a byte is written
+        self._end = _append(self._file, self._end, entry)
+        self.book = after
+
+
+def _entry(book: Book, kind: str, told: Mapping[str, Any]) -> dict[str, Any]:
+    """Build the next entry: numbered, chained."""
+    last = book.entries[-1] if book.entries else None
+    columns: dict[str, Any] = {
+        "id": ids.new_id(ids.ENTRY),
+        "account_id": book.terms.account_id,
+        "sequence": 1 if last is None else last["sequence"] + 1,
+        "kind": str(kind),
+        "created_at": plain(now()),
+        "previous_hash": genesis(book.terms.account_id).hex() if last is None else last["hash"],
+        **told,
+    }
+    return {**columns, "hash": entry_hash(columns).hex()}
+
+
+def _append(file: int, end: int, entry: Mapping[str, Any]) -> int:
+    """Write the entry at ``end``, where what follows is a line cut off, and on the disk. StorageError."""
+    line = json.dumps(entry, separators=(",", ":")).encode() + b"\n"
+    try:
+        os.ftruncate(file, end)
+        written = os.pwrite(file, line, end)
+        if written != len(line):
+            raise OSError(None, "the disk is full")
+        os.fsync(file)
+    except OSError as error:
+        raise StorageError(f"the budget file cannot be written: {error.strerror}") from error
+    return end + len(line)
+
+
+def _next(book: Book | None, entry: dict[str, Any], *, keep: bool = False) -> Book:
+    """Follow one entry. ValueError or GraphveilError where it does not follow from those before it."""
+    if book is None:
+        told = dict(entry["terms"])
+        terms = checked_terms(Terms(**{**told, "orders": tuple(told["orders"])}))
+        book = Book(terms, {name: Balance(capacity) for name, capacity in dimensions(terms).items()})
+        _require(entry["kind"] == EntryKind.GRANT and entry["sequence"] == 1)
+        _require(entry["previous_hash"] == genesis(terms.account_id).hex())
+    else:
+        last = book.entries[-1]
+        _require(entry["sequence"] == last["sequence"] + 1 and entry["previous_hash"] == last["hash"])
+        _require(entry["kind"] != EntryKind.GRANT)
+    _require(entry["account_id"] == book.terms.account_id)
+    _require(entry_hash(entry).hex() == entry["hash"])
+    after = Book(book.terms, dict(book.balances), book.entries, dict(book.open)) if keep else book
+    if entry["kind"] != EntryKind.GRANT:
+        _move(after, entry)
+    after.entries = [*book.entries, entry] if keep else after.entries
+    if not keep:
+        after.entries.append(entry)
+    return after
+
+
+def _move(book: Book, entry: Mapping[str, Any]) -> None:
+    """Let the entry move the balances."""
+    kind, reservation_id, amounts = entry["kind"], entry["reservation_id"], entry["amounts"]
+    if kind == EntryKind.RESERVE:
+        _require(reservation_id not in book.open)
+        admits(book.terms, book.balances, checked_amounts(book.terms, amounts))
+        book.open[reservation_id] = Reservation(amounts, entry["job_id"])
+        _add(book, amounts, lambda held, amount: replace(held, reserved=held.reserved + amount))
+        return
+    reservation = book.open[reservation_id]
+    if kind == OPENING:
+        _require(not amounts)
+        book.open[reservation_id] = replace(reservation, opened=True)
+        return
+    _require(kind in _ENDS and amounts == reservation.amounts)
+    _require(kind != EntryKind.RELEASE or not reservation.opened)
+    spent = kind in _SPENT
+    del book.open[reservation_id]
+    _add(
+        book,
+        amounts,
+        lambda held, amount: replace(
+            held, reserved=held.reserved - amount, charged=held.charged + (amount if spent else 0)
+        ),
+    )
+
+
+def _add(book: Book, amounts: Mapping[str, int], change: Callable[[Balance, int], Balance]) -> None:
+    for dimension, amount in amounts.items():
+        book.balances[dimension] = change(
+            book.balances.get(dimension, Balance(book.terms.nano_epsilon)), amount
+        )
+
+
+def _require(holds: bool) -> None:
+    if not holds:
+        raise ValueError("the entry does not follow")

@@ -1,0 +1,202 @@
+"""One release in one process, without a service: settled, reserved, made and charged by the same rules.
+
+The plan is settled as the service settles a job's, and the release is made by what the service's child runs.
+Where an account is given its amount is reserved before the graph is opened, and charged by then whatever
+happens: only what is refused before costs nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from core import ids
+from core.errors import InvalidInput, KindNotAllowed
+from core.evaluation.metric import Suite
+from core.generators.base import LinkHidingGenerator, Progress, PublicFacts
+from core.generators.choice import AUTO
+from core.graphs.graph import Graph
+from core.graphs.schema import Derived, GraphSchema
+from core.ledger.amounts import delta_cost, epsilon_cost
+from core.ledger.in_file import FileAccount, Held
+from core.ledger.kinds import Filter
+from core.privacy.accountant import Accountant
+from core.privacy.events import MAX_NANO_EPSILON, NANO
+from core.privacy.meter import TranscriptEntry
+from core.privacy.plan import GuaranteeKind
+from core.privacy.units import Unit
+from core.publishing import bundle, checks
+from core.publishing.release import run_release
+from core.publishing.settle import Settled, settle
+from core.publishing.spec import Plain, ReleaseTask
+
+HERE = "local"
+"""What a release that no service made says of its dataset."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of a release, as a job of the service asks it. Amounts are exact as decimal strings.
+
+    ``public``: the graph is known to all: a seed is taken, and a method without a guarantee.
+    """
+
+    epsilon: str | int | float
+    delta: str | int | float = 0
+    unit: Unit = Unit.EDGE
+    window: int | None = None
+    method: str = AUTO
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    edge_types: Sequence[str] | None = None
+    formats: Sequence[str] = ()
+    seed: int | None = None
+    public: bool = False
+
+
+@dataclass(frozen=True)
+class Task:
+    """A release that is settled; nothing of it depends on the data."""
+
+    task: ReleaseTask
+    settled: Settled
+    facts: PublicFacts
+
+
+def plan_alone(
+    schema: GraphSchema,
+    nodes: Mapping[str, int],
+    asked: Asked,
+    account: FileAccount | None = None,
+    derived: Sequence[Derived] = (),
+) -> Task:
+    """Settle the release; ``nodes`` are the sizes of the node universes.
+
+    Raises what the service would: InvalidInput and its kinds, KindNotAllowed.
+    """
+    if asked.seed is not None and not asked.public:
+        raise InvalidInput("A known seed voids the guarantee: only public datasets take one.", field="seed")
+    checks.check_protects(schema, asked.unit, asked.window)
+    if (asked.unit is Unit.W_EVENT) != (asked.window is not None):
+        raise InvalidInput("the unit w-event needs a window, and no other unit takes one", field="window")
+    nano_epsilon, delta_atto = epsilon_cost(asked.epsilon), delta_cost(asked.delta)
+    if nano_epsilon > MAX_NANO_EPSILON:
+        raise InvalidInput(f"A release has at most epsilon {MAX_NANO_EPSILON // NANO}.", field="epsilon")
+    renyi = account is not None and account.book().terms.filter == Filter.RENYI
+    facts = PublicFacts(
+        schema,
+        asked.unit,
+        asked.window,
+        nano_epsilon,
+        delta_atto,
+        checks.protected_relations(schema, asked.edge_types),
+        accountant=Accountant.RENYI if renyi else Accountant.PRIVACY_LOSS,
+    )
+    settled = settle(asked.method, asked.parameters, asked.formats, facts, nodes)
+    if settled.plan.cost().kind is GuaranteeKind.NONE and not asked.public:
+        raise KindNotAllowed(
+            f"{settled.generator.name} so gives no guarantee: it is for graphs that are known to all",
+            kind="none",
+        )
+    if isinstance(settled.generator, LinkHidingGenerator) and not asked.public:
+        raise InvalidInput("a list of sensitive links is kept by the service only", field="method")
+    release = Plain(
+        job_id=ids.new_id(ids.JOB),
+        dataset_id=HERE,
+        dataset_version=HERE,
+        method=settled.generator.name,
+        chosen_because=settled.chosen_because,
+        params=settled.params.model_dump(mode="json"),
+        unit=facts.unit,
+        window=facts.window,
+        nano_epsilon=nano_epsilon,
+        delta_atto=delta_atto,
+        edge_types=facts.edge_types,
+        formats=settled.formats,
+        seed=asked.seed,
+        derived=tuple(derived),
+    )
+    return Task(ReleaseTask(release=release, plan=settled.plan.to_json()), settled, facts)
+
+
+class _Recorder:
+    """Tells the account that the graph is about to be opened. From there on the whole plan is spent, so that
+    what is read of it need not be durable read by read."""
+
+    def __init__(self, held: Held | None, reservation_id: str) -> None:
+        self._held, self._reservation_id = held, reservation_id
+        self.opened = False
+
+    def opening(self) -> None:
+        """Note it, durably where there is an account."""
+        self.opened = True
+        if self._held is not None:
+            self._held.opening(self._reservation_id)
+
+    def record(self, entry: TranscriptEntry) -> None:
+        """Keep nothing: the plan is spent already."""
+
+
+def make_alone(
+    task: Task, graph_folder: Path, out: Path, account: FileAccount | None, progress: Progress
+) -> None:
+    """Write the release bundle of the stored graph to ``out``, and charge the account for it.
+
+    Raises what :func:`core.publishing.release.run_release` does and, before the graph is opened,
+    BudgetExceeded, UnitMismatch and AccountBlocked. What fails once the graph is opened is charged too.
+    """
+    spec, plan = task.task.release, task.settled.plan
+    if account is None:
+        _run(task, graph_folder, out, _Recorder(None, ""), progress)
+        return
+    with account.held() as held:
+        terms = held.book.terms
+        amounts = plan.spend(terms.filter, terms.orders) if plan.cost().kind is not GuaranteeKind.NONE else {}
+        reservation_id = held.reserve(amounts, unit=str(spec.unit), window=spec.window, job_id=spec.job_id)
+        recorder = _Recorder(held, reservation_id)
+        try:
+            _run(task, graph_folder, out, recorder, progress)
+        except BaseException as error:
+            if recorder.opened:
+                held.forfeit(
+                    reservation_id, reason=f"failed after the graph was opened: {type(error).__name__}"
+                )
+            else:
+                held.release(
+                    reservation_id, reason=f"refused before the graph was opened: {type(error).__name__}"
+                )
+            raise
+        held.charge(reservation_id, digests=digests(out))
+
+
+def _run(task: Task, graph_folder: Path, out: Path, recorder: _Recorder, progress: Progress) -> None:
+    run_release(graph_folder=graph_folder, task=task.task, out=out, recorder=recorder, progress=progress)
+
+
+def digests(out: Path) -> dict[str, str]:
+    """Read the SHA-256 of every file of the bundle that is released, by name."""
+    entries = json.loads((out / "manifest.json").read_bytes())
+    return {each["name"]: each["sha256"] for each in entries if each["role"] != "private"}
+
+
+def compared(original: Graph, out: Path, suite: Suite, progress: Progress) -> list[dict[str, Any]]:
+    """Compare the bundle in ``out`` with its original, which must be public: a row for each metric of each
+    relation, its mean over snapshots.
+    """
+    from core.evaluation.suite import compare
+
+    synthetic = bundle.read_aligned(out / "release", out / "private" / "alignment.parquet")
+    rows = []
+    for relation in compare(original, synthetic, suite, progress)["edge_types"]:
+        means = relation["means"]
+        for name, found in means["scalars"].items():
+            told = {"original": found["original"], "synthetic": found["synthetic"]}
+            rows.append(
+                {"edge_type": relation["name"], "metric": name, **told, "error": found["relative_error"]}
+            )
+        for name, distance in means["distances"].items():
+            told = {"original": None, "synthetic": None}
+            rows.append({"edge_type": relation["name"], "metric": name, **told, "error": distance})
+    return rows

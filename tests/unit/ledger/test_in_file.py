@@ -1,0 +1,241 @@
+"""An account in a file: reserved before, charged after, and never more than the total, whatever dies."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from core.errors import (
+    AccountBlocked,
+    BudgetExceeded,
+    InvalidInput,
+    InvalidTransition,
+    StorageError,
+    UnitMismatch,
+)
+from core.ledger import in_file
+from core.ledger.in_file import FileAccount
+from core.ledger.kinds import Filter
+from core.ledger.terms import Terms
+
+NANO = 10**9
+FILES = {"release/edges.parquet": "0" * 64}
+
+
+def terms(unit: str = "edge", window: int | None = None, total: int = 4 * NANO, delta: int = 0) -> Terms:
+    return Terms("", unit, window, Filter.BASIC, total, delta)
+
+
+def spend(account: FileAccount, nano: int, ending: str = "charge") -> None:
+    with account.held() as held:
+        reservation = held.reserve({"epsilon": nano, "delta": 0}, unit="edge", window=None, job_id="job")
+        if ending == "release":
+            held.release(reservation, reason="refused")
+            return
+        held.opening(reservation)
+        if ending == "charge":
+            held.charge(reservation, digests=FILES)
+        elif ending == "forfeit":
+            held.forfeit(reservation, reason="failed")
+
+
+def balance(account: FileAccount) -> tuple[int, int]:
+    held = account.book().balances["epsilon"]
+    return held.charged, held.reserved
+
+
+@pytest.fixture
+def account(tmp_path: Path) -> FileAccount:
+    return FileAccount(tmp_path / "budget.json", terms())
+
+
+def test_what_is_charged_or_forfeited_is_spent_and_what_is_released_returns(account: FileAccount) -> None:
+    spend(account, NANO)
+    spend(account, NANO, "forfeit")
+    spend(account, NANO, "release")
+    assert balance(account) == (2 * NANO, 0)
+    assert balance(FileAccount(account.path)) == (2 * NANO, 0)
+    kinds = [entry["kind"] for entry in account.book().entries]
+    assert kinds == [
+        "grant",
+        *("reserve", "opening", "charge"),
+        *("reserve", "opening", "forfeit"),
+        *("reserve", "release"),
+    ]
+    assert account.book().entries[3]["digests"] == FILES
+
+
+def test_more_than_the_total_is_refused_and_nothing_is_written(account: FileAccount) -> None:
+    spend(account, 3 * NANO)
+    before = account.path.read_bytes()
+    with pytest.raises(BudgetExceeded) as refused:
+        spend(account, NANO + 1)
+    assert refused.value.members["remaining"] == "1"
+    assert refused.value.members["requested"] == "1.000000001"
+    assert account.path.read_bytes() == before
+    spend(account, NANO)
+    assert balance(account) == (4 * NANO, 0)
+
+
+def test_another_unit_is_refused(account: FileAccount) -> None:
+    with account.held() as held, pytest.raises(UnitMismatch):
+        held.reserve({"epsilon": 1, "delta": 0}, unit="event", window=None, job_id="job")
+
+
+def test_steps_of_a_w_event_account_are_counted_by_window(tmp_path: Path) -> None:
+    account = FileAccount(tmp_path / "b", terms("w-event", 3))
+    with account.held() as held:
+        for step in range(3):
+            held.reserve({f"step/{step}": NANO}, unit="w-event", window=3, job_id="job")
+        with pytest.raises(BudgetExceeded):
+            held.reserve({"step/2": NANO + 1}, unit="w-event", window=3, job_id="job")
+        held.reserve({"step/3": 2 * NANO}, unit="w-event", window=3, job_id="job")
+    assert account.book().tightest().remaining == 0
+
+
+def test_a_reservation_ends_once_and_returns_only_unopened(account: FileAccount) -> None:
+    with account.held() as held:
+        one = held.reserve({"epsilon": 1, "delta": 0}, unit="edge", window=None, job_id="job")
+        held.opening(one)
+        with pytest.raises(ValueError, match="follow"):
+            held.release(one, reason="")
+        held.charge(one, digests=FILES)
+        with pytest.raises(InvalidTransition):
+            held.forfeit(one, reason="")
+
+
+@pytest.mark.parametrize("opened", [False, True])
+def test_what_a_killed_process_left_is_settled_by_the_next(account: FileAccount, opened: bool) -> None:
+    def die() -> None:
+        with FileAccount(account.path).held() as held:
+            reservation = held.reserve({"epsilon": NANO, "delta": 0}, unit="edge", window=None, job_id="job")
+            if opened:
+                held.opening(reservation)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    process = multiprocessing.get_context("fork").Process(target=die)
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+    assert balance(account) == (0, NANO)
+    assert balance(FileAccount(account.path)) == (NANO * opened, 0)
+
+
+def test_a_line_that_was_cut_off_is_taken_away_at_every_byte(account: FileAccount) -> None:
+    spend(account, NANO)
+    whole = account.path.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    start = len(whole) - len(lines[-1])
+    for cut in range(start, len(whole)):
+        account.path.write_bytes(whole[:cut])
+        # The charge is not known to have been made, but the graph was opened: it is spent all the same.
+        assert balance(FileAccount(account.path)) == (NANO, 0)
+        assert account.book().entries[-1]["kind"] == "forfeit"
+
+
+def test_a_file_that_was_cut_off_while_it_was_opened_is_opened_anew(tmp_path: Path) -> None:
+    path = tmp_path / "b"
+    FileAccount(path, terms())
+    path.write_bytes(path.read_bytes()[:-10])
+    assert balance(FileAccount(path, terms())) == (0, 0)
+
+
+def test_every_change_of_a_line_is_told(account: FileAccount) -> None:
+    spend(account, NANO)
+    spend(account, NANO, "forfeit")
+    whole = account.path.read_bytes()
+    lines = whole.splitlines(keepends=True)
+
+    def refused(content: bytes) -> None:
+        account.path.write_bytes(content)
+        with pytest.raises(AccountBlocked, match="altered"):
+            FileAccount(account.path)
+        assert account.path.read_bytes() == content
+
+    for number, line in enumerate(lines):
+        entry = json.loads(line)
+        for name, value in entry.items():
+            changed = (
+                {"epsilon": 1, "delta": 0}
+                if name == "amounts"
+                else f"{value}0"
+                if isinstance(value, str)
+                else 0
+            )
+            told = json.dumps({**entry, name: changed}).encode() + b"\n"
+            refused(b"".join([*lines[:number], told, *lines[number + 1 :]]))
+        if 0 < number < len(lines) - 1:
+            refused(b"".join([*lines[:number], *lines[number + 1 :]]))  # left out
+            refused(b"".join([*lines[: number + 1], line, *lines[number + 1 :]]))  # repeated
+    refused(whole + b"nonsense\n")
+
+
+def test_a_forged_chain_that_spends_more_than_the_total_is_refused(account: FileAccount) -> None:
+    """Whoever computes the hashes anew still cannot write what the filter refuses."""
+    spend(account, NANO)
+    book = account.book()
+    forged = in_file._entry(
+        book, "reserve", {"reservation_id": "r", "amounts": {"epsilon": 4 * NANO}, "job_id": "job"}
+    )
+    account.path.write_bytes(account.path.read_bytes() + json.dumps(forged).encode() + b"\n")
+    with pytest.raises(AccountBlocked):
+        account.book()
+
+
+def test_other_terms_than_the_files_are_refused(account: FileAccount) -> None:
+    with pytest.raises(InvalidInput, match="nano_epsilon"):
+        FileAccount(account.path, terms(total=5 * NANO))
+    with pytest.raises(InvalidInput, match="unit"):
+        FileAccount(account.path, terms(unit="event"))
+    with pytest.raises(InvalidInput, match="no such budget file"):
+        FileAccount(account.path.with_name("other"))
+    note = account.path.with_name("note.txt")
+    note.write_text("my notes")
+    with pytest.raises(InvalidInput, match="no budget file"):
+        FileAccount(note, terms())
+    assert note.read_text() == "my notes"
+    with pytest.raises(StorageError):
+        FileAccount(account.path.parent / "missing" / "b", terms())
+
+
+def test_a_full_disk_loses_nothing(account: FileAccount, monkeypatch: pytest.MonkeyPatch) -> None:
+    spend(account, NANO)
+    write = os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda file, data, at: write(file, data[:20], at))
+    with pytest.raises(StorageError), account.held() as held:
+        held.reserve({"epsilon": NANO, "delta": 0}, unit="edge", window=None, job_id="job")
+    monkeypatch.undo()
+    assert balance(FileAccount(account.path)) == (NANO, 0)
+
+
+def _spend_many(path: Path, times: int, refused: multiprocessing.SimpleQueue) -> None:
+    account = FileAccount(path)
+    for _ in range(times):
+        try:
+            spend(account, NANO // 5)
+        except BudgetExceeded:
+            refused.put(1)
+    refused.put(None)
+
+
+def test_processes_that_race_never_spend_more_than_the_total(account: FileAccount) -> None:
+    context = multiprocessing.get_context("fork")
+    refused = context.SimpleQueue()
+    processes = [context.Process(target=_spend_many, args=(account.path, 15, refused)) for _ in range(3)]
+    for process in processes:
+        process.start()
+    ended = refusals = 0
+    while ended < len(processes):
+        if refused.get() is None:
+            ended += 1
+        else:
+            refusals += 1
+    for process in processes:
+        process.join()
+    assert balance(account) == (4 * NANO, 0)
+    assert refusals == 45 - 20
