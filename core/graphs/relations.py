@@ -99,7 +99,8 @@ class EdgeCollector:
                 index = self.universe[edge_type.source]
                 source, target = index.lookup_ends([own[end] for end in ENDS])
                 self._require_declared(edge_type, rows, source, target, faults)
-                content.append(EdgeRows(edge_type, rows, source, target, None))
+                values = read_values(edge_type, table, rows, None, faults)
+                content.append(EdgeRows(edge_type, rows, source, target, None, values))
         return content
 
     def _look_up(

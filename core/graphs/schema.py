@@ -285,11 +285,28 @@ class Collection(Frozen):
     edges. An edge lies in one graph, so that under unit ``edge`` each may spend all of a release's epsilon.
     What that protects is one edge of one graph: a tie that is listed in k graphs (ego networks of one
     population, one network at k times) is k edges, and is protected at k times epsilon.
+
+    ``edge_attributes`` and the three after it are the ``attributes`` of every graph's edges, as of an
+    :class:`EdgeType`; written only where they are declared.
     """
 
     graphs: Annotated[tuple[CollectionGraph, ...], Field(min_length=1, max_length=MAX_TYPES)]
     directed: bool = False
     attributes: tuple[Attribute, ...] = ()
+    edge_attributes: Annotated[tuple[EdgeAttribute, ...], Field(max_length=MAX_ATTRIBUTES)] = ()
+    multiplicity: Multiplicity | None = None
+    records_per_slot: Annotated[int, Field(ge=1, le=MAX_RECORDS)] | None = None
+    overflow: Overflow = Overflow.REFUSE
+
+    @model_serializer(mode="wrap")
+    def _compact(self, write: SerializerFunctionWrapHandler):  # unannotated: it keeps its JSON Schema
+        written: dict[str, Any] = write(self)
+        for name in ("edge_attributes", "multiplicity", "records_per_slot"):
+            if not written.get(name):
+                written.pop(name, None)
+        if self.overflow is Overflow.REFUSE:
+            written.pop("overflow", None)
+        return written
 
     @model_validator(mode="after")
     def _alike(self) -> Self:
@@ -304,14 +321,23 @@ class Collection(Frozen):
                 raise ValueError(f"declare {what} for every graph of the collection, or for none")
         if GRAPH_ID in [attribute.name for attribute in self.attributes]:
             raise ValueError(f"no attribute may be named {GRAPH_ID}: that column names the graph")
+        if GRAPH_ID in [attribute.name for attribute in self.edge_attributes]:
+            raise ValueError(f"no attribute of edges may be named {GRAPH_ID}: that column names the graph")
+        self._edges_of("graph")  # is refused as any edge type is
         return self
 
-    def released(self, edge_types: Container[str]) -> Collection:
-        """Declare what a release of these relations holds: their graphs, with the public attributes."""
+    def released(self, edge_types: Container[str], *, values: bool = False) -> Collection:
+        """Declare what a release of these relations holds: their graphs, with the public attributes, and
+        what edges carry where it has ``values``."""
+        left = {} if values else {"edge_attributes": (), "multiplicity": None, "records_per_slot": None}
+        kept = {name: getattr(self, name) for name in type(self).model_fields} | left
         return Collection(
-            graphs=tuple(graph for graph in self.graphs if graph.type_name in edge_types),
-            directed=self.directed,
-            attributes=tuple(a for a in self.attributes if a.protection is Protection.PUBLIC),
+            **kept
+            | {
+                "graphs": tuple(graph for graph in self.graphs if graph.type_name in edge_types),
+                "attributes": tuple(a for a in self.attributes if a.protection is Protection.PUBLIC),
+                "overflow": self.overflow if values else Overflow.REFUSE,
+            }
         )
 
     def node_types(self) -> tuple[NodeType, ...]:
@@ -322,9 +348,18 @@ class Collection(Frozen):
 
     def edge_types(self) -> tuple[EdgeType, ...]:
         """Make one for each graph, in the declared order."""
-        return tuple(
-            EdgeType(name=g.type_name, source=g.type_name, target=g.type_name, directed=self.directed)
-            for g in self.graphs
+        return tuple(self._edges_of(graph.type_name) for graph in self.graphs)
+
+    def _edges_of(self, name: str) -> EdgeType:
+        return EdgeType(
+            name=name,
+            source=name,
+            target=name,
+            directed=self.directed,
+            attributes=self.edge_attributes,
+            multiplicity=self.multiplicity,
+            records_per_slot=self.records_per_slot,
+            overflow=self.overflow,
         )
 
 

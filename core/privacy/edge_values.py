@@ -11,6 +11,9 @@ all of its records: what stays beside an edge is one record more or less of it c
 Every cell of the relation (every step, or the only cell) is charged the read's epsilon, before anything is
 read; under PAIR the first alone.
 
+Graphs of a collection are read together as one graph, side by side: a sum over the edges of all of them, for
+which the only cell of each is charged. An edge lies in one graph, and one is what the unit EDGE has.
+
 Proof. EDGE, EVENT, W_EVENT: let neighbours differ in edges that lie in c cells of the relation. A unit has at
 most e edges in one cell (:func:`core.privacy.units.edges_of_unit`), of which r records each count at most
 (:func:`core.graphs.records.counted`; the cap that is declared, or 1), so that the sums move by at most
@@ -29,7 +32,7 @@ all other reads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -37,6 +40,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from core.errors import InvalidInput, NotAccepted
+from core.graphs.joined import joined, relation_of
 from core.graphs.records import counted, each_alone, number_of_records, numbered
 from core.graphs.value_bins import ValueBins, bins_of
 from core.privacy import mechanisms, queries
@@ -69,13 +73,23 @@ class EdgeValueReads:
     """The reads of one attribute of one protected relation; of the number of an edge's records where
     ``attribute`` is None. Made by ``PrivateGraph.edge_values`` and ``edge_records``."""
 
-    def __init__(self, graph: Graph, meter: Meter, relation: str, attribute: str | None) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        meter: Meter,
+        relation: str,
+        attribute: str | None,
+        together: Sequence[str] = (),
+    ) -> None:
+        """``together``: graphs of a collection that ``graph`` has joined; each is charged."""
         self._graph = graph
         self._meter = meter
+        self._together = tuple(together)
         self.relation = _declared(graph.schema, relation)
         self.bins: ValueBins = bins_of(_asked_for(self.relation, attribute))
         self._numbers = attribute is None
-        counts = [graph.nodes[each].count for each in (self.relation.source, self.relation.target)]
+        ends = [self.relation.source, self.relation.target]
+        counts = [sum(graph.nodes[each].count for each in self._together or (end,)) for end in ends]
         self.shape = queries.Shape(self.relation, *counts)
 
     @property
@@ -244,8 +258,9 @@ class EdgeValueReads:
             raise InvalidInput(f"more than {queries.MAX_VALUES} values would be returned", field="values")
         name = OF_NUMBERS[name] if self._numbers else name
         event, unit = Pure(nano_epsilon, f"discrete_laplace/{name}"), self._meter.plan.unit
-        for step in charged_together(unit, self._graph.schema.steps_of(self.relation.name)):
-            self._meter.charge(self.relation.name, step, event, purpose)
+        for relation in self._together or (self.relation.name,):
+            for step in charged_together(unit, self._graph.schema.steps_of(relation)):
+                self._meter.charge(relation, step, event, purpose)
         exact = measure(*self._records()).astype(np.int64)
         moved = sensitivity * self.multiplicity
         noisy = mechanisms.discrete_laplace(exact, moved, nano_epsilon)
@@ -262,7 +277,8 @@ class EdgeValueReads:
     @cached_property
     def _read(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """What every read needs, worked out by the first that was paid for."""
-        table = self._graph.edges[self.relation.name]
+        graph = joined(self._graph, self._together) if self._together else self._graph
+        table = graph.edges[self.relation.name]
         if table.values is None and table.count:  # a mistake in how the graph was opened
             raise InvalidInput("what edges carry was not read with the graph", field="attribute")
         found = self.counted(numbered(table) if self._numbers else each_alone(table))
@@ -290,7 +306,7 @@ def _asked_for(relation: EdgeType, attribute: str | None) -> EdgeAttribute:
 
 def _declared(schema: GraphSchema, relation: str) -> EdgeType:
     try:
-        found = schema.edge_type(relation)
+        found = relation_of(schema, relation)
     except KeyError:
         raise InvalidInput(f"no edge type {relation!r} is declared", field="edge_type") from None
     if found.public:

@@ -85,6 +85,19 @@ class PrivateGraph(CountedSession):
         self._require_edges()
         return EdgeValueReads(self._graph, self._meter, edge_type, None)
 
+    def edge_values_together(self, edge_types: Sequence[str], attribute: str | None) -> EdgeValueReads:
+        """Open the reads of what the edges of some graphs of a collection carry, all of them as one graph;
+        of how many records an edge has where ``attribute`` is None. Free, as :meth:`edge_values`.
+        """
+        from core.graphs.joined import EVERY
+        from core.privacy.edge_values import EdgeValueReads
+
+        self._require_edges()
+        known = [each.name for each in self.schema.edge_types]
+        if self.schema.collection is None or [each for each in known if each in edge_types] != [*edge_types]:
+            raise InvalidInput("graphs of a collection are named in their order", field="edge_types")
+        return EdgeValueReads(self._graph, self._meter, EVERY, attribute, edge_types)
+
     def cell(self, edge_type: str, step: int | None) -> PrivateCell:
         """Open one cell for its operations. Free: which cells exist is public. Not under unit node."""
         shape, charge, graph = *self._opened(edge_type, step), self._graph

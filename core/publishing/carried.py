@@ -13,6 +13,7 @@ import numpy as np
 
 from core.graphs.edge_attributes import EdgeAttributeKind
 from core.graphs.graph import Graph
+from core.graphs.joined import joined
 from core.graphs.node_bins import node_bins, places_of, synthesised
 from core.graphs.records import NUMBER, each_alone, number_of_records, numbered
 from core.graphs.schema import Attribute, EdgeType, NodeType
@@ -39,7 +40,10 @@ def carried(
     ``measurements``: what may be published of them, none where nothing may. O(n + m) an attribute.
     """
     kept = [each for each in measurements if each.values is not None]
-    found = chain(_of_edges(released, kept, first_step), _of_nodes(released, kept))
+    edges = released
+    if released.schema.collection is not None:  # what edges of all its graphs carry is one histogram
+        edges = joined(released, [each.name for each in released.schema.edge_types])
+    found = chain(_of_edges(edges, kept, first_step), _of_nodes(released, kept))
     return list(islice(found, MAX_CARRIED))
 
 

@@ -107,7 +107,8 @@ def released_schema(
     others are left out.
     """
     if schema.collection is not None:
-        return GraphSchema(collection=schema.collection.released(set(edge_types)), node_ids=schema.node_ids)
+        graphs = schema.collection.released(set(edge_types), values=values)
+        return GraphSchema(collection=graphs, node_ids=schema.node_ids)
     kept = tuple(
         t if t.public or values else t.without_attributes()
         for t in schema.edge_types

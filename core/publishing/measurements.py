@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.graphs.graph import Graph
+from core.graphs.joined import EVERY, relation_of
 from core.graphs.value_bins import ValueBins
 from core.privacy.edge_values import MOST_OF_A_PAIR
 from core.privacy.measurements import Measurement, Measurements, deviation
@@ -34,6 +35,7 @@ NOTE = (
     "Each interval holds the true number with the stated confidence, by itself; it follows from the noise."
 )
 TOO_MANY = "more values than are kept"
+OF_ALL_GRAPHS = "of the nodes of all graphs together"
 OWN_CLASSES = "classes or scores that have a meaning to the method alone"
 ROWS = pa.schema(
     [
@@ -99,8 +101,9 @@ def write_measurements(
     with pq.ParquetWriter(folder / VALUES, ROWS, compression="zstd") as writer:
         for each in measurements:
             kinds, asked = _about(each, released, first_step)
-            if each.values is None or each.query not in _KEYS:
+            if each.values is None or each.query not in _KEYS or _of_joined_nodes(each):
                 why = TOO_MANY if each.values is None else OWN_CLASSES
+                why = OF_ALL_GRAPHS if _of_joined_nodes(each) else why
                 left_out.append(asked | {"query": each.query, "values": each.size, "why": why})
                 continue
             keys, near = _KEYS[each.query](each, kinds), within(each.scale, CONFIDENCE)
@@ -125,9 +128,14 @@ def _about(each: Measurement, released: Graph, first_step: int) -> tuple[_Kinds,
     if each.edge_type.startswith(ROWS_OF_NODES):
         kind = each.edge_type.removeprefix(ROWS_OF_NODES)
         return _Kinds(kind, kind), {"edge_type": None, "node_type": kind, "step": None}
-    relation = released.schema.edge_type(each.edge_type)
+    relation = relation_of(released.schema, each.edge_type)
     step = None if each.step is None else each.step + first_step
     return _Kinds(relation.source, relation.target), {"edge_type": each.edge_type, "step": step}
+
+
+def _of_joined_nodes(each: Measurement) -> bool:
+    """Tell whether it has numbers of single nodes, of a collection's graphs that were read as one."""
+    return each.edge_type == EVERY and "side" in each.arguments
 
 
 def _described(

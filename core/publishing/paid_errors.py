@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from core.evaluation.paid import exact
 from core.graphs.graph import Graph
+from core.graphs.joined import EVERY, joined, relation_of
 from core.graphs.node_bins import node_bins
 from core.graphs.records import number_of_records
 from core.graphs.schema import GraphSchema
@@ -43,9 +44,15 @@ def paid_errors(
     if not (release / LIST).exists():
         return []
     found: dict[tuple[str, str], list[tuple[Measurement, int, str]]] = {}
+    if original.schema.collection is not None:
+        names = [each.name for each in synthetic.schema.edge_types]
+        together = joined(original, names), joined(synthetic, names)
     for each, near, quantity in read_measurements(release, original.schema, order, first_step):
         found.setdefault((each.edge_type, each.query), []).append((each, near, quantity))
-    rows = (_row(original, synthetic, measured) for measured in found.values())
+    rows = (
+        _row(*(together if name == EVERY else (original, synthetic)), measured)
+        for (name, _), measured in found.items()
+    )
     return [row for row in rows if row is not None]
 
 
@@ -168,7 +175,7 @@ def _arguments(
         named = {"attribute": entry["attribute"], "cap": entry["most_edges_of_a_node"]}
         return named | {"bin_groups": np.array(entry["bin_groups"], dtype=np.int64)}
     if "attribute" in entry:
-        relation = schema.edge_type(entry["edge_type"])
+        relation = relation_of(schema, entry["edge_type"])
         carried = {each.name: each for each in relation.attributes}
         numbers = query in OF_NUMBERS.values()
         attribute = number_of_records(relation) if numbers else carried[entry["attribute"]]

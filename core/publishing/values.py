@@ -13,6 +13,7 @@ from core.privacy.events import NANO, pure_nano_epsilon
 from core.privacy.plan import PrivacyPlan
 from core.privacy.units import Unit
 from core.reports.base import Notice
+from core.reports.notices import what_edges_carry
 from graphveil.models.reports import ROWS
 
 
@@ -37,11 +38,7 @@ def _of_edges(
         return ()
     own = generator.values_plan(plan)
     names = {each.edge_type for each in own.allotments}
-    told = "; ".join(
-        f"{', '.join(attribute.name for attribute in each.attributes)} of {each.name}"
-        for each in schema.edge_types
-        if each.name in names
-    )
+    told = "; ".join(what_edges_carry(schema, [each for each in schema.edge_types if each.name in names]))
     steps = (plan.window or 1) if snapshot else 1
     twice = 2 * steps * Decimal(own.cost().nano_epsilon or 0) / NANO
     return (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
-from core.graphs.schema import Derived, GraphSchema, Presence
+from core.graphs.schema import Derived, EdgeType, GraphSchema, Presence
 from core.privacy.group_price import node_prices
 from core.privacy.guarantee import rounded_up
 from core.privacy.units import Unit
@@ -220,18 +220,29 @@ def values_left_out(
     ``edge_types``: those of interest, all unless given; without those that are ``synthesised``. Follows from
     the schema alone.
     """
-    carried = [
-        f"{', '.join(attribute.name for attribute in each.attributes)} of {each.name}"
+    left = [
+        each
         for each in schema.edge_types
         if each.attributes
         and not each.public
         and each.name not in synthesised
         and (edge_types is None or each.name in edge_types)
     ]
+    carried = what_edges_carry(schema, left)
     if not carried:
         return ()
     text = f"What edges carry is not synthesised, and is not part of this release: {'; '.join(carried)}."
     return (Notice(code="edge_attributes_left_out", text=text),)
+
+
+def what_edges_carry(schema: GraphSchema, relations: Sequence[EdgeType]) -> list[str]:
+    """Name the attributes of each of the relations; of a collection once, as all graphs have the same."""
+    several = relations[:1] if schema.collection is not None else relations
+    return [
+        f"{', '.join(attribute.name for attribute in each.attributes)} of "
+        + (each.name if schema.collection is None else "every graph")
+        for each in several
+    ]
 
 
 def relations_left_out(schema: GraphSchema, unit: Unit, edge_types: Sequence[str]) -> tuple[Notice, ...]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
 
+from core.graphs.joined import EVERY, relation_of
 from core.graphs.schema import EdgeType, GraphSchema
 from core.privacy.events import Pure
 from core.privacy.measurements import deviation
@@ -124,12 +125,19 @@ def precisions(
         return ()
     nested = {entry.sequence for entry in transcript if entry.group is not None}
     asked: dict[tuple[str, str], dict[int | None, list[TranscriptEntry]]] = {}
+    first: str | None = None
     for entry in transcript:
         if isinstance(entry.event, Pure) and entry.event.mechanism.startswith(PREFIX):
             query = entry.event.mechanism.removeprefix(PREFIX)
             of_rows = entry.edge_type.startswith(ROWS)  # what rows pay of mixing its relation tells
+            name = entry.edge_type
+            if schema.collection is not None and query in QUANTITIES and QUANTITIES[query].pooled:
+                first = first or name  # each graph is charged for what is read of all together
+                if name != first:
+                    continue
+                name = EVERY
             if query in QUANTITIES and not (of_rows and query == "mixing"):
-                asked.setdefault((entry.edge_type, query), {}).setdefault(entry.step, []).append(entry)
+                asked.setdefault((name, query), {}).setdefault(entry.step, []).append(entry)
     shown = {relation.name: relation for relation in statistics.edge_types}
     lines = []
     for (name, query), steps in asked.items():
@@ -204,7 +212,7 @@ def _noise(unit: Unit, schema: GraphSchema, name: str, query: str) -> Callable[[
     if name.startswith(ROWS):  # a unit has one row
         moved = ROW_MOVES
     else:
-        relation = schema.edge_type(name)
+        relation = relation_of(schema, name)
         of_unit = records_of_unit if quantity.records else edges_of_unit
         moved = quantity.sensitivity(relation) * of_unit(unit, relation)
         if query in MIXINGS and unit is Unit.PAIR:  # its edges of all steps, at the cost of one cell
@@ -235,7 +243,7 @@ def _line(
 
 
 def _temporal(schema: GraphSchema, name: str) -> bool:
-    return not name.startswith(ROWS) and schema.edge_type(name).temporal
+    return not name.startswith(ROWS) and relation_of(schema, name).temporal
 
 
 def sum_within(scales: Sequence[Fraction]) -> int:

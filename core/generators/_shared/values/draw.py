@@ -28,6 +28,7 @@ from core.generators._shared.values.scored import (
     tilts_for,
 )
 from core.graphs.graph import Graph
+from core.graphs.joined import joined, parted, relation_of
 from core.graphs.records import number_of_records, with_numbers
 from core.graphs.tables import EdgeValues
 from core.graphs.value_bins import ValueBins, bins_of
@@ -57,17 +58,29 @@ def dressed(graph: Graph, tables: StoredCells, rng: Rng) -> Graph:
     """
     edges = dict(graph.edges)
     for name in dict.fromkeys(name for name, _ in tables.cells):
-        relation, undirected = graph.schema.edge_type(name), tables.shape(name).undirected
-        table, edge = edges[name].bare(), None
-        numbers = tables.cells.get((name, len(relation.attributes)))
-        if numbers is not None:
-            table, edge = with_numbers(table, drawn_numbers(numbers, table, relation, undirected, rng))
-        columns = {
-            each.name: drawn_values(tables.cells[name, place], table, bins_of(each), undirected, rng)
-            for place, each in enumerate(relation.attributes)
-        }
-        edges[name] = replace(edges[name], values=EdgeValues(columns, edge))
+        relation = relation_of(graph.schema, name)
+        first = tables.cells[name, 0]
+        if "graphs" in first:  # of a collection: values of all graphs together
+            graphs = [graph.schema.edge_types[place].name for place in first["graphs"].tolist()]
+            values = _carried(tables, relation, joined(graph, graphs).edges[name].bare(), rng)
+            parts = parted(values, {each: edges[each] for each in graphs})
+            edges |= {each: replace(edges[each], values=own) for each, own in parts.items()}
+        else:
+            values = _carried(tables, relation, edges[name].bare(), rng)
+            edges[name] = replace(edges[name], values=values)
     return Graph.build(graph.schema, graph.nodes, edges)
+
+
+def _carried(tables: StoredCells, relation: EdgeType, table: EdgeTable, rng: Rng) -> EdgeValues:
+    undirected, edge = relation.homogeneous and not relation.directed, None
+    numbers = tables.cells.get((relation.name, len(relation.attributes)))
+    if numbers is not None:
+        table, edge = with_numbers(table, drawn_numbers(numbers, table, relation, undirected, rng))
+    columns = {
+        each.name: drawn_values(tables.cells[relation.name, place], table, bins_of(each), undirected, rng)
+        for place, each in enumerate(relation.attributes)
+    }
+    return EdgeValues(columns, edge)
 
 
 def drawn_numbers(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from core.generators._shared.frame.model import StoredCells
     from core.generators.base import FittedModel, Progress
     from core.graphs.graph import Graph
-    from core.graphs.schema import GraphSchema
+    from core.graphs.schema import EdgeType, GraphSchema
     from core.graphs.tables import EdgeTable
     from core.privacy.edge_values import EdgeValueReads
     from core.privacy.entropy import Generator as Rng
@@ -55,7 +56,7 @@ class EdgeValueStage(Stage):
         from core.generators._shared.values.fit import paid
 
         def pay(reads: EdgeValueReads, drawn: EdgeTable, key: tuple[str, int], cost: int) -> Columns:
-            return paid(reads, drawn, len(graph.schema.steps_of(key[0])), cost)
+            return paid(reads, drawn, graph.schema.steps if reads.relation.temporal else 1, cost)
 
         granted = value_share.granted(plan)
         return ValuedModel(model, _paid(method, model, graph, granted, params, progress, pay))
@@ -139,13 +140,17 @@ def _value_reads(granted: Mapping[str, int], schema: GraphSchema, unit: Unit) ->
     what the number of an edge's records does, where each is kept."""
     from core.generators._shared.frame.plan import divide
     from core.generators._shared.values.fit import CLASSES, HISTOGRAM, STEPS
+    from core.graphs.joined import EVERY, relation_of
     from core.privacy.edge_values import OF_NUMBERS
     from core.privacy.plan import PlannedRead
     from core.privacy.units import charged_together
 
     reads = []
+    if schema.collection is not None and granted:  # which are read together
+        granted = {EVERY: min(granted.values())}
     for name, nano_epsilon in granted.items():
-        relation, steps = schema.edge_type(name), schema.steps_of(name)
+        relation = relation_of(schema, name)
+        steps = (None,) if name == EVERY else schema.steps_of(name)
         cells = len(charged_together(unit, steps))
         queries = ["value_histogram", "values_by_classes", *(["values_by_step"] if len(steps) > 1 else [])]
         shares = [HISTOGRAM, CLASSES, *([STEPS] if len(steps) > 1 else [])]
@@ -171,28 +176,72 @@ def _paid(
     from core.generators._shared.frame.model import StoredCells
     from core.generators._shared.values.draw import drawn_numbers
     from core.generators.base import no_progress
+    from core.graphs.joined import joined
     from core.graphs.records import with_numbers
     from core.privacy.entropy import noise_generator
 
     rng = noise_generator()
     drawn = model.sample(rng, no_progress)
     cells: dict[tuple[str, int | None], Any] = {}
-    asked = sum(len(graph.schema.edge_type(name).attributes) for name in granted)
-    for name, nano_epsilon in granted.items():
-        relation, table = graph.schema.edge_type(name), drawn.edges[name].bare()
-        numbers, each = value_share.divided(relation, nano_epsilon)
+    asked = _asked(graph, granted)
+    total = sum(len(each.relation.attributes) for each in asked)
+    for one in asked:
+        relation, own = one.relation, (joined(drawn, one.graphs) if one.graphs else drawn)
+        name, table = relation.name, own.edges[relation.name].bare()
+        numbers, each = value_share.divided(relation, one.nano_epsilon)
+        graphs = {"graphs": one.places} if one.graphs else {}
         last: Any = None
         if numbers:
-            reads = graph.edge_records(name)
+            reads = one.reads(None)
             last = pay(reads, reads.counted(table), (name, len(relation.attributes)), numbers)
             number = drawn_numbers(last, table, relation, reads.shape.undirected, rng)
             table = with_numbers(table, number)[0]
         for place, attribute in enumerate(relation.attributes):
-            progress("values", len(cells), asked)
-            reads = graph.edge_values(name, attribute.name)
-            cells[name, place] = pay(reads, reads.counted(table), (name, place), each)
+            progress("values", len(cells), total)
+            reads = one.reads(attribute.name)
+            cells[name, place] = {**pay(reads, reads.counted(table), (name, place), each), **graphs}
         if numbers:
-            cells[name, len(relation.attributes)] = last
-    progress("values", asked, asked)
+            cells[name, len(relation.attributes)] = {**last, **graphs}
+    progress("values", total, total)
     counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
     return StoredCells(method, graph.schema, counts, params, cells)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A relation whose values are paid for; of a collection all ``graphs`` that are asked for, as one.
+
+    ``places``: theirs among the declared ones. ``reads(attribute)``: of the number of an edge's records where
+    that is None.
+    """
+
+    relation: EdgeType
+    nano_epsilon: int
+    reads: Callable[[str | None], EdgeValueReads]
+    graphs: tuple[str, ...] = ()
+    places: Any = None
+
+
+def _asked(graph: PrivateGraph, granted: Mapping[str, int]) -> list[_Asked]:
+    if graph.schema.collection is None:
+        return [
+            _Asked(graph.schema.edge_type(name), nano_epsilon, partial(_reads, graph, name))
+            for name, nano_epsilon in granted.items()
+        ]
+    if not granted:
+        return []
+    import numpy as np
+
+    from core.graphs.joined import EVERY, relation_of
+
+    known = [each.name for each in graph.schema.edge_types]
+    graphs = tuple(name for name in known if name in granted)
+    places = np.array([place for place, name in enumerate(known) if name in granted], dtype=np.int32)
+    relation = relation_of(graph.schema, EVERY)
+
+    reads = partial(graph.edge_values_together, graphs)
+    return [_Asked(relation, min(granted.values()), reads, graphs, places)]
+
+
+def _reads(graph: PrivateGraph, name: str, attribute: str | None) -> EdgeValueReads:
+    return graph.edge_records(name) if attribute is None else graph.edge_values(name, attribute)
