@@ -27,7 +27,7 @@ STAGES = {
     "reading the graph": "core.graphs.store:read_graph",
     "noise": "core.privacy.mechanisms:discrete_laplace",
     "labels": "core.privacy.label_stream:stream",
-    "triangles, counted for the ladder": "core.privacy.triangle_kernels:triangles_and_most_common",
+    "triangles, counted for the ladder": "core.privacy.triangle_kernels:triangles_and_common",
     "clustering, summed for the ladder": "core.privacy.clustering:clustering_ladder",
     "law of degrees": "core.generators._shared.degrees.tails:law_with_tails",
     "degrees fitted": "core.generators._shared.degrees.fitted:fitted_degrees",

@@ -257,6 +257,12 @@ class Settings(BaseSettings):
         default=3, ge=1, le=10, description="How often work is tried before it has failed."
     )
     job_wall_seconds: float = Field(default=6 * 3600.0, gt=0, description="How long a child may run.")
+    job_threads: int = Field(
+        default=1,
+        ge=1,
+        le=64,
+        description="On how many threads a child draws noise and counts triangles; each child has them.",
+    )
     job_memory_bytes: int = Field(
         default=8 * 2**30, ge=2**28, description="How much memory a child may hold."
     )

@@ -8,6 +8,7 @@ smaller than asked: a scale that must be rounded is rounded up.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -20,8 +21,10 @@ from core.privacy.accountant import Accountant
 from core.privacy.entropy import Generator
 from core.privacy.events import NANO, check_nano_epsilon, positive_fraction
 from core.privacy.losses import FINEST
+from core.privacy.threads import cut, each
 
 OPENDP_VALUES = 4096
+LEAST_VALUES = 2**15  # in a piece that a thread draws for
 MAX_SENSITIVITY = 2**20
 MAX_SIGMA = 2**24
 _NARROW_SIGMA = 2**12
@@ -47,8 +50,10 @@ def discrete_laplace(
     if rng is None and values.size <= OPENDP_VALUES:
         return _opendp_noise("laplace", _float_above(scale), values)
     # numerator <= 2^20 * 10^9 < 2^50 and denominator <= 10^12: the kernel's bounds hold, nothing is rounded
-    return samplers.add_discrete_laplace(
-        rng or entropy.noise_generator(), values, scale.numerator, scale.denominator
+    return _by_threads(
+        lambda own, part: samplers.add_discrete_laplace(own, part, scale.numerator, scale.denominator),
+        values,
+        rng,
     )
 
 
@@ -71,15 +76,33 @@ def discrete_gaussian(
     variance = check_gaussian(l2_squared, noise_multiplier)
     if rng is None and values.size <= OPENDP_VALUES:
         return _opendp_noise("gaussian", _root_above(variance), values)
-    rng = rng or entropy.noise_generator()
     floor_sigma = math.isqrt(variance.numerator // variance.denominator)
     if floor_sigma >= _NARROW_SIGMA:
         sigma = floor_sigma if floor_sigma**2 == variance else floor_sigma + 1
-        return samplers.add_discrete_gaussian_wide(rng, values, sigma)
+        return _by_threads(
+            lambda own, part: samplers.add_discrete_gaussian_wide(own, part, sigma), values, rng
+        )
     t = floor_sigma + 1
     b = max(1, _WORK // (t * t))
     a = math.ceil(variance * b)
-    return samplers.add_discrete_gaussian(rng, values, a, b, t)
+    return _by_threads(lambda own, part: samplers.add_discrete_gaussian(own, part, a, b, t), values, rng)
+
+
+def _by_threads(
+    add: Callable[[Generator, np.ndarray], np.ndarray], values: np.ndarray, rng: Generator | None
+) -> np.ndarray:
+    """What ``add`` makes of ``values``: with ``rng``, or in pieces, each with a generator of its own.
+
+    Generators are keyed by the operating system one by one, so that noise is as independent as with one.
+    """
+    if rng is not None:
+        return add(rng, values)
+
+    def noisy(low: int, high: int) -> np.ndarray:
+        return add(entropy.noise_generator(), values[low:high])
+
+    parts = each(noisy, cut(len(values), LEAST_VALUES))
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def check_gaussian(

@@ -139,7 +139,7 @@ def saturating_sum(a, b):
     return min(max(a + b, -LIMIT), LIMIT)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def add_discrete_laplace(rng, values, t, s):
     """Add independent discrete Laplace noise of scale t / s to ``values``; int64, a new array."""
     noisy = np.empty(values.size, np.int64)
@@ -148,7 +148,7 @@ def add_discrete_laplace(rng, values, t, s):
     return noisy
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def add_discrete_gaussian(rng, values, a, b, t):
     """Add independent discrete Gaussian noise of variance parameter a / b to ``values``; int64, new."""
     noisy = np.empty(values.size, np.int64)
@@ -157,7 +157,7 @@ def add_discrete_gaussian(rng, values, a, b, t):
     return noisy
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def add_discrete_gaussian_wide(rng, values, t):
     """Add independent discrete Gaussian noise of scale parameter t to ``values``; int64, a new array."""
     noisy = np.empty(values.size, np.int64)

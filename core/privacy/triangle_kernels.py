@@ -5,17 +5,29 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from core.privacy.threads import cut, each
+
+LEAST_ENTRIES = 2**18  # of rows, in a piece of the work
+
 
 def triangles_and_most_common(source: np.ndarray, target: np.ndarray, nodes: int) -> tuple[int, int]:
-    """The number of triangles, and the most common neighbours of any two nodes, linked or not.
+    """The number of triangles, and the most common neighbours of any two nodes, see the following."""
+    found, most_common = triangles_and_common(source, target, nodes)
+    return int(found.sum()) // 3, most_common
 
-    ``source`` and ``target``: the edges of a simple undirected graph, each in one direction. Exact. Memory
-    O(n + m). Triangles O(m^1.5). The most common neighbours by paths of length two, O(sum of degree squared)
-    at worst; paths are walked only between nodes whose degrees exceed the most found so far, which on graphs
-    with hubs leaves few of them.
+
+def triangles_and_common(source: np.ndarray, target: np.ndarray, nodes: int) -> tuple[np.ndarray, int]:
+    """How many triangles every node is in, and the most common neighbours of any two, linked or not.
+
+    ``source`` and ``target``: the edges of a simple undirected graph, each in one direction. int64 (n,).
+    Exact. Memory O(n + m). Triangles O(m^1.5). The most common neighbours by paths of length two, O(sum of
+    degree squared) at worst; paths are walked only between nodes whose degrees exceed the most found so far,
+    which on graphs with hubs leaves few of them.
     """
-    start, others, _ = rows_by_degree(source, target, nodes)
-    return int(_triangles(start, others, nodes)), int(_most_common(start, others, nodes))
+    start, others, order = rows_by_degree(source, target, nodes)
+    found = np.empty(nodes, dtype=np.int64)
+    found[order] = triangles_in_rows(start, others)
+    return found, int(_most_common(start, others, nodes))
 
 
 def triangles(source: np.ndarray, target: np.ndarray, nodes: int) -> int:
@@ -33,7 +45,14 @@ def triangles_at_nodes(source: np.ndarray, target: np.ndarray, nodes: int) -> np
 
 def triangles_in_rows(start: np.ndarray, others: np.ndarray) -> np.ndarray:
     """The same of the rows that :func:`rows_by_degree` gives, in their order."""
-    return np.asarray(_triangles_of(start, others, len(start) - 1))
+    nodes = len(start) - 1
+
+    def counted(low: int, high: int) -> np.ndarray:
+        first, last = np.searchsorted(start, [low, high])  # as many edges in each piece
+        return np.asarray(_triangles_of(start, others, nodes, min(first, nodes), min(last, nodes)))
+
+    parts = each(counted, cut(int(start[-1]), LEAST_ENTRIES))
+    return np.asarray(parts[0] if len(parts) == 1 else np.sum(parts, axis=0))
 
 
 def rows_by_degree(
@@ -114,11 +133,14 @@ def _triangles(start, others, nodes):
 
 
 @njit(cache=True, nogil=True)
-def _triangles_of(start, others, nodes):
-    """How many triangles each node is in; rows sorted, nodes numbered by descending degree; int64 (n,)."""
+def _triangles_of(start, others, nodes, first, last):
+    """How many triangles each node is in; rows sorted, nodes numbered by descending degree; int64 (n,).
+
+    Of the triangles whose last node is in ``first``..``last``-1.
+    """
     marked = np.zeros(nodes, np.bool_)
     found = np.zeros(nodes, np.int64)
-    for u in range(nodes):
+    for u in range(first, last):
         for i in range(start[u], start[u + 1]):
             if others[i] > u:
                 break

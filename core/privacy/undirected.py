@@ -22,6 +22,8 @@ class UndirectedReads(ABC):
     shape: queries.Shape
     _charge: Callable[[Event, str], None]
     _read: Callable[[], Cell]
+    _triangles: np.ndarray | None = None
+    """Those at every node, private, once they were counted: no read hands them out."""
 
     @property
     @abstractmethod
@@ -35,7 +37,7 @@ class UndirectedReads(ABC):
         which is all that any unit has in it. Undirected relations inside one node type only.
         """
         from core.privacy.ladder import ladder
-        from core.privacy.triangle_kernels import triangles_and_most_common
+        from core.privacy.triangle_kernels import triangles_and_common
 
         if not self.shape.undirected:
             raise NotAccepted(
@@ -44,8 +46,8 @@ class UndirectedReads(ABC):
         nodes = self.shape.source_count
         self._charge(Pure(nano_epsilon, "ladder/triangles"), purpose)
         cell = self._read()
-        count, most_common = triangles_and_most_common(cell.source, cell.target, nodes)
-        return ladder(count, most_common, nodes, nano_epsilon)
+        self._triangles, most_common = triangles_and_common(cell.source, cell.target, nodes)
+        return ladder(int(self._triangles.sum()) // 3, most_common, nodes, nano_epsilon)
 
     def clustering_sum(self, *, damping: int, nano_epsilon: int, purpose: str) -> float:
         """The sum over nodes of triangles over C(max(degree, damping), 2), by the ladder mechanism; any
@@ -64,7 +66,9 @@ class UndirectedReads(ABC):
         chosen = damping_of(nodes, damping)
         self._charge(Pure(nano_epsilon, "ladder/clustering"), purpose)
         cell = self._read()
-        return clustering_ladder(cell.source, cell.target, nodes, chosen, nano_epsilon) / chosen.unit
+        known = self._triangles
+        noisy = clustering_ladder(cell.source, cell.target, nodes, chosen, nano_epsilon, known)
+        return noisy / chosen.unit
 
     def degree_product_sum(self, *, noisy_degrees: np.ndarray, nano_epsilon: int, purpose: str) -> int:
         """Sum noisy degree times noisy degree over edges, with discrete Laplace noise; any integer.

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from core.errors import NotAccepted
 from core.privacy.clustering import Damping, damped_clustering, damping_of
 from core.privacy.ladder import reached
+from core.privacy.triangle_kernels import triangles_at_nodes
 
 COARSE = Damping(4, 32)  # the fewest integers that the proof allows: few enough to count them all
 
@@ -21,7 +22,11 @@ def ends_of(pairs):
 
 
 def numbers(pairs, nodes, damping):
-    return damped_clustering(*ends_of(pairs), nodes, damping)
+    """As they are read by themselves, and after the triangles were counted for another read."""
+    ends = ends_of(pairs)
+    found = damped_clustering(*ends, nodes, damping)
+    assert found == damped_clustering(*ends, nodes, damping, triangles_at_nodes(*ends, nodes))
+    return found
 
 
 def by_definition(graph, damping):
