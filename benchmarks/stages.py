@@ -107,10 +107,12 @@ def peak_bytes() -> int:
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
 
 
-def measure(method: str, small: str, folder: str) -> None:
-    """Print the stages of a release of the graph in ``folder``."""
+def measure(method: str, small: str, folder: str, on: str) -> None:
+    """Print the stages of a release of the graph in ``folder``, on so many threads."""
     from benchmarks.scale import release
+    from core.privacy import threads
 
+    threads.allow(int(on))
     release(method, small)
     watch = Watch()
     watch.watch()
@@ -141,7 +143,10 @@ def main(arguments: argparse.Namespace) -> None:
         if not arguments.stored:
             subprocess.run([*scale, str(arguments.nodes), str(arguments.edges), stored], check=True)
         subprocess.run(
-            [sys.executable, "-m", "benchmarks.stages", "--measure", arguments.method, small, stored],
+            [
+                *(sys.executable, "-m", "benchmarks.stages", "--measure"),
+                *(arguments.method, small, stored, str(arguments.threads)),
+            ],
             check=True,
         )
 
@@ -156,5 +161,6 @@ if __name__ == "__main__":
         parser.add_argument("nodes", type=int)
         parser.add_argument("edges", type=int)
         parser.add_argument("--method", default="dcsbm")
+        parser.add_argument("--threads", type=int, default=1, help="as GRAPHVEIL_JOB_THREADS says to workers")
         parser.add_argument("--stored", help="a folder that `benchmarks.scale write` wrote")
         main(parser.parse_args())

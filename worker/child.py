@@ -33,12 +33,12 @@ class Child:
 
     The child writes JSON lines to one pipe; each ``meter`` line waits for its answer on the other, whose
     first line says what to do. What it prints goes to a file in its folder, which is deleted with it and read
-    by nobody. ``gpu``: the one that it sees, if any. ``pid`` is its process id, once it is known; ``used``
-    its own CPU time and memory, once it has been killed.
+    by nobody. ``gpu``: the one that it sees, if any. ``threads``: on how many it computes. ``pid`` is its
+    process id, once it is known; ``used`` its own CPU time and memory, once it has been killed.
     """
 
-    def __init__(self, kind: str, folder: Path, gpu: Gpu | None = None) -> None:
-        self._kind, self._folder, self._gpu = kind, folder, gpu
+    def __init__(self, kind: str, folder: Path, gpu: Gpu | None = None, threads: int = 1) -> None:
+        self._kind, self._folder, self._gpu, self._threads = kind, folder, gpu, threads
         self._buffer = bytearray()
         self._selector = selectors.DefaultSelector()
         self._starts = 0
@@ -84,8 +84,8 @@ class Child:
             self._selector.register(each, selectors.EVENT_READ)
 
     def _order(self) -> dict[str, Any]:
-        """What the child is to do, and on which GPU, if any."""
-        order: dict[str, Any] = {"kind": self._kind, "folder": str(self._folder)}
+        """What the child is to do, on how many threads, and on which GPU, if any."""
+        order: dict[str, Any] = {"kind": self._kind, "folder": str(self._folder), "threads": self._threads}
         return order if self._gpu is None else order | {"gpu": asdict(self._gpu)}
 
     def __exit__(

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.errors import IngestRejected, InvalidInput, LeaseLost, PrivacyViolation
+from core.privacy import threads
 
 if TYPE_CHECKING:
     from core.privacy.meter import TranscriptEntry
@@ -39,11 +40,12 @@ class GivenGpu:
 
 @dataclass(frozen=True)
 class Order:
-    """What a child is to do: the kind of work, its folder, and on which GPU."""
+    """What a child is to do: the kind of work, its folder, on which GPU and on how many threads."""
 
     kind: str
     folder: Path
     gpu: GivenGpu | None = None
+    threads: int = 1
 
 
 class Channel:
@@ -58,7 +60,8 @@ class Channel:
         """Read what is to be done. The first line, and read once."""
         order = json.loads(self._answers.readline())
         gpu = order.get("gpu")
-        return Order(str(order["kind"]), Path(order["folder"]), None if gpu is None else GivenGpu(**gpu))
+        given = None if gpu is None else GivenGpu(**gpu)
+        return Order(str(order["kind"]), Path(order["folder"]), given, int(order.get("threads", 1)))
 
     def opening(self) -> None:
         """Make durable that the graph is about to be opened. LeaseLost otherwise: it must not be."""
@@ -250,6 +253,7 @@ def work(order: Order, channel: Channel) -> int:
             from core.learning import devices
 
             devices.limit_memory(order.gpu.memory_fraction)
+        threads.allow(order.threads)
         KINDS[order.kind](order.folder, channel)
     except PrivacyViolation:
         traceback.print_exc()

@@ -101,7 +101,7 @@ def supervise(
     gpu = None if own_gpu is None else own_gpu.gpu
     with spans.child(kind):
         steps = spans.Steps(most=MOST_STAGES if kind in STAGES_TRACED else 0)
-        with Child(kind, folder, gpu) as child:
+        with Child(kind, folder, gpu, settings.job_threads) as child:
             watch = _Watch(child, settings, heartbeat, orders, steps, None if gpu is None else own_gpu)
             ending = watch.until_the_end()
         steps.ended()

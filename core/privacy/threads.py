@@ -1,25 +1,32 @@
 """Compiled work of one job on several threads, in pieces that share nothing they write.
 
-``GRAPHVEIL_JOB_THREADS`` says on how many; 1 by default. Threads live as long as one such work, so that none
-is there before a child's fork. How many are used hangs on that number and the work's length alone, which no
-answer tells.
+A worker tells its children on how many (:func:`allow`); before, it is one. Threads live as long as one such
+work, so that none is there before a child's fork. How many are used hangs on that number and the work's
+length alone, and what comes out has the same law.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 Result = TypeVar("Result")
-VARIABLE = "GRAPHVEIL_JOB_THREADS"
 PIECES_A_THREAD = 4  # so that threads end together though pieces differ
+
+
+_allowed = 1
+
+
+def allow(threads: int) -> None:
+    """Compute on so many threads from here on, in this process."""
+    global _allowed
+    _allowed = max(1, threads)
 
 
 def job_threads() -> int:
     """On how many threads this process computes."""
-    return max(1, int(os.environ.get(VARIABLE) or 1))
+    return _allowed
 
 
 def cut(length: int, least: int) -> Sequence[tuple[int, int]]:

@@ -13,9 +13,10 @@ COUNT = 200_000
 
 
 @pytest.fixture(params=[1, 3])
-def on(request, monkeypatch):
-    monkeypatch.setenv(threads.VARIABLE, str(request.param))
-    return request.param
+def on(request):
+    threads.allow(request.param)
+    yield request.param
+    threads.allow(1)
 
 
 def test_pieces_cover_all_once(on):

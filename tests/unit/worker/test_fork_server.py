@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import signal
@@ -15,10 +16,11 @@ from unittest import mock
 
 import pytest
 
+from core.privacy.threads import allow, job_threads
 from tests.support import children
 from tests.support.children import served_by
 from tests.support.faults import alive, until
-from worker import warm
+from worker import sandbox, warm
 from worker.child import SERVER_LOST, Child
 
 # Every mark is sought by a pattern that does not match itself: who seeks it must not find what it looks for.
@@ -288,3 +290,20 @@ def test_a_child_that_is_killed_before_it_is_there_leaves_nothing(folder: Path) 
 
 def test_a_child_is_named_after_its_work(folder: Path) -> None:
     assert children.planted(folder, "print(open('/proc/self/comm').read())") == "child-release"
+
+
+def test_a_child_computes_on_as_many_threads_as_its_order_says(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+    monkeypatch.setitem(sandbox.KINDS, "release", lambda *_: seen.append(job_threads()))
+    try:
+        for count in (3, 1):
+            events, answers = os.pipe(), os.pipe()
+            line = Child("release", folder, threads=count)._order()
+            os.write(answers[1], json.dumps(line).encode() + b"\n")
+            channel = sandbox.Channel(events[1], answers[0])
+            assert sandbox.work(channel.order(), channel) == 0
+    finally:
+        allow(1)
+    assert seen == [3, 1]

@@ -31,11 +31,6 @@ def test_a_child_inherits_no_address_and_no_secret(monkeypatch: pytest.MonkeyPat
     assert not any("secret" in value for value in environment.values())
 
 
-def test_a_child_knows_on_how_many_threads_it_computes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GRAPHVEIL_JOB_THREADS", "3")
-    assert child_environment()["GRAPHVEIL_JOB_THREADS"] == "3"
-
-
 KERNELS = {
     "draws.py": "from numba import njit\n@njit(cache=True)\ndef noise(x):\n    return x + {version}\n",
     "calls.py": "from numba import njit\nfrom draws import noise\n@njit(cache=True)\ndef kernel(x):\n"
