@@ -3,11 +3,14 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+CLIENT_PYTHON ?= $(PYTHON)
+CLIENT_ALONE := $(addprefix tests/unit/client/test_,amounts.py archives.py comparing.py console.py \
+	distribution.py pushing.py transport.py)
 WORKERS ?= 2
 LEARNED := $(addprefix tests/unit/generators/,dpggan hetesdg ppgsl thepuff) tests/unit/evaluation/learning \
 	tests/unit/privacy/test_dp_sgd.py
 
-.PHONY: help demo up secrets check-deploy licences test test-isa test-slow lint format bench clean
+.PHONY: help demo up secrets check-deploy licences test test-client test-isa test-slow lint format bench clean
 
 help:
 	@echo "make demo       publish the example graph through the HTTP API, from nothing"
@@ -16,6 +19,7 @@ help:
 	@echo "make check-deploy  images, compose file, manifests and rules, without a container engine"
 	@echo "make licences   NOTICE and the list of components, or what the images may not carry"
 	@echo "make test       lint, then the whole test suite"
+	@echo "make test-client  the client alone, against a running service"
 	@echo "make test-isa   the learned methods' tests with the floats of another processor"
 	@echo "make test-slow  the tests that take minutes"
 	@echo "make lint       ruff, mypy, import contracts, file lengths"
@@ -57,6 +61,14 @@ test-isa: $(READY)
 	MKL_ENABLE_INSTRUCTIONS=SSE4_2 MKL_CBWR=SSE4_2 OPENBLAS_CORETYPE=Nehalem ATEN_CPU_CAPABILITY=default \
 	ONEDNN_MAX_CPU_ISA=SSE41 NPY_DISABLE_CPU_FEATURES=X86_V3 \
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --timeout 900 -p tests.support.other_floats $(LEARNED)
+
+# The client from a venv of its own, where nothing of the service is, against a service that runs from this one.
+test-client: $(READY)
+	@$(CLIENT_PYTHON) -m venv --clear .venv-client
+	@.venv-client/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
+		'./client[mcp,parquet,sql]' pytest pytest-timeout
+	.venv-client/bin/pytest -c client/pyproject.toml --noconftest $(CLIENT_ALONE)
+	$(BIN)/python -m deploy.local.beside .venv-client/bin/pytest -c client/pyproject.toml client/tests
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow

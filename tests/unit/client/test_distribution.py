@@ -14,14 +14,15 @@ import pytest
 
 import graphveil
 
-CLIENT = Path(graphveil.__file__).resolve().parents[1]
+CLIENT = Path(__file__).resolve().parents[3] / "client"
+INSTALLED = Path(graphveil.__file__).resolve().parent
 PROJECT = tomllib.loads((CLIENT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 MOST_DEPENDENCIES = 8
 LOADED_LATER = ("httpx", "pydantic", "typer", "rich", "jinja2")
 
 
 def modules() -> list[str]:
-    return [found.name for found in pkgutil.walk_packages([str(CLIENT / "graphveil")], "graphveil.")]
+    return [found.name for found in pkgutil.walk_packages([str(INSTALLED)], "graphveil.")]
 
 
 def test_it_asks_for_few_packages_and_never_for_the_service():
@@ -52,7 +53,7 @@ def test_every_name_that_it_offers_is_there():
 
 
 def test_it_says_that_it_is_typed():
-    assert (CLIENT / "graphveil" / "py.typed").is_file()
+    assert (INSTALLED / "py.typed").is_file()
 
 
 def test_the_examples_in_docstrings_are_true():
