@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 MOST_LINES = 500
 SERVICE = ("api", "worker", "core")
 PACKAGES = (*SERVICE, "client", "deploy")
+READS_NO_ENVIRONMENT = (*(f"{room}/" for room in SERVICE), "client/graphveil/")
 
 
 def python_files() -> list[Path]:
@@ -56,7 +57,7 @@ def reads_environment(files: list[Path]) -> Iterator[str]:
     """Reads of the environment outside core/settings.py in the service."""
     for file in files:
         relative = file.relative_to(ROOT)
-        if relative.parts[0] not in (*SERVICE, "client") or relative.name == "settings.py":
+        if not relative.as_posix().startswith(READS_NO_ENVIRONMENT) or relative.name == "settings.py":
             continue
         for number, line in enumerate(file.read_text().splitlines(), start=1):
             if "os.getenv(" in line or "os.environ[" in line or "os.environ.get(" in line:
