@@ -8,10 +8,12 @@ import uuid
 from decimal import Decimal
 from pathlib import Path
 
+import httpx
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from graphveil import Graphveil
 from graphveil.errors import ClientError
 from graphveil.sources import Query, opened, query
 from tests.support import s3_server
@@ -171,3 +173,25 @@ def test_a_missing_library_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(__import__("sys").modules, "obstore", None)
     with pytest.raises(ClientError, match=r"pip install 'graphveil\[s3\]'"), opened("s3://graphs/x.csv"):
         pass
+
+
+def test_the_service_is_sent_the_rows_and_nothing_of_where_they_were(tmp_path: Path):
+    folder = tmp_path / "s3cr3t-place"
+    folder.mkdir()
+    with sqlite3.connect(folder / "hidden.db") as connection:
+        connection.execute("CREATE TABLE undercover (a INTEGER, b INTEGER)")
+        connection.execute("INSERT INTO undercover VALUES (1, 2)")
+    sent: list[bytes] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        sent.append(f"{request.url} {request.headers}".encode() + request.read())
+        received = {"id": "dv_1", "dataset_id": "ds_1", "number": 1, "state": "queued"}
+        return httpx.Response(202, json=received)
+
+    asked = Query(f"sqlite:///{folder / 'hidden.db'}", "SELECT a AS source, b AS target FROM undercover")
+    with Graphveil("http://test", "gv_key", transport=httpx.MockTransport(answer)) as service:
+        assert service.upload("ds_1", asked).number == 1
+    (request,) = sent
+    assert b"PAR1" in request
+    assert b"format=parquet" in request
+    assert not [word for word in (b"s3cr3t", b"hidden", b"undercover", b"sqlite") if word in request]
