@@ -59,6 +59,8 @@ METRICS = {
     "edge_overlap": "Share of the release's edges that the original has too. It says nothing about epsilon.",
     "assortativity_error": "|original - release| / |original|, of the degree assortativity.",
     "transitivity_error": "|original - release| / original, of the transitivity.",
+    "value_distance": "How far what edges carry is from the original's, over all edges: the mean over the "
+    "attributes, from 0 to 1.",
 }
 """What the names in the rows mean. With several relations, figures are means over them; edges are summed."""
 
@@ -243,7 +245,11 @@ def _comparison(part: CuratorPart) -> dict[str, float | None]:
         name: None if (found := scalars.get(metric)) is None else found.relative_error
         for name, metric in SCALAR_ERRORS.items()
     }
-    return errors | {name: distances[name] for name in DISTANCES if name in distances}
+    carried = [each.row for relation in part.comparison.edge_types for each in relation.values]
+    of_values = (
+        {"value_distance": _mean([row.distances.get("value_distance") for row in carried])} if carried else {}
+    )
+    return errors | {name: distances[name] for name in DISTANCES if name in distances} | of_values
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -18,6 +18,7 @@ from core.workflows.common.context import Services
 from core.workflows.jobs.queries import get_report, open_artifact
 from core.workflows.streams.lifecycle import plan_stream
 from core.workflows.streams.queries import combined
+from core.workflows.streams.report import stream_report
 from core.workflows.streams.requests import StreamRequest
 from tests.support.streams import NODES, open_stream, publish, seen, send, stream_dataset
 
@@ -64,6 +65,12 @@ def test_snapshots_carry_values_where_the_stream_pays_for_them(
     assert "edge_attributes_left_out" not in {each["code"] for each in report["public"]["caveats"]}
     distances = report["curator"]["comparison"]["edge_types"][0]["values"][0]["row"]["distances"]
     assert distances["value_distance"] < 0.1
+    rows = stream_report(services, principal, stream.id).rows
+    assert [None if row.comparison is None else "value_distance" in row.comparison for row in rows] == [
+        None,
+        None,
+        True,
+    ]
     archive = zipfile.ZipFile(io.BytesIO(b"".join(combined(services, principal, stream.id))))
     for step in range(3):
         held = pq.read_table(io.BytesIO(archive.read(f"edges/step-{step:06d}.parquet")))
