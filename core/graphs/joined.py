@@ -7,7 +7,7 @@ NumPy where only the schema is asked for.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from core.graphs.schema import EdgeType, GraphSchema, NodeType
 
@@ -27,8 +27,15 @@ def relation_of(schema: GraphSchema, name: str) -> EdgeType:
     return schema.edge_types[0].model_copy(update=ends)
 
 
+def node_type_of(schema: GraphSchema, name: str) -> NodeType:
+    """Look up a node type; of a collection's graphs together by the name of :data:`EVERY`."""
+    if name != EVERY or schema.collection is None:
+        return schema.node_type(name)
+    return schema.node_types[0].model_copy(update={"name": EVERY, "count": None})
+
+
 def joined(graph: Graph, names: Sequence[str]) -> Graph:
-    """Put those graphs of a collection side by side, with what their edges carry; nodes without attributes.
+    """Put those graphs of a collection side by side, with what their edges and nodes carry.
 
     ``names``: of relations, in the declared order. O(n + m).
     """
@@ -45,8 +52,26 @@ def joined(graph: Graph, names: Sequence[str]) -> Graph:
         for side in ("source", "target")
     )
     table = EdgeTable(source, target, None, _values(tables))
-    schema = GraphSchema(node_types=(NodeType(name=EVERY),), edge_types=(relation_of(graph.schema, EVERY),))
-    return Graph.build(schema, {EVERY: NodeTable(int(first[-1]))}, {EVERY: table})
+    kind, relation = node_type_of(graph.schema, EVERY), relation_of(graph.schema, EVERY)
+    held = [graph.nodes[name].attributes for name in names]
+    attributes = {
+        name: _one_column([each[name] for each in held])
+        for name in (held[0] if held else ())
+        if all(name in each for each in held)
+    }
+    nodes = NodeTable(int(first[-1]), None, attributes)
+    schema = GraphSchema(node_types=(kind,), edge_types=(relation,))
+    return Graph.build(schema, {EVERY: nodes}, {EVERY: table})
+
+
+def _one_column(parts: Sequence[Any]) -> Any:
+    import numpy as np
+    import pyarrow as pa
+
+    if all(isinstance(each, np.ndarray) for each in parts):
+        return np.concatenate(parts)
+    columns = [pa.array(each) if isinstance(each, np.ndarray) else each for each in parts]
+    return pa.chunked_array(columns).combine_chunks()
 
 
 def parted(values: EdgeValues, tables: Mapping[str, EdgeTable]) -> dict[str, EdgeValues]:

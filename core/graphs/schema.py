@@ -326,16 +326,20 @@ class Collection(Frozen):
         self._edges_of("graph")  # is refused as any edge type is
         return self
 
-    def released(self, edge_types: Container[str], *, values: bool = False) -> Collection:
-        """Declare what a release of these relations holds: their graphs, with the public attributes, and
-        what edges carry where it has ``values``."""
+    def released(
+        self, edge_types: Container[str], drawn: Container[Attribute] = (), *, values: bool = False
+    ) -> Collection:
+        """Declare what a release of these relations holds: their graphs, with the public attributes and those
+        that are ``drawn``, and what edges carry where it has ``values``."""
         left = {} if values else {"edge_attributes": (), "multiplicity": None, "records_per_slot": None}
         kept = {name: getattr(self, name) for name in type(self).model_fields} | left
         return Collection(
             **kept
             | {
                 "graphs": tuple(graph for graph in self.graphs if graph.type_name in edge_types),
-                "attributes": tuple(a for a in self.attributes if a.protection is Protection.PUBLIC),
+                "attributes": tuple(
+                    a for a in self.attributes if a.protection is Protection.PUBLIC or a in drawn
+                ),
                 "overflow": self.overflow if values else Overflow.REFUSE,
             }
         )

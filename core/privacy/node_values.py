@@ -25,6 +25,9 @@ way they point and at whatever step they are (:func:`capped`). Fix all prioritie
   in one cell (:func:`core.privacy.units.edges_of_unit`), so that one with edges in c cells moves the matrix
   by 3 m c.
 
+Graphs of a collection are read together as one graph, side by side, for which each one's rows and only cell
+are charged: a row is that of a node of one graph, and an edge lies in one, as does what it may push out.
+
 The noise is discrete Laplace of scale b: outcomes change in probability by exp(2 cap / b) at most for a row,
 exp(3 m c / b) for a unit of edges. The rows' cell is charged 2 cap / b at least, and every cell of the
 relation 3 m / b, so that the unit pays c times that at least: under EDGE and EVENT c is 1; under W_EVENT
@@ -44,6 +47,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from core.errors import InvalidInput, NotAccepted
+from core.graphs.joined import joined, node_type_of, relation_of
 from core.graphs.node_bins import node_bins, places_of, synthesised
 from core.privacy import entropy, mechanisms, queries
 from core.privacy.events import NANO, Pure, check_nano_epsilon
@@ -68,7 +72,8 @@ EDGE_MOVES = 3
 class NodeValueReads:
     """The reads of one node type's protected attributes. Made by ``PrivateGraph.node_values``."""
 
-    def __init__(self, graph: Graph, meter: Meter, node_type: str) -> None:
+    def __init__(self, graph: Graph, meter: Meter, node_type: str, together: Sequence[str] = ()) -> None:
+        """``together``: graphs of a collection, which are read as one; each is charged."""
         if meter.plan.unit not in EDGE_WISE:
             raise NotAccepted(
                 "rows of nodes are read beside single edges, and not where all edges of a node are protected",
@@ -76,7 +81,8 @@ class NodeValueReads:
             )
         self._graph = graph
         self._meter = meter
-        self._kind = graph.schema.node_type(node_type)
+        self._together = tuple(together)
+        self._kind = node_type_of(graph.schema, node_type)
         self._declared = {each.name: each for each in synthesised(self._kind)}
 
     def bins(self, attribute: str) -> ValueBins:
@@ -105,7 +111,7 @@ class NodeValueReads:
             raise InvalidInput("name each attribute once, and at least one", field="attributes")
         _require_room(int(np.prod(shape, dtype=np.float64)))
         event = Pure(check_nano_epsilon(nano_epsilon), "discrete_laplace/node_values")
-        self._meter.charge(rows_of(self._kind.name), None, event, purpose)
+        self._charge_rows(event, purpose)
         places, held = of_node, np.ones(self._count, dtype=bool)
         for name in attributes:
             own = self._places(name)
@@ -138,7 +144,7 @@ class NodeValueReads:
 
         Sensitivity: L1 2 cap of a row replaced, 3 of an edge. Unit, proof: the module's.
         """
-        declared = self._graph.schema.edge_type(relation)
+        declared = relation_of(self._graph.schema, relation)
         if (declared.source, declared.target) != (self._kind.name, self._kind.name):
             raise NotAccepted("mixing is read of relations inside the node type", field="relation")
         if declared.public:
@@ -149,12 +155,12 @@ class NodeValueReads:
         _require_room(count * count)
         edge, row = check_nano_epsilon(edge_nano_epsilon), check_nano_epsilon(row_nano_epsilon)
         noise = mixing_noise(cap, edge, row, self.multiplicity(relation))
-        for step in charged_together(self._meter.plan.unit, self._graph.schema.steps_of(relation)):
-            self._meter.charge(relation, step, Pure(noise.edge, "discrete_laplace/mixing"), purpose)
-        self._meter.charge(
-            rows_of(self._kind.name), None, Pure(noise.row, "discrete_laplace/mixing"), purpose
-        )
-        table = self._graph.edges[relation]
+        for name in self._together or (relation,):
+            for step in charged_together(self._meter.plan.unit, self._graph.schema.steps_of(name)):
+                self._meter.charge(name, step, Pure(noise.edge, "discrete_laplace/mixing"), purpose)
+        self._charge_rows(Pure(noise.row, "discrete_laplace/mixing"), purpose)
+        graph = joined(self._graph, self._together) if self._together else self._graph
+        table = graph.edges[relation]
         own = self._places(attribute)
         of_node = np.where(own >= 0, of_bin[np.maximum(own, 0)], -1)
         priority = entropy.noise_generator().integers(0, 2**63, table.count, dtype=np.int64)
@@ -174,18 +180,27 @@ class NodeValueReads:
         Public."""
         unit, schema = self._meter.plan.unit, self._graph.schema
         cells = schema.steps_of(relation) if unit is Unit.PAIR else (None,)
-        return edges_of_unit(unit, schema.edge_type(relation)) * len(cells)
+        return edges_of_unit(unit, relation_of(schema, relation)) * len(cells)
+
+    def _charge_rows(self, event: Pure, purpose: str) -> None:
+        for name in self._together or (self._kind.name,):
+            self._meter.charge(rows_of(name), None, event, purpose)
 
     @property
     def _count(self) -> int:
-        return self._graph.nodes[self._kind.name].count
+        return sum(self._graph.nodes[name].count for name in self._together or (self._kind.name,))
 
     def _places(self, attribute: str) -> np.ndarray:
         """Find the bin of every node's value; int64, -1 where it has none."""
-        column = self._graph.nodes[self._kind.name].attributes.get(attribute)
-        if column is None:
-            return np.full(self._count, -1, dtype=np.int64)
-        return places_of(self._declared[attribute], column)
+        found = []
+        for name in self._together or (self._kind.name,):
+            table = self._graph.nodes[name]
+            column = table.attributes.get(attribute)
+            if column is None:
+                found.append(np.full(table.count, -1, dtype=np.int64))
+            else:
+                found.append(places_of(self._declared[attribute], column))
+        return np.concatenate(found)
 
 
 class MixingNoise(NamedTuple):

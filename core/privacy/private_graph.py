@@ -67,6 +67,16 @@ class PrivateGraph(CountedSession):
 
         return NodeValueReads(self._graph, self._meter, node_type)
 
+    def node_values_together(self, edge_types: Sequence[str]) -> NodeValueReads:
+        """Open the reads of what the nodes of some graphs of a collection carry, all of them as one graph.
+        Free, as :meth:`node_values`.
+        """
+        from core.graphs.joined import EVERY
+        from core.privacy.node_values import NodeValueReads
+
+        self._require_graphs(edge_types)
+        return NodeValueReads(self._graph, self._meter, EVERY, edge_types)
+
     def edge_values(self, edge_type: str, attribute: str) -> EdgeValueReads:
         """Open the reads of what a relation's edges carry. Free: what is declared is public. Not under unit
         node.
@@ -93,10 +103,13 @@ class PrivateGraph(CountedSession):
         from core.privacy.edge_values import EdgeValueReads
 
         self._require_edges()
+        self._require_graphs(edge_types)
+        return EdgeValueReads(self._graph, self._meter, EVERY, attribute, edge_types)
+
+    def _require_graphs(self, edge_types: Sequence[str]) -> None:
         known = [each.name for each in self.schema.edge_types]
         if self.schema.collection is None or [each for each in known if each in edge_types] != [*edge_types]:
             raise InvalidInput("graphs of a collection are named in their order", field="edge_types")
-        return EdgeValueReads(self._graph, self._meter, EVERY, attribute, edge_types)
 
     def cell(self, edge_type: str, step: int | None) -> PrivateCell:
         """Open one cell for its operations. Free: which cells exist is public. Not under unit node."""

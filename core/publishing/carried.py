@@ -40,10 +40,9 @@ def carried(
     ``measurements``: what may be published of them, none where nothing may. O(n + m) an attribute.
     """
     kept = [each for each in measurements if each.values is not None]
-    edges = released
-    if released.schema.collection is not None:  # what edges of all its graphs carry is one histogram
-        edges = joined(released, [each.name for each in released.schema.edge_types])
-    found = chain(_of_edges(edges, kept, first_step), _of_nodes(released, kept))
+    if released.schema.collection is not None:  # what all its graphs carry is one histogram
+        released = joined(released, [each.name for each in released.schema.edge_types])
+    found = chain(_of_edges(released, kept, first_step), _of_nodes(released, kept))
     return list(islice(found, MAX_CARRIED))
 
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from core.errors import InvalidInput, NotAccepted
 from core.generators.shares import spread
 from core.graphs import formats
-from core.graphs.node_bins import synthesised_in
+from core.graphs.node_bins import synthesised, synthesised_in
 from core.graphs.schema import GraphSchema, Protection
 from core.privacy import persons
 from core.privacy.plan import Cost
@@ -107,21 +107,22 @@ def released_schema(
     others are left out.
     """
     if schema.collection is not None:
-        graphs = schema.collection.released(set(edge_types), values=values)
+        drawn = synthesised(schema.node_types[0]) if node_values else ()
+        graphs = schema.collection.released(set(edge_types), drawn, values=values)
         return GraphSchema(collection=graphs, node_ids=schema.node_ids)
     kept = tuple(
         t if t.public or values else t.without_attributes()
         for t in schema.edge_types
         if t.public or t.name in edge_types
     )
-    drawn = synthesised_in(schema, edge_types) if node_values else {}
+    of_types = synthesised_in(schema, edge_types) if node_values else {}
     kinds = tuple(
         kind.model_copy(
             update={
                 "attributes": tuple(
                     a
                     for a in kind.attributes
-                    if a.protection is Protection.PUBLIC or a in drawn.get(kind.name, ())
+                    if a.protection is Protection.PUBLIC or a in of_types.get(kind.name, ())
                 ),
                 "protected": False,
                 "degree_bound": None,

@@ -134,8 +134,10 @@ def _about(each: Measurement, released: Graph, first_step: int) -> tuple[_Kinds,
 
 
 def _of_joined_nodes(each: Measurement) -> bool:
-    """Tell whether it has numbers of single nodes, of a collection's graphs that were read as one."""
-    return each.edge_type == EVERY and "side" in each.arguments
+    """Tell whether it speaks of single nodes, of a collection's graphs that were read as one."""
+    return each.edge_type == f"{ROWS_OF_NODES}{EVERY}" or (
+        each.edge_type == EVERY and "side" in each.arguments
+    )
 
 
 def _described(

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 from core.generators.base import Generator, NodeValuesGenerator, ValuesGenerator
-from core.graphs.node_bins import synthesised_in
-from core.graphs.schema import GraphSchema, Protection
+from core.graphs.node_bins import synthesised, synthesised_in
+from core.graphs.schema import GraphSchema, NodeType, Protection
 from core.privacy.events import NANO, pure_nano_epsilon
 from core.privacy.plan import PrivacyPlan
 from core.privacy.units import Unit
 from core.reports.base import Notice
-from core.reports.notices import what_edges_carry
+from core.reports.notices import EVERY_GRAPH, what_edges_carry
 from graphveil.models.reports import ROWS
 
 
@@ -65,10 +66,16 @@ def _of_nodes(
     row, edge = ((Decimal(nano or 0) / NANO).normalize() for nano in (of_row, of_unit))
     unit = "an edge" if plan.unit in (Unit.EDGE, Unit.EVENT) else "a unit of edges"
     drawn = synthesised_in(schema, [name for name, _ in own.cells])
+    kinds: Sequence[NodeType] = schema.node_types
+    if schema.collection is not None:  # all graphs have the same
+        drawn, kinds = (
+            {EVERY_GRAPH: synthesised(kinds[0])},
+            [kinds[0].model_copy(update={"name": EVERY_GRAPH})],
+        )
     told = "; ".join(f"{', '.join(each.name for each in found)} of {kind}" for kind, found in drawn.items())
     left = [
         f"{each.name} of {kind.name}"
-        for kind in schema.node_types
+        for kind in kinds
         for each in kind.attributes
         if each.protection is not Protection.PUBLIC and each not in drawn.get(kind.name, ())
     ]

@@ -26,6 +26,7 @@ FEW_NODES = 100
 NOTABLE_ADVANTAGE = 0.1
 # Relations that a notice names; a schema may have many.
 MOST_NAMES = 20
+EVERY_GRAPH = "every graph"
 _RATIOS = ("transitivity", "mean_local_clustering", "assortativity", "modularity")
 
 
@@ -240,7 +241,7 @@ def what_edges_carry(schema: GraphSchema, relations: Sequence[EdgeType]) -> list
     several = relations[:1] if schema.collection is not None else relations
     return [
         f"{', '.join(attribute.name for attribute in each.attributes)} of "
-        + (each.name if schema.collection is None else "every graph")
+        + (each.name if schema.collection is None else EVERY_GRAPH)
         for each in several
     ]
 

@@ -131,11 +131,12 @@ def precisions(
             query = entry.event.mechanism.removeprefix(PREFIX)
             of_rows = entry.edge_type.startswith(ROWS)  # what rows pay of mixing its relation tells
             name = entry.edge_type
-            if schema.collection is not None and query in QUANTITIES and QUANTITIES[query].pooled:
-                first = first or name  # each graph is charged for what is read of all together
-                if name != first:
+            pooled = query in QUANTITIES and (QUANTITIES[query].pooled or of_rows)
+            if schema.collection is not None and pooled:
+                first = first or name.removeprefix(ROWS)  # each graph is charged for what is read of all
+                if name.removeprefix(ROWS) != first:
                     continue
-                name = EVERY
+                name = f"{ROWS}{EVERY}" if of_rows else EVERY
             if query in QUANTITIES and not (of_rows and query == "mixing"):
                 asked.setdefault((name, query), {}).setdefault(entry.step, []).append(entry)
     shown = {relation.name: relation for relation in statistics.edge_types}

@@ -21,8 +21,6 @@ from core.graphs.edge_attributes import EdgeAttribute
 from core.graphs.graph import EdgeTable, EdgeValues, Graph, NodeTable
 from core.graphs.schema import (
     Attribute,
-    Collection,
-    CollectionGraph,
     EdgeType,
     GraphSchema,
     NodeType,
@@ -162,12 +160,7 @@ def test_edges_carry_values_beside():
     assert meter.plan.cost().nano_epsilon == 4 * NANO
 
 
-def collection() -> GraphSchema:
-    graphs = tuple(CollectionGraph(id=each, nodes=9) for each in "ab")
-    return GraphSchema(collection=Collection(graphs=graphs, attributes=(PARTY,)))
-
-
-@pytest.mark.parametrize("where", ["in a stream", "a collection", "nothing protected", "nothing declared"])
+@pytest.mark.parametrize("where", ["in a stream", "nothing protected", "nothing declared"])
 def test_what_is_not_synthesised_is_refused_with_the_field_to_mend(where: str):
     asked = facts(graph(PARTY), 1)
     if where == "in a stream":
@@ -177,8 +170,6 @@ def test_what_is_not_synthesised_is_refused_with_the_field_to_mend(where: str):
             time=TimeGrid(count=1),
         )
         asked = replace(asked, schema=schema, unit=Unit.W_EVENT, window=1, tick=3)
-    elif where == "a collection":
-        asked = replace(asked, schema=collection(), edge_types=("graph-a",))
     elif where == "nothing protected":
         asked = facts(graph(PARTY.model_copy(update={"protection": "public"})), 1)
     else:

@@ -6,10 +6,14 @@ Post-processing: paid or public labels, paid blocks, and paid shares of mixing.
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from core.generators._shared.blocks.partition import upper_triangle
+
+if TYPE_CHECKING:
+    from core.generators._shared.node_values.ends import Ends
 
 MOST_LABELS = 1024
 """Communities times groups: of many communities fewer groups are told apart."""
@@ -54,3 +58,26 @@ def square(blocks: np.ndarray) -> np.ndarray:
     found = np.zeros((k, k))
     found[row, column] = blocks
     return found + found.T
+
+
+def shares_of_part(
+    shares: np.ndarray, groups: np.ndarray, ends: Ends, own_groups: np.ndarray, own: Ends
+) -> np.ndarray:
+    """Turn shares of edges by groups into those of some of the nodes: what each pair gains over chance stays.
+
+    ``shares``: (k(k+1)/2,), of a directed relation (k k,). ``groups``, ``ends``: of all nodes;
+    ``own_groups``, ``own``: of those.
+    """
+    found = shares * _by_chance(shares, own_groups, own) / _by_chance(shares, groups, ends)
+    total = float(found.sum())
+    return found / total if total > 0 else shares
+
+
+def _by_chance(shares: np.ndarray, groups: np.ndarray, ends: Ends) -> np.ndarray:
+    if ends.target is not None:
+        k = math.isqrt(len(shares))
+        sides = (np.bincount(groups, weights=side, minlength=k) for side in (ends.source, ends.target))
+        return np.outer(*sides).ravel() + NEVER**0.5
+    own = np.bincount(groups, weights=ends.source, minlength=order_of(shares))
+    row, column = upper_triangle(order_of(shares))
+    return own[row] * own[column] * np.where(row == column, 0.5, 1.0) + NEVER**0.5

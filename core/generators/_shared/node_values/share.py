@@ -67,12 +67,10 @@ def require_synthesised(public: PublicFacts) -> None:
     """Raise NotAccepted for graphs whose node attributes are not synthesised together with edges."""
     if public.tick is not None:
         raise errors.NotAccepted(
-            f"snapshots of a live stream are released without protected node attributes; leave {FIELD} out",
+            "snapshots of a live stream are released without protected node attributes: a node has the same "
+            "row in every step, and each would take a part of what the row may cost; publish the finished "
+            f"graph, or leave {FIELD} out",
             field=FIELD,
-        )
-    if public.schema.collection is not None:
-        raise errors.NotAccepted(
-            f"protected node attributes of collections are not synthesised; leave {FIELD} out", field=FIELD
         )
     for kind in carrying(public.schema, public.edge_types):
         if not inside(public.schema, public.edge_types, kind):

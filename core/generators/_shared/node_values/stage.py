@@ -139,12 +139,15 @@ def _row_reads(plan: PrivacyPlan, schema: GraphSchema) -> list[PlannedRead]:
     """List what a row of each node type pays for the tables of its attributes, at least."""
     from core.generators._shared.frame.plan import divide
     from core.generators._shared.node_values.fit import TABLES, TABLES_OF_SEVERAL
+    from core.graphs.joined import EVERY, node_type_of
     from core.privacy.plan import PlannedRead, rows_of
 
     rows, _ = value_share.granted(plan)
     reads = []
+    if schema.collection is not None and rows:  # which are read together
+        rows = {EVERY: min(rows.values())}
     for name, nano_epsilon in rows.items():
-        count = len(synthesised(schema.node_type(name)))
+        count = len(synthesised(node_type_of(schema, name)))
         tables = TABLES if count == 1 else TABLES_OF_SEVERAL
         costs = divide(nano_epsilon, *[tables / count] * count)[:-1]
         reads.append(PlannedRead(rows_of(name), "node_values", (min(costs),)))
@@ -172,6 +175,10 @@ def _labelled(
     values: dict[tuple[str, int | None], Any] = {}
     groups: dict[str, np.ndarray] = {}
     shares: dict[str, np.ndarray] = {}
+    if graph.schema.collection is not None:
+        values, groups, shares = _of_graphs(known, graph, rows, edges, rng)
+        stored = StoredCells(method, graph.schema, counts, params, values)
+        return LabelledModel(mixing.mixed(model, groups, shares), stored)
     for done, (name, row_nano_epsilon) in enumerate(rows.items()):
         progress("node attributes", done, len(rows))
         kind = graph.schema.node_type(name)
@@ -191,6 +198,53 @@ def _labelled(
     progress("node attributes", len(rows), len(rows))
     stored = StoredCells(method, graph.schema, counts, params, values)
     return LabelledModel(mixing.mixed(model, groups, shares), stored)
+
+
+def _of_graphs(
+    known: Mapping[str, Ends],
+    graph: PrivateGraph,
+    rows: Mapping[str, int],
+    edges: Mapping[str, int],
+    rng: Rng,
+) -> tuple[dict[tuple[str, int | None], Any], dict[str, Any], dict[str, Any]]:
+    """Pay for the nodes of a collection's graphs together: bins, groups and shares of each graph.
+
+    What pairs of groups gain over chance is the same in all graphs; how many ends a group has is each one's.
+    """
+    import numpy as np
+
+    from core.generators._shared.node_values.blocks import shares_of_part
+    from core.generators._shared.node_values.ends import Ends
+    from core.generators._shared.node_values.fit import labelled
+    from core.graphs.joined import EVERY, node_type_of
+
+    graphs = tuple(each.name for each in graph.schema.edge_types if each.name in edges)
+    names = tuple(each.name for each in synthesised(node_type_of(graph.schema, EVERY)))
+    directed = all(known[each].target is not None for each in graphs)
+    source = np.concatenate([known[each].source for each in graphs])
+    target = np.concatenate([known[each].target for each in graphs]) if directed else None
+    ends = Ends(source, target)
+    found = labelled(
+        graph.node_values_together(graphs),
+        names,
+        {EVERY: ends},
+        ends.both,
+        np.zeros(len(source), np.int64),
+        min(rows.values()),
+        {EVERY: min(edges.values())},
+        rng,
+    )
+    cuts = np.cumsum([graph.node_count(each) for each in graphs])[:-1]
+    groups = dict(zip(graphs, np.split(found.groups, cuts), strict=True))
+    shares = {
+        each: shares_of_part(found.blocks[EVERY], found.groups, ends, groups[each], known[each])
+        for each in graphs
+    }
+    values: dict[tuple[str, int | None], Any] = {}
+    for place, attribute in enumerate(names):
+        for each, bins in zip(graphs, np.split(found.values[attribute], cuts), strict=True):
+            values[each, place] = {"bins": bins.astype(np.int32)}
+    return values, groups, shares
 
 
 def degrees_of(schema: GraphSchema, ends: Mapping[str, Ends], kind: str, count: int) -> np.ndarray:
