@@ -101,7 +101,16 @@ class Settings(BaseSettings):
         default=32, ge=8, le=100, description="Most lists and objects inside each other in a JSON request."
     )
     max_nodes: int = Field(default=20_000_000, ge=1, description="Largest node universe of one graph.")
-    max_edges: int = Field(default=200_000_000, ge=1, description="Most rows of one upload.")
+    max_edges: int = Field(default=20_000_000_000, ge=1, description="Most rows of one upload.")
+    max_edges_in_memory: int = Field(
+        default=200_000_000,
+        ge=1,
+        description="Most rows of an upload of a dataset that is not declared to be in parts.",
+    )
+    shard_edges: int = Field(
+        default=2**24, ge=1, description="About how many edges of a dataset in parts are drawn as one shard."
+    )
+    max_shards: int = Field(default=4_096, ge=1, le=10_000, description="Most shards of one release.")
     max_unpacking_ratio: int = Field(
         default=100, ge=1, le=1_100, description="Most bytes that a byte of a compressed upload unpacks to."
     )

@@ -20,8 +20,9 @@ from core.settings import get_settings
 from core.tracing import spans
 from worker.limits import kernels_folder
 
-UPLOADS, WORK, CHECKS = "graphveil-uploads", "graphveil", "graphveil-checks"
-"""The queues: files to validate, releases, and what looks at releases afterwards (comparisons, audits)."""
+UPLOADS, WORK, SHARDS, CHECKS = "graphveil-uploads", "graphveil", "graphveil-shards", "graphveil-checks"
+"""The queues: files to validate, releases, shards of releases, and what looks at releases afterwards
+(comparisons, audits)."""
 
 GPU = Queue("graphveil-gpu", Exchange("graphveil-gpu"), "graphveil-gpu")
 """The queue of releases that wait for a GPU. Only workers that are told of one serve it, and first."""
@@ -37,13 +38,14 @@ app.conf.update(
     # A worker with a GPU does what others can do when nothing waits for its GPU.
     task_queues=[
         *([GPU] if settings.gpu else []),
-        *(Queue(name) for name in (UPLOADS, WORK, CHECKS)),
+        *(Queue(name) for name in (UPLOADS, WORK, SHARDS, CHECKS)),
     ],
     task_default_queue=WORK,
     task_routes={
         "graphveil.run-gpu": {"queue": GPU},
         "graphveil.ingest": UPLOADS,
         "graphveil.links": UPLOADS,
+        "graphveil.shard": SHARDS,
         "graphveil.evaluate": CHECKS,
         "graphveil.audit": CHECKS,
     },

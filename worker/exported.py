@@ -143,6 +143,12 @@ def _work(work: WorkGauges, totals: Counts) -> Iterator[Metric]:
         ("state",),
         (((state,), count) for state, count in work.uploads.items()),
     )
+    yield _gauge(
+        "shards",
+        "Shards of releases that are not drawn yet, by state.",
+        ("state",),
+        (((state,), count) for state, count in work.shards.items()),
+    )
     yield _since("jobs_oldest_waiting", "Since when the first job in the queue waits.", work.waiting_since)
     yield _since(
         "publishing_oldest",

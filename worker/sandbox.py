@@ -121,6 +121,46 @@ def sample(folder: Path, channel: Channel) -> None:
     run_sample(source=folder / "source", task=task, out=folder / "out", progress=channel.progress)
 
 
+def fit(folder: Path, channel: Channel) -> None:
+    """Fit the graph in parts in ``folder/graph`` as ``folder/spec.json`` says; to ``folder/out``."""
+    from core.publishing.sharded import run_fit
+    from core.publishing.spec import ReleaseTask
+
+    task = ReleaseTask.model_validate_json((folder / "spec.json").read_bytes())
+    run_fit(
+        graph_folder=folder / "graph",
+        task=task,
+        out=folder / "out",
+        recorder=channel,
+        progress=channel.progress,
+    )
+
+
+def shard(folder: Path, channel: Channel) -> None:
+    """Draw the shard of ``folder/spec.json`` from ``folder/law``; ``result.json`` tells of the part."""
+    from core.publishing.sharded import run_shard
+
+    spec = json.loads((folder / "spec.json").read_bytes())
+    part = run_shard(
+        law=folder / "law",
+        method=spec["method"],
+        number=spec["number"],
+        shards=spec["shards"],
+        out=folder / "out",
+    )
+    (folder / "result.json").write_text(json.dumps({"report": vars(part)}), encoding="utf-8")
+
+
+def join(folder: Path, channel: Channel) -> None:
+    """Complete the release bundle in ``folder/out``, whose parts are there, as ``folder/spec.json`` says."""
+    from core.publishing.sharded import run_join
+    from core.publishing.spec import ReleaseTask
+
+    task = ReleaseTask.model_validate_json((folder / "spec.json").read_bytes())
+    parts = json.loads((folder / "kept" / "parts.json").read_bytes())
+    run_join(kept=folder / "kept", parts=parts, task=task, out=folder / "out", progress=channel.progress)
+
+
 def evaluate(folder: Path, channel: Channel) -> None:
     """Compare ``folder/bundle`` with ``folder/graph`` in ``folder/out/curator.json``."""
     from core.publishing.evaluate import run_evaluation
@@ -150,6 +190,7 @@ def ingest(folder: Path, channel: Channel) -> None:
     ``folder/result.json`` says how it went: ``{"report": ...}``, or ``{"findings": [...], "message": ...}``.
     """
     from core.graphs.ingest import canonicalise
+    from core.graphs.parted_ingest import canonicalise_parts
     from core.graphs.schema import GraphSchema
     from core.graphs.uploads import IngestLimits, UploadedFile
 
@@ -160,14 +201,13 @@ def ingest(folder: Path, channel: Channel) -> None:
     }
 
     def validate() -> dict[str, Any]:
-        report = canonicalise(
-            files,
-            None if spec["schema"] is None else GraphSchema.model_validate(spec["schema"]),
-            folder / "graph",
-            IngestLimits(**spec["limits"]),
-            channel.progress,
-            fingerprint_key=bytes.fromhex(spec["fingerprint_key"]),
-        )
+        schema = None if spec["schema"] is None else GraphSchema.model_validate(spec["schema"])
+        out, limits = folder / "graph", IngestLimits(**spec["limits"])
+        key = bytes.fromhex(spec["fingerprint_key"])
+        if spec["in_parts"]:
+            report = canonicalise_parts(files, schema, out, limits, channel.progress, fingerprint_key=key)
+        else:
+            report = canonicalise(files, schema, out, limits, channel.progress, fingerprint_key=key)
         return report.to_json()
 
     _write_result(folder, validate)
@@ -237,6 +277,9 @@ def kernels(folder: Path, channel: Channel) -> None:
 KINDS: dict[str, Callable[[Path, Channel], None]] = {
     "release": release,
     "sample": sample,
+    "fit": fit,
+    "shard": shard,
+    "join": join,
     "ingest": ingest,
     "snapshot": snapshot,
     "links": links,

@@ -23,7 +23,7 @@ from worker.own_gpu import OwnGpu
 from worker.sandbox import EXIT_MEMORY, EXIT_VIOLATION
 
 TICK_SECONDS = 0.1
-STAGES_TRACED = frozenset({"release", "sample"})
+STAGES_TRACED = frozenset({"release", "sample", "fit", "join"})
 """Children whose stages have spans: those whose stages callers may see. Others' would reveal private data."""
 MOST_STAGES = 64
 

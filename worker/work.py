@@ -22,6 +22,7 @@ from worker.kinds.evaluation import EvaluationKind
 from worker.kinds.ingest import IngestKind
 from worker.kinds.link_check import LinkCheckKind
 from worker.kinds.release import ReleaseKind
+from worker.kinds.shard import ShardKind
 from worker.lease_heartbeat import LeaseHeartbeat
 from worker.process import WorkerProcess
 from worker.supervisor import Draining, Ending
@@ -31,6 +32,7 @@ log = get_logger(__name__)
 KINDS: dict[Topic, WorkKind[Any]] = {
     Topic.INGEST: IngestKind(),
     Topic.RUN: ReleaseKind(),
+    Topic.SHARD: ShardKind(),
     Topic.EVALUATE: EvaluationKind(),
     Topic.AUDIT: AuditKind(),
     Topic.LINKS: LinkCheckKind(),

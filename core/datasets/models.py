@@ -55,7 +55,11 @@ class ListState(StrEnum):
 
 
 class Dataset(CreatedAt, Base):
-    """A sensitive graph under one privacy policy and one budget account."""
+    """A sensitive graph under one privacy policy and one budget account.
+
+    ``in_parts``: declared when it was registered, and public: the edges of its versions are never in memory
+    together.
+    """
 
     __tablename__ = "datasets"
     __table_args__ = (UniqueConstraint("tenant", "name"),)
@@ -70,6 +74,7 @@ class Dataset(CreatedAt, Base):
     policy: Mapped[dict[str, Any]] = mapped_column(JSONB)
     policy_version: Mapped[int] = mapped_column(Integer, default=1, server_default="1")
     public: Mapped[bool] = mapped_column(default=False)
+    in_parts: Mapped[bool] = mapped_column(default=False, server_default="false")
     current_version_id: Mapped[str | None] = mapped_column(String(64), default=None)
     created_by: Mapped[str] = mapped_column(String(128))
     archived_at: Mapped[datetime | None] = mapped_column(default=None)
@@ -136,7 +141,9 @@ class DatasetVersion(CreatedAt, Leased, Base):
 
 
 class DatasetPart(CreatedAt, Base):
-    """One uploaded file of a version (``edges`` or ``nodes``), encrypted in object storage.
+    """One uploaded file of a version, encrypted in object storage.
+
+    ``part``: ``edges`` or ``nodes``; of a dataset in parts ``edges-1-of-8`` and so on.
 
     A file that its sender put into the bucket is sealed by the worker that takes it up; until then it has no
     digest.

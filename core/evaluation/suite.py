@@ -19,12 +19,12 @@ from core.evaluation.metric import Suite, of_suite
 from core.evaluation.node_values import compare_node_values
 from core.evaluation.node_values import described as described_of_nodes
 from core.evaluation.steps import evaluated_steps, mean_row, steps_of
-from core.evaluation.utility import degrees, relative
+from core.evaluation.utility import degrees, edges, inequality, relative
 from core.evaluation.values import compare_values, described
-from core.evaluation.view import UndirectedView
+from core.evaluation.view import DegreesView, UndirectedView
 from core.evaluation.whole.compare import WHOLE, compare_whole
 from core.graphs.graph import Graph
-from core.graphs.schema import EdgeType
+from core.graphs.schema import EdgeType, GraphSchema
 
 Progress = Callable[[str, int, int], None]
 
@@ -46,6 +46,43 @@ def public_statistics(synthetic: Graph) -> dict[str, Any]:
         "metrics": {metric.name: metric.to_json() for metric in scalars},
         "edge_types": [_type_statistics(synthetic, edge_type) for edge_type in synthetic.schema.edge_types],
         "drawing": draw(synthetic),
+    }
+
+
+def degree_statistics(schema: GraphSchema, found: np.ndarray) -> dict[str, Any]:
+    """Describe a synthetic graph of one undirected relation by its degrees (n,) alone.
+
+    As :func:`public_statistics` does, with the metrics that follow from degrees: all else needs the edges
+    together. O(n).
+    """
+    (kind,), (edge_type,) = schema.node_types, schema.edge_types
+    view, summary = DegreesView(found), degrees.summary(found)
+    values = {
+        metric.name: (metric, family.scalars(view, PUBLISHED)[metric.name])
+        for family in (edges, inequality)
+        for metric in family.SCALARS
+    }
+    scalars = {name: relative.plain(value) for name, (_, value) in values.items()}
+    bins = degrees.doubling_bins(np.bincount(found).astype(np.float64))
+    return {
+        "nodes": {kind.name: view.node_count},
+        "steps": None,
+        "steps_evaluated": 1,
+        "metrics": {name: metric.to_json() for name, (metric, _) in values.items()},
+        "edge_types": [
+            {
+                "name": edge_type.name,
+                "source": edge_type.source,
+                "target": edge_type.target,
+                "directed": False,
+                "copied": False,
+                "edges": view.edge_count,
+                "rows": [{"step": None, "scalars": scalars}],
+                "means": relative.mean_by_name([scalars]),
+                "degrees": [{"side": "degree", **summary, "bins": bins}],
+            }
+        ],
+        "drawing": None,
     }
 
 

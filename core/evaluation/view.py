@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +14,48 @@ from core.graphs.graph import Cell
 from core.graphs.networkit import networkit
 
 T = TypeVar("T")
+
+
+class Sized(Protocol):
+    """What is known of an undirected graph whose edges need not be there."""
+
+    @property
+    def node_count(self) -> int: ...
+
+    @property
+    def edge_count(self) -> int: ...
+
+    @property
+    def stored(self) -> int: ...
+
+    @property
+    def slots(self) -> int: ...
+
+    @property
+    def degrees(self) -> np.ndarray: ...
+
+
+@dataclass(frozen=True)
+class DegreesView:
+    """A simple undirected graph within one node type, of which the ``degrees`` (n,) int64 are known alone."""
+
+    degrees: np.ndarray
+
+    @property
+    def node_count(self) -> int:
+        return len(self.degrees)
+
+    @property
+    def edge_count(self) -> int:
+        return int(self.degrees.sum()) // 2
+
+    @property
+    def stored(self) -> int:
+        return self.edge_count
+
+    @property
+    def slots(self) -> int:
+        return self.node_count * (self.node_count - 1) // 2
 
 
 @dataclass(frozen=True)

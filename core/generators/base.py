@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     import numpy as np
 
     from core.graphs.graph import Graph
+    from core.graphs.parts import Part as GraphPart
     from core.graphs.sensitive import SensitiveLinks
+    from core.privacy.counted import PrivateParts
     from core.privacy.entropy import Generator as Rng
     from core.privacy.guarantee import GuaranteeKind
     from core.privacy.plan import PlannedRead, PrivacyPlan
@@ -280,6 +282,53 @@ class LinkHidingGenerator(Generator, Protocol):
     """A method that hides links which are named to it: the curators' list of sensitive links."""
 
     hides_links: ClassVar[bool]
+
+
+@runtime_checkable
+class ShardedGenerator(Generator, Protocol):
+    """A method that may read a graph whose edges stay in parts, and whose graphs may be drawn in shards."""
+
+    counted: ClassVar[Mapping[str, Any]]
+    """Parameters with which it can, where all others are left out."""
+
+    def require_shards(self, params: Any) -> None:
+        """Check that it can with these parameters; ``errors.NotAccepted`` with the field to mend."""
+        ...
+
+    def fit_parts(
+        self, graph: PrivateParts, plan: PrivacyPlan, params: Any, progress: Progress
+    ) -> FittedModel:
+        """Fit a graph in parts: the same plan, reads and noise as of the same graph in memory."""
+        ...
+
+    def shards(self, model: Any, order: np.ndarray, rng: Rng, shard_edges: int) -> ShardLaw:
+        """Make the law of a model's shards, of about so many edges each.
+
+        ``order`` (n,): which node of the model each node of the law is.
+        """
+        ...
+
+    def draw_shard(self, law: Path, number: int, shards: int, folder: Path) -> GraphPart:
+        """Draw one of so many shards of a stored law into ``folder``: the same bytes each time."""
+        ...
+
+
+class ShardLaw(Protocol):
+    """What shards are drawn from: all of them together are one graph. Post-processing of a fitted model."""
+
+    @property
+    def edges(self) -> int:
+        """About how many edges the graph has."""
+        ...
+
+    @property
+    def most_shards(self) -> int:
+        """In how many shards it can be drawn at most."""
+        ...
+
+    def save(self, folder: Path) -> None:
+        """Write it to ``folder``, from which shards are drawn."""
+        ...
 
 
 @runtime_checkable

@@ -20,7 +20,7 @@ from core import errors
 from core.generators import registry
 from core.generators._shared.flips.worth import WORTH, strength
 from core.generators._shared.frame.plan import cell_nano_epsilon
-from core.generators.base import Generator, PublicFacts
+from core.generators.base import Generator, PublicFacts, ShardedGenerator
 from core.graphs.schema import EdgeType
 from core.privacy.events import NANO
 from core.privacy.plan import PrivacyPlan
@@ -113,6 +113,23 @@ def choose(
         f"no method takes this request; {name}, which comes first, says: {refusal.message}",
         field=refusal.members.get("field", "method"),
     )
+
+
+def choose_in_parts(public: PublicFacts, *, allowed: Collection[str] | None = None) -> Choice:
+    """Choose the first method by name that reads edges in parts, with the parameters that make it.
+
+    ``allowed`` as for :func:`choose`. Raises ``errors.NotAccepted`` where none takes the request.
+    """
+    refusal = errors.NotAccepted("no method reads edges in parts, of those that are allowed", field="method")
+    for name, generator in sorted(registry.generators().items()):
+        if not isinstance(generator, ShardedGenerator) or (allowed is not None and name not in allowed):
+            continue
+        planned = _planned(generator, generator.counted, public)
+        if isinstance(planned, PrivacyPlan):
+            reason = f"The edges of the dataset stay in parts: {name} counts them, with these parameters."
+            return Choice(name, reason, generator.counted, planned)
+        refusal = planned
+    raise refusal
 
 
 def _planned(

@@ -77,7 +77,12 @@ def assemble_edges(
         reject(sources.edges_file, "the file holds no edges; upload an edge list as the part edges")
     file = sources.edges_file
     bounded = at_most(
-        limits.max_rows, file, "the file", "rows", lambda bytes_done: advance("edges", bytes_done)
+        limits.max_rows,
+        file,
+        "the file",
+        "rows",
+        lambda bytes_done: advance("edges", bytes_done),
+        limits.mend_rows,
     )
     drain(raw.edges, collector.resolve, collector.keep, Findings(file, limits.max_findings), bounded)
     tables: dict[str, EdgeTable] = {}

@@ -9,6 +9,8 @@ from outside.
 from __future__ import annotations
 
 import hashlib
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -17,6 +19,7 @@ import pyarrow.compute as pc
 
 from core.graphs.graph import Graph
 from core.graphs.key_sort import sorted_keys
+from core.graphs.parted import PartedGraph, groups, sorted_pairs
 
 MIN_KEY_BYTES = 16
 MAX_KEY_BYTES = 64  # BLAKE2b, RFC 7693
@@ -29,9 +32,38 @@ def fingerprint(graph: Graph, key: bytes) -> str:
     The digest is over the sorted ids that occur in an edge and the sorted pairs of their ranks, which is
     injective on edge sets. O(m log m) time, about 24 bytes an edge.
     """
+    digest, ranks = _begun(graph, _joined_nodes(graph), key)
+    digest.update(_pairs(graph, ranks).astype("<u8", copy=False).data)
+    return digest.hexdigest()
+
+
+def fingerprint_parts(graph: PartedGraph, key: bytes, buckets: int) -> str:
+    """Hash the joined id pairs of a graph whose edges stay in parts, as :func:`fingerprint` does in memory.
+
+    Pairs of ranks are sorted in so many files beside the parts. O(m log m) time; memory of the nodes, one
+    group of rows and one file.
+    """
+    (relation,), (kind,) = graph.schema.edge_types, graph.schema.node_types
+    cell = graph.cell(relation.name, None)
+    mask = np.zeros(cell.nodes, dtype=bool)
+    for group in cell.groups():
+        mask[group.source] = mask[group.target] = True
+    digest, ranks = _begun(graph, {kind.name: mask}, key)
+    rank = ranks[kind.name]
+    rows = ((rank[group.source], rank[group.target]) for group in cell.groups())
+    with tempfile.TemporaryDirectory(dir=graph.folder) as scratch:
+        for keys in sorted_pairs(rows, cell.nodes, buckets, Path(scratch)):
+            for low, high in groups(keys, cell.nodes):
+                digest.update((low.astype("<u8") << np.uint64(32) | high.astype("<u8")).data)
+    return digest.hexdigest()
+
+
+def _begun(
+    graph: Graph | PartedGraph, joined: dict[str, np.ndarray], key: bytes
+) -> tuple[hashlib.blake2b, dict[str, np.ndarray]]:
+    """Hash the ids of the ``joined`` nodes; the digest, and the rank of each node's id among them."""
     if not MIN_KEY_BYTES <= len(key) <= MAX_KEY_BYTES:
         raise ValueError(f"the fingerprint key must have {MIN_KEY_BYTES} to {MAX_KEY_BYTES} bytes")
-    joined = _joined_nodes(graph)
     names = _names(graph)
     ids = {name: names[name].filter(pa.array(mask)) for name, mask in joined.items()}
     vocabulary = pl.concat([pl.Series(each, dtype=pl.String) for each in ids.values()]).unique().sort()
@@ -45,11 +77,10 @@ def fingerprint(graph: Graph, key: bytes) -> str:
     digest.update(pc.binary_length(sorted_ids).to_numpy().astype("<i8").data)
     for start in range(0, len(sorted_ids), 1 << 20):
         digest.update("".join(sorted_ids[start : start + (1 << 20)].to_pylist()).encode())
-    digest.update(_pairs(graph, ranks).astype("<u8", copy=False).data)
-    return digest.hexdigest()
+    return digest, ranks
 
 
-def _names(graph: Graph) -> dict[str, pa.Array]:
+def _names(graph: Graph | PartedGraph) -> dict[str, pa.Array]:
     """Collect the ids of each type; in a collection behind the graph's id, as graphs number nodes alike."""
     ids = {name: table.id_array() for name, table in graph.nodes.items()}
     owners = graph.schema.graph_ids()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import get_args
+from typing import cast, get_args
 
 import numpy as np
 
@@ -120,22 +120,24 @@ def _read(
     limits: IngestLimits,
     notes: Notes | None = None,
 ) -> RawGraph:
-    raw = {
-        part: opened[part][0].read(_request(part, file.path, opened[part][1], schema, limits, notes))
-        for part, file in files.items()
-    }
+    raw = {}
+    for part, file in files.items():
+        chosen, options = opened[part]
+        raw[part] = chosen.read(request_of(cast(Part, part), file.path, options, schema, limits, notes))
     edges = raw["edges"]
     return RawGraph(edges.edges, raw["nodes"].nodes if "nodes" in raw else edges.nodes, edges.directed)
 
 
-def _request(
-    part: str,
+def request_of(
+    part: Part,
     path: Path,
     options: Options,
     schema: GraphSchema | None,
     limits: IngestLimits,
-    notes: Notes | None,
+    notes: Notes | None = None,
+    name: str | None = None,
 ) -> ReadRequest:
+    """Say what is read of a file under the schema, or where there is none; ``name``: its own in findings."""
     if part == "nodes":
         wanted, required = _node_columns(schema)
         return ReadRequest(
@@ -147,6 +149,7 @@ def _request(
             any_columns=schema is None,
             notes=notes,
             limits=limits,
+            name=name,
         )
     if schema is None:
         columns = ("source", "target", "time", "type")
@@ -172,6 +175,7 @@ def _request(
         values=values,
         undirected=all(t.homogeneous and not t.directed for t in schema.edge_types),
         limits=limits,
+        name=name,
     )
 
 

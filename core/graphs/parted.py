@@ -18,12 +18,11 @@ import numpy as np
 
 from core.graphs.graph import Cell, Graph, NodeTable
 from core.graphs.key_sort import sorted_keys
+from core.graphs.partable import Part, part_name, require_partable
 from core.graphs.parts import (
     Ends,
-    Part,
     canonical_part,
     checked_part,
-    part_name,
     require_apart,
     require_whole,
     write_part,
@@ -74,16 +73,6 @@ class PartedGraph:
         return PartedCell(declared, count, self.folder, self.parts)
 
 
-def require_partable(schema: GraphSchema) -> EdgeType:
-    """Return the only relation; ValueError where graphs of this schema are not kept in parts."""
-    if len(schema.edge_types) != 1 or len(schema.node_types) != 1:
-        raise ValueError("a graph in parts has one node type and one relation")
-    relation = schema.edge_types[0]
-    if relation.directed or relation.temporal or relation.attributes:
-        raise ValueError("a graph in parts has an undirected relation without time and attributes")
-    return relation
-
-
 def write_parted(
     schema: GraphSchema,
     nodes: Mapping[str, NodeTable],
@@ -105,19 +94,29 @@ def write_parted(
     write_universe(Graph.build(schema, nodes, {}), folder)
     buckets = max(1, min(-(-edges // part_edges), count))
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
-        files = [Path(scratch) / f"{number}" for number in range(buckets)]
-        _scatter(rows, count, files)
-        parts = []
-        for number, path in enumerate(files):
-            keys = sorted_keys(np.fromfile(path, dtype=np.uint64))
-            path.unlink()
-            keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])] if len(keys) else keys
-            parts.append(write_part(_groups(keys, count), folder / part_name(number, buckets), count))
-            del keys
+        parts = [
+            write_part(groups(keys, count), folder / part_name(number, buckets), count)
+            for number, keys in enumerate(sorted_pairs(rows, count, buckets, Path(scratch)))
+        ]
     told = json.dumps([asdict(part) for part in parts], indent=1)
     (folder / "schema.json").write_text(schema.model_dump_json(indent=2) + "\n", encoding="utf-8")
     (folder / "parts.json").write_text(told + "\n", encoding="utf-8")
     return read_parted(folder)
+
+
+def sorted_pairs(rows: Iterable[Ends], nodes: int, buckets: int, scratch: Path) -> Iterator[np.ndarray]:
+    """Sort the pairs of ``rows`` in files in ``scratch``: keys ``low * nodes + high``, each once, no loops.
+
+    Yields so many arrays, each of a range of smaller ends of its own, in their order. ValueError for ends
+    outside 0..nodes-1. O(m log m) time; memory of one group of rows and one array.
+    """
+    files = [scratch / f"{number}" for number in range(buckets)]
+    _scatter(rows, nodes, files)
+    for path in files:
+        keys = sorted_keys(np.fromfile(path, dtype=np.uint64))
+        path.unlink()
+        yield keys[np.concatenate([[True], keys[1:] != keys[:-1]])] if len(keys) else keys
+        del keys
 
 
 def read_parted(folder: Path) -> PartedGraph:
@@ -154,7 +153,8 @@ def _scatter(rows: Iterable[Ends], nodes: int, files: list[Path]) -> None:
                 keys[ends[chosen] - sizes[chosen] : ends[chosen]].tofile(opened[chosen])
 
 
-def _groups(keys: np.ndarray, nodes: int) -> Iterator[Ends]:
+def groups(keys: np.ndarray, nodes: int) -> Iterator[Ends]:
+    """Take keys ``low * nodes + high`` apart into ends, a row group at a time."""
     for begin in range(0, len(keys), GROUP_ROWS):
         source, target = np.divmod(keys[begin : begin + GROUP_ROWS], np.uint64(nodes))
         yield source.astype(np.int64), target.astype(np.int64)

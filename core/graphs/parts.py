@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -16,6 +15,8 @@ from uuid import uuid4
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from core.graphs.partable import Part, part_name
 
 ENDS = ("source", "target")
 _WRITING: dict[str, Any] = {
@@ -26,18 +27,6 @@ _WRITING: dict[str, Any] = {
 }
 
 Ends = tuple[np.ndarray, np.ndarray]
-
-
-@dataclass(frozen=True)
-class Part:
-    """What is told of one file: name, digest, rows, and the range of its sources, -1 and -1 without rows."""
-
-    name: str
-    sha256: str
-    bytes: int
-    rows: int
-    first_source: int
-    last_source: int
 
 
 def write_part(groups: Iterable[Ends], path: Path, nodes: int) -> Part:
@@ -103,11 +92,6 @@ def canonical_part(folder: Path, part: Part, nodes: int) -> Iterator[Ends]:
         yield source, target
     if rows != part.rows or last != part.last_source:
         raise ValueError(f"{part.name}: not the rows that were written")
-
-
-def part_name(number: int, parts: int) -> str:
-    """Name the file of one of so many parts."""
-    return f"edges-{number:05d}-of-{parts:05d}.parquet"
 
 
 def require_whole(parts: Sequence[Part]) -> None:

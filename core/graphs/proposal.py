@@ -178,7 +178,7 @@ def _relations(batches: Iterator[Batch], limits: IngestLimits) -> dict[str, _Rel
         for name, part, times in found:
             _gather(relations.setdefault(name, _Relation()), part, times, limits)
 
-    bounded = at_most(limits.max_rows, "edges", "the file", "rows")
+    bounded = at_most(limits.max_rows, "edges", "the file", "rows", mend=limits.mend_rows)
     drain(batches, resolve, keep, Findings("edges", limits.max_findings), bounded)
     return relations or {"edge": _Relation()}
 

@@ -17,6 +17,7 @@ from core.graphs.columns import codes_of
 from core.graphs.findings import Findings, reject, shown
 from core.graphs.formats._base import Batch, Careful
 from core.graphs.schema import GRAPH_ID, GraphSchema
+from core.graphs.uploads import THE_OPERATORS
 
 T = TypeVar("T")
 
@@ -40,16 +41,24 @@ class Resolved(Generic[T]):
 
 
 def at_most(
-    most: int, file: str, what: str, items: str, advance: Callable[[int], None] = lambda bytes_done: None
+    most: int,
+    file: str,
+    what: str,
+    items: str,
+    advance: Callable[[int], None] = lambda bytes_done: None,
+    mend: str = THE_OPERATORS,
 ) -> Callable[[int, int], None]:
-    """Make an ``advance`` for :func:`drain` that refuses a file of more than ``most`` rows in all."""
+    """Make an ``advance`` for :func:`drain` that refuses a file of more than ``most`` rows in all.
+
+    ``mend`` says what can be done about it.
+    """
     counted = 0
 
     def counting(rows: int, bytes_done: int) -> None:
         nonlocal counted
         counted += rows
         if counted > most:
-            reject(file, f"{what} has more than {most} {items}; the limit is the operator's")
+            reject(file, f"{what} has more than {most} {items}; {mend}")
         advance(bytes_done)
 
     return counting

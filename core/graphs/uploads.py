@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -20,6 +21,25 @@ VECTOR_SEPARATOR = ";"
 """Between the numbers of a vector attribute in a text file."""
 
 
+THE_OPERATORS = "the limit is the operator's"
+IN_PARTS = "register a dataset that is declared in_parts for as many"
+"""What can be done about a limit of rows."""
+
+MOST_EDGE_FILES = 999
+_EDGE_FILE = re.compile(r"edges-([1-9][0-9]{0,2})-of-([1-9][0-9]{0,2})")
+
+
+def place_of(part: str) -> tuple[int, int] | None:
+    """Read which of how many files of edges a part is, as ``edges-2-of-8`` says, or ``edges``; None: no such
+    file."""
+    if part == "edges":
+        return 1, 1
+    found = _EDGE_FILE.fullmatch(part)
+    if found is None or int(found[1]) > int(found[2]):
+        return None
+    return int(found[1]), int(found[2])
+
+
 @dataclass(frozen=True)
 class UploadedFile:
     """One file of an upload, its format's name, and what the uploader declares about it."""
@@ -34,17 +54,20 @@ class IngestLimits(ReadLimits):
     """Bounds on one ingest, those on each file among them."""
 
     max_rows: int = 1_000_000_000
+    mend_rows: str = THE_OPERATORS
     max_nodes: int = MAX_NODES
     max_id_bytes: int = 512
     max_vector_width: int = 65_536
     max_findings: int = MAX_FINDINGS
 
     @classmethod
-    def of(cls, settings: Settings) -> IngestLimits:
+    def of(cls, settings: Settings, *, in_parts: bool = False) -> IngestLimits:
         """Take the limits that the service's settings name; the others as they stand here."""
+        fewer = settings.max_edges_in_memory < settings.max_edges and not in_parts
         return cls(
             max_nodes=settings.max_nodes,
-            max_rows=settings.max_edges,
+            max_rows=settings.max_edges_in_memory if fewer else settings.max_edges,
+            mend_rows=IN_PARTS if fewer else THE_OPERATORS,
             max_findings=settings.max_findings,
             max_unpacking_ratio=settings.max_unpacking_ratio,
         )

@@ -55,6 +55,7 @@ class JobReason(StrEnum):
     ACCELERATOR_MISSING = "accelerator_missing"
     DATASET_ARCHIVED = "dataset_archived"
     LINKS_NOT_NAMED = "links_not_named"
+    DRAWING_LOST = "drawing_lost"
     CANCELLED_BY_CALLER = "cancelled_by_caller"
     REJECTED_BY_CURATOR = "rejected_by_curator"
 
@@ -98,6 +99,8 @@ class Job(CreatedAt, Leased, Base):
     of what a release is made from; None where no two jobs can ask for the same (samples, snapshots).
     ``traceparent``: the span of the request, where it was traced. ``accelerator``: what a GPU is to it
     (:class:`core.generators.base.Accelerator`); ``gpu_only``: only a worker that holds one may claim it now.
+    ``fitted_attempt``: the attempt that fitted the model whose shards are drawn, or were; ``shards``: how many
+    those are. None for a job that is drawn as a whole, and before its model is there.
     """
 
     __tablename__ = "jobs"
@@ -152,6 +155,8 @@ class Job(CreatedAt, Leased, Base):
     decided_person: Mapped[str | None] = mapped_column(String(128), default=None)
     decided_at: Mapped[datetime | None] = mapped_column(default=None)
     decision_reason: Mapped[str | None] = mapped_column(String(256), default=None)
+    fitted_attempt: Mapped[int | None] = mapped_column(Integer, default=None)
+    shards: Mapped[int | None] = mapped_column(Integer, default=None)
     first_read_at: Mapped[datetime | None] = mapped_column(default=None)
     cancel_requested_at: Mapped[datetime | None] = mapped_column(default=None)
     started_at: Mapped[datetime | None] = mapped_column(default=None)
@@ -161,6 +166,40 @@ class Job(CreatedAt, Leased, Base):
     def reserved(self) -> int:
         """What it reserved, over all dimensions of its account; 0 where it holds nothing."""
         return sum(self.spec["amounts"].values())
+
+
+class ShardState(StrEnum):
+    """WAITING -> DRAWING -> DRAWN; a lost lease, or a part that is gone, leads back to WAITING."""
+
+    WAITING = "waiting"
+    DRAWING = "drawing"
+    DRAWN = "drawn"
+
+
+class Shard(CreatedAt, Leased, Base):
+    """One part of a release's edges that is drawn by itself: leased work of its own. Gone with its job's end.
+
+    ``number`` counts from 0 to the job's ``shards``. ``attempt_limit`` bounds ``attempt``, which only ever
+    grows. What is told of the part is written before its bytes are stored, and stays: drawn again it has the
+    same digest.
+    """
+
+    __tablename__ = "shards"
+    __table_args__ = (
+        UniqueConstraint("job_id", "number"),
+        Index("ix_shards_state_lease", "state", "lease_expires_at"),
+    )
+
+    id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id", ondelete="RESTRICT"))
+    number: Mapped[int] = mapped_column(Integer)
+    state: Mapped[str] = mapped_column(String(16), default=ShardState.WAITING)
+    attempt_limit: Mapped[int] = mapped_column(Integer)
+    sha256: Mapped[str | None] = mapped_column(String(64), default=None)
+    size_bytes: Mapped[int | None] = mapped_column(BigInteger, default=None)
+    rows: Mapped[int | None] = mapped_column(BigInteger, default=None)
+    first_source: Mapped[int | None] = mapped_column(BigInteger, default=None)
+    last_source: Mapped[int | None] = mapped_column(BigInteger, default=None)
 
 
 class JobEvent(CreatedAt, Base):
@@ -254,4 +293,5 @@ class Turn(Base):
 
 
 RELEASES = Kind(Job, (JobState.QUEUED,), JobState.RUNNING, Topic.RUN)
+SHARDS = Kind(Shard, (ShardState.WAITING,), ShardState.DRAWING, Topic.SHARD, "id")
 EVALUATIONS = Kind(Evaluation, (EvaluationState.PENDING,), EvaluationState.RUNNING, Topic.EVALUATE)

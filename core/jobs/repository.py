@@ -217,8 +217,9 @@ def reads(session: Session, job_id: str, *, attempt: int) -> list[dict[str, Any]
 
 
 def published_reads(session: Session, job_id: str) -> list[dict[str, Any]]:
-    """Load the transcript of a published job: its attempt is the one that published it."""
-    return reads(session, job_id, attempt=existing(session, job_id).attempt)
+    """Load the transcript of a published job: that of the attempt that published it, or fitted its model."""
+    job = existing(session, job_id)
+    return reads(session, job_id, attempt=job.fitted_attempt or job.attempt)
 
 
 def count_events(session: Session, job_id: str) -> tuple[int, int]:

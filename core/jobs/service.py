@@ -56,6 +56,12 @@ def ask_to_stop(session: Session, job: Job, reason: JobReason) -> None:
     job.cancel_requested_at = repository.database_now(session)
 
 
+def fitted(job: Job, shards: int) -> None:
+    """The job's model is there, and nobody holds the job until its shards are drawn."""
+    job.fitted_attempt, job.shards = job.attempt, shards
+    job.let_go()
+
+
 def requeue(job: Job) -> None:
     """The job waits for another worker; the attempt number stays, so that the old holder's updates fail."""
     _move(job, JobState.QUEUED)

@@ -20,6 +20,8 @@ under this reservation):
 |   ... and the account refuses the new one   | yes    | release                    | budget_exhausted    |
 |   ... and no attempt is left                | yes    | release                    | worker_lost         |
 |                                             | no     | release                    | worker_lost         |
+|   ... and its model is fitted               | yes    | kept                       | queued              |
+|   ... and no attempt is left then           | yes    | forfeit                    | drawing_lost        |
 | reservation ran out while queued, or while  | no     | expire                     | reservation_expired |
 |   awaiting approval                         |        |                            |                     |
 | awaits approval: approved                   | no     | kept, no longer runs out   | queued              |
@@ -36,6 +38,10 @@ of a published model opens nothing and reserves nothing: its reservation of no a
 
 A job without a guarantee has no amounts: its opening exposes the account, in the transaction that records it,
 and whatever becomes of the job, the account stays exposed.
+
+A job whose graph is drawn in shards runs, held by nobody, from when its model is fitted until the last shard
+is drawn, and waits then for a worker that joins them. How many shards there are can be seen, and follows from
+what was read: so from the fit on its budget is spent whatever happens, and nothing is read again.
 
 A failure after the opening costs its budget because it is an output: whether it happened can depend on the
 data, for loading the graph takes time and memory that depend on it.

@@ -16,6 +16,7 @@ class Topic(StrEnum):
 
     INGEST = "ingest"
     RUN = "run"
+    SHARD = "shard"
     EVALUATE = "evaluate"
     AUDIT = "audit"
     LINKS = "links"

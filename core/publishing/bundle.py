@@ -6,6 +6,9 @@ for a relation without time), what edges of public relations carry by its names,
 method publishes weights (null in a relation without). An edge with several records has a row for each.
 Both have ``graph_id`` where the release is a collection of graphs. Ids and types are plain strings. A method
 may add tables of vectors: ``id``, ``type`` and ``vector``, of one length for all nodes of a type.
+
+Where edges stay in parts there is ``edges/*.parquet`` in place of ``edges.parquet``, as
+:mod:`core.graphs.parts` has them: their indices are places in ``nodes.parquet``.
 """
 
 from __future__ import annotations
@@ -41,10 +44,7 @@ def write_tables(graph: Graph, folder: Path, *, first_step: int = 0) -> None:
 
     ``first_step`` is what the graph's step 0 is called: a snapshot of a live stream has its number there.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    pq.write_table(
-        _node_table(graph), folder / "nodes.parquet", compression="zstd", row_group_size=CHUNK_ROWS
-    )
+    write_nodes(graph, folder)
     owners = graph.schema.graph_ids()
     fields = EDGE_COLUMNS.append(pa.field(GRAPH_ID, pa.string())) if owners else EDGE_COLUMNS
     carried = value_fields(graph)
@@ -68,6 +68,14 @@ def write_tables(graph: Graph, folder: Path, *, first_step: int = 0) -> None:
                     *value_columns(edge_type, table, records, carried),
                 ]
                 writer.write_table(pa.Table.from_arrays(columns, schema=fields))
+
+
+def write_nodes(graph: Graph, folder: Path) -> None:
+    """Write nodes.parquet and schema.json of ``graph`` to ``folder``, as :func:`write_tables` does."""
+    folder.mkdir(parents=True, exist_ok=True)
+    pq.write_table(
+        _node_table(graph), folder / "nodes.parquet", compression="zstd", row_group_size=CHUNK_ROWS
+    )
     (folder / "schema.json").write_text(graph.schema.model_dump_json(indent=2) + "\n", encoding="utf-8")
 
 

@@ -6,12 +6,15 @@ version of the service may have reserved the job: a refusal then still costs not
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from core.errors import InvalidInput, NotAccepted
+from core.generators import registry
+from core.generators.base import Generator, ShardedGenerator
 from core.generators.shares import spread
 from core.graphs import formats
 from core.graphs.node_bins import synthesised, synthesised_in
@@ -132,6 +135,25 @@ def released_schema(
     )
     time = schema.time if any(t.temporal for t in kept) else None
     return GraphSchema(node_types=kinds, edge_types=kept, time=time, node_ids=schema.node_ids)
+
+
+def sharded(generator: Generator, params: BaseModel | None = None) -> ShardedGenerator:
+    """Return the method, which reads edges in parts, with these parameters where they are given.
+
+    Raises NotAccepted, which names those that can.
+    """
+    able = [each for each in registry.generators().values() if isinstance(each, ShardedGenerator)]
+    named = "; ".join(f"{each.name} with the parameters {json.dumps(dict(each.counted))}" for each in able)
+    those = f"the edges of this dataset stay in parts, which are read by: {named or 'no installed method'}."
+    if not isinstance(generator, ShardedGenerator):
+        raise NotAccepted(f"{generator.name} reads edges together, and {those}", field="method")
+    if params is not None:
+        try:
+            generator.require_shards(params)
+        except NotAccepted as refusal:
+            field = f"parameters.{refusal.members.get('field')}"
+            raise NotAccepted(f"{refusal.message}: {those}", field=field) from None
+    return generator
 
 
 def checked_formats(wanted: Sequence[str], released: GraphSchema) -> tuple[str, ...]:

@@ -14,10 +14,10 @@ from pydantic import BaseModel
 from core.errors import InvalidInput, NotAccepted
 from core.generators import registry
 from core.generators.base import Generator, PublicFacts, synthesised_by
-from core.generators.choice import AUTO, Choice, choose
+from core.generators.choice import AUTO, Choice, choose, choose_in_parts
 from core.graphs.schema import GraphSchema
 from core.privacy.plan import PrivacyPlan
-from core.publishing.checks import checked_formats, checked_params, keeps_to, released_schema
+from core.publishing.checks import checked_formats, checked_params, keeps_to, released_schema, sharded
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,14 @@ def settle(
     facts: PublicFacts,
     nodes: Mapping[str, int],
     allowed: Collection[str] | None = None,
+    *,
+    in_parts: bool = False,
 ) -> Settled:
     """Settle the request; ``nodes`` are the sizes of the node universes by type.
 
     Raises as :func:`method_of`, and UnknownFormat, InvalidInput and NotAccepted, with the ``field`` to mend.
     """
-    choice, generator, params = method_of(name, parameters, facts, nodes, allowed)
+    choice, generator, params = method_of(name, parameters, facts, nodes, allowed, in_parts=in_parts)
     released = released_schema(facts.schema, facts.edge_types, **synthesised_by(generator, params))
     wanted = checked_formats(formats, released)
     plan = generator.plan(params, facts) if choice is None else choice.plan
@@ -69,11 +71,14 @@ def method_of(
     facts: PublicFacts,
     nodes: Mapping[str, int],
     allowed: Collection[str] | None = None,
+    *,
+    in_parts: bool = False,
 ) -> tuple[Choice | None, Generator, BaseModel]:
     """Return the named method, or what ``auto`` stands for, and its parameters.
 
     Raises InvalidInput for parameters that are wrong, or given without a named method; UnknownMethod;
-    NotAccepted where no method takes the request, of those that are ``allowed`` (None: every one).
+    NotAccepted where no method takes the request, of those that are ``allowed`` (None: every one), and with
+    ``in_parts`` where the method cannot read edges in parts.
     """
     choice = None
     if name == AUTO:
@@ -82,7 +87,13 @@ def method_of(
                 "Parameters belong to a method: name the method, or leave them out with auto.",
                 field="parameters",
             )
-        choice = choose(facts, nodes, allowed=allowed)
+        if in_parts:
+            choice = choose_in_parts(facts, allowed=allowed)
+        else:
+            choice = choose(facts, nodes, allowed=allowed)
         name, parameters = choice.method, choice.params
     generator = registry.get(name)
-    return choice, generator, checked_params(generator.Params, parameters)
+    params = checked_params(generator.Params, parameters)
+    if in_parts:
+        sharded(generator, params)
+    return choice, generator, params

@@ -136,6 +136,16 @@ class Plain(_Release):
     """A release of a whole dataset."""
 
 
+class InParts(_Release):
+    """A release of a whole dataset whose edges stay in parts: its graph is drawn in shards."""
+
+    child = "fit"
+
+    shard_edges: Annotated[int, Field(ge=1, le=_MAX_INT)] = Field(
+        description="About how many edges a shard has: their number follows from this and the paid counts."
+    )
+
+
 class Place(_Spec):
     """Which snapshot of which live stream."""
 
@@ -182,11 +192,14 @@ class Sample(_Release):
 def _type_of(spec: Any) -> str:
     """Tell the type by what only it has: versions that know no types write and read the same."""
     has = spec.get if isinstance(spec, dict) else lambda name: getattr(spec, name, None)
-    return next((name for name in ("tick", "sample_of") if has(name) is not None), "plain")
+    return next((name for name in ("tick", "sample_of", "shard_edges") if has(name) is not None), "plain")
 
 
 ReleaseSpec = Annotated[
-    Annotated[Plain, Tag("plain")] | Annotated[Tick, Tag("tick")] | Annotated[Sample, Tag("sample_of")],
+    Annotated[Plain, Tag("plain")]
+    | Annotated[Tick, Tag("tick")]
+    | Annotated[Sample, Tag("sample_of")]
+    | Annotated[InParts, Tag("shard_edges")],
     Discriminator(_type_of),
 ]
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
@@ -107,50 +107,70 @@ def write_bundle(
         keep(private)
     progress("write", 1, 1)
     progress("describe", 0, 1)
-    entries = bundle.manifest(out, media_types)
+    described = Described(
+        statistics=public_statistics(released.present()),
+        nodes={name: table.count for name, table in released.nodes.items()},
+        training=_training(model),
+        carried=carried(released, told or (), first),
+        totals=totals(released, told or (), first),
+    )
+    write_report(described, paid, out, media_types)
+    progress("describe", 1, 1)
+
+
+@dataclass(frozen=True)
+class Described:
+    """What the public report tells of the synthetic graph, and of what it was drawn from.
+
+    ``nodes``: the sizes of the universes.
+    """
+
+    statistics: Mapping[str, Any]
+    nodes: Mapping[str, int]
+    training: TrainingPart | None = None
+    carried: Sequence[Mapping[str, Any]] = ()
+    totals: Sequence[Mapping[str, Any]] = ()
+
+
+def write_report(described: Described, paid: Paid, out: Path, media_types: Mapping[str, str]) -> None:
+    """Write the public report of the bundle in ``out``, and its manifest: it is complete."""
+    generator, spec, agreed = paid.generator, paid.spec, paid.agreed
     part = public_part(
         guarantee=paid.guarantee,
-        assurance=paid.generator.assurance,
+        assurance=generator.assurance,
         plan=agreed.plan,
         transcript=paid.transcript,
         schema=agreed.facts.schema,
         parameters=agreed.params.model_dump(mode="json") | {"edge_types": list(spec.edge_types)},
-        statistics=public_statistics(released.present()),
-        origin=_origin(paid.generator, spec),
+        statistics=described.statistics,
+        origin=_origin(generator, spec),
         derived=spec.derived,
-        claim=_claim(paid.generator, agreed),
-        training=_training(model),
+        claim=_claim(generator, agreed),
+        training=described.training,
         notices=(
             *relations_left_out(agreed.facts.schema, spec.unit, spec.edge_types),
-            *true_edge_notices(
-                paid.generator,
-                agreed.params,
-                agreed.plan,
-                agreed.facts.schema,
-                {name: table.count for name, table in released.nodes.items()},
-            ),
+            *true_edge_notices(generator, agreed.params, agreed.plan, agreed.facts.schema, described.nodes),
             *value_notices(
-                paid.generator,
+                generator,
                 agreed.params,
                 agreed.plan,
                 agreed.facts.schema,
                 snapshot=agreed.facts.tick is not None,
             ),
-            *_slower(paid, {name: table.count for name, table in released.nodes.items()}),
+            *_slower(paid, described.nodes),
         ),
-        synthesised=spec.edge_types if carries_values(paid.generator, agreed.params) else (),
-        node_values=carries_node_values(paid.generator, agreed.params),
-        carried=carried(released, told or (), first),
-        totals=totals(released, told or (), first),
+        synthesised=spec.edge_types if carries_values(generator, agreed.params) else (),
+        node_values=carries_node_values(generator, agreed.params),
+        carried=described.carried,
+        totals=described.totals,
         artifacts=[
             entry | {"name": entry["name"].removeprefix("release/")}  # as it will be downloaded
-            for entry in entries
+            for entry in bundle.manifest(out, media_types)
             if entry["role"] == "artifact"
         ],
     )
-    bundle.write_json(folder / "public.json", part.model_dump(mode="json"))
+    bundle.write_json(out / "release" / "public.json", part.model_dump(mode="json"))
     bundle.write_json(out / "manifest.json", bundle.manifest(out, media_types))
-    progress("describe", 1, 1)
 
 
 def _export(graph: Graph, folder: Path, names: Sequence[str]) -> dict[str, str]:

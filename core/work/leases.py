@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from datetime import timedelta
 
 from sqlalchemy import ColumnElement, func, or_, select, true, update
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from core.db.base import ROW_LOCK
 from core.errors import LeaseLost
@@ -23,7 +23,7 @@ def claim(
     *,
     worker: str,
     lease_seconds: float,
-    max_attempts: int,
+    max_attempts: int | ColumnElement[int] | InstrumentedAttribute[int],
     fit: ColumnElement[bool] | None = None,
 ) -> Row | None:
     """Leases the row to ``worker`` under a new attempt number; None if it is not free.

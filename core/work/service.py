@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sqlalchemy import ColumnElement
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from core.outbox import service as outbox
 from core.outbox.repository import unheard
@@ -21,11 +21,11 @@ def begin(
     kind: Kind[Row],
     row_id: str,
     worker: str,
-    max_attempts: int | None = None,
+    max_attempts: int | ColumnElement[int] | InstrumentedAttribute[int] | None = None,
     fit: ColumnElement[bool] | None = None,
 ) -> Row | None:
     """Leases the row to ``worker``, for as many attempts as the settings or the caller allow; None if it is
-    not free, or this worker not ``fit`` for it."""
+    not free, or this worker not ``fit`` for it. A caller may allow what a column of the row says."""
     return leases.claim(
         session,
         kind,

@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LEASES = (
     *(
         (table, "lease_expires_at")
-        for table in ("jobs", "evaluations", "audits", "dataset_versions", "sensitive_lists")
+        for table in ("jobs", "shards", "evaluations", "audits", "dataset_versions", "sensitive_lists")
     ),
     ("dataset_versions", "upload_expires_at"),
 )

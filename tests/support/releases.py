@@ -12,11 +12,13 @@ from core.jobs import repository
 from core.jobs.models import Job
 from core.ledger import service as ledger
 from core.ledger.invariants import INVARIANTS
+from core.outbox.models import Topic
 from core.workflows.common.context import Services
 from core.workflows.datasets.ingest import begin_ingest, finish_ingest
 from core.workflows.datasets.register import NewDataset, register_dataset
 from core.workflows.datasets.upload import receive_part
 from core.workflows.jobs.submit import JobRequest, submit_job
+from tests.support.inline import taken
 
 NODES = 300  # noise of a default release at epsilon 1 leaves most of their edges
 SCHEMA = GraphSchema(node_types=(NodeType(name="node", count=NODES),), edge_types=(EdgeType(name="edge"),))
@@ -58,6 +60,28 @@ def ready_dataset(
         work.files, work.schema, work.graph_folder, work.limits, fingerprint_key=work.fingerprint_key
     )
     finish_ingest(services, work, report.to_json())
+    return dataset
+
+
+def parted_dataset(
+    services: Services, principal: Principal, name: str = "parts", *, files: int = 2, **terms: Any
+) -> Dataset:
+    """A dataset in parts, of that ring in several files, which a worker has validated in this process."""
+    declared = {"unit": "edge", "epsilon": "4", "graph_schema": SCHEMA, "in_parts": True} | terms
+    dataset = register_dataset(services, principal, NewDataset(name=name, **declared))
+    header, *rows = ring_edges().splitlines(keepends=True)
+    for number in range(files):
+        version = receive_part(
+            services,
+            principal,
+            dataset.id,
+            part=f"edges-{number + 1}-of-{files}",
+            format="csv",
+            options={},
+            chunks=[header, *rows[number::files]],
+            length=None,
+        )
+    assert taken(services.settings, Topic.INGEST, version.id)
     return dataset
 
 

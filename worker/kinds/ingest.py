@@ -56,6 +56,7 @@ class IngestKind(WorkKind[IngestWork]):
             "schema": None if work.schema is None else work.schema.model_dump(mode="json"),
             "limits": asdict(work.limits),
             "fingerprint_key": work.fingerprint_key.hex(),
+            "in_parts": work.in_parts,
         }
 
     def finish(self, held: Held[IngestWork]) -> None:

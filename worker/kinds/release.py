@@ -26,17 +26,17 @@ from core.jobs.models import RELEASES, JobReason, Stop
 from core.logging import get_logger
 from core.privacy.guarantee import Guarantee
 from core.privacy.meter import TranscriptEntry
-from core.publishing.spec import Plain, Sample, Tick
+from core.publishing.spec import InParts, Plain, Sample, Tick
 from core.tracing import spans
 from core.workflows.common.context import Services
 from core.workflows.datasets.ingest import fetch_graph
 from core.workflows.datasets.link_checks import fetch_list
 from core.workflows.jobs import samples
-from core.workflows.releases import bundles, publish
+from core.workflows.releases import bundles, publish, sharded
 from core.workflows.releases.bundles import ReleaseFile
 from core.workflows.releases.publish import JobWork
 from worker.folders import write_private
-from worker.kinds import tick
+from worker.kinds import in_parts, tick
 from worker.kinds.base import Held, WorkKind
 from worker.supervisor import Ending, Orders, no_reads, supervise
 
@@ -83,9 +83,8 @@ class ReleaseKind(WorkKind[JobWork]):
                 self.settle(held, ending)
             return
         write_private(held.folder / "spec.json", json.dumps(held.work.task).encode())
-        child = held.work.spec.release.child
         settings, gpu = held.services.settings, held.own_gpu if self.on_gpu(held.work) else None
-        ending = supervise(child, held.folder, settings, held.heartbeat, _orders(held), gpu)
+        ending = supervise(held.work.child, held.folder, settings, held.heartbeat, _orders(held), gpu)
         reach("after_child")
         self.settle(held, ending)
 
@@ -97,8 +96,11 @@ class ReleaseKind(WorkKind[JobWork]):
             super().settle(held, ending)
 
     def finish(self, held: Held[JobWork]) -> None:
-        """Publish what the child left, if it is what was asked for and paid for."""
+        """Publish what the child left, if it is what was asked for and paid for; keep what is drawn from."""
         services, work = held.services, held.work
+        if work.child == InParts.child:
+            self._finish_fit(held)
+            return
         try:
             files = _checked(held)
         except PrivacyViolation as error:
@@ -110,7 +112,7 @@ class ReleaseKind(WorkKind[JobWork]):
             publish.fail_job(services, work, JobReason.INVALID_RELEASE)
             return
         try:
-            publish.stage(services, work, files)
+            publish.stage(services, work, files, in_parts.stored(held))
         except NotFound:
             publish.fail_job(services, work, JobReason.DATASET_ARCHIVED)
             return
@@ -125,6 +127,29 @@ class ReleaseKind(WorkKind[JobWork]):
             return
         reach("after_charge")
         _copy(held)
+
+    def _finish_fit(self, held: Held[JobWork]) -> None:
+        """Let the shards be drawn, if what was read is what was paid for."""
+        services, work = held.services, held.work
+        try:
+            _supported(services, work)
+            count = in_parts.shards(held)
+        except PrivacyViolation as error:
+            log.error("release_refused", error=type(error).__name__)
+            publish.fail_job(services, work, JobReason.PRIVACY_VIOLATION)
+            return
+        except InvalidInput as error:
+            log.error("release_refused", error=error.message)
+            publish.fail_job(services, work, JobReason.INVALID_RELEASE)
+            return
+        try:
+            sharded.keep_fitted(services, work, held.folder / "out")
+        except NotFound:
+            publish.fail_job(services, work, JobReason.DATASET_ARCHIVED)
+            return
+        reach("after_fit_kept")
+        if not sharded.end_fit(services, work, count):
+            publish.cancel_held(services, work)
 
     def fail(self, services: Services, work: JobWork, ending: Ending) -> None:
         publish.fail_job(services, work, REASONS[ending])
@@ -145,13 +170,18 @@ def _lay_out(held: Held[JobWork]) -> Ending | None:
         case Sample():
             samples.lay_out(services, work, held.folder / "source")
             return Ending.FINISHED
+        case InParts() if work.fitted_attempt is not None:
+            return Ending.FINISHED if in_parts.lay_out(held) else None
+        case InParts():
+            fetch_graph(services, work.dataset_id, work.version_id, graph)
+            return Ending.FINISHED
         case Plain():
             fetch_graph(services, work.dataset_id, work.version_id, graph)
             return Ending.FINISHED if _links_there(services, work, graph) else None
 
 
 def _orders(held: Held[JobWork]) -> Orders:
-    """Choose what to do with a child's messages: a sample's has no graph and no meter."""
+    """Choose what to do with a child's messages: a sample's, or one that joins, has no meter."""
 
     def progress(stage: str, done: int, total: int) -> None:
         publish.record_event(held.services, held.work, stage=stage, done=done, total=total)
@@ -164,7 +194,7 @@ def _orders(held: Held[JobWork]) -> Orders:
         publish.record_read(held.services, held.work, entry)
         reach("after_read")
 
-    if isinstance(held.work.spec.release, Sample):
+    if isinstance(held.work.spec.release, Sample) or held.work.fitted_attempt is not None:
         return Orders(record=no_reads, progress=progress, draining=held.draining)
     return Orders(record=record, progress=progress, draining=held.draining, opening=opening)
 
@@ -188,7 +218,8 @@ def _links_there(services: Services, work: JobWork, graph: Path) -> bool:
 def _checked(held: Held[JobWork]) -> list[ReleaseFile]:
     work = held.work
     guarantee, transcript = _supported(held.services, work)
-    files = bundles.checked_files(held.folder / "out", held.services.settings)
+    parts = None if work.fitted_attempt is None else in_parts.names(held)
+    files = bundles.checked_files(held.folder / "out", held.services.settings, parts)
     bundles.check_report(
         files,
         job_id=work.job_id,

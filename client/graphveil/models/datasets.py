@@ -95,6 +95,10 @@ class Dataset(Answer):
     policy: PolicyRules = Field(description="What jobs may ask for.")
     policy_version: int
     public: bool = Field(description="True for a graph that is no secret, such as a benchmark.")
+    in_parts: bool = Field(
+        default=False,
+        description="Its edges stay in several files; methods that can count them there, and draw in shards.",
+    )
     graph_schema: dict[str, Any] | None = Field(default=None, description="The declared, public shape.")
     current_version: int | None = Field(default=None, description="Number of the upload that jobs read.")
     proposed_schema: dict[str, Any] | None = Field(

@@ -43,6 +43,13 @@ class BudgetOutcome(Answer):
     text: str = Field(description="Why, in a sentence.")
 
 
+class Shards(Answer):
+    """How far the drawing of a graph in shards is. Their number follows from paid counts."""
+
+    drawn: int
+    total: int
+
+
 class Job(Answer):
     """One request for a release. Exact times and attempts are null for callers who are not curators."""
 
@@ -70,6 +77,11 @@ class Job(Answer):
     exposed: bool = Field(default=False, description=EXPOSED)
     plan_digest: str = Field(description="SHA-256 of the privacy plan that was reserved.")
     state: str = Field(description=STATES)
+    shards: Shards | None = Field(
+        default=None,
+        description="Of a dataset in parts: the parts of the graph that are drawn one by one, once the model is "
+        "fitted; null before that, for other jobs, and for those that ended without a release.",
+    )
     reason: str | None = Field(description="Why it ended so, from an enumerated list.")
     budget: BudgetOutcome | None = Field(
         default=None, description="Of a job that failed, was cancelled, is being cancelled, or was rejected."

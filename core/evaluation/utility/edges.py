@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.evaluation.metric import Metric, Suite, Value
-from core.evaluation.view import UndirectedView
+from core.evaluation.view import Sized
 
 SCALARS = (
     Metric("edges", "Edges", "Number of edges, as the relation stores them.", "edges"),
@@ -11,6 +11,6 @@ SCALARS = (
 )
 
 
-def scalars(view: UndirectedView, suite: Suite) -> dict[str, Value]:
+def scalars(view: Sized, suite: Suite) -> dict[str, Value]:
     """Compute ``edges`` and ``density``. O(1)."""
     return {"edges": view.stored, "density": view.stored / view.slots if view.slots else 0.0}

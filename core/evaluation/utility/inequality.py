@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from core.evaluation.metric import Metric, Suite, Value
-from core.evaluation.view import UndirectedView
+from core.evaluation.view import Sized
 
 SCALARS = (
     Metric("mean_degree", "Mean degree", "2 m / n over all nodes of the universe.", "degree"),
@@ -38,7 +38,7 @@ SCALARS = (
 )
 
 
-def scalars(view: UndirectedView, suite: Suite) -> dict[str, Value]:
+def scalars(view: Sized, suite: Suite) -> dict[str, Value]:
     """Compute the degrees' mean and variance, both Gini coefficients and the entropy. O(n + largest degree).
 
     Sums run over the degree histogram, so that integers stay exact.

@@ -69,17 +69,20 @@ from core.generators._shared.frame.percell import Parts, PerCell
 from core.generators._shared.node_values.stage import CarriesNodeValues, Mixing, NodeValueStage
 from core.generators._shared.values.stage import VALUES
 from core.generators.dcsbm.budget import cell_reads
-from core.generators.dcsbm.counts import require_counts
+from core.generators.dcsbm.counts import COUNTED, require_counts
 from core.generators.dcsbm.params import DCSBMParams
 from core.privacy.public_groups import group_attribute
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy as np
 
     from core.generators._shared.frame.columns import Columns
     from core.generators._shared.frame.model import CellsModel
     from core.generators._shared.shards.law import StripLaw
     from core.generators.base import Progress, PublicFacts
+    from core.graphs.parts import Part
     from core.privacy.counted import CountedSession, PrivateParts
     from core.privacy.entropy import Generator as Rng
     from core.privacy.plan import CellKey, PrivacyPlan
@@ -107,6 +110,7 @@ class DCSBM(CarriesNodeValues, PerCell):
     mechanism = "laplace and ladder"
     Params = DCSBMParams
     stages = VALUES, Labels()
+    counted = COUNTED
 
     def idle(self, params: DCSBMParams) -> Iterable[Idle]:
         """The parameters that the others leave without effect."""
@@ -157,12 +161,19 @@ class DCSBM(CarriesNodeValues, PerCell):
 
         return self.fitted(graph, plan, params, progress, pay)
 
-    def shards(self, model: CellsModel, order: np.ndarray, rng: Rng) -> StripLaw:
+    def shards(self, model: CellsModel, order: np.ndarray, rng: Rng, shard_edges: int = 2**24) -> StripLaw:
         """Make the law of a model of one cell; see :func:`core.generators.dcsbm.shards.law_of`."""
         from core.generators.dcsbm.shards import law_of
 
         (columns,) = model.cells.values()
-        return law_of(columns, order, rng)
+        return law_of(columns, order, rng, shard_edges)
+
+    def draw_shard(self, law: Path, number: int, shards: int, folder: Path) -> Part:
+        """Draw one of so many shards of the law that ``law`` holds, and write it to ``folder``."""
+        from core.generators._shared.shards.draw import write_shard
+        from core.generators._shared.shards.law import load_law
+
+        return write_shard(load_law(law), number, shards, folder)
 
     def paid(
         self, graph: CountedSession, key: CellKey, nano_epsilon: int, params: DCSBMParams, rng: Rng

@@ -104,11 +104,12 @@ class ReadRequest:
     undirected: bool = False
     notes: Notes | None = None
     limits: ReadLimits = field(default_factory=ReadLimits)
+    name: str | None = None
 
     @property
     def file(self) -> str:
-        """Name of the file in findings."""
-        return self.part
+        """Name of the file in findings: the part, unless it is one of several with a ``name``."""
+        return self.name or self.part
 
     def refuses_column(self, name: str) -> bool:
         """Tell whether a column of that name must not be in the file."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from core.errors import InvalidInput
+from core.graphs.partable import require_partable
 from core.graphs.schema import GraphSchema
 from core.ledger.kinds import Filter
 from core.privacy.units import Unit
@@ -24,6 +25,20 @@ def check_terms(unit: Unit, window: int | None, filter: Filter, delta_atto: int,
         raise InvalidInput("the unit w-event needs the filter basic", field="filter")
     if filter is Filter.RENYI and delta_atto == 0:
         raise InvalidInput("the filter renyi needs a delta above zero, for example 1e-6", field="delta")
+
+
+def check_partable(schema: GraphSchema | None) -> None:
+    """Edges of graphs of this schema can stay in parts; InvalidInput otherwise."""
+    if schema is None:
+        raise InvalidInput(
+            "declare the graph_schema of a dataset in parts: none is proposed of edges that stay in parts",
+            field="graph_schema",
+        )
+    try:
+        require_partable(schema)
+    except ValueError as error:
+        mend = "leave in_parts out, or declare such a schema"
+        raise InvalidInput(f"{error}; {mend}", field="in_parts") from None
 
 
 def check_schema(schema: GraphSchema, unit: Unit, window: int | None, settings: Settings) -> None:

@@ -51,7 +51,7 @@ def begin_direct(
     count = -(-size_bytes // settings.upload_part_bytes)
     if size_bytes > settings.max_upload_bytes or count > MAX_PARTS:
         raise uploads.too_large(min(settings.max_upload_bytes, MAX_PARTS * settings.upload_part_bytes))
-    upload = uploads.begin(services, principal, dataset_id, seconds)
+    upload = uploads.begin(services, principal, dataset_id, seconds, part)
     try:
         storage_id = presigner.begin(upload.arrival_key)
         with services.db.transaction() as session:

@@ -82,8 +82,9 @@ def begin_ingest(services: Services, version_id: str, worker: str) -> IngestWork
         folder=folder,
         files={p.part: UploadedFile(folder / p.part, p.format, p.options) for p in parts},
         schema=None if declared is None else GraphSchema.model_validate(declared),
-        limits=IngestLimits.of(settings),
+        limits=IngestLimits.of(settings, in_parts=dataset.in_parts),
         fingerprint_key=child_key,
+        in_parts=dataset.in_parts,
     )
     try:
         lay_out(services, work, sealed_parts(services, work, parts))

@@ -30,7 +30,8 @@ GRAPH_FOLDER = "graph"
 class IngestWork:
     """One attempt at validating one version. The child writes the canonical graph to ``graph_folder``.
 
-    ``schema`` None: none was declared, one is to be proposed. ``fingerprint_key`` is for the child alone; the
+    ``schema`` None: none was declared, one is to be proposed. With
+    ``in_parts`` the graph is written in parts. ``fingerprint_key`` is for the child alone; the
     stored fingerprint is keyed once more, with a key that no child sees.
     """
 
@@ -42,6 +43,7 @@ class IngestWork:
     schema: GraphSchema | None
     limits: IngestLimits
     fingerprint_key: bytes = field(repr=False)
+    in_parts: bool = False
 
     @property
     def graph_folder(self) -> Path:

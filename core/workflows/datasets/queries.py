@@ -143,6 +143,7 @@ def _view(
         policy=rules_of(policy_of(dataset)),
         policy_version=dataset.policy_version,
         public=dataset.public,
+        in_parts=dataset.in_parts,
         graph_schema=dataset.graph_schema if current is None else current.graph_schema,
         current_version=None if current is None else current.number,
         proposed_schema=dataset.proposed_schema if curator else None,

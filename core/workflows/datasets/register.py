@@ -28,7 +28,7 @@ from core.outbox.models import Topic
 from core.privacy.units import Unit
 from core.workflows.common.context import Services
 from core.workflows.common.policies import Policy, looser_than_others, stored
-from core.workflows.common.schema_rules import check_schema, check_terms
+from core.workflows.common.schema_rules import check_partable, check_schema, check_terms
 from core.workflows.datasets.dataset_policies import check_methods, keep_version
 from core.workflows.datasets.derivations import still_derived
 from core.workflows.datasets.grids import check_grid
@@ -58,6 +58,11 @@ class NewDataset(BaseModel):
     filter: Filter = Filter.BASIC
     policy: Policy = Field(default_factory=Policy, description="What jobs may ask for; it can be changed.")
     public: bool = Field(default=False, description="Known to all: a benchmark or a demo; seeds are allowed.")
+    in_parts: bool = Field(
+        default=False,
+        description="Its edges are too many for one machine's memory: they are uploaded in several files, "
+        "read in parts and drawn in shards, by the methods that can. Public; needs a declared graph_schema.",
+    )
 
 
 def register_dataset(services: Services, principal: Principal, new: NewDataset) -> Dataset:
@@ -72,6 +77,8 @@ def register_dataset(services: Services, principal: Principal, new: NewDataset) 
     check_terms(new.unit, new.window, new.filter, delta_atto, services.settings)
     if new.graph_schema is not None:
         check_schema(new.graph_schema, new.unit, new.window, services.settings)
+    if new.in_parts:
+        check_partable(new.graph_schema)
     check_methods(new.policy)
     with services.db.transaction() as session:
         account = ledger.open_account(
@@ -103,6 +110,8 @@ def confirm_schema(services: Services, principal: Principal, dataset_id: str, sc
     with services.db.transaction() as session:
         dataset = service.lock(session, principal.tenant, dataset_id)
         account = accounts.account(session, dataset.account_id)
+        if dataset.in_parts:
+            check_partable(schema)
         check_schema(schema, Unit(account.unit), account.window, services.settings)
         check_grid(session, account, schema, but=dataset.id)
         waiting = repository.in_state(session, dataset.id, VersionState.PROPOSED)
@@ -161,6 +170,7 @@ def _create(session: Session, principal: Principal, new: NewDataset, account: Bu
         policy=stored(new.policy),
         policy_version=1,
         public=new.public,
+        in_parts=new.in_parts,
         created_by=principal.key_id,
     )
     session.add(dataset)

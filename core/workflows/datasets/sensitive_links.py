@@ -140,6 +140,10 @@ def _require_nameable(session: Session, dataset: Dataset) -> DatasetVersion:
             state=dataset.shown_state,
             retry_after=dataset.retry_after_seconds,
         )
+    if dataset.in_parts:
+        raise NotAccepted(
+            "No method hides single links of a graph whose edges stay in parts.", field="dataset_id"
+        )
     version = datasets.existing_version(session, dataset.current_version_id)
     schema = declared_schema(session, version)
     if all(relation.public or relation.temporal for relation in schema.edge_types):

@@ -6,7 +6,7 @@ import hashlib
 import json
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol
@@ -14,10 +14,11 @@ from typing import Any, Protocol
 from sqlalchemy import func
 
 from core.datasets import objects, repository, service, vault
-from core.datasets.models import DatasetPart, DatasetVersion, VersionState
+from core.datasets.models import Dataset, DatasetPart, DatasetVersion, VersionState
 from core.datasets.service import Event
 from core.errors import InvalidInput, LeaseLost, PayloadTooLarge, StorageError
 from core.graphs import formats
+from core.graphs.uploads import MOST_EDGE_FILES, place_of
 from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.logging import get_logger
@@ -106,7 +107,8 @@ def receive_part(
 ) -> Received:
     """The part is stored, sealed; the part ``edges`` completes the version and queues its validation.
 
-    ``nodes``, where there are any, come first; a part that is sent again replaces the one before. ``length``
+    Of a dataset in parts ``edges-1-of-8`` does so once it is the last of eight that was missing. ``nodes``,
+    where there are any, come first; a part that is sent again replaces the one before. ``length``
     is what the sender announced, in bytes. Constant memory. Whatever ends the upload early leaves nothing
     behind.
 
@@ -118,7 +120,7 @@ def receive_part(
     limit = services.settings.max_upload_bytes
     if length is not None and length > limit:
         raise too_large(limit)
-    upload = begin(services, principal, dataset_id, services.settings.lease_seconds)
+    upload = begin(services, principal, dataset_id, services.settings.lease_seconds, part)
     try:
         counted = Counted(chunks, limit, hashlib.sha256())
         beating = keep_alive(counted, lambda: extend(services, upload), services.settings.heartbeat_seconds)
@@ -185,10 +187,14 @@ def too_large(limit: int) -> PayloadTooLarge:
 
 def check_file(part: str, format: str, options: Mapping[str, Any]) -> None:
     """The format holds this part and has these options, which can be stored. UnknownFormat, InvalidInput."""
-    if part not in (NODES, EDGES):
-        raise InvalidInput(f"no such part; take {NODES} or {EDGES}", field="part")
+    if part != NODES and place_of(part) is None:
+        raise InvalidInput(
+            f"no such part; take {NODES} or {EDGES}; of a dataset in parts {EDGES}-1-of-8 and so on, with "
+            f"{MOST_EDGE_FILES} files at most",
+            field="part",
+        )
     chosen = formats.reader(format)
-    formats.require_part(chosen, part, "format")
+    formats.require_part(chosen, NODES if part == NODES else EDGES, "format")
     try:
         size = len(json.dumps(dict(options), allow_nan=False))
     except (TypeError, ValueError) as error:
@@ -198,19 +204,55 @@ def check_file(part: str, format: str, options: Mapping[str, Any]) -> None:
     formats.options_of(chosen, options)
 
 
-def begin(services: Services, principal: Principal, dataset_id: str, seconds: float) -> Upload:
-    """The version that takes the part carries this upload's token for so long; no other upload can begin."""
+def begin(services: Services, principal: Principal, dataset_id: str, seconds: float, part: str) -> Upload:
+    """The version that takes the part carries this upload's token for so long; no other upload can begin.
+
+    InvalidInput for one of several files of edges where the dataset takes one, or files of another number
+    were sent before.
+    """
     settings = services.settings
     token = secrets.token_hex(16)
     with services.db.transaction() as session:
         dataset = service.lock(session, principal.tenant, dataset_id)
         service.apply(Event.UPLOAD_BEGUN, dataset)
         version = service.version_to_upload(session, dataset)
+        _require_place(dataset, repository.parts(session, [version.id]), part)
         version.derived = inherited(session, dataset)
         version.upload_token = token
         version.upload_expires_at = func.now() + timedelta(seconds=seconds)
         key = vault.content_key(session, dataset.id, settings.master_key)
         return Upload(principal.tenant, dataset.id, version.id, token, key)
+
+
+def _require_place(dataset: Dataset, received: Iterable[DatasetPart], part: str) -> None:
+    if part in (NODES, EDGES):
+        return
+    if not dataset.in_parts:
+        raise InvalidInput(
+            "this dataset takes its edges as one file; one that is registered with in_parts takes several",
+            field="part",
+        )
+    files = _files_of(part)
+    for before in received:
+        if before.part != NODES and _files_of(before.part) != files:
+            raise InvalidInput(
+                f"of this upload {before.part} was received; send all files of its edges under that number",
+                field="part",
+            )
+
+
+def _files_of(part: str) -> int:
+    place = place_of(part)
+    assert place is not None  # it was checked
+    return place[1]
+
+
+def _complete(received: Collection[str], part: str) -> bool:
+    """Tell whether all files of the edges are there, with the one that was received last."""
+    if part == NODES:
+        return False
+    places = {place_of(each) for each in received if each != NODES}
+    return places >= {(number, _files_of(part)) for number in range(1, _files_of(part) + 1)}
 
 
 def extend(services: Services, upload: Upload) -> None:
@@ -243,7 +285,8 @@ def _completed(services: Services, upload: Upload, row: DatasetPart) -> tuple[Da
             session.delete(before)
             session.flush()
         session.add(row)
-        if row.part == EDGES:
+        session.flush()
+        if _complete([each.part for each in repository.parts(session, [version.id])], row.part):
             service.apply(Event.UPLOAD_COMPLETED, dataset, version)
             service.grant_attempts(version, services.settings.max_attempts)
             for proposal in repository.in_state(session, dataset.id, VersionState.PROPOSED):

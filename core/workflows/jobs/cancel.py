@@ -45,7 +45,8 @@ def cancel_jobs_of(session: Session, settings: Settings, dataset_id: str, *, act
 
 
 def _stop(session: Session, settings: Settings, job: Job, reason: JobReason, actor: str) -> None:
-    if job.state in WAITING:
+    drawing = job.state == JobState.RUNNING and job.leased_by is None  # in shards; nobody holds it itself
+    if job.state in WAITING or drawing:
         settle.cancel(session, settings, job, actor=actor, reason=reason)
     elif job.state == JobState.RUNNING:
         jobs.ask_to_stop(session, job, reason)

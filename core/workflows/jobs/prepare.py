@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, Any
 
 from pydantic import (
@@ -43,7 +45,7 @@ from core.privacy.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
 from core.publishing import settle as settling
 from core.publishing.checks import ALWAYS_WRITTEN, protected_relations
-from core.publishing.spec import JobSpec, Plain
+from core.publishing.spec import InParts, JobSpec, Plain
 from core.settings import Settings
 from core.workflows.common import unpaid
 from core.workflows.common.declared import declared_schema
@@ -198,6 +200,8 @@ def prepare(
     dataset, version, account, schema = ground.dataset, ground.version, ground.account, ground.schema
     if request.seed is not None and not dataset.public:
         raise InvalidInput("A known seed voids the guarantee: only public datasets take one.", field="seed")
+    if dataset.in_parts:
+        _check_in_parts(request)
     if request.comparison and not dataset.public:
         raise NotAccepted(
             "Methods are compared on public datasets only: choosing by a comparison with a private original "
@@ -232,12 +236,16 @@ def prepare(
         facts,
         node_counts(version, schema),
         policy_of(dataset).methods,
+        in_parts=dataset.in_parts,
     )
     plan, generator, cost = settled.plan, settled.generator, settled.plan.cost()
     check_unit(plan, account)
     unbounded = cost.kind is GuaranteeKind.NONE
+    made: Callable[..., Plain | InParts] = Plain
+    if dataset.in_parts:
+        made = partial(InParts, shard_edges=settings.shard_edges)
     spec = JobSpec(
-        release=Plain(
+        release=made(
             job_id=ids.new_id(ids.JOB),
             dataset_id=dataset.id,
             dataset_version=version.id,
@@ -270,6 +278,17 @@ def prepare(
         require_named(session, dataset, version)
     gain = accelerator_of(generator, settled.params, facts, node_counts(version, schema))
     return Prepared(dataset, version, schema, spec, settled.choice, settled.params, plan, solved, gain)
+
+
+def _check_in_parts(request: JobRequest) -> None:
+    """Refuse what needs a graph as a whole, of a dataset whose edges stay in parts."""
+    if request.seed is not None:
+        raise NotAccepted("A graph that is drawn in shards takes no seed.", field="seed")
+    if set(request.formats) != {ALWAYS_WRITTEN}:
+        raise NotAccepted(
+            f"A graph that is drawn in shards is written as {ALWAYS_WRITTEN}, and in no other format.",
+            field="formats",
+        )
 
 
 def _epsilon_of(request: JobRequest) -> int:
@@ -322,8 +341,8 @@ def method_of(
     Raises InvalidInput for parameters that are wrong, or given without a named method; UnknownMethod;
     NotAccepted where no method takes the request, of those that the dataset's policy allows.
     """
-    nodes = node_counts(version, facts.schema)
-    return settling.method_of(name, parameters, facts, nodes, policy_of(dataset).methods)
+    nodes, allowed = node_counts(version, facts.schema), policy_of(dataset).methods
+    return settling.method_of(name, parameters, facts, nodes, allowed, in_parts=dataset.in_parts)
 
 
 def node_counts(version: DatasetVersion, schema: GraphSchema) -> dict[str, int]:

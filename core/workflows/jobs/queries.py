@@ -13,6 +13,7 @@ from core.identity.models import Role
 from core.identity.service import Principal, require
 from core.jobs import repository
 from core.jobs import service as jobs
+from core.jobs import shard_repository as shards
 from core.jobs.models import Evaluation, Job, JobEvent, JobState
 from core.jobs.outcomes import budget_outcome
 from core.ledger import repository as budgets
@@ -54,7 +55,8 @@ def get_job(services: Services, principal: Principal, job_id: str) -> views.Job:
     with services.db.transaction() as session:
         job, evaluation, exposed = jobs.seen(session, tenant=principal.tenant, job_id=job_id, beside=_EXPOSED)
         until = _expiries(session, [job]).get(job.reservation_id)
-        return _view(principal, job, evaluation, until, exposed=exposed)
+        drawn = {} if job.shards is None else shards.drawn(session, [job.id])
+        return _view(principal, job, evaluation, until, exposed=exposed, drawn=drawn.get(job.id, 0))
 
 
 def new_job(services: Services, principal: Principal, job: Job) -> views.Job:
@@ -122,11 +124,12 @@ def methods() -> list[Method]:
 
 
 def _views(session: Session, principal: Principal, rows: Sequence[Job]) -> list[views.Job]:
-    """Show the jobs as this caller may see them. Three queries at most, however many jobs."""
+    """Show the jobs as this caller may see them. Four queries at most, however many jobs."""
     ids = [job.id for job in rows]
     accounts = budgets.by_ids(session, {job.account_id for job in rows})
     evaluations = repository.evaluations(session, ids)
     until = _expiries(session, rows)
+    drawn = shards.drawn(session, [job.id for job in rows if job.shards is not None])
     return [
         _view(
             principal,
@@ -134,6 +137,7 @@ def _views(session: Session, principal: Principal, rows: Sequence[Job]) -> list[
             evaluations.get(job.id),
             until.get(job.reservation_id),
             exposed=accounts[job.account_id].exposed_at is not None,
+            drawn=drawn.get(job.id, 0),
         )
         for job in rows
     ]
@@ -152,6 +156,7 @@ def _view(
     approval_until: datetime | None = None,
     *,
     exposed: bool,
+    drawn: int = 0,
 ) -> views.Job:
     exact = Role.CURATOR in principal.roles
     spec = spec_of(job)
@@ -177,6 +182,7 @@ def _view(
         exposed=exposed,
         plan_digest=job.plan_digest,
         state=job.state,
+        shards=_shards(job, drawn),
         reason=unpaid.job_reason(principal, job),
         budget=budget_outcome(job),
         accelerator=job.accelerator,
@@ -196,6 +202,13 @@ def _view(
         finished_at=job.finished_at if exact else None,
         attempt=job.attempt if exact else None,
     )
+
+
+def _shards(job: Job, drawn: int) -> views.Shards | None:
+    if job.shards is None or job.state in (JobState.FAILED, JobState.CANCELLED):
+        return None
+    joined = job.state in (JobState.PUBLISHING, JobState.PUBLISHED)
+    return views.Shards(drawn=job.shards if joined else drawn, total=job.shards)
 
 
 def _approval(job: Job) -> views.Approval | None:

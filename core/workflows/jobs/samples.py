@@ -31,7 +31,7 @@ from core.ledger import service as ledger
 from core.outbox import service as outbox
 from core.outbox.models import Topic
 from core.publishing.checks import ALWAYS_WRITTEN, checked_formats, released_schema
-from core.publishing.spec import JobSpec, Plain, Sample
+from core.publishing.spec import InParts, JobSpec, Plain, Sample
 from core.workflows.common import policies
 from core.workflows.common.context import Services
 from core.workflows.common.declared import declared_schema
@@ -97,6 +97,8 @@ def submit_sample(
 def _checked(session: Session, source: Job, request: SampleRequest) -> tuple[Dataset, JobSpec]:
     """Load the dataset, share-locked so that it is not archived meanwhile, and what the sample is to be."""
     paid = spec_of(source)
+    if isinstance(paid.release, InParts):
+        raise NotAccepted("A graph that is drawn in shards is drawn once.", field="job_id")
     if not isinstance(paid.release, Plain):
         raise NotAccepted(
             "A snapshot of a live stream is published once: the snapshots after it follow from it.",

@@ -17,7 +17,8 @@ from core.datasets.models import ListState, VersionState
 from core.errors import TooManyJobs
 from core.identity.service import Principal
 from core.jobs import repository, turns
-from core.jobs.models import EvaluationState, Job
+from core.jobs import shard_repository as shards
+from core.jobs.models import EvaluationState, Job, ShardState
 from core.outbox import repository as outbox
 from core.outbox.models import Topic
 from core.settings import Settings
@@ -33,6 +34,9 @@ DESKS: dict[str, dict[Topic, tuple[Rows, Rows]]] = {
             datasets.versions_in(VersionState.VALIDATING),
         ),
         Topic.LINKS: (lists.lists_in(ListState.QUEUED), lists.lists_in(ListState.CHECKING)),
+    },
+    "shards": {
+        Topic.SHARD: (shards.shards_in(ShardState.WAITING), shards.shards_in(ShardState.DRAWING)),
     },
     "checks": {
         Topic.EVALUATE: (

@@ -37,6 +37,7 @@ _UNSENT = "FROM outbox WHERE sent_at IS NULL AND not_before <= clock_timestamp()
 _STATES = text("SELECT state, count(*) AS jobs FROM jobs WHERE state = ANY(:states) GROUP BY state")
 _RUNNING = text("SELECT method, count(*) AS jobs FROM jobs WHERE state = 'running' GROUP BY method")
 _UPLOADS = text("SELECT state, count(*) AS uploads FROM unfinished_uploads GROUP BY state")
+_SHARDS = text("SELECT state, count(*) AS shards FROM shards WHERE state <> 'drawn' GROUP BY state")
 _ONE = text(f"""
     SELECT ({_WAITING}) AS waiting_since, ({_COMMITTED}) AS committed_since,
         (SELECT count(*) {_UNSENT}) AS unsent,
@@ -52,6 +53,7 @@ _HEARD = text("""
         extract(epoch FROM max(h.lease_expires_at)) - :lease_seconds AS heard_at
     FROM (
         SELECT leased_by, lease_expires_at FROM jobs WHERE state IN ('running', 'cancelling', 'publishing')
+        UNION ALL SELECT leased_by, lease_expires_at FROM shards WHERE state = 'drawing'
         UNION ALL SELECT leased_by, lease_expires_at FROM evaluations WHERE state = 'running'
         UNION ALL SELECT leased_by, lease_expires_at FROM audits WHERE state = 'running'
         UNION ALL SELECT leased_by, lease_expires_at FROM dataset_versions WHERE state = 'validating'
@@ -63,7 +65,8 @@ _HEARD = text("""
 
 @dataclass(frozen=True)
 class WorkGauges:
-    """``unfinished`` jobs by state, ``running`` ones by method; ``uploads`` that are not validated, by state.
+    """``unfinished`` jobs by state, ``running`` ones by method; ``uploads`` that are not validated, by state;
+    ``shards`` that are not drawn, by state.
 
     Times are seconds since 1970, None where nothing waits.
     ``waiting_since``: of the job that has waited longest for a worker; ``committed_since``: of the longest
@@ -84,6 +87,7 @@ class WorkGauges:
     uploads: Mapping[str, int] = field(default_factory=dict)
     gpus_held: int = 0
     for_gpus: int = 0
+    shards: Mapping[str, int] = field(default_factory=dict)
 
 
 def read(session: Session, lease_seconds: float) -> WorkGauges:
@@ -106,6 +110,7 @@ def read(session: Session, lease_seconds: float) -> WorkGauges:
         for_gpus=one.for_gpus,
         uploads={"queued": 0, "validating": 0}
         | {row.state: row.uploads for row in session.execute(_UPLOADS)},
+        shards={"waiting": 0, "drawing": 0} | {row.state: row.shards for row in session.execute(_SHARDS)},
     )
 
 

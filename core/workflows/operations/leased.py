@@ -12,7 +12,8 @@ from sqlalchemy.orm import Session
 from core.audits.models import AUDITS
 from core.datasets import repository as datasets
 from core.datasets.models import INGESTS, LINK_CHECKS, DatasetVersion
-from core.jobs.models import EVALUATIONS, RELEASES, Job, JobState, Stop
+from core.jobs import shard_repository as shards
+from core.jobs.models import EVALUATIONS, RELEASES, SHARDS, Job, JobState, Shard, Stop
 from core.logging import get_logger
 from core.outbox.models import Topic
 from core.settings import Settings
@@ -26,7 +27,7 @@ from core.workflows.common.sweeps import each
 from core.workflows.datasets import ingest
 from core.workflows.datasets import link_checks as sensitive_checks
 from core.workflows.datasets.upload import discard
-from core.workflows.releases import evaluate, settle
+from core.workflows.releases import evaluate, settle, sharded
 
 ACTOR = "reaper"
 
@@ -55,6 +56,10 @@ def _release(session: Session, settings: Settings, job: Job) -> None:
     log.info("job_recovered", job_id=job.id, state=job.state)
 
 
+def _shard(session: Session, settings: Settings, row: Shard) -> None:
+    sharded.take_back_shard(session, settings, row, actor=ACTOR)
+
+
 def _ingest(session: Session, settings: Settings, version: DatasetVersion) -> Sequence[str]:
     return ingest.take_back_ingest(session, version)
 
@@ -67,6 +72,7 @@ KINDS: dict[Topic, Leasing[Any]] = {
         # A snapshot that waits for an earlier one cannot be taken: it must not hide a job that can.
         held_up=lambda: Job.id.in_(streams.held_up()),
     ),
+    Topic.SHARD: Leasing(SHARDS, _shard, lock_first=shards.lock_job),
     Topic.INGEST: Leasing(INGESTS, _ingest, lock_first=datasets.lock_of_version),
     Topic.EVALUATE: Leasing(EVALUATIONS, evaluate.take_back_evaluation),
     Topic.AUDIT: Leasing(AUDITS, audits.take_back_audit),

@@ -12,7 +12,7 @@ from itertools import islice
 
 from core.jobs import repository
 from core.jobs.models import RELEASES, Job, JobState
-from core.jobs.states import LEASED
+from core.jobs.states import LEASED, TERMINAL
 from core.ledger import repository as budgets
 from core.ledger import service as ledger
 from core.outbox import service as outbox
@@ -24,6 +24,7 @@ from core.workflows.jobs.accelerators import give_up_waiting
 from core.workflows.operations.leased import ACTOR, KINDS, recover_lost, ring_again
 from core.workflows.releases import publish, settle
 from core.workflows.releases.evaluate import recover_evaluation_files
+from core.workflows.releases.sharded import PARTS
 from core.workflows.streams.snapshots import recover_snapshots as recover_stored_snapshots
 
 STAGING = "staging"
@@ -131,7 +132,11 @@ def _unclaimed(services: Services) -> Iterator[str]:
 def _may_publish(services: Services, job_id: str, attempt: str) -> bool:
     with services.db.transaction() as session:
         job = repository.by_id(session, job_id)
-        return job is not None and str(job.attempt) == attempt and job.state in LEASED
+        if job is None or job.state in TERMINAL:
+            return False
+        if job.fitted_attempt is not None and attempt in (str(job.fitted_attempt), PARTS):
+            return True  # drawn from, or drawn, whoever holds the job now
+        return str(job.attempt) == attempt and job.state in LEASED
 
 
 def purge_messages(services: Services) -> int:

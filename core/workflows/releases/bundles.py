@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,9 +21,8 @@ from core.reports.model import PublicPart
 from core.settings import Settings
 
 NAME = re.compile(r"(release|private)(/[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*)+")
-REQUIRED = frozenset(
-    {"nodes.parquet", "edges.parquet", "schema.json", "public.json", "private/alignment.parquet"}
-)
+EDGES = "edges.parquet"
+REQUIRED = frozenset({"nodes.parquet", EDGES, "schema.json", "public.json", "private/alignment.parquet"})
 REPORT = "public.json"
 MAX_NAME_CHARACTERS = 128
 MAX_REPORT_BYTES = 64 * 2**20
@@ -57,10 +56,11 @@ class _Line(BaseModel):
 _MANIFEST = TypeAdapter(list[_Line])
 
 
-def checked_files(out: Path, settings: Settings) -> list[ReleaseFile]:
+def checked_files(out: Path, settings: Settings, parts: Collection[str] | None = None) -> list[ReleaseFile]:
     """Every file of the bundle, with size and digest as its manifest says; InvalidInput for anything else.
 
-    Neither a link, nor a file the manifest does not name, nor a name or role of the child's own invention.
+    ``parts``: the files that hold its edges, where those are in parts. Neither a link, nor a file the
+    manifest does not name, nor a name or role of the child's own invention.
     """
     manifest = out / "manifest.json"
     if manifest.is_symlink() or not manifest.is_file() or manifest.stat().st_size > MAX_MANIFEST_BYTES:
@@ -70,13 +70,14 @@ def checked_files(out: Path, settings: Settings) -> list[ReleaseFile]:
     except ValidationError as error:
         raise InvalidInput("the manifest is malformed") from error
     if (
-        len(lines) > settings.max_release_files
+        len(lines) > settings.max_release_files + len(parts or ())
         or sum(line.size_bytes for line in lines) > settings.max_release_bytes
     ):
         raise InvalidInput("the bundle is larger than a release may be")
     files = [_checked_file(out, line) for line in lines]
     names = [file.name for file in files]
-    if len(set(names)) != len(names) or not set(names) >= REQUIRED:
+    required = REQUIRED if parts is None else REQUIRED - {EDGES} | set(parts)
+    if len(set(names)) != len(names) or not set(names) >= required:
         raise InvalidInput("the bundle is incomplete, or names a file twice")
     found = {
         path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_symlink() or not path.is_dir()

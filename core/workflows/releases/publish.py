@@ -7,12 +7,12 @@ repeated until it succeeds, by whoever comes along, and never charges again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import or_
+from sqlalchemy import func, or_
 from sqlalchemy.exc import DataError, IntegrityError
 from sqlalchemy.orm import Session
 
@@ -23,6 +23,7 @@ from core.errors import InvalidInput, LeaseLost, PrivacyViolation, StorageError
 from core.generators.base import Accelerator
 from core.jobs import events, repository
 from core.jobs import service as jobs
+from core.jobs import shard_repository as shards
 from core.jobs.models import (
     RELEASES,
     Artifact,
@@ -60,7 +61,8 @@ class JobWork:
     """A job under one attempt. ``attempt`` is the fencing token of everything that is done for it.
 
     ``task``: what its child is given, as it is stored: a child refuses what another version added. ``gpu``:
-    it gains from a GPU, and its worker holds one.
+    it gains from a GPU, and its worker holds one. ``fitted_attempt``: of a job whose shards are to be joined,
+    the attempt that fitted its model.
     """
 
     job_id: str
@@ -73,6 +75,12 @@ class JobWork:
     plan_digest: str
     traceparent: str | None = None
     gpu: bool = False
+    fitted_attempt: int | None = None
+
+    @property
+    def child(self) -> str:
+        """The kind of child process that does it."""
+        return self.spec.release.child if self.fitted_attempt is None else "join"
 
     @property
     def staging(self) -> str:
@@ -80,9 +88,14 @@ class JobWork:
         return staging_prefix(self.job_id, self.attempt)
 
 
+def staged_of(job_id: str) -> str:
+    """Name the object prefix below which everything of the job waits that is not published yet."""
+    return f"staging/{job_id}"
+
+
 def staging_prefix(job_id: str, attempt: int) -> str:
     """Name the object prefix of one attempt's staged bytes."""
-    return f"staging/{job_id}/{attempt}"
+    return f"{staged_of(job_id)}/{attempt}"
 
 
 def release_key(job_id: str, name: str) -> str:
@@ -105,7 +118,8 @@ def begin_job(services: Services, job_id: str, worker: str) -> JobWork | None:
         if not ticks.may_run(session, job_id):
             return None
         fit = or_(~Job.gpu_only, workers.holds_a_gpu(worker))
-        job = leased.begin(session, services.settings, RELEASES, job_id, worker, fit=fit)
+        most = services.settings.max_attempts + func.coalesce(Job.fitted_attempt, 0)  # settle.attempts
+        job = leased.begin(session, services.settings, RELEASES, job_id, worker, most, fit)
         if job is None:
             return None
         holds = accelerators.note_worker(session, services.settings, job, worker)
@@ -122,6 +136,7 @@ def begin_job(services: Services, job_id: str, worker: str) -> JobWork | None:
             plan_digest=job.plan_digest,
             traceparent=job.traceparent,
             gpu=holds and job.accelerator != Accelerator.NONE,
+            fitted_attempt=job.fitted_attempt,
         )
 
 
@@ -191,12 +206,12 @@ def record_event(services: Services, work: JobWork, *, stage: str, done: int, to
 def transcript(services: Services, work: JobWork) -> tuple[TranscriptEntry, ...]:
     """Load what was recorded under this attempt, in order: the truth about what was read.
 
-    Of a further sample: what was recorded when its model was fitted.
+    Of a further sample, and of shards that are joined: what was recorded when their model was fitted.
     """
     source_id = work.spec.release.source_id
     with services.db.transaction() as session:
         if source_id is None:
-            entries = repository.reads(session, work.job_id, attempt=work.attempt)
+            entries = repository.reads(session, work.job_id, attempt=work.fitted_attempt or work.attempt)
         else:
             entries = repository.published_reads(session, source_id)
     return tuple(TranscriptEntry.from_json(entry) for entry in entries)
@@ -210,15 +225,22 @@ def protected_type(services: Services, work: JobWork) -> str | None:
     return None if found is None else found.name
 
 
-def stage(services: Services, work: JobWork, files: Sequence[ReleaseFile]) -> None:
-    """The bytes wait in the object store, private ones sealed. NotFound if the dataset is erased."""
+def stage(
+    services: Services, work: JobWork, files: Sequence[ReleaseFile], stored: Mapping[str, str] | None = None
+) -> None:
+    """The bytes wait in the object store, private ones sealed. NotFound if the dataset is erased.
+
+    ``stored``: where an object lies already that has a file's bytes, by its digest.
+    """
     with services.db.transaction() as session:
         key = vault.content_key(session, work.dataset_id, services.settings.master_key)
     for file in files:
         target = f"{work.staging}/{file.name}"
         if file.role is ArtifactRole.PRIVATE:
             context = seal_context(work.job_id, file.name)
-            services.store.put(target, seal(_chunks(file.path), key, context=context))
+            services.store.put(target, seal(chunks_of(file.path), key, context=context))
+        elif stored is not None and file.sha256 in stored:
+            services.store.copy(stored[file.sha256], target)
         else:
             services.store.put_file(target, file.path)
 
@@ -259,6 +281,7 @@ def commit_release(services: Services, work: JobWork, files: Sequence[ReleaseFil
                 reason="unprotected release",
             )
         session.add_all(_artifact(job.id, file) for file in files)
+        shards.forget(session, job.id)
         session.flush()
         failpoints.reach("before_charge_commit")
         return True
@@ -286,14 +309,19 @@ def finish_release(services: Services, job_id: str) -> None:
         job = repository.locked(session, job_id)
         if job is None or job.state != JobState.PUBLISHING:
             return
-        attempt = job.attempt
         jobs.published(session, job)
         ticks.ended(session, job)
         announcements.job_came_to(session, job)
-        session.add(Evaluation(id=job_id, state=EvaluationState.PENDING))
-        session.flush()
-        outbox.ring(session, Topic.EVALUATE, job_id)
-    services.store.delete_prefix(staging_prefix(job_id, attempt))
+        if is_compared(job):
+            session.add(Evaluation(id=job_id, state=EvaluationState.PENDING))
+            session.flush()
+            outbox.ring(session, Topic.EVALUATE, job_id)
+    services.store.delete_prefix(staged_of(job_id))
+
+
+def is_compared(job: Job) -> bool:
+    """Tell whether the job's release is compared with its original: not where edges stay in parts."""
+    return job.shards is None
 
 
 def fail_job(services: Services, work: JobWork, reason: JobReason) -> None:
@@ -335,7 +363,8 @@ def _artifact(job_id: str, file: ReleaseFile) -> Artifact:
     )
 
 
-def _chunks(path: Path) -> Iterator[bytes]:
+def chunks_of(path: Path) -> Iterator[bytes]:
+    """Read a file in pieces."""
     with path.open("rb") as file:
         while chunk := file.read(READ_BYTES):
             yield chunk

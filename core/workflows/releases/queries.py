@@ -33,7 +33,7 @@ from core.workflows.common.specs import spec_of
 from core.workflows.datasets.dataset_policies import reads_comparisons
 from core.workflows.releases.bundles import MAX_REPORT_BYTES, REPORT
 from core.workflows.releases.evaluate import CURATOR_REPORT
-from core.workflows.releases.publish import seal_context
+from core.workflows.releases.publish import is_compared, seal_context
 from graphveil.amounts import format_epsilon
 from graphveil.models.jobs import Artifact as View
 from graphveil.models.jobs import Artifacts
@@ -46,8 +46,9 @@ Status = Literal["pending", "done", "failed", "erased"]
 class Edition:
     """A report as one caller may see it.
 
-    ``comparison`` is None for callers who may not read it, else pending, done, failed or erased; the report
-    has a curator part where it is done. ``released_on`` is a day in UTC: exact times can depend on the data.
+    ``comparison`` is None for callers who may not read it, and where there is none; else pending, done,
+    failed or erased; the report has a curator part where it is done. ``released_on`` is a day in UTC: exact
+    times can depend on the data.
     """
 
     report: Report
@@ -139,7 +140,7 @@ def edition(services: Services, principal: Principal, job_id: str) -> Edition:
         released_on = _charge_entry(session, job).created_at.astimezone(UTC).date()
         name = datasets.existing(session, job.dataset_id).name
         reads = reads_comparisons(session, principal, job.dataset_id)
-        comparison = _comparison(services, session, job) if reads else None
+        comparison = _comparison(services, session, job) if reads and is_compared(job) else None
     # The store is read when no transaction is open: a slow one must not use up the database's connections.
     part = public_of(_whole(services, artifact, key))
     named = part.provenance.model_copy(update={"dataset_name": name})

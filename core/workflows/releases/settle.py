@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from core.errors import BudgetRefused
 from core.jobs import service as jobs
+from core.jobs import shard_repository as shards
 from core.jobs.models import Job, JobReason, JobState, Stop
 from core.ledger import service as ledger
 from core.ledger.kinds import EntryKind
@@ -66,8 +67,11 @@ def cancel(
 ) -> None:
     """The job is cancelled; its budget is spent if the graph was opened under it, else free again."""
     why = reason or JobReason(job.reason or JobReason.CANCELLED_BY_CALLER)
+    if job.state == JobState.RUNNING:  # nobody holds it: its shards are drawn
+        jobs.ask_to_stop(session, job, why)
     _settle(session, settings, job, why, actor)
     jobs.cancelled(session, job, why)
+    shards.forget(session, job.id)
     ticks.ended(session, job)
     announcements.job_came_to(session, job)
 
@@ -101,19 +105,44 @@ def hand_back(session: Session, settings: Settings, job: Job, stop: Stop, *, act
     """
     if job.state == JobState.CANCELLING:
         cancel(session, settings, job, actor=actor)
+    elif job.fitted_attempt is not None:
+        _hand_back_fitted(session, settings, job, actor=actor)
     elif job.attempt >= settings.max_attempts:
         _give_back(session, settings, job, stop, actor)
         _failed(session, job, JobReason.WORKER_LOST)
     elif job.first_read_at is None or _reserved_anew(session, settings, job, stop, actor):
-        jobs.requeue(job)
-        outbox.ring(session, Topic.RUN, job.id, not_before_seconds=work.retry_pause(job.attempt))
+        queue(session, job, work.retry_pause(job.attempt))
     else:
         _give_back(session, settings, job, stop, actor)
         _failed(session, job, JobReason.BUDGET_EXHAUSTED)
 
 
+def _hand_back_fitted(session: Session, settings: Settings, job: Job, *, actor: str) -> None:
+    """Let another worker join the shards, under the reservation that paid for the model: nothing is read.
+
+    Where no attempt is left the budget is spent: how many shards there are was told, and follows from what
+    was read.
+    """
+    if job.attempt < attempts(settings, job):
+        queue(session, job, work.retry_pause(job.attempt - (job.fitted_attempt or 0)))
+    else:
+        fail(session, settings, job, JobReason.DRAWING_LOST, actor=actor)
+
+
+def attempts(settings: Settings, job: Job) -> int:
+    """How often the job may be tried: once its model is fitted, as often again."""
+    return settings.max_attempts + (job.fitted_attempt or 0)
+
+
+def queue(session: Session, job: Job, pause_seconds: float = 0) -> None:
+    """The job waits for a worker, which is told after a pause."""
+    jobs.requeue(job)
+    outbox.ring(session, Topic.RUN, job.id, not_before_seconds=pause_seconds)
+
+
 def _failed(session: Session, job: Job, reason: JobReason) -> None:
     jobs.failed(session, job, reason)
+    shards.forget(session, job.id)
     ticks.ended(session, job)
     announcements.job_came_to(session, job)
 

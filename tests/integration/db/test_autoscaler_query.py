@@ -12,8 +12,10 @@ from sqlalchemy import make_url
 from core.datasets.models import VersionState
 from core.identity.service import Principal
 from core.jobs.models import JobState
+from core.outbox.models import Topic
 from core.workflows.common.context import Services
-from tests.support.releases import queued_job, ready_dataset
+from tests.support.inline import taken
+from tests.support.releases import job_row, parted_dataset, queued_job, ready_dataset
 
 DEPLOY = Path(__file__).resolve().parents[3] / "deploy"
 
@@ -54,6 +56,22 @@ def test_each_job_asks_for_a_pod_and_a_stream_for_one(services: Services, princi
         owner.execute("UPDATE jobs SET state = %s WHERE id = %s", (JobState.RUNNING, jobs[0]))
         owner.execute("UPDATE jobs SET state = %s WHERE id = %s", (JobState.AWAITING_APPROVAL, jobs[3]))
     assert asked(services) == 1
+
+
+def test_each_shard_that_is_not_drawn_asks_for_a_pod_in_place_of_its_job(
+    services: Services, principal: Principal
+) -> None:
+    settings = services.settings.model_copy(update={"shard_edges": 200})
+    dataset = parted_dataset(services, principal)
+    job = queued_job(Services(services.db, services.store, settings), principal, dataset.id)
+    assert asked(services) == 1
+    assert taken(settings, Topic.RUN, job.id)
+    count = job_row(services, job.id).shards
+    assert count is not None
+    assert count > 1
+    assert asked(services) == count
+    assert taken(settings, Topic.SHARD, f"{job.id}.0")
+    assert asked(services) == count - 1
 
 
 def test_each_upload_that_is_not_validated_asks_for_a_validator(

@@ -1,4 +1,4 @@
-"""On a real broker: what waits is taken uploads first, then releases, whatever came first."""
+"""On a real broker: what waits is taken uploads first, then releases and their shards, whatever came first."""
 
 from __future__ import annotations
 
@@ -20,13 +20,21 @@ def test_uploads_go_before_releases_and_those_before_comparisons_that_came_earli
         message.ack()
 
     with Connection(apart, transport_options=app.conf.broker_transport_options) as connection:
-        for topic in (Topic.EVALUATE, Topic.AUDIT, Topic.EVALUATE, Topic.RUN, Topic.INGEST, Topic.RUN):
+        for topic in (
+            Topic.EVALUATE,
+            Topic.AUDIT,
+            Topic.SHARD,
+            Topic.EVALUATE,
+            Topic.RUN,
+            Topic.INGEST,
+            Topic.RUN,
+        ):
             app.send_task(task_name(topic), args=["x"], retry=False, connection=connection)
         queues = list(app.amqp.queues.consume_from.values())
         with connection.Consumer(queues, callbacks=[take], prefetch_count=1):
-            while len(taken) < 6:
+            while len(taken) < 7:
                 connection.drain_events(timeout=10)
-    topics = (Topic.INGEST, Topic.RUN, Topic.RUN, Topic.EVALUATE, Topic.AUDIT, Topic.EVALUATE)
+    topics = (Topic.INGEST, Topic.RUN, Topic.RUN, Topic.SHARD, Topic.EVALUATE, Topic.AUDIT, Topic.EVALUATE)
     assert taken == [task_name(topic) for topic in topics]
 
 

@@ -1,4 +1,4 @@
-"""Uploads, releases, and what looks at releases afterwards: a queue each, in that order."""
+"""Uploads, releases, their shards, and what looks at releases afterwards: a queue each, in that order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from core.outbox.models import Topic
 from core.workflows.jobs.turns import DESKS
 from deploy.local.processes import COMMANDS
-from worker.app import CHECKS, GPU, UPLOADS, WORK, app
+from worker.app import CHECKS, GPU, SHARDS, UPLOADS, WORK, app
 from worker.tasks import GPU_TASK, task_name
 
 
@@ -19,6 +19,7 @@ from worker.tasks import GPU_TASK, task_name
     ("topic", "queue"),
     [
         (Topic.RUN, WORK),
+        (Topic.SHARD, SHARDS),
         (Topic.INGEST, UPLOADS),
         (Topic.LINKS, UPLOADS),
         (Topic.EVALUATE, CHECKS),
@@ -26,7 +27,7 @@ from worker.tasks import GPU_TASK, task_name
     ],
 )
 def test_every_topic_has_its_queue(topic: Topic, queue: str):
-    assert set(Topic) == {Topic.RUN, Topic.INGEST, Topic.LINKS, Topic.EVALUATE, Topic.AUDIT}
+    assert set(Topic) == {Topic.RUN, Topic.SHARD, Topic.INGEST, Topic.LINKS, Topic.EVALUATE, Topic.AUDIT}
     assert app.amqp.router.route({}, task_name(topic))["queue"].name == queue
 
 
@@ -38,11 +39,11 @@ def test_a_job_that_waits_for_a_gpu_has_a_queue_that_no_other_worker_serves():
     served = subprocess.run(
         [sys.executable, "-c", script], env=told, capture_output=True, text=True, check=True
     )
-    assert served.stdout.split() == [GPU.name, UPLOADS, WORK, CHECKS]
+    assert served.stdout.split() == [GPU.name, UPLOADS, WORK, SHARDS, CHECKS]
 
 
 def test_a_worker_serves_all_and_uploads_first():
-    assert [queue.name for queue in app.conf.task_queues] == [UPLOADS, WORK, CHECKS]
+    assert [queue.name for queue in app.conf.task_queues] == [UPLOADS, WORK, SHARDS, CHECKS]
     assert app.conf.broker_transport_options["queue_order_strategy"] == "priority"
 
 
@@ -52,7 +53,12 @@ def test_uploads_have_a_process_that_no_job_holds_up():
 
 def test_topics_share_a_desk_where_they_share_a_queue():
     """A message has its worker take what is next at the desk: that must wait in the queue that it serves."""
-    queues = {UPLOADS: DESKS["uploads"], CHECKS: DESKS["checks"], WORK: {Topic.RUN: None}}
+    queues = {
+        UPLOADS: DESKS["uploads"],
+        SHARDS: DESKS["shards"],
+        CHECKS: DESKS["checks"],
+        WORK: {Topic.RUN: None},
+    }
     for queue, topics in queues.items():
         assert {app.amqp.router.route({}, task_name(topic))["queue"].name for topic in topics} == {queue}
     assert {topic for topics in queues.values() for topic in topics} == set(Topic)

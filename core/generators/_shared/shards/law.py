@@ -63,6 +63,16 @@ class StripLaw:
         """How many strips there are."""
         return len(self.copies)
 
+    @property
+    def edges(self) -> int:
+        """How many pairs all strips draw: about as many edges, as few pairs are drawn twice."""
+        return int(self.copies.sum())
+
+    @property
+    def most_shards(self) -> int:
+        """In how many shards it can be drawn at most: none has less than a strip."""
+        return self.strips
+
     def shard(self, number: int, shards: int) -> range:
         """Return the strips of one of so many shards; ValueError where there is no such shard."""
         if not 1 <= shards <= self.strips:

@@ -1,0 +1,128 @@
+"""A release whose edges stay in parts: fitted over them, drawn in shards, and joined to one bundle.
+
+Three children do it. :func:`run_fit` reads the graph through the meter, as a release of a graph in memory
+does, and leaves the law of the shards with all of the bundle that needs no edges. :func:`run_shard` draws a
+part from the law; :func:`run_join` reads all parts, and writes the report and the manifest. The last two are
+post-processing: they see no graph and no meter.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from core.errors import PrivacyViolation
+from core.evaluation.suite import degree_statistics
+from core.generators import registry
+from core.generators.base import Progress
+from core.graphs.graph import Graph, NodeTable
+from core.graphs.partable import require_partable
+from core.graphs.parted import read_parted
+from core.graphs.parts import Part
+from core.graphs.schema import GraphSchema
+from core.graphs.store import read_schema
+from core.privacy.counted import PrivateParts
+from core.privacy.entropy import noise_generator
+from core.privacy.guarantee import guarantee_of
+from core.privacy.meter import Meter, Recorder, require_metered
+from core.privacy.plan import GuaranteeKind
+from core.publishing import bundle
+from core.publishing.checks import sharded
+from core.publishing.measurements import write_measurements
+from core.publishing.parts import described
+from core.publishing.release import agree, dress
+from core.publishing.sample import read_transcript
+from core.publishing.spec import InParts, ReleaseTask
+from core.publishing.totals import totals
+from core.publishing.write import Described, Paid, write_report
+
+EDGES = "edges"
+"""The folder of the parts in a release."""
+TOLD = "fit.json"
+"""Where :func:`run_fit` says how many shards there are."""
+
+
+def run_fit(
+    *, graph_folder: Path, task: ReleaseTask, out: Path, recorder: Recorder, progress: Progress
+) -> None:
+    """``out`` holds what the fit of a graph in parts leaves: flat folders, and in how many shards to draw.
+
+    ``law/``; ``release/`` and ``private/``, of the bundle all that needs no edges; ``model/``. Errors before
+    the opening and after it are those of :func:`core.publishing.release.run_release`. Time is the generator's
+    plus O(n log n); memory that of the nodes and one row group.
+    """
+    spec, generator = task.release, sharded(registry.get(task.release.method))
+    if not isinstance(spec, InParts):
+        raise PrivacyViolation("only a graph in parts is fitted for shards")
+    schema = read_schema(graph_folder)
+    require_partable(schema)
+    agreed = agree(generator, schema, task)
+    generator.require_shards(agreed.params)
+    recorder.opening()
+    progress("load", 0, 1)
+    graph = read_parted(graph_folder)
+    progress("load", 1, 1)
+    meter = Meter(agreed.plan, recorder)
+    model = generator.fit_parts(PrivateParts(graph, meter), agreed.plan, agreed.params, progress)
+    require_metered(meter.transcript)
+    guarantee_of(agreed.plan, meter.transcript, spec.delta_atto)
+    rng, (relation,) = noise_generator(), agreed.released.edge_types
+    bare = {name: NodeTable(table.count) for name, table in graph.nodes.items()}
+    empty = Graph.build(agreed.released, bare, {})
+    around = Graph.build(schema, graph.nodes, {})
+    released, permutations = dress(empty, around, agreed.released, spec.edge_types, rng)
+    law = generator.shards(model, permutations[relation.source], rng, spec.shard_edges)
+    told = meter.measurements if spec.measurements and agreed.plan.kind is not GuaranteeKind.NONE else None
+    progress("write", 0, 1)
+    law.save(out / "law")
+    model.save(out / "model")
+    bundle.write_nodes(released, out / "release")
+    if told is not None:
+        write_measurements(released, permutations, told, out / "release")
+    bundle.write_alignment(permutations, out / "private" / "alignment.parquet")
+    bundle.write_json(out / "private" / "totals.json", totals(released, told or ()))
+    (out / "private" / "schema.json").write_text(schema.model_dump_json(), encoding="utf-8")
+    count = min(max(1, -(-law.edges // spec.shard_edges)), law.most_shards)
+    bundle.write_json(out / TOLD, {"shards": count})
+    progress("write", 1, 1)
+
+
+def run_shard(*, law: Path, method: str, number: int, shards: int, out: Path) -> Part:
+    """``out`` holds one part of the edges, the same bytes each time it is drawn from this law."""
+    out.mkdir(parents=True, exist_ok=True)
+    return sharded(registry.get(method)).draw_shard(law, number, shards, out)
+
+
+def run_join(
+    *, kept: Path, parts: Sequence[Mapping[str, Any]], task: ReleaseTask, out: Path, progress: Progress
+) -> None:
+    """``out`` holds a complete release bundle, whose parts are those in ``out/release/edges`` already.
+
+    ``kept`` holds the folder ``private`` of the fit with ``transcript.json`` beside it; ``out/release`` its
+    released files, ``out/private/model`` its model. ``parts``: what was told of each. ValueError where a part
+    is not what was told, or two may share a pair. O(n + m) time, O(n) memory.
+    """
+    spec, generator = task.release, sharded(registry.get(task.release.method))
+    if not isinstance(spec, InParts):
+        raise PrivacyViolation("only a graph in parts is joined of shards")
+    schema = GraphSchema.model_validate_json((kept / "private" / "schema.json").read_bytes())
+    agreed = agree(generator, schema, task)
+    transcript = read_transcript(kept / "transcript.json")
+    guarantee = guarantee_of(agreed.plan, transcript, spec.delta_atto)
+    (kind,) = agreed.released.node_types
+    alignment = kept / "private" / "alignment.parquet"
+    nodes = len(bundle.read_alignment(alignment)[kind.name])
+    progress("verify", 0, 1)
+    found = described(out / "release" / EDGES, [Part(**each) for each in parts], nodes)
+    progress("verify", 1, 1)
+    progress("describe", 0, 1)
+    alignment.replace(out / "private" / "alignment.parquet")
+    told = Described(
+        statistics=degree_statistics(agreed.released, found.degrees),
+        nodes={kind.name: nodes},
+        totals=json.loads((kept / "private" / "totals.json").read_bytes()),
+    )
+    write_report(told, Paid(generator, spec, agreed, guarantee, transcript), out, {})
+    progress("describe", 1, 1)
