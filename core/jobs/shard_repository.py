@@ -48,10 +48,11 @@ def drawn(session: Session, job_ids: Collection[str]) -> dict[str, int]:
     """How many shards of each job are drawn; jobs without any are left out."""
     if not job_ids:
         return {}
-    query = select(Shard.job_id, func.count()).where(
+    query = select(Shard.job_id, func.count().label("drawn")).where(
         Shard.job_id.in_(job_ids), Shard.state == ShardState.DRAWN
     )
-    return dict(session.execute(query.group_by(Shard.job_id)).tuples().all())
+    rows = session.execute(query.group_by(Shard.job_id))
+    return {row.job_id: row.drawn for row in rows}
 
 
 def lock_job(session: Session, subject_id: str) -> Job | None:

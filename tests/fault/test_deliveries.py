@@ -32,6 +32,8 @@ FATES = {
     "comparison": {"done", "failed"},
     "audit": {"done", "failed"},
     "list": {"ready", "rejected"},
+    "shard": {"drawn", "gone"},
+    "drawn job": {"published", "failed", "cancelled"},
 }
 QUIET = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 

@@ -16,7 +16,7 @@ from core.audits.models import AuditState
 from core.datasets.models import Dataset, DatasetVersion, ListState, VersionState
 from core.identity.models import Role
 from core.identity.service import Principal
-from core.jobs.models import EvaluationState, Job, JobState
+from core.jobs.models import EvaluationState, Job, JobState, ShardState
 from core.jobs.repository import artifacts
 from core.jobs.states import TERMINAL
 from core.outbox.models import OutboxMessage, Topic
@@ -32,15 +32,26 @@ from core.workflows.operations.leased import KINDS
 from graphveil.models.streams import Stream
 from tests.support.faults import assert_sound, endings, lapse
 from tests.support.inline import Sabotage, taken
-from tests.support.releases import SCHEMA, job_row, queued_job, ready_dataset, ring_edges
+from tests.support.releases import (
+    SCHEMA,
+    job_row,
+    parted_dataset,
+    queued_job,
+    ready_dataset,
+    ring_edges,
+)
+from tests.support.sharded import draw, fitted_job, shard, small_shards
 from tests.support.streams import open_stream, seen, send, stream_dataset
 from worker.reaper import reap_once
 
 CALLER = Principal("acme", "key_test", "test", frozenset({Role.CURATOR, Role.REQUESTER}))
 METHOD = "edgerand"
+GONE = "gone"
+"""The state of a shard whose job has ended."""
 LINKS = b"source,target\n0,1\n1,8\n"  # of the ring with chords
 ENDS: dict[Topic, frozenset[str]] = {
     Topic.RUN: frozenset(TERMINAL),
+    Topic.SHARD: frozenset({ShardState.DRAWN, GONE}),
     Topic.EVALUATE: frozenset({EvaluationState.DONE, EvaluationState.FAILED}),
     Topic.INGEST: frozenset(
         {VersionState.READY, VersionState.REJECTED, VersionState.PROPOSED, VersionState.ERASED}
@@ -65,6 +76,7 @@ class World:
     settings: Settings
     services: Services
     dataset: Dataset
+    parted: Dataset
     stream: Stream
     _numbers: Any = field(default_factory=itertools.count)
 
@@ -109,6 +121,19 @@ class World:
         self.work(job)
         return Piece(Topic.EVALUATE, job.subject_id)
 
+    def shard(self) -> Piece:
+        """The first of several shards of a job, which wait."""
+        return Piece(Topic.SHARD, shard(self._fitted()))
+
+    def drawn(self) -> Piece:
+        """A job whose shards are drawn, and which waits to be joined."""
+        job = self._fitted()
+        draw(self.services, job)
+        return Piece(Topic.RUN, job.id)
+
+    def _fitted(self) -> Job:
+        return fitted_job(self.services, CALLER, self.parted, secrets.token_hex(8))
+
     def work(self, piece: Piece, settings: Settings | None = None, sabotage: Sabotage | None = None) -> bool:
         """A worker took the piece as far as it could; False if it was not free."""
         return taken(settings or self.settings, piece.topic, piece.subject_id, sabotage)
@@ -116,7 +141,8 @@ class World:
     def state(self, piece: Piece) -> str:
         """The state as the database has it."""
         with self.services.db.transaction() as session:
-            return str(session.get_one(KINDS[piece.topic].kind.model, piece.subject_id).state)
+            row = session.get(KINDS[piece.topic].kind.model, piece.subject_id)
+            return GONE if row is None else str(row.state)
 
     def ended(self, piece: Piece) -> bool:
         """Whether nobody has to do anything for the piece any more."""
@@ -209,6 +235,8 @@ class World:
             "comparison": self.evaluation,
             "audit": self.audit,
             "list": self.links,
+            "shard": self.shard,
+            "drawn job": self.drawn,
         }
 
     def close(self) -> None:
@@ -223,9 +251,10 @@ def put_edges(services: Services, dataset_id: str) -> DatasetVersion:
 
 
 def open_world(settings: Settings) -> World:
-    """A world with a ready dataset, an open stream on another, and budget for thousands of jobs."""
-    patient = settings.model_copy(update={"give_backs_before_block": 10**6})
+    """A world with a ready dataset, one in parts, an open stream on a third, and budget for many jobs."""
+    patient = small_shards(settings.model_copy(update={"give_backs_before_block": 10**6}))
     services = open_services(patient)
     dataset = ready_dataset(services, CALLER, epsilon="900")
     calls = stream_dataset(services, CALLER, epsilon="3")
-    return World(patient, services, dataset, open_stream(services, CALLER, calls.id))
+    parted = parted_dataset(services, CALLER, epsilon="9000")
+    return World(patient, services, dataset, parted, open_stream(services, CALLER, calls.id))

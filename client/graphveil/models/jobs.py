@@ -79,7 +79,7 @@ class Job(Answer):
     state: str = Field(description=STATES)
     shards: Shards | None = Field(
         default=None,
-        description="Of a dataset in parts: the parts of the graph that are drawn one by one, once the model is "
+        description="Of a dataset in parts: the parts of the graph, drawn one by one once the model is "
         "fitted; null before that, for other jobs, and for those that ended without a release.",
     )
     reason: str | None = Field(description="Why it ended so, from an enumerated list.")

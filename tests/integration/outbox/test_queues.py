@@ -1,4 +1,4 @@
-"""On a real broker: what waits is taken uploads first, then releases and their shards, whatever came first."""
+"""On a real broker: what waits is taken uploads first, then releases and shards, whatever came first."""
 
 from __future__ import annotations
 
