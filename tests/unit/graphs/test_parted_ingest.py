@@ -1,0 +1,162 @@
+"""Edges in several files: the same graph and fingerprint as in memory, the same refusals, each file's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from core.errors import IngestRejected, InvalidInput
+from core.graphs import parted_ingest
+from core.graphs.ingest import canonicalise
+from core.graphs.parted import check_parted, read_parted
+from core.graphs.parted_ingest import canonicalise_parts
+from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeType, Protection
+from core.graphs.store import read_graph
+from core.graphs.uploads import IngestLimits, UploadedFile, place_of
+
+KEY = b"k" * 32
+NODES = 50
+COUNTED = GraphSchema(node_types=(NodeType(count=NODES),), edge_types=(EdgeType(),))
+LISTED = GraphSchema(
+    node_types=(NodeType(attributes=(Attribute(name="region", protection=Protection.PUBLIC),)),),
+    edge_types=(EdgeType(),),
+)
+
+
+def ends(count: int = 400) -> np.ndarray:
+    """Pairs at random: with loops, and with repeats in both directions."""
+    return np.random.default_rng(3).integers(0, NODES, (count, 2))
+
+
+def csv(rows: Any) -> bytes:
+    return ("source,target\n" + "".join(f"{u},{v}\n" for u, v in rows)).encode()
+
+
+def names(rows: np.ndarray) -> list[tuple[str, str]]:
+    """Ids of which the order as texts is another than that of the list."""
+    return [(f"n{(7 * u) % NODES}", f"n{(7 * v) % NODES}") for u, v in rows.tolist()]
+
+
+NODE_LIST = ("id,region\n" + "".join(f"n{i},r{i % 3}\n" for i in range(NODES))).encode()
+
+
+def uploaded(folder: Path, **parts: bytes) -> dict[str, UploadedFile]:
+    folder.mkdir(exist_ok=True)
+    files = {}
+    for name, content in parts.items():
+        part = name.replace("_", "-")
+        (folder / part).write_bytes(content)
+        files[part] = UploadedFile(folder / part, "csv")
+    return files
+
+
+def parts_of(folder: Path, files: dict[str, UploadedFile], schema: GraphSchema, **limits: Any) -> Any:
+    return canonicalise_parts(
+        files, schema, folder / "parted", IngestLimits(**limits), lambda *_: None, fingerprint_key=KEY
+    )
+
+
+@pytest.mark.parametrize("part_edges", [1 << 24, 60])
+@pytest.mark.parametrize("schema", [COUNTED, LISTED], ids=["counted", "listed"])
+def test_it_is_the_graph_that_would_be_in_memory(
+    tmp_path: Path, schema: GraphSchema, part_edges: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parted_ingest, "PART_EDGES", part_edges)
+    monkeypatch.setattr("core.graphs.parted.write_parted.__defaults__", (part_edges,))
+    rows: Any = ends() if schema is COUNTED else names(ends())
+    listed = {} if schema is COUNTED else {"nodes": NODE_LIST}
+    three = {f"edges_{i + 1}_of_3": csv(rows[i::3]) for i in range(3)}
+    whole = canonicalise(
+        uploaded(tmp_path / "one", edges=csv(rows), **listed), schema, tmp_path / "whole", fingerprint_key=KEY
+    )
+    report = parts_of(tmp_path, uploaded(tmp_path / "three", **three, **listed), schema)
+    assert report.fingerprint == whole.fingerprint
+    assert (report.edges, report.nodes) == (whole.edges, whole.nodes)
+    assert (report.rows_read, report.loops_dropped) == (whole.rows_read, whole.loops_dropped)
+    graph, parted = read_graph(tmp_path / "whole"), read_parted(tmp_path / "parted")
+    assert (len(parted.parts) > 1) == (part_edges == 60)
+    assert check_parted(parted) == graph.edges["edge"].count
+    groups = list(parted.cell("edge", None).groups())
+    for end in ("source", "target"):
+        found = np.concatenate([getattr(each, end) for each in groups])
+        assert found.tolist() == getattr(graph.edges["edge"], end).tolist()
+    if schema is LISTED:
+        assert parted.nodes["node"].id_array().to_pylist() == graph.nodes["node"].id_array().to_pylist()
+        assert parted.nodes["node"].attributes["region"].equals(graph.nodes["node"].attributes["region"])
+
+
+def test_parquet_and_text_may_stand_side_by_side(tmp_path: Path) -> None:
+    rows = ends()
+    files = uploaded(tmp_path / "up", edges_2_of_2=csv(rows[200:]))
+    table = pa.table({"source": rows[:200, 0], "target": rows[:200, 1]})
+    pq.write_table(table, tmp_path / "up" / "first", row_group_size=30)
+    files["edges-1-of-2"] = UploadedFile(tmp_path / "up" / "first", "parquet")
+    whole = canonicalise(
+        uploaded(tmp_path / "one", edges=csv(rows)), COUNTED, tmp_path / "whole", fingerprint_key=KEY
+    )
+    assert parts_of(tmp_path, files, COUNTED).fingerprint == whole.fingerprint
+
+
+def test_an_edge_more_has_another_fingerprint(tmp_path: Path) -> None:
+    prints = set()
+    for number, more in enumerate(["", "0,49\n", "49,0\n"]):
+        files = uploaded(tmp_path / f"up{number}", edges=csv([(0, 1), (1, 2)]) + more.encode())
+        prints.add(parts_of(tmp_path / f"up{number}", files, COUNTED).fingerprint)
+    assert len(prints) == 2
+
+
+def test_findings_name_the_file_and_the_line(tmp_path: Path) -> None:
+    bad = b"source,target\n0,1\n0,99\nx,2\n"
+    files = uploaded(tmp_path / "up", edges_1_of_2=csv([(0, 1)]), edges_2_of_2=bad)
+    with pytest.raises(IngestRejected) as refusal:
+        parts_of(tmp_path, files, COUNTED)
+    found = [(each["file"], each["line"]) for each in refusal.value.members["findings"]]
+    assert found == [("edges-2-of-2", 3), ("edges-2-of-2", 4)]
+
+
+def test_all_files_together_have_a_limit_of_rows(tmp_path: Path) -> None:
+    three = uploaded(tmp_path / "up", **{f"edges_{i}_of_3": csv(ends(10)) for i in (1, 2, 3)})
+    assert parts_of(tmp_path, three, COUNTED, max_rows=30).rows_read == 30
+    with pytest.raises(IngestRejected, match="the upload has more than"):
+        parts_of(tmp_path, three, COUNTED, max_rows=29)
+
+
+def test_a_declared_bound_of_edges_holds(tmp_path: Path) -> None:
+    schema = GraphSchema(node_types=(NodeType(count=NODES),), edge_types=(EdgeType(edge_bound=2),))
+    files = uploaded(tmp_path / "up", edges=csv([(0, 1), (1, 2), (2, 1)]))
+    assert parts_of(tmp_path, files, schema).edges["edge"]["edges"] == 2
+    files = uploaded(tmp_path / "up", edges=csv([(0, 1), (1, 2), (2, 3)]))
+    with pytest.raises(IngestRejected, match="at most 2 edges"):
+        parts_of(tmp_path, files, schema)
+
+
+@pytest.mark.parametrize(
+    "parts", [("edges_1_of_2",), ("edges_1_of_2", "edges_2_of_3"), ("edges", "edges_1_of_2"), ()]
+)
+def test_a_file_that_is_missing_or_too_many_is_refused(tmp_path: Path, parts: tuple[str, ...]) -> None:
+    files = uploaded(tmp_path / "up", **dict.fromkeys(parts, csv([(0, 1)])))
+    with pytest.raises(InvalidInput, match="not all files"):
+        parts_of(tmp_path, files, COUNTED)
+
+
+@pytest.mark.parametrize(
+    ("part", "place"),
+    [
+        ("edges", (1, 1)),
+        ("edges-1-of-1", (1, 1)),
+        ("edges-999-of-999", (999, 999)),
+        ("edges-2-of-1", None),
+        ("edges-0-of-1", None),
+        ("edges-1-of-1000", None),
+        ("edges-01-of-2", None),
+        ("nodes", None),
+        ("edges-1-of-2 ", None),
+    ],
+)
+def test_a_part_says_which_of_how_many_files_it_is(part: str, place: tuple[int, int] | None) -> None:
+    assert place_of(part) == place

@@ -1,0 +1,211 @@
+"""A release in shards without a service: what its children read, leave, and refuse."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from core.errors import NotAccepted
+from core.evaluation.suite import degree_statistics, public_statistics
+from core.generators.dcsbm.counts import COUNTED
+from core.generators.registry import get
+from core.graphs.graph import EdgeTable, Graph, NodeTable
+from core.graphs.parted import write_parted
+from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeIds, NodeType, Protection
+from core.privacy.meter import MemoryRecorder
+from core.privacy.units import Unit
+from core.publishing.bundle import read_alignment
+from core.publishing.sharded import EDGES, run_fit, run_join, run_shard
+from core.publishing.spec import ReleaseTask
+from core.reports.model import PublicPart
+
+NANO = 10**9
+NODES, SHARD_EDGES = 300, 200
+SILENT = lambda *_: None  # noqa: E731
+
+
+def schema(ids: NodeIds = NodeIds.PSEUDONYMOUS) -> GraphSchema:
+    attributes = (
+        Attribute(name="region", protection=Protection.PUBLIC),
+        Attribute(name="secret", protection=Protection.WITHHELD),
+    )
+    return GraphSchema(
+        node_types=(NodeType(count=NODES, attributes=attributes),), edge_types=(EdgeType(),), node_ids=ids
+    )
+
+
+def stored(folder: Path, of: GraphSchema) -> Path:
+    """A graph of about 900 edges in parts."""
+    import pyarrow as pa
+
+    rng = np.random.default_rng(5)
+    columns = {"region": pa.array([f"r{i}" for i in range(NODES)]), "secret": pa.array(["s"] * NODES)}
+    nodes = {"node": NodeTable(NODES, None, columns)}
+    write_parted(of, nodes, [tuple(rng.integers(0, NODES, (2, 900)))], 900, folder, 200)
+    return folder
+
+
+def task(of: GraphSchema, **changes: Any) -> ReleaseTask:
+    asked = {
+        "job_id": "job-1",
+        "dataset_id": "dataset-1",
+        "dataset_version": "version-1",
+        "method": "dcsbm",
+        "params": dict(COUNTED),
+        "unit": Unit.EDGE,
+        "nano_epsilon": 4 * NANO,
+        "edge_types": ("edge",),
+        "shard_edges": SHARD_EDGES,
+    } | changes
+    generator = get("dcsbm")
+    release = ReleaseTask.model_validate({"release": asked, "plan": {}}).release
+    plan = generator.plan(generator.Params(**asked["params"]), release.facts(of))
+    return ReleaseTask(release=release, plan=plan.to_json())
+
+
+class Fitted:
+    """What a fit left, and its shards."""
+
+    def __init__(self, folder: Path, of: GraphSchema) -> None:
+        self.folder, self.task, self.recorder = folder, task(of), MemoryRecorder()
+        graph = stored(folder / "graph", of)
+        self.fit = folder / "fit"
+        run_fit(graph_folder=graph, task=self.task, out=self.fit, recorder=self.recorder, progress=SILENT)
+        self.shards = json.loads((self.fit / "fit.json").read_bytes())["shards"]
+        self.edges = self.fit / "release" / EDGES
+        self.parts = [
+            run_shard(law=self.fit / "law", method="dcsbm", number=k, shards=self.shards, out=self.edges)
+            for k in range(self.shards)
+        ]
+        (self.fit / "transcript.json").write_text(json.dumps([e.to_json() for e in self.recorder.entries]))
+        (self.fit / "model").rename(self.fit / "kept-model")
+
+    def join(self, parts: Any = None) -> Path:
+        """The bundle, laid out as a worker does."""
+        out = self.folder / "out"
+        (out / "private").mkdir(parents=True)
+        (self.fit / "release").rename(out / "release")
+        told = [asdict(part) for part in self.parts if parts is None or part.name in parts]
+        run_join(kept=self.fit, parts=told, task=self.task, out=out, progress=SILENT)
+        return out
+
+
+@pytest.fixture
+def fitted(tmp_path: Path) -> Fitted:
+    return Fitted(tmp_path, schema())
+
+
+def test_the_bundle_is_whole_and_its_report_counts_the_edges(fitted: Fitted) -> None:
+    assert fitted.shards > 2
+    out = fitted.join()
+    rows = [pq.read_table(path) for path in sorted((out / "release" / EDGES).iterdir())]
+    source, target = (np.concatenate([t[end].to_numpy() for t in rows]) for end in ("source", "target"))
+    whole = Graph.build(
+        GraphSchema(node_types=(NodeType(count=NODES),), edge_types=(EdgeType(),)),
+        {"node": NodeTable(NODES)},
+        {"edge": EdgeTable(source, target)},
+    )
+    assert whole.edges["edge"].count == len(source)  # no pair twice, no loop
+    part = PublicPart.model_validate_json((out / "release" / "public.json").read_bytes())
+    (told,) = part.statistics.edge_types
+    (expected,) = public_statistics(whole)["edge_types"]
+    assert told.edges == expected["edges"]
+    assert told.rows[0].scalars.items() <= expected["rows"][0]["scalars"].items()
+    assert told.degrees[0].model_dump(mode="json") == expected["degrees"][0]
+    manifest = {each["name"] for each in json.loads((out / "manifest.json").read_bytes())}
+    assert manifest >= {f"release/edges/{each.name}" for each in fitted.parts} | {
+        "release/nodes.parquet",
+        "release/schema.json",
+        "release/public.json",
+        "private/alignment.parquet",
+    }
+    assert not any("law" in name or "totals" in name for name in manifest)
+
+
+def test_nodes_stand_in_a_fresh_order_with_their_public_attributes(fitted: Fitted) -> None:
+    out = fitted.join()
+    order = read_alignment(out / "private" / "alignment.parquet")["node"]
+    assert order.tolist() != list(range(NODES))
+    nodes = pq.read_table(out / "release" / "nodes.parquet")
+    assert nodes["region"].to_pylist() == [f"r{original}" for original in order]
+    assert set(nodes.column_names) == {"id", "type", "region"}
+
+
+def test_public_ids_stay_where_they_were(tmp_path: Path) -> None:
+    out = Fitted(tmp_path, schema(NodeIds.PUBLIC)).join()
+    nodes = pq.read_table(out / "release" / "nodes.parquet")
+    assert nodes["id"].to_pylist() == [str(i) for i in range(NODES)]
+
+
+def test_a_shard_drawn_again_has_the_same_bytes(fitted: Fitted, tmp_path: Path) -> None:
+    again = run_shard(
+        law=fitted.fit / "law", method="dcsbm", number=1, shards=fitted.shards, out=tmp_path / "again"
+    )
+    assert again == fitted.parts[1]
+
+
+@pytest.mark.parametrize("flaw", ["missing", "altered"])
+def test_nothing_is_joined_of_parts_that_are_not_all_or_not_those(fitted: Fitted, flaw: str) -> None:
+    if flaw == "altered":
+        path = fitted.edges / fitted.parts[0].name
+        content = bytearray(path.read_bytes())
+        content[100] ^= 1
+        path.write_bytes(content)
+    kept = {part.name for part in fitted.parts[flaw == "missing" :]}
+    with pytest.raises(ValueError, match=r"not all parts|not those that were written"):
+        fitted.join(kept)
+    assert not (fitted.folder / "out" / "manifest.json").exists()
+
+
+def test_what_cannot_be_counted_is_refused_before_the_graph_is_opened(tmp_path: Path) -> None:
+    of = schema()
+    graph, recorder = stored(tmp_path / "graph", of), MemoryRecorder()
+    asked = task(of, params={**COUNTED, "groups": None})
+    with pytest.raises(NotAccepted, match="tell no labels"):
+        run_fit(graph_folder=graph, task=asked, out=tmp_path / "out", recorder=recorder, progress=SILENT)
+    assert (recorder.entries, (tmp_path / "out").exists()) == ([], False)
+
+
+def test_an_altered_graph_stops_the_fit_before_any_number_comes_out(tmp_path: Path) -> None:
+    of = schema()
+    graph = stored(tmp_path / "graph", of)
+    told = json.loads((graph / "parts.json").read_bytes())
+    told[0]["rows"] += 1
+    (graph / "parts.json").write_text(json.dumps(told))
+    with pytest.raises(ValueError, match="not the rows"):
+        run_fit(
+            graph_folder=graph,
+            task=task(of),
+            out=tmp_path / "out",
+            recorder=MemoryRecorder(),
+            progress=SILENT,
+        )
+    assert not (tmp_path / "out").exists()
+
+
+def test_degrees_alone_tell_what_the_whole_graph_tells_of_them() -> None:
+    of = GraphSchema(node_types=(NodeType(count=30),), edge_types=(EdgeType(),))
+    rng = np.random.default_rng(1)
+    whole = Graph.build(of, {"node": NodeTable(30)}, {"edge": EdgeTable(*rng.integers(0, 30, (2, 60)))})
+    table = whole.edges["edge"]
+    found = degree_statistics(of, np.bincount(np.concatenate([table.source, table.target]), minlength=30))
+    expected = public_statistics(whole)
+    assert found["metrics"].items() <= expected["metrics"].items()
+    (ours,), (theirs,) = found["edge_types"], expected["edge_types"]
+    assert ours["rows"][0]["scalars"].items() <= theirs["rows"][0]["scalars"].items()
+    for name in ("edges", "degrees", "name", "source", "target", "directed", "copied"):
+        assert ours[name] == theirs[name]
+
+
+def test_a_method_that_reads_edges_together_is_no_shards_method() -> None:
+    from core.publishing.checks import sharded
+
+    with pytest.raises(NotAccepted, match="psgraph reads edges together"):
+        sharded(get("psgraph"))
+    assert sharded(get("dcsbm")) is get("dcsbm")
