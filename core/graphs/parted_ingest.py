@@ -50,7 +50,7 @@ def canonicalise_parts(
     if not edges or {place_of(part) for part in edges} != {(n + 1, len(edges)) for n in range(len(edges))}:
         raise InvalidInput("these are not all files of the edges", field="files.edges")
     for part in files:
-        formats.require_part(formats.get(files[part].format), _kind(part), f"files.{part}.format")
+        formats.require_part(formats.reader(files[part].format), _kind(part), f"files.{part}.format")
     sources = Sources(lambda: RawGraph(nodes=_nodes(files, schema, limits)), NODES)
     nodes = read_nodes(schema, sources.open().nodes, sources, limits, lambda stage, done: None)
     count = {"rows": 0, "loops": 0}
@@ -115,7 +115,7 @@ def _nodes(
 
 
 def _batches(part: str, file: UploadedFile, schema: GraphSchema, limits: IngestLimits) -> Iterator[Batch]:
-    chosen = formats.get(file.format)
+    chosen = formats.reader(file.format)
     options = formats.options_of(chosen, file.options, f"files.{part}.options")
     raw = chosen.read(request_of(_kind(part), file.path, options, schema, limits, name=part))
     found = raw.nodes if part == NODES else raw.edges

@@ -103,6 +103,8 @@ FILLED: dict[str, tuple[Callable[[Settings], None], frozenset[str]]] = {
     "0004": (a_service_with_a_list, frozenset({"datasets", "jobs", "sensitive_lists"})),
     "0005": (a_service_with_a_list, frozenset({"datasets", "jobs", "sensitive_lists"})),
     "0006": (a_service_with_a_list, frozenset({"datasets", "jobs", "sensitive_lists"})),
+    "0007": (a_service_with_a_list, frozenset({"datasets", "jobs", "sensitive_lists"})),
+    "0008": (a_service_with_a_list, frozenset({"datasets", "jobs", "sensitive_lists"})),
 }
 
 
