@@ -7,7 +7,7 @@ method publishes weights (null in a relation without). An edge with several reco
 Both have ``graph_id`` where the release is a collection of graphs. Ids and types are plain strings. A method
 may add tables of vectors: ``id``, ``type`` and ``vector``, of one length for all nodes of a type.
 
-Where edges stay in parts there is ``edges/*.parquet`` in place of ``edges.parquet``, as
+Where edges stay in parts there is ``edges-*.parquet`` in place of ``edges.parquet``, as
 :mod:`core.graphs.parts` has them: their indices are places in ``nodes.parquet``.
 """
 

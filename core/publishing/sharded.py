@@ -38,8 +38,6 @@ from core.publishing.spec import InParts, ReleaseTask
 from core.publishing.totals import totals
 from core.publishing.write import Described, Paid, write_report
 
-EDGES = "edges"
-"""The folder of the parts in a release."""
 TOLD = "fit.json"
 """Where :func:`run_fit` says how many shards there are."""
 
@@ -98,7 +96,7 @@ def run_shard(*, law: Path, method: str, number: int, shards: int, out: Path) ->
 def run_join(
     *, kept: Path, parts: Sequence[Mapping[str, Any]], task: ReleaseTask, out: Path, progress: Progress
 ) -> None:
-    """``out`` holds a complete release bundle, whose parts are those in ``out/release/edges`` already.
+    """``out`` holds a complete release bundle, whose parts are those in ``out/release`` already.
 
     ``kept`` holds the folder ``private`` of the fit with ``transcript.json`` beside it; ``out/release`` its
     released files, ``out/private/model`` its model. ``parts``: what was told of each. ValueError where a part
@@ -115,7 +113,7 @@ def run_join(
     alignment = kept / "private" / "alignment.parquet"
     nodes = len(bundle.read_alignment(alignment)[kind.name])
     progress("verify", 0, 1)
-    found = described(out / "release" / EDGES, [Part(**each) for each in parts], nodes)
+    found = described(out / "release", [Part(**each) for each in parts], nodes)
     progress("verify", 1, 1)
     progress("describe", 0, 1)
     alignment.replace(out / "private" / "alignment.parquet")

@@ -21,7 +21,7 @@ from core.graphs.schema import Attribute, EdgeType, GraphSchema, NodeIds, NodeTy
 from core.privacy.meter import MemoryRecorder
 from core.privacy.units import Unit
 from core.publishing.bundle import read_alignment
-from core.publishing.sharded import EDGES, run_fit, run_join, run_shard
+from core.publishing.sharded import run_fit, run_join, run_shard
 from core.publishing.spec import ReleaseTask
 from core.reports.model import PublicPart
 
@@ -78,7 +78,7 @@ class Fitted:
         self.fit = folder / "fit"
         run_fit(graph_folder=graph, task=self.task, out=self.fit, recorder=self.recorder, progress=SILENT)
         self.shards = json.loads((self.fit / "fit.json").read_bytes())["shards"]
-        self.edges = self.fit / "release" / EDGES
+        self.edges = self.fit / "release"
         self.parts = [
             run_shard(law=self.fit / "law", method="dcsbm", number=k, shards=self.shards, out=self.edges)
             for k in range(self.shards)
@@ -104,7 +104,7 @@ def fitted(tmp_path: Path) -> Fitted:
 def test_the_bundle_is_whole_and_its_report_counts_the_edges(fitted: Fitted) -> None:
     assert fitted.shards > 2
     out = fitted.join()
-    rows = [pq.read_table(path) for path in sorted((out / "release" / EDGES).iterdir())]
+    rows = [pq.read_table(path) for path in sorted((out / "release").glob("edges-*"))]
     source, target = (np.concatenate([t[end].to_numpy() for t in rows]) for end in ("source", "target"))
     whole = Graph.build(
         GraphSchema(node_types=(NodeType(count=NODES),), edge_types=(EdgeType(),)),
@@ -119,7 +119,7 @@ def test_the_bundle_is_whole_and_its_report_counts_the_edges(fitted: Fitted) -> 
     assert told.rows[0].scalars.items() <= expected["rows"][0]["scalars"].items()
     assert told.degrees[0].model_dump(mode="json") == expected["degrees"][0]
     manifest = {each["name"] for each in json.loads((out / "manifest.json").read_bytes())}
-    assert manifest >= {f"release/edges/{each.name}" for each in fitted.parts} | {
+    assert manifest >= {f"release/{each.name}" for each in fitted.parts} | {
         "release/nodes.parquet",
         "release/schema.json",
         "release/public.json",

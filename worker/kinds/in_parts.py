@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from core.errors import InvalidInput
 from core.graphs.partable import Part
-from core.publishing.sharded import EDGES, TOLD
+from core.publishing.sharded import TOLD
 from core.workflows.releases import publish, sharded
 from core.workflows.releases.publish import JobWork
 from worker.folders import write_private
@@ -41,7 +41,7 @@ def lay_out(held: Held[JobWork]) -> bool:
         (sharded.PRIVATE, kept / "private"),
     ):
         sharded.fetch_fitted(services, work, name, place)
-    parts, gone = sharded.fetch_parts(services, work, out / "release" / EDGES)
+    parts, gone = sharded.fetch_parts(services, work, out / "release")
     if gone:
         sharded.draw_again(services, work, gone)
         return False
@@ -53,7 +53,7 @@ def lay_out(held: Held[JobWork]) -> bool:
 
 def names(held: Held[JobWork]) -> list[str]:
     """Name the files of the bundle that hold its edges."""
-    return [f"{EDGES}/{part.name}" for part in _parts(held)]
+    return [part.name for part in _parts(held)]
 
 
 def stored(held: Held[JobWork]) -> dict[str, str] | None:

@@ -65,7 +65,7 @@ def shown(services: Services, principal: Principal, job: Job) -> tuple[str, tupl
 
 
 def edges_of(services: Services, principal: Principal, job: Job) -> tuple[np.ndarray, np.ndarray]:
-    names = [each.name for each in artifacts(services, principal, job.id) if each.name.startswith("edges/")]
+    names = [each.name for each in artifacts(services, principal, job.id) if each.name.startswith("edges-")]
     tables = []
     for name in sorted(names):
         _, chunks = open_artifact(services, principal, job.id, name)
@@ -106,7 +106,7 @@ def test_it_is_fitted_drawn_and_joined_and_charged_once(
     assert told.means["mean_degree"] == pytest.approx(2 * len(source) / NODES)
     assert public.transcript.operations == 4
     assert {each.name for each in public.provenance.artifacts} >= {
-        f"edges/edges-{number:05d}-of-{total:05d}.parquet" for number in range(total)
+        f"edges-{number:05d}-of-{total:05d}.parquet" for number in range(total)
     }
     steps = [(each.done, each.total) for each in events(services, principal, job.id) if each.stage == "draw"]
     assert steps == [(done, total) for done in range(total + 1)]

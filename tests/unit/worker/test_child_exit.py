@@ -21,6 +21,7 @@ def test_a_library_that_aborts_at_exit_undoes_no_work(tmp_path: Path, rows: str,
         "schema": None,
         "limits": asdict(limits),
         "fingerprint_key": "00" * 32,
+        "in_parts": False,
     }
     (tmp_path / "spec.json").write_text(json.dumps(spec))
     with children.served_by(
