@@ -10,7 +10,14 @@ WORKERS ?= 2
 LEARNED := $(addprefix tests/unit/generators/,dpggan hetesdg ppgsl thepuff) tests/unit/evaluation/learning \
 	tests/unit/privacy/test_dp_sgd.py
 
-.PHONY: help demo up secrets check-deploy licences test test-client test-isa test-slow lint format bench clean
+# What a GPU's machine has is kept: its torch, with CUDA, which the environment sees and does not replace.
+GPU_PYTHON ?= python3
+GPU_VENV := .venv-gpu
+GPU_READY := $(GPU_VENV)/.ready
+WHEELS ?=
+
+.PHONY: help demo up secrets check-deploy licences test test-client test-isa test-slow test-gpu bench-gpu lint format \
+	bench clean
 
 help:
 	@echo "make demo       publish the example graph through the HTTP API, from nothing"
@@ -22,6 +29,8 @@ help:
 	@echo "make test-client  the client alone, against a running service"
 	@echo "make test-isa   the learned methods' tests with the floats of another processor"
 	@echo "make test-slow  the tests that take minutes"
+	@echo "make test-gpu   the tests of tests/device on a GPU, beside the machine's own torch"
+	@echo "make bench-gpu  what learns, measured on a GPU: at most eight minutes"
 	@echo "make lint       ruff, mypy, import contracts, file lengths"
 	@echo "make bench      every benchmark that needs no outside data"
 
@@ -73,6 +82,22 @@ test-client: $(READY)
 test-slow: $(READY)
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow
 
+$(GPU_READY): pyproject.toml constraints.txt client/pyproject.toml
+	@$(GPU_PYTHON) -c 'import torch; print("torch", torch.__version__)'
+	@test -x $(GPU_VENV)/bin/python || $(GPU_PYTHON) -m venv --system-site-packages $(GPU_VENV)
+	@$(GPU_VENV)/bin/python -m deploy.requirements.beside > $(GPU_VENV)/requirements.txt
+	@$(GPU_VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+		$(if $(WHEELS),--no-index --find-links $(WHEELS)) -r $(GPU_VENV)/requirements.txt
+	@$(GPU_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+		-e ./client -e .
+	@touch $@
+
+test-gpu: $(GPU_READY)
+	$(GPU_VENV)/bin/python -m pytest tests/device -m gpu -p no:cacheprovider
+
+bench-gpu: $(GPU_READY)
+	$(GPU_VENV)/bin/python -m benchmarks.accelerators $(if $(DATA),--data $(DATA))
+
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -92,4 +117,4 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.suites --random 200000 2000000 --suite standard
 
 clean:
-	rm -rf $(VENV) .data build *.egg-info
+	rm -rf $(VENV) $(GPU_VENV) .data build *.egg-info

@@ -43,9 +43,11 @@ def compute_exactly() -> None:
     """Have CUDA compute in the formats that tensors say, and in one order where its kernels have one.
 
     TF32 keeps 10 of 23 bits of a product's factors; sums in half precision keep as few. The workspace of
-    fixed size keeps the order of a product's sums, and is read when CUDA starts.
+    fixed size keeps the order of a product's sums, and is read when CUDA starts. DP-SGD refuses to train
+    otherwise (:func:`core.privacy.gradients.require_float32`).
     """
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.set_float32_matmul_precision("highest")
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
     torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
@@ -53,12 +55,6 @@ def compute_exactly() -> None:
     torch.backends.cudnn.benchmark = False
     torch.backends.cudnn.deterministic = True
     torch.use_deterministic_algorithms(True, warn_only=True)
-
-
-def computes_exactly() -> bool:
-    """Tell whether CUDA's products of float32 are such, as after :func:`compute_exactly`."""
-    loose = (torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32)
-    return not any(loose) and torch.get_float32_matmul_precision() == "highest"
 
 
 @contextmanager

@@ -39,6 +39,49 @@ MAX_PARAMETERS = 2**27
 
 SLACK = 32
 """Grid steps that an edge's vector stays below the radius: what one other row's place may come to."""
+
+ROUNDOFF = 2.0**-24
+"""Of float32, the format of gradients: half the distance from 1 to the next number."""
+
+LONGEST_CHAIN = 1024
+"""Terms of all sums that follow one another on the way to a gradient's entry, together, at most."""
+
+MOST_CANCELLING = 8
+"""The norm that a gradient would have if nothing in those sums cancelled, over the one it has, at most."""
+
+
+def place_slack(radius: int, device: str) -> int:
+    """Compute how many grid steps a row's place in a batch may move its gradient; ``device``: cpu or cuda.
+
+    A sum of n terms, in whatever order and with whatever parts, is off by at most g_n = n u / (1 - n u) times
+    the sum of their sizes, u the unit roundoff (Higham 2002, section 4.2); sums that follow one another add
+    their n, in both directions of the network. So two orders give gradients at most 2 g_n k R steps apart, k
+    for what cancels, R the clipping norm in steps; the cut onto the grid moves what crosses a whole number by
+    one step more. On a CPU a place changes the order of a product's last rows alone, and about one step was
+    measured: SLACK stands for all of it. On CUDA the order may change everywhere: the bound is taken as it
+    is, for the longest chain and the most cancelling that are allowed for, and SLACK for the cut. It holds
+    for products in float32 alone: see :func:`require_float32`.
+    """
+    cut = min(SLACK, radius // 512)
+    if device == "cpu":
+        return cut
+    off = LONGEST_CHAIN * ROUNDOFF / (1 - LONGEST_CHAIN * ROUNDOFF)
+    return math.ceil(2 * off * MOST_CANCELLING * radius) + cut
+
+
+def require_float32(device: torch.device) -> None:
+    """Refuse CUDA whose products round their factors to TF32's 10 bits, or sum in half precision."""
+    import torch
+
+    if device.type == "cpu":
+        return
+    told = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
+    if any(told) or torch.get_float32_matmul_precision() != "highest":
+        raise PrivacyViolation(
+            "gradients are computed in TF32: what a row's place adds to one is not bounded"
+        )
+
+
 _WORD = 2**64
 
 Loss = Callable[..., Any]
@@ -99,13 +142,14 @@ class DpSgdSession:
 
     Assurance: the noise and the sum are exact. Assumed: that a row's gradient, computed in floating point
     inside batches of one fixed shape, does not depend on the other rows, and on its own place among them by
-    no more than SLACK steps of the grid (matrix products reckon their last rows apart; about one step was
-    measured). Rows stand in a secret, uniform order: put in at a uniform place, whose row goes to the end,
+    no more than :func:`place_slack` of its device says (matrix products reckon their last rows apart; about
+    one step was measured on a CPU; no GPU was there to be measured). Rows stand in a secret, uniform order:
+    put in at a uniform place, whose row goes to the end,
     one edge more moves one other row at most, and its own vector is that much shorter than the radius.
 
     Spot check: in one step, drawn beforehand, a chunk of pairs of nodes is drawn uniformly from the public
-    universe, and each pair's gradient is computed at two places. One that moves by more than SLACK steps ends
-    the training with PrivacyViolation. It costs nothing, because no edge goes into it: the pairs follow from
+    universe, and each pair's gradient is computed at two places. One that moves by more than that ends the
+    training with PrivacyViolation. It costs nothing, because no edge goes into it: the pairs follow from
     the schema and entropy, the parameters from earlier steps' noisy outputs, so that whether it ends the
     training is post-processing; it is made even where there is no edge. A check of drawn edges would be a
     branch on private gradients, which no noise covers. It finds losses that cancel for some of the pairs in a
@@ -138,7 +182,9 @@ class DpSgdSession:
             raise InvalidInput("the optimiser holds the module's trainable parameters", field="optimiser")
         sigma = training.noise_multiplier
         self._radius = min(MAX_RADIUS, int(MAX_SIGMA / sigma))
-        self._longest = self._radius - min(SLACK, self._radius // 512)
+        self._device = next(iter(self._trained.values())).device
+        require_float32(self._device)
+        self._longest = self._radius - place_slack(self._radius, self._device.type)
         self._scale = math.ceil(sigma * self._radius)
         self._threshold = np.uint64(min(_WORD - 1, int(training.rate * _WORD)))
         self._all = training.rate == 1
@@ -198,7 +244,7 @@ class DpSgdSession:
         """
         import torch
 
-        device = next(iter(self._trained.values())).device
+        device = self._device
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
             torch.default_generator.manual_seed(seed)
             if device.type == "cuda":
@@ -222,7 +268,7 @@ class DpSgdSession:
         pairs = self._public_pairs(rng)
         if len(pairs) < 2:
             return  # a row has no other place
-        device = next(iter(self._trained.values())).device
+        device = self._device
         order = torch.from_numpy(rng.permutation(len(pairs))).to(device)
         seed = _seed(rng)
         with self._seeded(_seed(rng)):
@@ -261,7 +307,7 @@ class DpSgdSession:
         import torch
 
         tensors = _tensors(batch, count)
-        device = next(iter(self._trained.values())).device
+        device = self._device
         total = torch.zeros(self._size, dtype=torch.int64, device=device)
         for first in range(0, count, self._chunk):
             rows = [part[first : first + self._chunk].to(device) for part in tensors]

@@ -157,7 +157,9 @@ def canary_path(graph: Graph, plan: PrivacyPlan) -> np.ndarray:
     """Compute how far each step of the training moves along the canary's gradient; float64 (steps,)."""
     import torch
 
-    module = torch.nn.Linear(2, 1, bias=False, dtype=torch.float64)
+    from core.learning.devices import device
+
+    module = torch.nn.Linear(2, 1, bias=False, dtype=torch.float64, device=device())
     with torch.no_grad():
         module.weight.zero_()
     session = PrivateGraph(graph, Meter(plan, MemoryRecorder())).dp_sgd(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.requirements import build
+from deploy.requirements import beside, build
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "deploy" / "requirements"
@@ -65,3 +65,15 @@ def test_a_report_of_pip_becomes_pins_with_the_files_of_both_machines() -> None:
     )
     with pytest.raises(ValueError, match="other packages"):
         build.both(build.pins_of(report("b")), build.pins_of(report("a", "2.0")))
+
+
+def test_beside_a_machines_own_torch_only_what_is_missing_is_installed(monkeypatch: pytest.MonkeyPatch):
+    assert list(beside.missing()) == []
+    machine = {"numpy", "scipy", "torch"}
+    monkeypatch.setattr(beside, "_there", lambda name: name in machine)
+    told = list(beside.missing())
+    names = {re.split(r"[\[=]", line)[0] for line in told}
+    assert not names & {"torch", "dgl", "torch-geometric"}
+    assert not names & machine
+    assert {"opendp", "numba", "psycopg", "pytest"} <= names
+    assert all("==" in line for line in told)

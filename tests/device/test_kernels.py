@@ -1,0 +1,145 @@
+"""Kernels on the device give what NumPy gives, draws have the law that they should, and seeds repeat."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from scipy import stats
+
+from core.evaluation.learning import gin
+from core.evaluation.learning.seal import Seal
+from core.evaluation.view import UndirectedView
+from core.generators.dpggan.networks import Discriminator, Smoothed
+from core.generators.dpggan.union import Union, partition
+from core.generators.ppgsl.sparse import Pattern
+from core.generators.thepuff.sampled_softmax import drawn
+from core.graphs.graph import Cell
+from core.graphs.schema import EdgeType
+from core.learning.devices import seeded
+from core.learning.sparse import Sparse
+
+RARE = 1e-4
+"""A draw of the right law is refused once in so many looks, and is looked at three times."""
+
+
+def view(nodes: int, *steps: int, open_ended: bool = False) -> UndirectedView:
+    """A ring, or a path, whose nodes are joined to those so many places on."""
+    at = np.arange(nodes)
+    source = np.concatenate([at for _ in steps])
+    target = np.concatenate([at + step for step in steps])
+    kept = target < nodes if open_ended else slice(None)
+    u, v = source[kept], target[kept] % nodes
+    return UndirectedView.of(Cell(EdgeType(), None, nodes, nodes, np.minimum(u, v), np.maximum(u, v)))
+
+
+def union_of_sizes(*sizes: int) -> Union:
+    """Graphs of so many nodes, of which nothing may be read."""
+    return Union(sizes, tuple(1 for _ in sizes), tuple(np.empty(0, np.int64) for _ in sizes))
+
+
+def test_products_with_sparse_matrices_and_their_gradients(place: torch.device) -> None:
+    rng = np.random.default_rng(0)
+    matrix = sp.random_array((50, 40), density=0.1, rng=rng, format="csr", dtype=np.float32)
+    rows = torch.randn(40, 7, device=place, requires_grad=True)
+    found = Sparse(sp.csr_array(matrix), place) @ rows
+    found.square().sum().backward()
+    exact = matrix @ rows.detach().cpu().numpy().astype(np.float64)
+    np.testing.assert_allclose(found.detach().cpu().numpy(), exact, rtol=1e-4, atol=1e-5)
+    assert rows.grad is not None
+    np.testing.assert_allclose(rows.grad.cpu().numpy(), 2 * matrix.T @ exact, rtol=1e-3, atol=1e-4)
+
+
+def test_symmetric_products_with_learned_entries(place: torch.device) -> None:
+    u, v = (torch.tensor(each, device=place) for each in ([0, 1, 2, 0], [1, 2, 3, 3]))
+    pattern = Pattern(u, v, 5)
+    values = torch.randn(9, device=place, requires_grad=True)
+    rows = torch.randn(5, 3, device=place, requires_grad=True)
+    dense = torch.zeros(5, 5, device=place)
+    dense = dense.index_put((u, v), values[:4]).index_put((v, u), values[:4]) + torch.diag(values[4:])
+    weight = torch.randn(5, 3, device=place)
+    found = pattern.times(values, rows)
+    torch.testing.assert_close(found, dense @ rows)
+    ours = torch.autograd.grad((found * weight).sum(), [values, rows], retain_graph=True)
+    theirs = torch.autograd.grad(((dense @ rows) * weight).sum(), [values, rows])
+    torch.testing.assert_close(ours, theirs)
+    torch.testing.assert_close(pattern.dots(rows), (rows[u] * rows[v]).sum(1))
+
+
+def test_sums_over_all_pairs_of_each_graph(place: torch.device) -> None:
+    union = union_of_sizes(7, 2, 1, 12)
+    rows = torch.randn(union.nodes, 5, device=place, requires_grad=True)
+    offsets = torch.randn(4, device=place, requires_grad=True)
+    found = partition(union, rows, rows, offsets)
+    logits = (rows @ rows.T).double().detach().cpu().numpy()
+    exact = 0.0
+    for number, (first, last) in enumerate(zip(union.offsets[:-1], union.offsets[1:], strict=True)):
+        u, v = np.triu_indices(last - first, 1)
+        exact += np.logaddexp(0, logits[first + u, first + v] + float(offsets[number].detach())).sum()
+    assert float(found.detach()) == pytest.approx(exact, rel=1e-5)
+    found.backward()
+    assert rows.grad is not None
+    assert offsets.grad is not None
+    assert float(offsets.grad[2]) == 0.0  # one node has no pairs
+    assert bool(rows.grad[9].eq(0).all())
+
+
+def test_a_graph_is_seen_alike_by_its_edges_and_as_a_matrix(place: torch.device) -> None:
+    torch.manual_seed(0)
+    judge = Discriminator(8).to(place)
+    u, v = (torch.tensor(each, device=place) for each in ([0, 1, 2, 5], [1, 2, 3, 7]))
+    weight = torch.rand(4, device=place)
+    dense = torch.zeros(8, 8, device=place).index_put((u, v), weight).index_put((v, u), weight)
+    torch.testing.assert_close(judge.soft(u, v, weight), judge.dense(dense))
+    torch.testing.assert_close(judge.soft(u, v, torch.ones_like(weight)), judge.known(Smoothed(u, v, 8)))
+
+
+def test_drawn_places_have_their_chances(place: torch.device) -> None:
+    chances = torch.tensor([0.5, 0.0, 0.2, 0.3], device=place)
+    for _ in range(3):
+        at = drawn(chances.expand(20_000, 4))
+        counts = torch.bincount(at, minlength=4).cpu().numpy()
+        assert counts[1] == 0
+        if stats.chisquare(counts[[0, 2, 3]], 20_000 * np.array([0.5, 0.2, 0.3])).pvalue > RARE:
+            break
+    else:
+        pytest.fail("places were not drawn by their chances")
+
+
+def test_uniform_pairs_are_uniform_within_graphs(place: torch.device) -> None:
+    union = union_of_sizes(3, 1, 2)
+    for _ in range(3):
+        graph, u, v = (each.cpu().numpy() for each in union.sampled(20_000, place))
+        assert ((graph == 0) == (u < 3)).all()
+        pairs, counts = np.unique(np.minimum(u, v) * 10 + np.maximum(u, v), return_counts=True)
+        assert pairs.tolist() == [1, 2, 12, 45]
+        if stats.chisquare(counts).pvalue > RARE:
+            break
+    else:
+        pytest.fail("pairs were not uniform")
+
+
+def test_networks_of_the_evaluation_tell_what_they_should(place: torch.device) -> None:
+    """GIN: dense rings from paths, in batches; SEAL: a ring's links from other pairs."""
+    rings = [view(12 + k % 5, 1, 2, 3) for k in range(12)]
+    paths = [view(12 + k % 5, 1, open_ended=True) for k in range(12)]
+    found = gin.fitted_predictions([*rings, *paths], np.repeat([0, 1], 12), [*rings[:4], *paths[:4]], 2, 0)
+    assert found.tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
+    ring, seal, u = view(60, 1, 2), Seal(0, training_links=60), np.arange(40)
+    linked, apart = seal.score(ring, u, (u + 1) % 60), seal.score(ring, u, (u + 20) % 60)
+    assert np.mean(linked[:, None] > apart) > 0.9
+
+
+def test_a_seed_repeats_on_the_device(place: torch.device) -> None:
+    """Bit for bit on a CPU; on a GPU too, where a product's order of sums is kept."""
+    made = []
+    for _ in range(2):
+        with seeded(3) as there:
+            assert there == place
+            layer = torch.nn.Linear(33, 17).to(there)
+            rows = torch.randn(65, 33, device=there)
+            layer(rows).square().sum().backward()
+            assert layer.weight.grad is not None
+            made.append(layer.weight.grad.clone())
+    assert torch.equal(*made)
