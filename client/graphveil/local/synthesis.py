@@ -90,7 +90,9 @@ class Plan:
     """What a release would cost and read: a function of public facts alone. ``epsilon`` and ``delta`` are
     decimal strings, None where there is no guarantee.
 
-    ``reads``: a row for each metered read, with ``edge_type``, ``step`` and ``purpose``.
+    ``reads``: a row for each metered read, with ``edge_type``, ``step`` and ``purpose``. ``precision``: how
+    near each paid figure will be (``query``, ``quantity``, ``within``, ``confidence``); ``expected``: what
+    that means for common questions (``question``, ``value``, ``unit``, ``method``).
     """
 
     method: str
@@ -101,6 +103,8 @@ class Plan:
     unit: str
     parameters: Mapping[str, Any]
     reads: Sequence[Mapping[str, Any]]
+    precision: Sequence[Mapping[str, Any]]
+    expected: Sequence[Mapping[str, Any]]
     digest: str
 
 
@@ -119,9 +123,12 @@ def plan(
     method: str = "auto",
     parameters: Mapping[str, Any] | None = None,
     edge_types: Sequence[str] | None = None,
+    assume: Mapping[str, Any] | None = None,
     public: bool = False,
 ) -> Plan:
     """Say what :func:`synthesize` would do and cost, by the same rules; nothing is reserved, read or charged.
+
+    ``assume``: guesses for what is relative, such as ``{"edges": 90_000}``.
 
     >>> import networkx as nx
     >>> plan(nx.karate_club_graph(), 2).method
@@ -132,6 +139,7 @@ def plan(
         stored = _store(graph, Path(private) / "graph", nodes, schema, directed, options, public)
     task = asked.settled(stored, budget or Budget.unlimited())
     settled, cost = task.settled, task.settled.plan.cost()
+    precision, expected = _told(task, stored, assume)
     return Plan(
         method=settled.generator.name,
         chosen_because=settled.chosen_because,
@@ -144,8 +152,30 @@ def plan(
             {"edge_type": each.edge_type, "step": each.step, "purpose": each.purpose}
             for each in settled.plan.allotments
         ],
+        precision=precision,
+        expected=expected,
         digest=settled.plan.digest(),
     )
+
+
+def _told(task: Any, stored: Any, assume: Mapping[str, Any] | None) -> tuple[list[Any], list[Any]]:
+    """Predict, from public facts, how near paid figures will be."""
+    assumed = engine.part("workflows.jobs.assumed").Assume
+    try:
+        guesses = None if assume is None else assumed.model_validate(assume)
+    except ValueError as error:
+        raise InvalidInput(f"assume takes the sizes edges and nodes: {error}", field="assume") from error
+    found = engine.part("workflows.jobs.expected").told(
+        task.settled.generator,
+        task.settled.params,
+        task.settled.plan,
+        stored.schema,
+        stored.nodes,
+        guesses,
+        task.facts.edge_types,
+    )
+    precision, expected = ([each.model_dump(mode="json") for each in part] for part in found)
+    return precision, expected
 
 
 @dataclass(frozen=True)

@@ -241,6 +241,11 @@ def test_a_plan_says_what_a_release_says_and_costs_nothing(karate: nx.Graph, bud
         "0",
     )
     assert planned.reads
+    assert {each["query"] for each in planned.precision} >= {"edge_count", "degrees"}
+    relative = gv.plan(karate, 1, assume={"edges": 78}).expected
+    assert {each["question"] for each in relative} > {each["question"] for each in planned.expected}
+    with pytest.raises(problems.InvalidInput, match="assume"):
+        gv.plan(karate, 1, assume={"edges": -1})
 
 
 def test_methods_are_compared_on_public_graphs(karate: nx.Graph) -> None:
