@@ -2,10 +2,10 @@
 
     python -m benchmarks.local_release [--edges Facebook.txt] [--python PYTHON]
 
-The karate club by ``auto``; and, where ``--edges`` names a file of two integers a line, that graph at epsilon 1
-with as many nodes as its largest number asks for. Each twice: with no kernel compiled, as right after an
-installation, and again. ``--python``: the interpreter of a fresh environment with the engine. Wall seconds
-depend on what else runs; processor seconds less.
+The karate club by ``auto``; and, where ``--edges`` names a file of two integers a line, that graph at
+epsilon 1 with as many nodes as its largest number asks for. Each twice: with no kernel compiled, as right
+after an installation, and again. ``--python``: the interpreter of a fresh environment with the engine. Wall
+seconds depend on what else runs; processor seconds less.
 """
 
 from __future__ import annotations

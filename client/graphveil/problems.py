@@ -42,7 +42,7 @@ GraphveilError
 │   ├── KindNotAllowed           the dataset's policy does not allow this guarantee
 │   ├── PolicyRefused            the dataset's policy does not allow this request; names the rule
 │   ├── TargetNotMet             no epsilon within the balance gives the accuracy asked for; says how close
-│   ├── AccountBlocked           too many give-backs in a row; a curator must reset it. Or an altered budget file
+│   ├── AccountBlocked           too many give-backs in a row, or an altered budget file: somebody must look
 │   └── AccountExposed           a graph opened without a guarantee voided every later claim
 ├── PrivacyViolation             a bug in a generator: nothing may be released
 │   ├── PlanExceeded             the meter would exceed the plan
