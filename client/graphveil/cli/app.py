@@ -50,10 +50,14 @@ def connect(
     ] = "",
     json: Annotated[bool, typer.Option("--json", help="Answer in JSON, for scripts.")] = False,
 ) -> None:
-    """Take the options of every command."""
-    if not token:
-        raise typer.BadParameter("set GRAPHVEIL_TOKEN to your API key or token", param_hint="--token")
-    context.obj = Session(connect=lambda: Graphveil(url, token), as_json=json)
+    """Take the options of every command; that a key is missing is said once one is needed."""
+
+    def connected() -> Graphveil:
+        if not token:
+            raise typer.BadParameter("set GRAPHVEIL_TOKEN to your API key or token", param_hint="--token")
+        return Graphveil(url, token)
+
+    context.obj = Session(connect=connected, as_json=json)
 
 
 for command in (

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from graphveil.cli import console
+from graphveil.cli.app import app
 from graphveil.errors import ProblemError
 
 
@@ -67,3 +69,13 @@ def test_options_of_a_format_stay_the_texts_that_they_are():
     texts = ["header=true", "delimiter=;", 'columns=["source", "target"]', "skip=2"]
     expected = {"header": "true", "delimiter": ";", "columns": ["source", "target"], "skip": "2"}
     assert console.options_of(texts) == expected
+
+
+@pytest.mark.parametrize("words", [["--help"], ["upload", "--help"], ["stream", "push", "--help"]])
+def test_help_needs_no_key(words: list[str]):
+    assert CliRunner().invoke(app, words, env={"GRAPHVEIL_TOKEN": ""}).exit_code == 0
+
+
+def test_a_missing_key_is_said_once_it_is_needed():
+    missing = CliRunner().invoke(app, ["datasets"], env={"GRAPHVEIL_TOKEN": ""})
+    assert (missing.exit_code, "GRAPHVEIL_TOKEN" in missing.stderr) == (2, True)
