@@ -16,8 +16,8 @@ GPU_VENV := .venv-gpu
 GPU_READY := $(GPU_VENV)/.ready
 WHEELS ?=
 
-.PHONY: help demo up secrets check-deploy licences test test-client test-isa test-slow test-gpu bench-gpu lint format \
-	bench clean
+.PHONY: help demo up secrets check-deploy licences test test-client test-isa test-browser test-slow test-gpu bench-gpu lint \
+	format bench clean
 
 help:
 	@echo "make demo       publish the example graph through the HTTP API, from nothing"
@@ -28,6 +28,7 @@ help:
 	@echo "make test       lint, then the whole test suite"
 	@echo "make test-client  the client alone, against a running service"
 	@echo "make test-isa   the learned methods' tests with the floats of another processor"
+	@echo "make test-browser  the console in a real Chromium"
 	@echo "make test-slow  the tests that take minutes"
 	@echo "make test-gpu   the tests of tests/device on a GPU, beside the machine's own torch"
 	@echo "make bench-gpu  what learns, measured on a GPU: at most eight minutes"
@@ -78,6 +79,11 @@ test-client: $(READY)
 		'./client[mcp,parquet,sql]' pytest pytest-timeout
 	.venv-client/bin/pytest -c client/pyproject.toml --noconftest $(CLIENT_ALONE)
 	$(BIN)/python -m deploy.local.beside .venv-client/bin/pytest -c client/pyproject.toml client/tests
+
+# Chromium is the machine's own; where there is none, .ci/run installs it.
+test-browser: $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[browser]'
+	$(BIN)/python -m pytest -n 0 -m browser tests/browser
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow

@@ -91,7 +91,7 @@ def _cards(services: Services, principal: Principal) -> list[Card]:
         cards.append(Card(proposal.kind, proposal, dataset, budget, own, after, changes))
     for job in waiting:
         dataset = about[job.dataset_id]
-        own = job.requested_by == principal.key_id
+        own = same_person(principal, job.person or "")
         cards.append(Card("job", job, dataset, budgets[dataset.account_id], own))
     return cards
 

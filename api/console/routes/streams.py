@@ -16,7 +16,7 @@ from core.workflows.streams import queries as stream_queries
 
 router = APIRouter(prefix="/console/streams", route_class=Signed, include_in_schema=False)
 
-STEPS_SHOWN = 100
+STEPS_SHOWN = 60
 
 
 @router.get("")

@@ -95,6 +95,9 @@ class Job(Answer):
     suite: str = Field(description="How closely it is compared with its original: quick, standard or full.")
     evaluation: Evaluation | None = Field(description=f"The comparison with the original. {CURATORS}")
     requested_by: str = Field(description="The key that asked.")
+    person: str | None = Field(
+        default=None, description="Whose key that is: another person decides about the job where one must."
+    )
     team: str | None = Field(default=None, description="The key's team, whose quota it draws on.")
     project: str | None = Field(default=None, description="The project whose quota it draws on.")
     policy_version: int = Field(description="The version of the dataset's policy that admitted it.")

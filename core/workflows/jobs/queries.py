@@ -190,6 +190,7 @@ def _view(
         suite=spec.suite,
         evaluation=_evaluation(evaluation) if evaluation is not None and exact else None,
         requested_by=job.requested_by,
+        person=job.person,
         team=job.team,
         project=job.project,
         policy_version=job.policy_version,
