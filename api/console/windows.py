@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -41,25 +42,36 @@ class Strip:
     over: tuple[int, ...]
 
 
-def windows_of(
-    stream: Stream, budget: Budget, untimed: tuple[int, int], first: int, last: int
-) -> list[Window]:
-    """Add up what every window that ends at a step from ``first`` to ``last`` holds.
+def nano(epsilon: str) -> int:
+    """Read an exact epsilon as the integer that the ledger keeps."""
+    return int(Decimal(epsilon) * NANO)
 
-    ``untimed``: what is charged and reserved without a time, which counts in every window. A step to come is
-    reckoned at the most that a step of this stream costs, and its windows at the most that they may cost it.
+
+def windows_of(
+    stream: Stream,
+    budget: Budget,
+    untimed: tuple[int, int],
+    own: Mapping[int, int],
+    steps_shown: range,
+) -> list[Window]:
+    """Add up what every window holds that ends at one of ``steps_shown``.
+
+    ``untimed``: what is charged and reserved without a time, which counts in every window. ``own``: what the
+    stream's own steps have cost. A step to come is reckoned at the most that a step of it costs, and all of a
+    window's together at what the stream may still spend there.
     """
     spend = budget.steps
     charged = dict(zip(spend.steps, spend.charged_nano_epsilon, strict=True)) if spend else {}
     reserved = dict(zip(spend.steps, spend.reserved_nano_epsilon, strict=True)) if spend else {}
-    each, most = (int(Decimal(epsilon) * NANO) for epsilon in (stream.step_epsilon, stream.epsilon))
+    each, most = nano(stream.step_epsilon), nano(stream.epsilon)
     found = []
-    for end in range(first, last + 1):
+    for end in steps_shown:
         steps = range(max(0, end - stream.window + 1), end + 1)
         coming = sum(step >= stream.next_step for step in steps) if stream.state == "open" else 0
+        left = max(0, most - sum(own.get(step, 0) for step in steps))
         held = untimed[0] + sum(charged.get(step, 0) for step in steps)
         kept = untimed[1] + sum(reserved.get(step, 0) for step in steps)
-        found.append(Window(end, held, kept, min(coming * each, most)))
+        found.append(Window(end, held, kept, min(coming * each, left)))
     return found
 
 
@@ -84,9 +96,16 @@ def untimed_of(budget: Budget) -> tuple[int, int]:
     )
 
 
-def strip(stream: Stream, budget: Budget, untimed: tuple[int, int], first: int, last: int) -> Strip:
+def strip(
+    stream: Stream,
+    budget: Budget,
+    untimed: tuple[int, int],
+    own: Mapping[int, int],
+    steps_shown: range,
+) -> Strip:
     """Draw the windows beside each other, as high as what they hold, under the line of what they may."""
-    found = windows_of(stream, budget, untimed, first, last)
+    first, last = steps_shown[0], steps_shown[-1]
+    found = windows_of(stream, budget, untimed, own, steps_shown)
     capacity = budget.capacity.nano_epsilon
     top = max([capacity, *(each.total for each in found)], default=1) or 1
     plot = Plot(height=HEIGHT, width=WIDTH, left=44, right=8, top=8, bottom=36)

@@ -32,6 +32,11 @@ def find(session: Session, tenant: str, dataset_id: str) -> Dataset | None:
     ).one_or_none()
 
 
+def of_ids(session: Session, tenant: str, dataset_ids: Collection[str]) -> Sequence[Dataset]:
+    """Load those of the tenant's datasets that have these ids, in no order."""
+    return session.scalars(select(Dataset).where(Dataset.id.in_(dataset_ids), Dataset.tenant == tenant)).all()
+
+
 def existing(session: Session, dataset_id: str) -> Dataset:
     """Load the dataset, which exists."""
     return session.get_one(Dataset, dataset_id)

@@ -7,7 +7,7 @@ fullest window of all, which an index keeps at hand. Every function here reads o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -71,6 +71,22 @@ def snapshot(
     if not rows:
         raise NotFound("no such budget account", id=account_id)
     return rows[0][0], _balances(row[1:] for row in rows if row[1] is not None)
+
+
+def snapshots(
+    session: Session, account_ids: Collection[str]
+) -> dict[str, tuple[BudgetAccount, dict[str, Balance]]]:
+    """Read those of the accounts that have no window, each as :func:`snapshot` does, in one statement."""
+    statement = (
+        select(BudgetAccount, *_ROW)
+        .join_from(BudgetAccount, BALANCES, BALANCES.c.account_id == BudgetAccount.id)
+        .where(BudgetAccount.id.in_(account_ids), BudgetAccount.window.is_(None), BALANCES.c.step.is_(None))
+        .execution_options(populate_existing=True)
+    )
+    found: dict[str, tuple[BudgetAccount, list[Any]]] = {}
+    for account, *row in session.execute(statement):
+        found.setdefault(account.id, (account, []))[1].append(row)
+    return {name: (account, _balances(rows)) for name, (account, rows) in found.items()}
 
 
 def _reach(window: int | None, asked: Mapping[str, int]) -> list[Span]:

@@ -4,7 +4,7 @@ never commits.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 
 from sqlalchemy.orm import Session
@@ -52,6 +52,7 @@ __all__ = [
     "release",
     "reserve",
     "statement",
+    "statements",
     "terminal_of",
     "unblock",
     "verify",
@@ -96,6 +97,14 @@ def statement(
             *history.snapshot(session, account_id, as_of, steps=steps), steps=steps, as_of=as_of
         )
     return statement_of(*holdings.snapshot(session, account_id, steps=steps), steps=steps)
+
+
+def statements(session: Session, account_ids: Collection[str]) -> dict[str, Budget]:
+    """Read what each of the accounts holds, as :func:`statement` does: one reading for all that have no
+    window, and one for each other. Raises NotFound.
+    """
+    found = {name: statement_of(*read) for name, read in holdings.snapshots(session, account_ids).items()}
+    return {name: found[name] if name in found else statement(session, name) for name in account_ids}
 
 
 def _note(

@@ -67,14 +67,14 @@ def withdraw(services: ServicesDep, principal: CuratorDep, proposal_id: str, for
 
 
 def _cards(services: Services, principal: Principal) -> list[Card]:
-    """Twice ``SHOWN`` at most; a dataset and its budget are read once, however many cards name it."""
+    """Twice ``SHOWN`` at most; their datasets are read together, and so are the budgets."""
     proposed = proposals.list_proposals(services, principal, state="open", limit=SHOWN).items
     waiting: list[Any] = []
     if Role.CURATOR in principal.roles:
         waiting = jobs.list_jobs(services, principal, state="awaiting_approval", limit=SHOWN).items
     asked: list[Any] = [*proposed, *waiting]
     named = dict.fromkeys(each.dataset_id for each in asked)
-    about = {name: datasets.get_dataset(services, principal, name) for name in named}
+    about = datasets.get_datasets(services, principal, named)
     budgets = datasets.budgets_of(services, principal, about.values())
     cards = []
     for proposal in proposed:

@@ -10,6 +10,7 @@ from api.console import pages, windows
 from api.console.forms import FormDep
 from api.console.session import Signed, see
 from api.deps import Cursor, PortalDep, ReaderDep, ServicesDep
+from core.workflows.common.paging import MAX_PAGE
 from core.workflows.datasets import queries as datasets
 from core.workflows.streams import lifecycle as streams
 from core.workflows.streams import queries as stream_queries
@@ -41,14 +42,15 @@ def shown(
     span = (max(0, begin - stream.window + 1), begin + STEPS_SHOWN - 1)
     budget = datasets.budget(services, principal, stream.dataset_id, span)
     untimed = windows.untimed_of(datasets.budget(services, principal, stream.dataset_id))
-    after = begin - 1 if begin > 0 else None
-    steps = stream_queries.list_snapshots(services, principal, stream_id, after, limit=STEPS_SHOWN)
+    after = span[0] - 1 if span[0] > 0 else None
+    steps = stream_queries.list_snapshots(services, principal, stream_id, after, limit=MAX_PAGE).items
+    own = {step.step: windows.nano(step.epsilon) for step in steps}
     content = {
         "stream": stream,
         "budget": budget,
         "dataset": datasets.get_dataset(services, principal, stream.dataset_id),
-        "steps": [step for step in steps.items if step.step <= span[1]],
-        "drawn": windows.strip(stream, budget, untimed, begin, span[1]),
+        "steps": [step for step in steps if begin <= step.step <= span[1]],
+        "drawn": windows.strip(stream, budget, untimed, own, range(begin, span[1] + 1)),
         "begin": begin,
         "end": span[1],
         "earlier": max(stream.first_step, begin - STEPS_SHOWN) if begin > stream.first_step else None,

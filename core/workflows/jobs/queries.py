@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import cache
 
 from sqlalchemy.orm import Session
 
@@ -106,7 +107,13 @@ def events(
 
 def methods() -> list[Method]:
     """Every method on offer, by name."""
-    return [
+    return [*_methods()]
+
+
+@cache
+def _methods() -> tuple[Method, ...]:
+    """What the registry holds, which never changes while a process lives: schemas of parameters cost most."""
+    return tuple(
         Method(
             name=generator.name,
             title=generator.title,
@@ -120,7 +127,7 @@ def methods() -> list[Method]:
             reads=generator.Params.READS if issubclass(generator.Params, Parameters) else (),
         )
         for generator in registry.generators().values()
-    ]
+    )
 
 
 def _views(session: Session, principal: Principal, rows: Sequence[Job]) -> list[views.Job]:

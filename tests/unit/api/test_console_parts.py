@@ -64,23 +64,25 @@ def stream(next_step: int, *, epsilon: str = "1", step_epsilon: str = "0.5", sta
 def test_a_window_holds_what_its_steps_have_spent_and_what_steps_to_come_may_add():
     charged, reserved = {0: 400_000_000, 1: 300_000_000}, {2: 200_000_000}
     held = budget(charged, reserved, untimed=100_000_000)
-    untimed = windows.untimed_of(held)
+    untimed, own = windows.untimed_of(held), {1: 300_000_000, 2: 200_000_000}
     assert untimed == (100_000_000, 0)
-    found = windows.windows_of(stream(3), held, untimed, 0, 6)
+    found = windows.windows_of(stream(3), held, untimed, own, range(7))
     for each in found:
         steps = range(max(0, each.last - 2), each.last + 1)
         assert each.charged == 100_000_000 + sum(charged.get(step, 0) for step in steps)
         assert each.reserved == sum(reserved.get(step, 0) for step in steps)
-        assert each.planned == min(NANO, 500_000_000 * sum(step >= 3 for step in steps))
+        left = NANO - sum(own.get(step, 0) for step in steps)
+        assert each.planned == min(left, 500_000_000 * sum(step >= 3 for step in steps))
     assert [each.planned for each in found][:4] == [0, 0, 0, 500_000_000]
     assert all(
-        each.planned == 0 for each in windows.windows_of(stream(3, state="closed"), held, untimed, 0, 6)
+        each.planned == 0
+        for each in windows.windows_of(stream(3, state="closed"), held, untimed, own, range(7))
     )
 
 
 def test_windows_that_would_pass_the_capacity_are_named():
     held = budget(dict.fromkeys(range(3), 900000000), {})
-    drawn = windows.strip(stream(3, epsilon="2", step_epsilon="0.9"), held, (0, 0), 0, 8)
+    drawn = windows.strip(stream(3, epsilon="2", step_epsilon="0.9"), held, (0, 0), {}, range(9))
     assert drawn.over == (2, 3, 4)
     assert "Over it: 3" in drawn.svg
     assert len(drawn.rows) == 9
@@ -89,7 +91,7 @@ def test_windows_that_would_pass_the_capacity_are_named():
 def test_an_account_without_steps_has_all_of_its_spend_in_every_window():
     held = budget({}, {}, untimed=700_000_000)
     assert windows.untimed_of(held) == (700_000_000, 0)
-    assert {each.charged for each in windows.windows_of(stream(0), held, (700_000_000, 0), 0, 5)} == {
+    assert {each.charged for each in windows.windows_of(stream(0), held, (700_000_000, 0), {}, range(6))} == {
         700_000_000
     }
 
