@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from core.reports import precision
 from core.reports.catalogues.context import (
-    EDGE_COLUMNS,
     EDGES,
     NODE_COLUMNS,
     NODES,
     Publication,
+    edge_files,
     edges_of,
     keywords,
     limits,
@@ -108,7 +108,7 @@ def _contents(public: PublicPart) -> list[str]:
         ("File", "Type", "Bytes", "SHA-256"),
         ((f.name, f.media_type, f.size_bytes, f.sha256) for f in public.provenance.artifacts),
     )
-    columns = [(NODES, NODE_COLUMNS), (EDGES, EDGE_COLUMNS)]
+    columns = [(NODES, NODE_COLUMNS), edge_files(public)]
     return lines + table(
         ("Table", "Column", "Type", "Meaning"),
         ((file, name, kind, meaning) for file, found in columns for name, (kind, meaning) in found.items()),

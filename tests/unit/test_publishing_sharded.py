@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,12 @@ from core.privacy.units import Unit
 from core.publishing.bundle import read_alignment
 from core.publishing.sharded import run_fit, run_join, run_shard
 from core.publishing.spec import ReleaseTask
-from core.reports.model import PublicPart
+from core.reports.card import card
+from core.reports.catalogues.context import Context
+from core.reports.catalogues.forms import Form, metadata
+from core.reports.html import render
+from core.reports.markdown import markdown
+from core.reports.model import PublicPart, Report
 
 NANO = 10**9
 NODES, SHARD_EDGES = 300, 200
@@ -126,6 +132,23 @@ def test_the_bundle_is_whole_and_its_report_counts_the_edges(fitted: Fitted) -> 
         "private/alignment.parquet",
     }
     assert not any("law" in name or "totals" in name for name in manifest)
+
+
+def test_every_form_of_its_report_is_made(fitted: Fitted) -> None:
+    out = fitted.join()
+    public = PublicPart.model_validate_json((out / "release" / "public.json").read_bytes())
+    context = Context("http://localhost", date(2026, 1, 1))
+    for form in Form:
+        assert metadata(form, public, context)
+    for text in (render(Report(public=public)), markdown(Report(public=public)), card(public)):
+        assert fitted.parts[0].name in text
+        assert "edges.parquet" not in text
+    columns = [
+        each["facets"]["schema"]["fields"]
+        for each in metadata(Form.OPENLINEAGE, public, context)["outputs"]
+        if each["name"].endswith(fitted.parts[0].name)
+    ]
+    assert [[field["name"] for field in each] for each in columns] == [["source", "target"]]
 
 
 def test_nodes_stand_in_a_fresh_order_with_their_public_attributes(fitted: Fitted) -> None:

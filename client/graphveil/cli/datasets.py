@@ -48,10 +48,15 @@ def register(
         typer.Option(help="JSON file: what jobs may ask for; no limits when left out.", exists=True),
     ] = None,
     public: Annotated[bool, typer.Option("--public", help="The graph is no secret.")] = False,
+    in_parts: Annotated[
+        bool, typer.Option("--in-parts", help="Its edges are too many for one machine's memory. Final.")
+    ] = False,
 ) -> None:
     """Declare a dataset and open its budget."""
     rules = read_json(policy) if policy else None
-    declared = given({"window": window, "protection_domain": domain, "policy": rules})
+    declared = given(
+        {"window": window, "protection_domain": domain, "policy": rules, "in_parts": in_parts or None}
+    )
     with service(context) as graphveil:
         dataset = graphveil.register_dataset(
             name,
@@ -88,7 +93,13 @@ def upload(
             show_default=False,
         ),
     ] = None,
-    part: Annotated[str, typer.Option(help="`nodes` first, where there are any; then `edges`.")] = "edges",
+    part: Annotated[
+        str,
+        typer.Option(
+            help="`nodes` first, where there are any; then `edges`, or where the dataset is in parts "
+            "`edges-1-of-8` and so on."
+        ),
+    ] = "edges",
     format: Annotated[str | None, typer.Option(help="Taken from the file's name when left out.")] = None,
     option: Annotated[list[str] | None, typer.Option(help="name=value, as the format documents.")] = None,
     wait: Annotated[bool, typer.Option(help="Wait until the upload is validated.")] = True,

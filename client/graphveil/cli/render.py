@@ -236,6 +236,8 @@ def job(found: Job) -> None:
         out.print(f"step {found.step} of {found.stream_id}")
     if found.sample_of is not None:
         out.print(f"a further sample of {found.sample_of}, charged nothing")
+    if found.shards is not None:
+        out.print(f"{found.shards.drawn} of {found.shards.total} shards drawn")
     if found.budget is not None:
         out.print(f"budget {found.budget.outcome}: {escape(found.budget.text)}")
     if found.evaluation is not None:

@@ -86,7 +86,7 @@ class Graphveil(AuditCalls, EventCalls, GovernanceCalls, LedgerCalls, SampleCall
     ) -> Dataset:
         """Declare a dataset and open (or join) its budget account.
 
-        ``declared``: window, filter, protection_domain, policy, public, as the API documents them.
+        ``declared``: window, filter, protection_domain, policy, public, in_parts, as the API documents them.
         """
         body = {"name": name, "unit": unit, "epsilon": epsilon, "delta": delta, **declared}
         if graph_schema is not None:
@@ -104,6 +104,8 @@ class Graphveil(AuditCalls, EventCalls, GovernanceCalls, LedgerCalls, SampleCall
         on_progress: Callable[[int, int], None] | None = None,
     ) -> Received:
         """Upload the dataset's ``nodes`` or ``edges``: ``nodes`` first, ``edges`` completes the upload.
+
+        Of a dataset in parts the last of ``edges-1-of-8`` to ``edges-8-of-8`` that was missing does.
 
         ``source``: a file, a folder of Parquet parts, ``s3://bucket/key`` (``s3://bucket/prefix/`` of parts),
         or a :class:`graphveil.sources.Query`. What is no file is made one first, on this machine, and removed

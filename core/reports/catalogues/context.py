@@ -22,6 +22,12 @@ EDGE_COLUMNS = {
     "type": ("string", "Relation of the edge."),
     "step": ("int32", "Snapshot of the edge, counted from 0; null for a relation without time."),
 }
+PART = "edges-*.parquet"
+"""The files that hold the edges of a graph in parts."""
+PART_COLUMNS = {
+    "source": ("int32 or int64", "Place in nodes.parquet of the edge's smaller end, counted from 0."),
+    "target": ("int32 or int64", "Place in nodes.parquet of its larger end."),
+}
 
 Line = Annotated[str, Field(min_length=1, max_length=300)]
 
@@ -107,6 +113,12 @@ def keywords(public: PublicPart) -> list[str]:
     if len(public.statistics.nodes) > 1 or len(public.statistics.edge_types) > 1:
         words.append("heterogeneous graph")
     return words
+
+
+def edge_files(public: PublicPart) -> tuple[str, dict[str, tuple[str, str]]]:
+    """Return what the files of edges are called, and their columns."""
+    whole = any(file.name == EDGES for file in public.provenance.artifacts)
+    return (EDGES, EDGE_COLUMNS) if whole else (PART, PART_COLUMNS)
 
 
 def edges_of(public: PublicPart) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
+from fnmatch import fnmatch
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,6 +17,8 @@ from core.reports.catalogues.context import (
     EDGES,
     NODE_COLUMNS,
     NODES,
+    PART,
+    PART_COLUMNS,
     Context,
     edges_of,
     limits,
@@ -79,6 +82,8 @@ def openlineage(public: PublicPart, context: Context) -> dict[str, Any]:
 def _output(public: PublicPart, context: Context, namespace: str, file: Artifact) -> dict[str, Any]:
     rows = {NODES: sum(public.statistics.nodes.values()), EDGES: edges_of(public)}
     columns = {NODES: NODE_COLUMNS, EDGES: EDGE_COLUMNS}
+    if fnmatch(file.name, PART):
+        columns[file.name] = PART_COLUMNS
     size = {"size": file.size_bytes, "fileCount": 1}
     if file.name in rows:
         size["rowCount"] = rows[file.name]

@@ -173,8 +173,10 @@ def test_what_another_worker_took_meanwhile_is_passed_over(
     first, second = audit(services, principal), audit(services, principal)
     choose, chosen = turns.next_work, []
 
-    def beaten(services: Services, topic: Topic, passed_over: list[str]) -> tuple[Topic, str] | None:
-        work = choose(services, topic, passed_over)
+    def beaten(
+        services: Services, topic: Topic, passed_over: list[str], **asked: bool
+    ) -> tuple[Topic, str] | None:
+        work = choose(services, topic, passed_over, **asked)
         chosen.append(work)
         if work == (Topic.AUDIT, first):
             begun(services, *work)
