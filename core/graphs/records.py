@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from core.errors import InvalidInput, NotAccepted
 from core.graphs.edge_attributes import EdgeAttribute, EdgeAttributeKind
 from core.graphs.schema import EdgeType
 from core.graphs.tables import EdgeTable, EdgeValues
@@ -30,6 +31,18 @@ def number_of_records(relation: EdgeType) -> EdgeAttribute:
     while cuts and (following := max(cuts[-1] + 1, int(cuts[-1] * GROWTH))) <= most and most > SINGLE:
         cuts.append(following)
     return EdgeAttribute(name=RECORDS, kind=EdgeAttributeKind.INTEGER, bounds=(1, most), cuts=tuple(cuts))
+
+
+def asked_for(relation: EdgeType, attribute: str | None) -> EdgeAttribute:
+    """Return the named attribute, or for None the number of an edge's records; raises where there is none."""
+    if attribute is None:
+        if relation.merged:
+            raise NotAccepted(f"every edge of {relation.name!r} has one record", field="edge_type")
+        return number_of_records(relation)
+    found = [each for each in relation.attributes if each.name == attribute]
+    if not found:
+        raise InvalidInput(f"{relation.name!r} declares no attribute {attribute!r}", field="attribute")
+    return found[0]
 
 
 def records_per_edge(table: EdgeTable) -> np.ndarray:

@@ -41,7 +41,7 @@ import numpy as np
 
 from core.errors import InvalidInput, NotAccepted
 from core.graphs.joined import joined, relation_of
-from core.graphs.records import counted, each_alone, number_of_records, numbered
+from core.graphs.records import asked_for, counted, each_alone, numbered
 from core.graphs.value_bins import ValueBins, bins_of
 from core.privacy import mechanisms, queries
 from core.privacy.events import NANO, Pure, check_nano_epsilon
@@ -49,7 +49,6 @@ from core.privacy.units import Unit, charged_together, edges_of_unit, records_of
 from core.privacy.value_kernels import by_group, by_pair
 
 if TYPE_CHECKING:
-    from core.graphs.edge_attributes import EdgeAttribute
     from core.graphs.graph import Graph
     from core.graphs.schema import EdgeType, GraphSchema
     from core.graphs.tables import EdgeTable
@@ -86,7 +85,7 @@ class EdgeValueReads:
         self._meter = meter
         self._together = tuple(together)
         self.relation = _declared(graph.schema, relation)
-        self.bins: ValueBins = bins_of(_asked_for(self.relation, attribute))
+        self.bins: ValueBins = bins_of(asked_for(self.relation, attribute))
         self._numbers = attribute is None
         ends = [self.relation.source, self.relation.target]
         counts = [sum(graph.nodes[each].count for each in self._together or (end,)) for end in ends]
@@ -291,17 +290,6 @@ class EdgeValueReads:
 
 def _ends(side: str, source: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, ...]:
     return {"source": (source,), "target": (target,), "both": (source, target)}[side]
-
-
-def _asked_for(relation: EdgeType, attribute: str | None) -> EdgeAttribute:
-    if attribute is None:
-        if relation.merged:
-            raise NotAccepted(f"every edge of {relation.name!r} has one record", field="edge_type")
-        return number_of_records(relation)
-    found = [each for each in relation.attributes if each.name == attribute]
-    if not found:
-        raise InvalidInput(f"{relation.name!r} declares no attribute {attribute!r}", field="attribute")
-    return found[0]
 
 
 def _declared(schema: GraphSchema, relation: str) -> EdgeType:

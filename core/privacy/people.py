@@ -27,6 +27,8 @@ from core.privacy.siphash import KEY_BYTES
 
 if TYPE_CHECKING:
     from core.graphs.graph import Cell, Graph
+    from core.graphs.tables import EdgeTable
+    from core.privacy.bounded_values import BoundedValues
 
 MECHANISM = "discrete_laplace"
 
@@ -40,6 +42,7 @@ class People:
         self._table = graph.nodes[self.kind.name]
         self._meter = meter
         self._read: Callable[[], Cell] = lambda: graph.cell(edge_type, None)
+        self._carrying: Callable[[], EdgeTable] = lambda: graph.edges[edge_type]
 
     @property
     def shape(self) -> Shape:
@@ -99,9 +102,17 @@ class People:
 
         For the objects of this module: whoever has a door has no edges of it.
         """
-        self._meter.charge(WHOLE_GRAPH, None, Pure(nano_epsilon, f"{MECHANISM}/{what}"), purpose)
+        self._charge(nano_epsilon, what, purpose)
         cell = self._read()
         return cell.source.astype(np.int64), cell.target.astype(np.int64)
+
+    def _paid_edges(self, nano_epsilon: int, what: str, purpose: str) -> EdgeTable:
+        """Charge as :meth:`_paid`; then the edges with what they carry."""
+        self._charge(nano_epsilon, what, purpose)
+        return self._carrying()
+
+    def _charge(self, nano_epsilon: int, what: str, purpose: str) -> None:
+        self._meter.charge(WHOLE_GRAPH, None, Pure(nano_epsilon, f"{MECHANISM}/{what}"), purpose)
 
 
 def _labels(nodes: int, labels: np.ndarray, groups: int) -> np.ndarray:
@@ -192,6 +203,12 @@ class BoundedGraph:
 
     people: People
     bound: int
+
+    def values(self, attribute: str | None) -> BoundedValues:
+        """Open the reads of what edges carry; of the number of an edge's records for None. Free."""
+        from core.privacy.bounded_values import BoundedValues
+
+        return BoundedValues(self.people, self.bound, attribute)
 
     def triangles(self, *, nano_epsilon: int, purpose: str) -> int:
         """Count the triangles. Sensitivity: bound (bound - 1) / 2. :func:`core.privacy.bounded.triangles`."""

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -29,8 +29,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from core.errors import InvalidInput, NotAccepted
+from core.graphs.records import asked_for, each_alone, numbered
 from core.graphs.schema import EdgeType
-from core.privacy import entropy, samplers
+from core.graphs.value_bins import bins_of
+from core.privacy import entropy, queries, samplers
 from core.privacy.aggregation import scale_of
 from core.privacy.events import GaussianEvent, positive_fraction
 from core.privacy.plan import WHOLE_GRAPH
@@ -39,6 +41,7 @@ from core.privacy.units import Unit
 
 if TYPE_CHECKING:
     from core.graphs.graph import Graph
+    from core.graphs.tables import EdgeTable
     from core.privacy.meter import Meter
 
 ATTRIBUTE_GRAIN = 2**12
@@ -184,6 +187,50 @@ class PeopleAndThings:
         full = max(math.isqrt(radius**2 // bound), 1)
         return Noisy(found.values.reshape(things, count) / full, found.deviation / full)
 
+    def value_totals(
+        self,
+        relation: str,
+        attribute: str | None,
+        *,
+        things: np.ndarray,
+        periods: np.ndarray,
+        labels: np.ndarray,
+        bound: int,
+        noise_multiplier: Fraction | float,
+        purpose: str,
+    ) -> Noisy:
+        """Sum the records of persons whose vectors are clipped by what they carry; (things, periods, labels).
+
+        A person's vector has, for every label of a thing, period and label of a bin, the number of its
+        records there, and is clipped as for :meth:`thing_totals`. ``things`` (things,), ``labels`` (bins,):
+        labels from 0 on; ``periods``: see :meth:`activity_histogram`. ``attribute`` None: an edge is one
+        record, which carries how many it has. Labels and ``bound`` are public or already paid for.
+
+        Sensitivity: L2 sqrt(2 bound) records. Unit: all edges of one person, with all that they carry,
+        replaced.
+        Proof: as of :meth:`thing_totals`; a record lies in one entry, and is one person's.
+        """
+        of_step, bins = self._periods(periods), bins_of(asked_for(self._declared(relation), attribute))
+        of_thing, rows = queries.check_labels(things, self._sizes(relation)[1], None, "things")
+        of_bin, count = queries.check_labels(labels, bins.count, None, "labels")
+        if type(bound) is not int or not 1 <= bound <= 2**40:
+            raise InvalidInput("a bound is a positive integer", field="bound")
+        columns = (int(of_step[-1]) + 1) * count
+
+        def points(_: Edges, radius: int) -> np.ndarray:
+            table = self._graph.edges[relation]
+            records = numbered(table) if attribute is None else each_alone(table)
+            held = {} if records.values is None else records.values.columns
+            place = of_bin[bins.places(held.get(bins.attribute.name, np.zeros(0, dtype=np.int32)))]
+            found = self._as_persons(relation, records)
+            grouped = replace(found, thing=of_thing[found.thing], things=rows)
+            column = of_step[found.step] * count + place
+            return clipped_totals(grouped, column, columns, bound, radius)
+
+        found, radius = self._noisy(relation, rows * columns, noise_multiplier, purpose, points)
+        full = max(math.isqrt(radius**2 // bound), 1)
+        return Noisy(found.values.reshape(rows, -1, count) / full, found.deviation / full)
+
     def second_moments(
         self,
         relation: str,
@@ -278,7 +325,11 @@ class PeopleAndThings:
         return found.astype(np.int64)
 
     def _edges(self, relation: str, persons: int, things: int) -> Edges:
-        table, declared = self._graph.edges[relation], self._declared(relation)
+        return self._as_persons(relation, self._graph.edges[relation])
+
+    def _as_persons(self, relation: str, table: EdgeTable) -> Edges:
+        """Name persons, things and steps of the table's rows."""
+        declared, (persons, things) = self._declared(relation), self._sizes(relation)
         ends = table.source.astype(np.int64), table.target.astype(np.int64)
         person, thing = ends if declared.source == self.person_type else ends[::-1]
         step = np.zeros(len(person), np.int64) if table.step is None else table.step.astype(np.int64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -19,36 +19,52 @@ from graphveil.models.reports import ROWS
 
 
 def value_notices(
-    generator: Generator, params: Any, plan: PrivacyPlan, schema: GraphSchema, *, snapshot: bool = False
+    generator: Generator,
+    params: Any,
+    plan: PrivacyPlan,
+    schema: GraphSchema,
+    edge_types: Container[str],
+    *,
+    snapshot: bool = False,
 ) -> tuple[Notice, ...]:
     """Say what edges and nodes carry in the release, and what covers a value by itself; often nothing.
 
-    A function of the plan and the public schema. ``snapshot``: the plan is that of one step of a live stream,
-    each of which spends the same on values.
+    A function of the plan, the relations asked for and the public schema. ``snapshot``: the plan is that of
+    one step of a live stream, each of which spends the same on values.
     """
     return (
-        *_of_edges(generator, params, plan, schema, snapshot),
+        *_of_edges(generator, params, plan, schema, edge_types, snapshot),
         *_of_nodes(generator, params, plan, schema),
     )
 
 
 def _of_edges(
-    generator: Generator, params: Any, plan: PrivacyPlan, schema: GraphSchema, snapshot: bool
+    generator: Generator,
+    params: Any,
+    plan: PrivacyPlan,
+    schema: GraphSchema,
+    edge_types: Container[str],
+    snapshot: bool,
 ) -> tuple[Notice, ...]:
     if not isinstance(generator, ValuesGenerator) or not generator.carries(params):
         return ()
     own = generator.values_plan(plan)
-    names = {each.edge_type for each in own.allotments}
-    told = "; ".join(what_edges_carry(schema, [each for each in schema.edge_types if each.name in names]))
-    steps = (plan.window or 1) if snapshot else 1
-    twice = 2 * steps * Decimal(own.cost().nano_epsilon or 0) / NANO
+    drawn = [each for each in schema.edge_types if each.name in edge_types and each.attributes]
+    told = "; ".join(what_edges_carry(schema, drawn))
+    if plan.unit is Unit.NODE:
+        covered = "all edges of a node together with what they carry, also where that alone is another. "
+    else:
+        steps = (plan.window or 1) if snapshot else 1
+        twice = 2 * steps * Decimal(own.cost().nano_epsilon or 0) / NANO
+        covered = (
+            "an edge together with what it carries. Where only what the edges of one unit carry is another, "
+            f"both are covered at epsilon {twice.normalize():f}, twice what was spent on it. "
+        )
     return (
         Notice(
             code="edge_values_synthesised",
-            text=f"What edges carry is synthesised: {told}. Epsilon covers an edge together with what it "
-            "carries. Where only what the edges of one unit carry is another, both are covered at epsilon "
-            f"{twice.normalize():f}, twice what was spent on it. Attributes of one relation are drawn "
-            "each by itself: how they go together is not kept.",
+            text=f"What edges carry is synthesised: {told}. Epsilon covers {covered}Attributes of one "
+            "relation are drawn each by itself: how they go together is not kept.",
         ),
     )
 

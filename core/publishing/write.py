@@ -155,6 +155,7 @@ def write_report(described: Described, paid: Paid, out: Path, media_types: Mappi
                 agreed.params,
                 agreed.plan,
                 agreed.facts.schema,
+                spec.edge_types,
                 snapshot=agreed.facts.tick is not None,
             ),
             *_slower(paid, described.nodes),

@@ -16,7 +16,9 @@ anonymous: number 17 of a release is nobody in particular.
    (columns, public relations), and over single things: those that have the most edges by 2, as many as are
    worth the noise of one more at so many persons and that much noise. Directions in which the moments exceed
    chance by more than the noise are kept.
-4. A graph is drawn by matching persons' and things' ends at random, step by step; then ends are swapped in
+4. Of what edges carry (``attribute_share``): how many records have a value of each bin, and of every thing of
+   each kind; persons' vectors are clipped as in 2. Nothing is read of what one person's edges carry.
+5. A graph is drawn by matching persons' and things' ends at random, step by step; then ends are swapped in
    pairs, which keeps all degrees, towards random tastes of the persons along those directions, so strong
    that drawn persons' profiles have the paid moments.
 
@@ -48,9 +50,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core import errors
-from core.generators._shared.frame.heeded import require_heeded
+from core.generators._shared.frame.heeded import Idle, require_heeded
+from core.generators._shared.values.share import FIELD, carrying, why_idle
 from core.generators.base import Assurance, GraphKinds, Progress, PublicFacts, require_accepted
-from core.generators.profiles.budget import idle_of, multipliers, planned, planned_reads
+from core.generators.profiles.budget import idle_of, multipliers, of_values, planned, planned_reads
 from core.generators.profiles.params import ProfilesParams
 from core.privacy.plan import GuaranteeKind, PrivacyPlan
 from core.privacy.units import Unit
@@ -59,6 +62,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from core.generators._shared.frame.columns import Columns
+    from core.generators._shared.values.stage import ValuedModel
     from core.generators.profiles.model import ProfilesModel
     from core.graphs.schema import GraphSchema
     from core.privacy.plan import CellKey, PlannedRead
@@ -96,6 +100,8 @@ class Profiles:
                     field="edge_types",
                 )
         require_heeded(params, idle_of(public.schema, public.edge_types, params))
+        if (idle := why_idle(public)) is not None:
+            require_heeded(params, [Idle((FIELD,), idle)])
         return planned(self.name, public, params)
 
     def planned_reads(
@@ -110,7 +116,7 @@ class Profiles:
 
     def fit(
         self, graph: PrivateGraph, plan: PrivacyPlan, params: ProfilesParams, progress: Progress
-    ) -> ProfilesModel:
+    ) -> ProfilesModel | ValuedModel:
         """Fit the model, at the plan's cost at most. O(edges log edges + things * periods)."""
         from core.generators._shared.frame.model import same_columns
         from core.generators.profiles.fit import Relation
@@ -122,20 +128,38 @@ class Profiles:
         counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
         names = list(dict.fromkeys(purpose.split(" of ", 1)[1] for purpose in noise))
         cells: dict[CellKey, Columns] = {}
+        bounds: dict[str, int] = {}
         for done, name in enumerate(names):
             progress("fit", done, len(names))
             relation = graph.schema.edge_type(name)
             shape = Shape(relation, counts[relation.source], counts[relation.target])
             frame = frame_of(graph.schema, shape)
-            cells[name, None] = Relation(graph, reads, frame, noise, params, rng).fitted()
+            fitted = Relation(graph, reads, frame, noise, params, rng)
+            cells[name, None] = fitted.fitted()
+            bounds[name] = fitted.bound
         progress("fit", len(names), len(names))
-        return ProfilesModel(self.name, graph.schema, counts, params, same_columns(cells))
+        model = ProfilesModel(self.name, graph.schema, counts, params, same_columns(cells))
+        if not self.carries(params):
+            return model
+        from core.generators.profiles.values import valued
 
-    def load(self, folder: Path) -> ProfilesModel:
+        carried = {each.name for each in carrying(graph.schema, tuple(names))}
+        return valued(model, reads, noise, {name: bounds[name] for name in names if name in carried}, rng)
+
+    def load(self, folder: Path) -> ProfilesModel | ValuedModel:
         """Read the model that its ``save`` wrote."""
+        from core.generators._shared.values.stage import with_values
         from core.generators.profiles.model import load
 
-        return load(folder, self.name)
+        return with_values(load(folder, self.name), folder, self.name, self.Params)
+
+    def carries(self, params: ProfilesParams) -> bool:
+        """Tell whether the edges of a release carry what the schema declares."""
+        return params.attribute_share > 0
+
+    def values_plan(self, plan: PrivacyPlan) -> PrivacyPlan:
+        """Return the part of the plan that reads what edges carry."""
+        return of_values(plan)
 
 
 GENERATOR = Profiles()

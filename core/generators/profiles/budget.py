@@ -10,6 +10,7 @@ from fractions import Fraction
 from core import errors
 from core.generators._shared.frame.heeded import Idle
 from core.generators._shared.frame.plan import plan_of
+from core.generators._shared.values.share import NUMBERS_SHARE, carrying
 from core.generators.base import PublicFacts
 from core.generators.profiles.params import ProfilesParams
 from core.graphs.schema import EdgeType, GraphSchema, Protection
@@ -75,6 +76,29 @@ def reads_of(schema: GraphSchema, relations: tuple[str, ...], params: ProfilesPa
             yield Read(name, "structure", params.structure_share)
 
 
+def values_of(
+    schema: GraphSchema, relations: tuple[str, ...], params: ProfilesParams, total: float
+) -> Iterator[Read]:
+    """List the reads of what edges carry, which have ``attribute_share`` of all, beside others' ``total``."""
+    names = [each for each in carrying(schema, relations) if params.attribute_share]
+    share = total * params.attribute_share / (1 - params.attribute_share)
+    for relation in names:
+        own = share / len(names)
+        numbers = 0.0 if relation.merged else NUMBERS_SHARE * own
+        each = (own - numbers) / len(relation.attributes)
+        for whats, part, times in (
+            (RECORDS, numbers, int(numbers > 0)),
+            (VALUES, each, len(relation.attributes)),
+        ):
+            for what, of_part in zip(whats, (HISTOGRAM_SHARE, 1 - HISTOGRAM_SHARE), strict=True):
+                yield from [Read(relation.name, what, of_part * part)] * times
+
+
+VALUES = "values", "values by thing"
+RECORDS = "records", "records by thing"
+"""Reads of an attribute, and of the number of an edge's records: of all things together, and of each."""
+HISTOGRAM_SHARE = 0.3
+"""Of what an attribute has: for values of all things together."""
 SHARES = {
     "degrees": "degree_share",
     "activity": "activity_share",
@@ -120,6 +144,7 @@ def planned(method: str, public: PublicFacts, params: ProfilesParams) -> Privacy
     if not public.delta_atto:
         raise errors.NotAccepted(f"{method} adds Gaussian noise and needs a delta", field="delta")
     reads = list(reads_of(public.schema, public.edge_types, params))
+    reads += list(values_of(public.schema, public.edge_types, params, sum(each.share for each in reads)))
     total = sum(each.share for each in reads)
     one = dp_sgd.noise_multiplier(
         public.nano_epsilon, public.delta_atto, Fraction(1), 1, accountant=public.accountant
@@ -134,6 +159,12 @@ def planned(method: str, public: PublicFacts, params: ProfilesParams) -> Privacy
         if (plan.cost().nano_epsilon or 0) <= public.nano_epsilon:
             return plan
         one += Fraction(max(1, int(one * GRAIN) // 5000), GRAIN)  # losses are counted on a grid
+
+
+def of_values(plan: PrivacyPlan) -> PrivacyPlan:
+    """Return the part of the plan that reads what edges carry."""
+    purposes = {each.purpose for each in plan.allotments}
+    return plan.only(*(each for each in purposes if each.split(" of ", 1)[0] in (*VALUES, *RECORDS)))
 
 
 def multipliers(plan: PrivacyPlan) -> dict[str, Fraction]:

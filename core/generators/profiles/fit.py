@@ -55,6 +55,8 @@ class Relation:
         self._graph, self._reads, self._frame = graph, reads, frame
         self._noise, self._params, self._rng = noise, params, rng
         self._name = frame.shape.edge_type.name
+        self.bound = 1
+        """Persons of more edges are clipped in sums over things; known once it is fitted."""
 
     def fitted(self) -> Columns:
         """Read and fit the relation's columns; see :class:`core.generators.profiles.model.ProfilesModel`."""
@@ -91,6 +93,7 @@ class Relation:
         degrees = np.bincount(active.person, weights=active.edges)
         busy = np.sort(degrees[degrees > 0])
         bound = int(np.clip(np.quantile(busy, self._params.clip_quantile), 1, 2**30)) if len(busy) else 1
+        self.bound = bound
         total = float(busy.sum())
         mass = float(np.minimum(busy, np.sqrt(bound * busy)).sum())
         undone = total / max(mass, 1.0)  # what clipping took

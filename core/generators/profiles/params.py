@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from core.generators.base import Parameters
+from core.generators._shared.values.share import ValueParameters
 
 
-class ProfilesParams(Parameters):
-    """What a caller may set, all of it public. Shares are relative to one another."""
+class ProfilesParams(ValueParameters):
+    """What a caller may set, all of it public. Shares are relative to one another, but for
+    ``attribute_share``, which is of all that the noise of the others leaves: of 1 over its variance."""
 
     degree_share: float = Field(
         default=0.14, gt=0, le=1, description="Share of a relation's budget for how many edges persons have."

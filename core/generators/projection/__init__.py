@@ -11,6 +11,8 @@ The reads of one undirected relation, each of which may use what was read before
 5. triangles, of which no person counts in more than tau (L1 tau + 1), twice: roughly, then at the tau that
    suits what was found. Under a declared bound D all of them at once, where that is the less noise (L1
    D (D - 1) / 2). A number that may be noise alone is dropped.
+6. where asked for (``attribute_share``), what edges carry: under a declared bound D alone, a histogram of
+   values, and counts of values between public groups (L1 2 D, times the records that an edge may have).
 The projections are undone: the law of degrees is the one that explains 1, 2 and 3 as projections of a graph
 whose edges join ends at random (:mod:`core.generators.projection.law`). A graph is drawn by matching edge
 ends, group by group, with the degrees of that law, and rewired, keeping degrees and totals between groups,
@@ -44,6 +46,7 @@ from typing import TYPE_CHECKING
 from core import errors
 from core.generators._shared.frame.heeded import Idle, require_heeded
 from core.generators._shared.frame.plan import plan_of
+from core.generators._shared.values.share import FIELD, PURPOSE, why_idle
 from core.generators.base import Assurance, GraphKinds, Progress, PublicFacts, require_accepted
 from core.generators.projection.params import ProjectionParams
 from core.privacy.events import Pure, pure_nano_epsilon
@@ -54,6 +57,7 @@ from core.privacy.units import Unit
 
 if TYPE_CHECKING:
     from core.generators._shared.frame.model import CellsModel
+    from core.generators._shared.values.stage import ValuedModel
     from core.privacy.private_graph import PrivateGraph
 
 LEAST_NANO_EPSILON = 1_000_000
@@ -93,31 +97,62 @@ class Projection:
         require_heeded(params, _idle(params, grouped))
         if public.nano_epsilon < LEAST_NANO_EPSILON:
             raise errors.NotAccepted("epsilon is too small to be divided", field="epsilon")
-        event, purpose = Pure(public.nano_epsilon, "discrete laplace"), _PURPOSE + public.edge_types[0]
-        return plan_of(self.name, public, [Allotment(WHOLE_GRAPH, None, event, purpose)])
+        if idle := why_idle(public):
+            require_heeded(params, [Idle((FIELD,), idle)])
+        granted = [(public.nano_epsilon, _PURPOSE + public.edge_types[0])]
+        if self.carries(params):
+            if kind.degree_bound is None:
+                raise errors.NotAccepted(
+                    "what edges of persons carry is read under a declared degree_bound alone: which edges a "
+                    f"projection keeps may change far away from a person; declare it, or leave {FIELD} out",
+                    field=FIELD,
+                )
+            spent = max(1, int(public.nano_epsilon * params.attribute_share))
+            granted = [(public.nano_epsilon - spent, granted[0][1]), (spent, PURPOSE)]
+        allotments = [
+            Allotment(WHOLE_GRAPH, None, Pure(nano, "discrete laplace"), purpose) for nano, purpose in granted
+        ]
+        return plan_of(self.name, public, allotments)
 
     def fit(
         self, graph: PrivateGraph, plan: PrivacyPlan, params: ProjectionParams, progress: Progress
-    ) -> CellsModel:
+    ) -> CellsModel | ValuedModel:
         """Fit the model, at the plan's cost at most."""
         from core.generators._shared.frame.model import CellsModel
         from core.generators.projection.draw import draw
         from core.generators.projection.fit import fit
 
         progress("fit", 0, 1)
-        (name,) = (each.purpose.removeprefix(_PURPOSE) for each in plan.allotments)
-        nano_epsilon = sum(pure_nano_epsilon(each.event) or 0 for each in plan.allotments)
-        columns = fit(graph.people(name), nano_epsilon, params)
+        granted = {each.purpose: pure_nano_epsilon(each.event) or 0 for each in plan.allotments}
+        of_values = granted.pop(PURPOSE, 0)
+        ((purpose, nano_epsilon),) = granted.items()
+        name = purpose.removeprefix(_PURPOSE)
+        people = graph.people(name)
+        columns = fit(people, nano_epsilon, params)
         progress("fit", 1, 1)
         counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
-        return CellsModel(self.name, graph.schema, counts, params, {(name, None): columns}, draw)
+        model = CellsModel(self.name, graph.schema, counts, params, {(name, None): columns}, draw)
+        if not of_values:
+            return model
+        from core.generators.projection.values import valued
 
-    def load(self, folder: Path) -> CellsModel:
+        return valued(model, people, of_values, group_attribute(people.kind, params.groups))
+
+    def load(self, folder: Path) -> CellsModel | ValuedModel:
         """Read the model that its ``save`` wrote."""
         from core.generators._shared.frame.model import load_cells
+        from core.generators._shared.values.stage import with_values
         from core.generators.projection.draw import draw
 
-        return load_cells(folder, self.name, self.Params, draw)
+        return with_values(load_cells(folder, self.name, self.Params, draw), folder, self.name, self.Params)
+
+    def carries(self, params: ProjectionParams) -> bool:
+        """Tell whether the edges of a release carry what the schema declares."""
+        return params.attribute_share > 0
+
+    def values_plan(self, plan: PrivacyPlan) -> PrivacyPlan:
+        """Return the part of the plan that reads what edges carry."""
+        return plan.only(PURPOSE)
 
 
 def _idle(params: ProjectionParams, grouped: bool) -> Iterable[Idle]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pydantic import Field, field_validator, model_validator
 
-from core.generators.base import Parameters
+from core.generators._shared.values.share import ValueParameters
 
 LEAST_SHARE = 0.001
 """Of epsilon, so that each read of the least epsilon that is taken has a part of it."""
 
 
-class ProjectionParams(Parameters):
+class ProjectionParams(ValueParameters):
     """What a caller may set. All of it is public and enters the report."""
 
     groups: str | None = Field(

@@ -89,7 +89,7 @@ def plan_job(services: Services, principal: Principal, request: JobRequest) -> P
             schema,
             nodes,
         ),
-        *value_notices(generator, prepared.params, prepared.plan, schema),
+        *value_notices(generator, prepared.params, prepared.plan, schema, release.edge_types),
     )
     return Plan(
         method=release.method,

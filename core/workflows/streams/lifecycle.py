@@ -89,7 +89,7 @@ def plan_stream(services: Services, principal: Principal, request: StreamRequest
     notices = (
         *lasting_relations(schema, Unit.W_EVENT, stream.window, stream.edge_types),
         *values_left_out(schema, stream.edge_types, synthesised=synthesised),
-        *value_notices(generator, params, terms.plan, own, snapshot=True),
+        *value_notices(generator, params, terms.plan, own, stream.edge_types, snapshot=True),
     )
     return StreamPlan(
         method=stream.method,

@@ -28,7 +28,11 @@ from core.privacy.units import Unit
 
 NANO = 10**9
 DCSBM, ANCHORED, KEYFRAME = (registry.get(name) for name in ("dcsbm", "anchored", "keyframe"))
-CARRYING = [name for name, each in sorted(registry.generators().items()) if isinstance(each, ValuesGenerator)]
+CARRYING = [
+    name
+    for name, each in sorted(registry.generators().items())
+    if isinstance(each, ValuesGenerator) and Unit.W_EVENT in each.units
+]
 NODES = 120
 STARS = EdgeAttribute(name="stars", kind="integer", bounds=(1, 5), aggregate="max")
 SORT = EdgeAttribute(name="sort", kind="category", categories=("a", "b", "c"), aggregate="max")

@@ -18,8 +18,9 @@ MOST_ENTRIES = 2**25
 MiB."""
 SCORE = 8
 """Scores are whole numbers within so much of 0."""
-REACH = 2.0
-"""Standard deviations from the mean at which a score is largest: what lies beyond is cut."""
+REACH = 1.4
+"""Standard deviations from the mean at which a score is largest: what lies beyond is cut. Chosen while
+looking at bitcoin-otc, bitcoin-alpha and the months of ML-100k."""
 
 
 class Division(NamedTuple):

@@ -126,7 +126,8 @@ def _inside(columns: Columns, bins: np.ndarray, rng: Rng) -> np.ndarray:
 
 
 class _Weights:
-    """The factors of every edge's weights, and what each is raked to."""
+    """The factors of every edge's weights, and what each is raked to. Rates that are no number say that
+    nothing was read of a node, which then follows from its edges' other ends."""
 
     def __init__(self, columns: Columns, edges: EdgeTable, undirected: bool) -> None:
         self.kinds, self.score = columns["kinds"].astype(np.int64), columns["score"]
@@ -147,7 +148,9 @@ class _Weights:
         self.of_period = np.tile(mass, (len(self.period_shares), 1))
         most = np.exp(FURTHEST)
         self.of_nodes = [
-            np.ones((len(each), 1)) if width == 1 else np.clip(each / np.maximum(mass, 1e-12), 1 / most, most)
+            np.ones((len(each), 1))
+            if width == 1
+            else np.clip(np.where(np.isnan(each), mass, each) / np.maximum(mass, 1e-12), 1 / most, most)
             for each in self.rates
         ]
         self.rows = [node_rows(each) for each in (classes if len(self.score) else ())]
@@ -161,7 +164,8 @@ class _Weights:
             self.rates = self.rates[:1]
         self.powers = np.rint(self.score).astype(np.int64) + SCORE
         for rate, rows in zip(self.rates, self.rows, strict=False):  # as if its edges' other ends had none
-            rows[:, TILT] = tilts_for(rate[:, 0], self._by_score(mass[None, :])[0], self.furthest)
+            tilts = tilts_for(rate[:, 0], self._by_score(mass[None, :])[0], self.furthest)
+            rows[:, TILT] = np.where(np.isnan(rate[:, 0]), 0.0, tilts)
         self.stride = max(1, edges.count // ENOUGH)
 
     def factors(self) -> tuple[np.ndarray, ...]:
@@ -211,7 +215,7 @@ class _Weights:
         # Both ends of an edge are moved at once: each goes half of the way.
         size = found.sum(axis=1)
         wanted = self.rates[side] * size[:, None]
-        ratio = np.sqrt((wanted + 1e-9) / (found + 1e-9))
+        ratio = np.where(np.isnan(wanted), 1.0, np.sqrt((wanted + 1e-9) / (found + 1e-9)))
         moved = np.clip(np.log(self.of_nodes[side]) + np.log(ratio), -FURTHEST, FURTHEST)
         self.of_nodes[side] = np.where((size > 0)[:, None], np.exp(moved), 1.0)
 
@@ -219,6 +223,7 @@ class _Weights:
         """Bring the mean score of every node's edges nearer to what was read, by a part of Newton's step."""
         (mean, variance), size = rows[:, MEAN:].T, self.sizes[side]
         step = STEP * (self.rates[side][:, 0] * size - mean) / (variance + 1.0)
+        step = np.where(np.isnan(step), 0.0, step)
         tilt = rows[:, TILT] + np.clip(step, -self.furthest / 3, self.furthest / 3)
         rows[:, TILT] = np.clip(tilt, -self.furthest, self.furthest)
 

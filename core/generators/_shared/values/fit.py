@@ -27,10 +27,13 @@ from core.privacy.events import NANO
 if TYPE_CHECKING:
     from core.generators._shared.frame.columns import Columns
     from core.graphs.tables import EdgeTable
+    from core.privacy.bounded_values import BoundedValues
     from core.privacy.edge_values import EdgeValueReads
 
-HISTOGRAM, CLASSES, STEPS = 0.1, 0.3, 0.1
+HISTOGRAM, CLASSES, STEPS = 0.1, 0.2, 0.1
 """Shares of the attribute's epsilon; nodes have what is left."""
+LITTLE, CLASSES_OF_LITTLE = NANO // 3, 0.3
+"""Of less epsilon classes have more of it, as nodes tell little of themselves. Chosen as REACH was."""
 MOST_CLASSES = 16
 PERIODS = 8
 WORTH = 0.1
@@ -71,16 +74,12 @@ def _paid(
 ) -> tuple[Columns, Memory]:
     """Pay for the tables; ``step``: of a live stream, None for a whole graph."""
     live = step is not None
-    shares = [HISTOGRAM, CLASSES, *([STEPS] if steps > 1 else [])]
-    first, between, *timed, nodes = divide(nano_epsilon, *shares)
+    first, between, *timed, nodes = costs_of(nano_epsilon, steps)
     anew = before is None or before.renews()
     before = None if before is None else before.faded(step or 0)
     here = reads.histogram(nano_epsilon=first, purpose=f"{_of(reads)}: histogram").astype(np.float64)
     whole = here if before is None else here + before.histogram
-    histogram = norm_sub(whole)
-    histogram = (
-        histogram / histogram.sum() if histogram.sum() > 0 else np.full(len(histogram), 1 / len(histogram))
-    )
+    histogram = shares_told(whole)
     if before is None or anew:
         division = divided(reads.bins, histogram, max(reads.shape.source_count, reads.shape.target_count))
         before = None if before is None else before.divided_by(division, histogram)
@@ -92,15 +91,16 @@ def _paid(
         own = _nodes(reads, side, division, _degrees(reads, side, drawn), cost)
         own = own.weighed(_spread(division, mass)) if live else own
         told.append(own if before is None else own.with_more(before.nodes[place]))
-    rates = [_rates(each, division, mass) for each in told]
+    rates = [rates_of(each, division, mass) for each in told]
     if before is None or anew:
-        noise = _noise(reads, between) + (0.0 if before is None else before.pairs.noise)
-        number = _class_count(told, noise, division, reads.shape.undirected)
+        noise = noise_of(reads, between) + (0.0 if before is None else before.pairs.noise)
+        edges = float(told[0].drawn.sum()) / (2 if reads.shape.undirected else 1)
+        number = class_count(edges, noise, division, reads.shape.undirected)
         classes = tuple(_classes(each, own.drawn, number) for each, own in zip(rates, told, strict=True))
         before = None if before is None else before.classed_by(classes)
     else:
         classes = before.classes
-    pairs = _pairs(reads, classes, division, between)
+    pairs = between_classes(reads, classes, division, between)
     if before is not None:
         pairs = Pairs(pairs.counts + before.pairs.counts, pairs.noise + before.pairs.noise)
     periods = np.arange(steps) * min(PERIODS, steps) // steps
@@ -116,20 +116,45 @@ def _paid(
     kept = Memory(
         step or 0, 1 if before is None else before.told + 1, whole, division, tuple(told), classes, pairs
     )
+    shares = pair_shares(pairs, division, mass)
+    return columns_of(histogram, division, (rates, classes), shares, (by_period, periods)), kept
+
+
+def costs_of(nano_epsilon: int, steps: int) -> tuple[int, ...]:
+    """Divide an attribute's epsilon: for the histogram, for classes, with time for steps, and for nodes."""
+    classes = CLASSES if nano_epsilon >= LITTLE else CLASSES_OF_LITTLE
+    return divide(nano_epsilon, HISTOGRAM, classes, *([STEPS] if steps > 1 else []))
+
+
+def columns_of(
+    histogram: np.ndarray,
+    division: Division,
+    nodes: tuple[Sequence[np.ndarray], Sequence[np.ndarray]],
+    pairs: np.ndarray,
+    periods: tuple[np.ndarray, np.ndarray],
+) -> Columns:
+    """Name the tables as :func:`paid` does. ``nodes``: rates and classes, of sources, then of targets; of an
+    undirected relation of the first alone. ``periods``: their shares, and that of every step."""
     columns = {
         "histogram": histogram,
         "bins": division.bins.astype(np.int32),
         "kinds": division.kinds.astype(np.int32),
         "score": division.score,
-        "pairs": _pair_shares(pairs, division, mass).ravel(),
-        "steps": by_period.ravel(),
-        "periods": periods.astype(np.int32),
+        "pairs": pairs.ravel(),
+        "steps": periods[0].ravel(),
+        "periods": periods[1].astype(np.int32),
     }
     for place, name in enumerate(("source", "target")):
-        known = place < len(told)
-        columns[f"{name}_rates"] = (rates[place] if known else np.empty(0)).astype(np.float32).ravel()
-        columns[f"{name}_classes"] = (classes[place] if known else np.empty(0)).astype(np.int32)
-    return columns, kept
+        rates, classes = (each[place] if place < len(each) else np.empty(0) for each in nodes)
+        columns[f"{name}_rates"] = rates.astype(np.float32).ravel()
+        columns[f"{name}_classes"] = classes.astype(np.int32)
+    return columns
+
+
+def shares_told(counts: np.ndarray) -> np.ndarray:
+    """Turn one row of noisy counts into shares; even ones where nothing is left of them."""
+    kept = norm_sub(counts)
+    return kept / kept.sum() if kept.sum() > 0 else np.full(len(kept), 1 / len(kept))
 
 
 def shares_of(counts: np.ndarray, expected: np.ndarray, scale: float) -> np.ndarray:
@@ -143,7 +168,7 @@ def shares_of(counts: np.ndarray, expected: np.ndarray, scale: float) -> np.ndar
     return (kept + weight * expected) / (kept.sum(axis=1, keepdims=True) + weight)
 
 
-def _of(reads: EdgeValueReads) -> str:
+def _of(reads: EdgeValueReads | BoundedValues) -> str:
     return f"values of {reads.bins.attribute.name}"
 
 
@@ -158,7 +183,7 @@ def _degrees(reads: EdgeValueReads, side: str, drawn: EdgeTable) -> np.ndarray:
     return np.bincount(np.concatenate(ends), minlength=count)
 
 
-def _noise(reads: EdgeValueReads, cost: int, moved: int = 1) -> float:
+def noise_of(reads: EdgeValueReads | BoundedValues, cost: int, moved: int = 1) -> float:
     """Bound the variance of noise in a read of which a record moves entries by ``moved``, a little above."""
     return float(2 * (moved * reads.multiplicity * NANO / cost) ** 2)
 
@@ -170,16 +195,16 @@ def _nodes(reads: EdgeValueReads, side: str, division: Division, degrees: np.nda
     score = division.score
     if len(score):
         most = max(1, int(np.abs(score).max()))
-        noise = _noise(reads, cost, ends * most)
+        noise = noise_of(reads, cost, ends * most)
         scores = score[division.bins].astype(np.int64)
         sums = reads.node_sums(side=side, scores=scores, nano_epsilon=cost, purpose=purpose)[:, None]
     else:
-        noise = _noise(reads, cost, ends)
+        noise = noise_of(reads, cost, ends)
         sums = reads.by_node(side=side, labels=division.bins, nano_epsilon=cost, purpose=purpose)
     return Nodes.read(sums, noise, degrees)
 
 
-def _rates(own: Nodes, division: Division, mass: np.ndarray) -> np.ndarray:
+def rates_of(own: Nodes, division: Division, mass: np.ndarray) -> np.ndarray:
     """Estimate every node's mean score, or its shares of the bins; (nodes, columns)."""
     score = division.score
     if len(score):
@@ -199,10 +224,9 @@ def _spread(division: Division, mass: np.ndarray) -> float:
     return float((mass * (1 - mass)).mean())
 
 
-def _class_count(told: Sequence[Nodes], noise: float, division: Division, undirected: bool) -> int:
+def class_count(edges: float, noise: float, division: Division, undirected: bool) -> int:
     """As many classes on a side as their pairs' noise allows, which has that variance; 1..MOST_CLASSES."""
     kinds = int(division.kinds.max()) + 1
-    edges = float(told[0].drawn.sum()) / (2 if undirected else 1)
     pairs = WORTH * edges / np.sqrt(noise / 2) / kinds * (2 if undirected else 1)
     return int(np.clip(np.sqrt(pairs), 1, MOST_CLASSES))
 
@@ -217,7 +241,9 @@ def _classes(rates: np.ndarray, degrees: np.ndarray, number: int) -> np.ndarray:
     return by_mass(away @ direction, degrees, groups, max(1, number // by))
 
 
-def _pairs(reads: EdgeValueReads, classes: tuple[np.ndarray, ...], division: Division, cost: int) -> Pairs:
+def between_classes(
+    reads: EdgeValueReads | BoundedValues, classes: tuple[np.ndarray, ...], division: Division, cost: int
+) -> Pairs:
     """Pay for the kinds of value between classes."""
     noisy = reads.by_classes(
         sources=classes[0],
@@ -229,10 +255,10 @@ def _pairs(reads: EdgeValueReads, classes: tuple[np.ndarray, ...], division: Div
     if reads.shape.undirected:  # an edge stands where the smaller class comes first: its mirror image too
         first = np.moveaxis(noisy, 2, 0)
         noisy = np.moveaxis(np.triu(first) + np.swapaxes(np.triu(first, 1), 1, 2), 0, 2)
-    return Pairs(noisy, _noise(reads, cost))
+    return Pairs(noisy, noise_of(reads, cost))
 
 
-def _pair_shares(pairs: Pairs, division: Division, mass: np.ndarray) -> np.ndarray:
+def pair_shares(pairs: Pairs, division: Division, mass: np.ndarray) -> np.ndarray:
     """Compute the shares of the kinds for every pair of classes; (classes, classes, kinds), float64."""
     counts, scale = pairs.counts, float(np.sqrt(pairs.noise / 2))
     overall = np.bincount(division.kinds, weights=mass)

@@ -19,7 +19,7 @@ from core.generators._shared.values import share as value_share
 if TYPE_CHECKING:
     from core.generators._shared.frame.columns import Columns
     from core.generators._shared.frame.model import StoredCells
-    from core.generators.base import FittedModel, Progress
+    from core.generators.base import FittedModel, Parameters, Progress
     from core.graphs.graph import Graph
     from core.graphs.schema import EdgeType, GraphSchema
     from core.graphs.tables import EdgeTable
@@ -135,11 +135,43 @@ class ValuedModel:
         self.tables.save(folder / VALUES.folder)
 
 
+def with_values(model: Any, folder: Path, method: str, params: type[Parameters]) -> Any:
+    """Put a structure's model, read from a folder, and the tables of what edges carry together again, where
+    it has some."""
+    from core.generators._shared.frame.model import load_stored
+
+    held = folder / VALUES.folder
+    return ValuedModel(model, load_stored(held, method, params)) if held.exists() else model
+
+
+def paid_cells(
+    relation: EdgeType, drawn: EdgeTable, paid: Callable[[int, EdgeTable], Columns], rng: Rng
+) -> dict[tuple[str, int | None], Columns]:
+    """Pay for all that a relation's edges carry; its cells of a :class:`ValuedModel`.
+
+    ``paid(place, records)``: the tables of the attribute of that place; the one after the last is the number
+    of an edge's records. ``drawn``: the relation's edges in a graph that the structure's model drew, as are
+    the records.
+    """
+    from core.generators._shared.values.draw import drawn_numbers
+    from core.graphs.records import with_numbers
+
+    table, number, last = drawn.bare(), len(relation.attributes), {}
+    if not relation.merged:
+        last[relation.name, number] = paid(number, table)
+        undirected = relation.homogeneous and not relation.directed
+        numbers = drawn_numbers(last[relation.name, number], table, relation, undirected, rng)
+        table = with_numbers(table, numbers)[0]
+    found: dict[tuple[str, int | None], Columns] = {
+        (relation.name, place): paid(place, table) for place in range(number)
+    }
+    return found | last
+
+
 def _value_reads(granted: Mapping[str, int], schema: GraphSchema, unit: Unit) -> list[PlannedRead]:
     """List what each attribute of a relation pays for its margins, and for its values between classes; and
     what the number of an edge's records does, where each is kept."""
-    from core.generators._shared.frame.plan import divide
-    from core.generators._shared.values.fit import CLASSES, HISTOGRAM, STEPS
+    from core.generators._shared.values.fit import costs_of
     from core.graphs.joined import EVERY, relation_of
     from core.privacy.edge_values import OF_NUMBERS
     from core.privacy.plan import PlannedRead
@@ -153,11 +185,10 @@ def _value_reads(granted: Mapping[str, int], schema: GraphSchema, unit: Unit) ->
         steps = (None,) if name == EVERY else schema.steps_of(name)
         cells = len(charged_together(unit, steps))
         queries = ["value_histogram", "values_by_classes", *(["values_by_step"] if len(steps) > 1 else [])]
-        shares = [HISTOGRAM, CLASSES, *([STEPS] if len(steps) > 1 else [])]
         numbers, each = value_share.divided(relation, nano_epsilon)
-        asked = dict(zip(queries, divide(each, *shares), strict=False))
+        asked = dict(zip(queries, costs_of(each, len(steps)), strict=False))
         if numbers:
-            costs = divide(numbers, *shares)
+            costs = costs_of(numbers, len(steps))
             asked |= {OF_NUMBERS[query]: cost for query, cost in zip(queries, costs, strict=False)}
         reads += [PlannedRead(name, query, (cost,), cells) for query, cost in asked.items()]
     return reads
@@ -174,35 +205,21 @@ def _paid(
 ) -> StoredCells:
     """Pay for every attribute of every relation: ``pay(reads, drawn edges, cell, nano-epsilon)``."""
     from core.generators._shared.frame.model import StoredCells
-    from core.generators._shared.values.draw import drawn_numbers
     from core.generators.base import no_progress
     from core.graphs.joined import joined
-    from core.graphs.records import with_numbers
     from core.privacy.entropy import noise_generator
 
     rng = noise_generator()
     drawn = model.sample(rng, no_progress)
     cells: dict[tuple[str, int | None], Any] = {}
     asked = _asked(graph, granted)
-    total = sum(len(each.relation.attributes) for each in asked)
-    for one in asked:
-        relation, own = one.relation, (joined(drawn, one.graphs) if one.graphs else drawn)
-        name, table = relation.name, own.edges[relation.name].bare()
-        numbers, each = value_share.divided(relation, one.nano_epsilon)
+    for done, one in enumerate(asked):
+        progress("values", done, len(asked))
+        own = joined(drawn, one.graphs) if one.graphs else drawn
         graphs = {"graphs": one.places} if one.graphs else {}
-        last: Any = None
-        if numbers:
-            reads = one.reads(None)
-            last = pay(reads, reads.counted(table), (name, len(relation.attributes)), numbers)
-            number = drawn_numbers(last, table, relation, reads.shape.undirected, rng)
-            table = with_numbers(table, number)[0]
-        for place, attribute in enumerate(relation.attributes):
-            progress("values", len(cells), total)
-            reads = one.reads(attribute.name)
-            cells[name, place] = {**pay(reads, reads.counted(table), (name, place), each), **graphs}
-        if numbers:
-            cells[name, len(relation.attributes)] = {**last, **graphs}
-    progress("values", total, total)
+        found = paid_cells(one.relation, own.edges[one.relation.name], partial(_told, one, pay), rng)
+        cells |= {cell: {**columns, **graphs} for cell, columns in found.items()}
+    progress("values", len(asked), len(asked))
     counts = {kind.name: graph.node_count(kind.name) for kind in graph.schema.node_types}
     return StoredCells(method, graph.schema, counts, params, cells)
 
@@ -220,6 +237,20 @@ class _Asked:
     reads: Callable[[str | None], EdgeValueReads]
     graphs: tuple[str, ...] = ()
     places: Any = None
+
+
+def _told(
+    one: _Asked,
+    pay: Callable[[EdgeValueReads, EdgeTable, tuple[str, int], int], Columns],
+    place: int,
+    records: EdgeTable,
+) -> Columns:
+    """Pay for the attribute of that place; the one after the last is the number of an edge's records."""
+    numbers, each = value_share.divided(one.relation, one.nano_epsilon)
+    declared = one.relation.attributes
+    name, cost = (declared[place].name, each) if place < len(declared) else (None, numbers)
+    reads = one.reads(name)
+    return pay(reads, reads.counted(records), (one.relation.name, place), cost)
 
 
 def _asked(graph: PrivateGraph, granted: Mapping[str, int]) -> list[_Asked]:
