@@ -23,7 +23,6 @@ from core.privacy.value_kernels import by_pair
 
 if TYPE_CHECKING:
     from core.graphs.tables import EdgeTable
-    from core.privacy.people import People
 
 Measure = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
@@ -33,11 +32,18 @@ class BoundedValues:
 
     sides = ("both",)
 
-    def __init__(self, people: People, bound: int, attribute: str | None) -> None:
-        relation = people.relation
+    def __init__(
+        self,
+        shape: queries.Shape,
+        bound: int,
+        attribute: str | None,
+        paid: Callable[[int, str, str], EdgeTable],
+    ) -> None:
+        """``paid(nano_epsilon, what, purpose)`` charges the whole graph, then gives the edges."""
+        relation = shape.edge_type
         self.bins: ValueBins = bins_of(asked_for(relation, attribute))
-        self.shape = people.shape
-        self._people, self._numbers = people, attribute is None
+        self.shape = shape
+        self._paid, self._numbers = paid, attribute is None
         self._most = 1 if attribute is None else relation.records_per_slot or 1
         self.multiplicity = 2 * bound * self._most
         """Records of a person that count, before and after. Public."""
@@ -82,7 +88,7 @@ class BoundedValues:
         return self._noisy(measure, "values by groups", nano_epsilon, purpose).reshape(k, k, kinds)
 
     def _noisy(self, measure: Measure, what: str, nano_epsilon: int, purpose: str) -> np.ndarray:
-        table = self._people._paid_edges(nano_epsilon, what, purpose)
+        table = self._paid(nano_epsilon, what, purpose)
         found = self.counted(numbered(table) if self._numbers else each_alone(table))
         held = {} if found.values is None else found.values.columns
         bins = self.bins.places(held.get(self.bins.attribute.name, np.zeros(0, dtype=np.int32)))

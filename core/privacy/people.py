@@ -208,7 +208,7 @@ class BoundedGraph:
         """Open the reads of what edges carry; of the number of an edge's records for None. Free."""
         from core.privacy.bounded_values import BoundedValues
 
-        return BoundedValues(self.people, self.bound, attribute)
+        return BoundedValues(self.people.shape, self.bound, attribute, self.people._paid_edges)
 
     def triangles(self, *, nano_epsilon: int, purpose: str) -> int:
         """Count the triangles. Sensitivity: bound (bound - 1) / 2. :func:`core.privacy.bounded.triangles`."""
