@@ -156,7 +156,6 @@ class FileAccount:
                     f"the budget file was altered: line {number} does not follow from the lines before it. "
                     "Nothing can be spent from it; go back to the file as it was.",
                     account_id=None if book is None else book.terms.account_id,
-                    line=number,
                 ) from error
         if book is None:
             raise InvalidInput("the budget file is empty; give an epsilon to open an account", field="budget")
