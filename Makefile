@@ -16,12 +16,13 @@ GPU_VENV := .venv-gpu
 GPU_READY := $(GPU_VENV)/.ready
 WHEELS ?=
 
-.PHONY: help demo up secrets check-deploy licences test test-client test-isa test-browser test-slow test-gpu bench-gpu lint \
+.PHONY: help demo up docs secrets check-deploy licences test test-client test-isa test-browser test-slow test-gpu bench-gpu lint \
 	format bench clean
 
 help:
 	@echo "make demo       publish the example graph through the HTTP API, from nothing"
 	@echo "make up         run the whole service on this machine until Ctrl-C"
+	@echo "make docs       the documentation as a site with search, in build/handbook; the api serves it at /handbook"
 	@echo "make secrets    the secrets that docker-compose.yml reads, made at random where missing"
 	@echo "make check-deploy  images, compose file, manifests and rules, without a container engine"
 	@echo "make licences   NOTICE and the list of components, or what the images may not carry"
@@ -47,6 +48,13 @@ demo: $(READY)
 
 up: $(READY)
 	@$(BIN)/python -m deploy.local
+
+docs: $(VENV)/.docs-ready
+	@$(BIN)/python docs/site/build.py
+
+$(VENV)/.docs-ready: $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ./client -e '.[docs]'
+	@touch $@
 
 secrets:
 	@sh deploy/compose/secrets.sh

@@ -40,7 +40,7 @@ from api.routes import (
 )
 from api.routes import problems as problem_pages
 from api.serve.metrics import HttpMetrics
-from api.show import openapi
+from api.show import folders, openapi
 from core.settings import Settings
 from core.version import package_version
 from core.workflows.common.context import Services, open_services
@@ -122,4 +122,5 @@ def create_app(services: Settings | Services) -> FastAPI:
     app.include_router(health.router)
     app.include_router(problem_pages.router)
     app.include_router(guides.router)
+    folders.mount(app)
     return app

@@ -5,11 +5,12 @@ from __future__ import annotations
 import html
 
 from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse, JSONResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.routing import Mount
 
 from api.http.negotiation import preferred
 from api.schemas.health import Entrance
-from api.show import openapi, pages
+from api.show import openapi, pages, reference
 from core.errors import NotFound
 from core.version import package_version
 
@@ -39,11 +40,40 @@ def entrance(request: Request) -> Response:
 @router.get(
     "/docs",
     response_class=HTMLResponse,
-    summary="Every page of the documentation",
+    summary="The API's reference, to try it on",
     responses={200: {"content": {HTML: {}}}},
 )
-def index() -> HTMLResponse:
-    """A list of all pages but those of problems."""
+def reference_page() -> HTMLResponse:
+    """Swagger UI over this API's own description; a browser asks nobody else for it."""
+    return reference.page()
+
+
+@router.get("/docs/start.js", include_in_schema=False)
+def reference_script() -> Response:
+    """What the reference's page starts with."""
+    return reference.script()
+
+
+@router.get(
+    "/handbook",
+    response_class=HTMLResponse,
+    summary="The documentation",
+    responses={
+        200: {"content": {HTML: {}}},
+        307: {"description": "The handbook has been built, and begins there."},
+    },
+)
+def handbook(request: Request) -> Response:
+    """Where the site has been built, its first page; else a list of all pages but those of problems."""
+    if any(
+        getattr(route, "name", None) == "handbook" and isinstance(route, Mount)
+        for route in request.app.routes
+    ):
+        return RedirectResponse("/handbook/")
+    return _index()
+
+
+def _index() -> HTMLResponse:
     listed = [f for f in pages.addresses() if f.parent != pages.PROBLEMS]
     items = "".join(_item(pages.addresses()[file], pages.title_of(file)) for file in listed)
     return pages.framed("Documentation", f"<h1>Documentation</h1><ul>{items}</ul>")
@@ -84,7 +114,8 @@ def _welcome() -> str:
     others = "".join(
         (
             _item("/console", "The console: sign in with a key"),
-            _item("/docs", "All of the documentation"),
+            _item("/handbook", "All of the documentation"),
+            _item("/docs", "The API's reference, to try it on"),
             _item("/problems", "What each refusal means, and how to mend it"),
             _item("/openapi.json", "The API's description (OpenAPI)"),
             _item("/healthz", "Whether the service is alive"),

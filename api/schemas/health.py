@@ -24,7 +24,8 @@ class Entrance(BaseModel):
 
     service: Literal["graphveil"] = "graphveil"
     version: str
-    documentation: str = "/docs"
+    documentation: str = "/handbook"
+    reference: str = "/docs"
     problems: str = "/problems"
     openapi: str = "/openapi.json"
     health: str = "/healthz"

@@ -1,9 +1,10 @@
 """``python docs/site/build.py``: the documentation as a site with search, in ``build/handbook``.
 
-Pages are the Markdown files of the repository, under the addresses that they have there, so that the links between
-them hold in both places. Added are the leaderboard, which is made from the tables in ``docs/results.md``, and the
-notebooks in ``examples/``. A broken link, or a page that no part of the navigation lists, fails the build. The site
-loads nothing from elsewhere and has no inline scripts, so that the api serves it under a strict policy.
+Pages are the Markdown files of the repository, under the addresses that they have there, so that the links
+between them hold in both places. Added are the leaderboard, which is made from the tables in
+``docs/results.md``, and the notebooks in ``examples/``. A broken link, or a page that no part of the
+navigation lists, fails the build. The site loads nothing from elsewhere and has no inline scripts, so that
+the api serves it under a strict policy.
 """
 
 from __future__ import annotations
@@ -26,7 +27,14 @@ ROOT = HERE.parents[1]
 BUILD = ROOT / "build"
 PAGES, SITE, CONFIG = BUILD / "handbook-pages", BUILD / "handbook", BUILD / "zensical.toml"
 
-COPIED = ("*.md", "docs/**/*.md", "docs/report.schema.json", "docs/pictures/*", "examples/**/*.md", "deploy/runbooks/*.md")
+COPIED = (
+    "*.md",
+    "docs/**/*.md",
+    "docs/report.schema.json",
+    "docs/pictures/*",
+    "examples/**/*.md",
+    "deploy/runbooks/*.md",
+)
 INLINE_SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 OUTSIDE = re.compile(r'<(?:link|script|img|iframe)\b[^>]*\b(?:href|src)="(?:https?:)?//[^"]*"')
 
@@ -43,7 +51,11 @@ def main() -> None:
     subprocess.run([zensical(), "build", "--strict", "--clean", "--config-file", str(CONFIG)], check=True)
     for page in sorted(SITE.rglob("*.html")):
         page.write_text(without_inline_scripts(page), encoding="utf-8")
-    outside = [f"{page.relative_to(SITE)}: {found}" for page in SITE.rglob("*.html") for found in loads_from_outside(page)]
+    outside = [
+        f"{page.relative_to(SITE)}: {found}"
+        for page in SITE.rglob("*.html")
+        for found in loads_from_outside(page)
+    ]
     if outside:
         sys.exit("the site would load from elsewhere:\n" + "\n".join(outside))
     print(f"built {len(pages)} pages in {SITE.relative_to(ROOT)}")

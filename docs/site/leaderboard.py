@@ -41,7 +41,9 @@ def tables(text: str) -> Iterator[Table]:
         if part is None:
             raise ValueError(f"docs/results.md has no section {section!r}")
         for caption, block in re.findall(r"^\*\*([^*\n]+)\*\*[^|]*?\n\n((?:\|.*\n)+)", part[1], re.MULTILINE):
-            titles, _, *rows = ([cell.strip() for cell in line.strip("| ").split("|")] for line in block.strip().split("\n"))
+            titles, _, *rows = (
+                [cell.strip() for cell in line.strip("| ").split("|")] for line in block.strip().split("\n")
+            )
             if "runs" in titles and "method" in titles:
                 yield Table(section, caption, [_row(titles, row) for row in rows])
 
@@ -66,17 +68,20 @@ def best(table: Table, column: str) -> float | None:
 
 
 def page(text: str) -> str:
-    """The page in Markdown, its tables in HTML: a browser without scripts shows them all, one after the other."""
+    """The page in Markdown, its tables in HTML: without scripts a browser shows them all, one by one."""
     found = list(tables(text))
     return (
         "# Leaderboard\n\n"
-        "Our methods and published ones, by graph and epsilon. Every figure is from a table of [the results](results.md), "
-        "which say how each was measured and by which command. **Bold** is the best mean of its column; overlap and NMI are better "
-        "high, all else is better low. RE is the relative error, TV the total variation distance of degrees. Click a "
-        "column to sort by it.\n\n"
-        "Constants of our methods were chosen while looking at some of these graphs: the results say which, and "
+        "Our methods and published ones, by graph and epsilon. Every figure is from a table of [the "
+        "results](results.md), which say how each was measured and by which command. **Bold** is the best "
+        "mean of its column; overlap and NMI are better high, all else is better low. RE is the relative "
+        "error, TV the total variation distance of degrees. Click a column to sort by it.\n\n"
+        "Constants of our methods were chosen while looking at some of these graphs: the results say which, "
+        "and "
         "[what is lost on graphs that were left out](results.md#regret-of-the-static-default).\n\n"
-        '<div class="leaderboard" data-leaderboard>\n' + "\n".join(_html(table) for table in found) + "\n</div>\n"
+        '<div class="leaderboard" data-leaderboard>\n'
+        + "\n".join(_html(table) for table in found)
+        + "\n</div>\n"
     )
 
 

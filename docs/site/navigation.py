@@ -27,7 +27,13 @@ PARTS: dict[str, dict[str, tuple[str, ...]]] = {
         "Problems": ("docs/problems/*.md",),
     },
     "Run": {
-        "": ("docs/operations.md", "docs/settings.md", "docs/monitoring.md", "docs/verifier.md", "docs/performance.md"),
+        "": (
+            "docs/operations.md",
+            "docs/settings.md",
+            "docs/monitoring.md",
+            "docs/verifier.md",
+            "docs/performance.md",
+        ),
         "Runbooks": ("deploy/runbooks/*.md",),
     },
     "Judge": {
@@ -43,7 +49,7 @@ PARTS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "Extend": {"": ("CONTRIBUTING.md",)},
 }
-"""Tabs, their groups (the unnamed one has no heading), and the pages of each: paths, or patterns in order of names."""
+"""Tabs, their groups (the unnamed one has no heading), and the pages of each: paths, or patterns."""
 
 Entry = dict[str, "str | list[Entry]"]
 

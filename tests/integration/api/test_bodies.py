@@ -128,7 +128,10 @@ def test_every_route_asks_who_calls_first(app: FastAPI):
         if isinstance(route, APIRoute) and not isinstance(route, Guarded):
             assert route.body_field is None
             open_to_all.add(route.path)
-    health, pages = {"/healthz", "/readyz"}, {"/", "/docs", "/docs/{name}", "/docs/generators/{method}"}
+    health, pages = (
+        {"/healthz", "/readyz"},
+        {"/", "/handbook", "/docs", "/docs/start.js", "/docs/{name}", "/docs/generators/{method}"},
+    )
     assert open_to_all == health | pages | {"/problems", "/problems/{slug}"}
 
 

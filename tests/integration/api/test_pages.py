@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from urllib.parse import urldefrag, urljoin
 
 import pytest
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from api.http import problems
+from api.show import folders
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
@@ -47,7 +50,8 @@ def test_every_page_that_can_be_reached_from_the_first_has_links_that_lead_somew
         page = left.pop()
         for link in links_of(http.get(page, headers=BROWSER).text):
             address = urldefrag(urljoin(page, link)).url
-            if address.startswith("/") and address not in reached:
+            # The handbook, where somebody has built it, checks its own links.
+            if address.startswith("/") and not address.startswith("/handbook") and address not in reached:
                 reached.add(address)
                 left.append(address)
     assert {"/docs/api", "/docs/generators/keyframe", "/problems/budget-exceeded"} <= reached
@@ -66,7 +70,7 @@ def test_the_first_page_says_what_this_is_to_a_browser_and_where_to_go_to_a_prog
     for accept in ("application/json", "*/*"):
         told = http.get("/", headers={"Accept": accept})
         assert told.headers["Content-Type"] == "application/json"
-        for address in ("documentation", "problems", "openapi", "health"):
+        for address in ("documentation", "reference", "problems", "openapi", "health"):
             assert http.get(told.json()[address]).status_code == 200
 
 
@@ -76,3 +80,43 @@ def test_the_first_page_says_what_this_is_to_a_browser_and_where_to_go_to_a_prog
 def test_no_other_file_is_a_page(http: TestClient, path: str) -> None:
     answer = http.get(path)
     assert (answer.status_code, answer.json()["type"]) == (404, "/problems/not-found")
+
+
+def test_the_reference_loads_its_parts_from_here_and_nothing_else(http: TestClient) -> None:
+    page = http.get("/docs", headers=BROWSER)
+    policy = page.headers["Content-Security-Policy"]
+    assert "script-src 'self';" in policy
+    assert "default-src 'none'" in policy
+    parts = re.findall(r'(?:src|href)="([^"]+)"', page.text)
+    assert "/docs/start.js" in parts
+    assert [part for part in parts if not part.startswith(("/", "data:"))] == []
+    assert [part for part in parts if part.startswith("/") and http.get(part).status_code != 200] == []
+    assert "<script>" not in page.text
+    assert http.get("/docs/start.js").headers["Content-Type"].startswith("text/javascript")
+
+
+def test_a_handbook_that_was_built_is_served_and_no_file_beside_it(tmp_path: Path) -> None:
+    site = tmp_path / "handbook"
+    (site / "docs").mkdir(parents=True)
+    (site / "index.html").write_text("<h1>first</h1>")
+    (site / "docs" / "api.html").write_text("<h1>the tour</h1>")
+    (tmp_path / "secret.txt").write_text("no")
+    app = FastAPI()
+    folders.mount(app, site)
+    browser = TestClient(app)
+    first = browser.get("/handbook/")
+    assert first.text == "<h1>first</h1>"
+    assert first.headers["Content-Security-Policy"] == folders.POLICY
+    assert first.headers["Cache-Control"] == "public, max-age=3600"
+    assert browser.get("/handbook/docs/api.html").text == "<h1>the tour</h1>"
+    assert browser.get("/handbook/", headers={"If-None-Match": first.headers["ETag"]}).status_code == 304
+    for path in ("/handbook/../secret.txt", "/handbook/%2e%2e/secret.txt", "/handbook/none.html"):
+        assert browser.get(path).status_code == 404
+
+
+def test_without_a_built_handbook_the_documentation_is_a_list_of_its_pages(http: TestClient) -> None:
+    answer = http.get("/handbook", headers=BROWSER, follow_redirects=False)
+    if folders.HANDBOOK.is_dir():  # this working copy has one
+        assert (answer.status_code, answer.headers["Location"]) == (307, "/handbook/")
+    else:
+        assert 'href="/docs/api"' in answer.text
