@@ -11,7 +11,14 @@ PARTS: dict[str, dict[str, tuple[str, ...]]] = {
         "Examples": ("examples/*.md", "examples/*/README.md"),
     },
     "Use": {
-        "": ("docs/choosing_epsilon.md", "docs/compare.md", "docs/console.md", "docs/python.md"),
+        "": (
+            "docs/choosing_epsilon.md",
+            "docs/compare.md",
+            "docs/console.md",
+            "docs/client.md",
+            "docs/python.md",
+            "docs/tools.md",
+        ),
         "Data": (
             "docs/datasets.md",
             "docs/edge_values.md",
