@@ -7,11 +7,12 @@ torch nor numba nor the graph libraries: heavy imports stand inside functions or
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, cast, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict
 
@@ -363,23 +364,46 @@ class StreamGenerator(Generator, Protocol):
         ...
 
 
+class _Parts(NamedTuple):
+    """A method as what it declares to be beside, or None."""
+
+    accelerated: AcceleratedGenerator | None
+    of_values: ValuesGenerator | None
+    of_node_values: NodeValuesGenerator | None
+
+
+@cache
+def _found(generator: Hashable) -> _Parts:
+    """Looks the members of protocols up, which takes as long as a plan: once for each method."""
+    return _Parts(
+        generator if isinstance(generator, AcceleratedGenerator) else None,
+        generator if isinstance(generator, ValuesGenerator) else None,
+        generator if isinstance(generator, NodeValuesGenerator) else None,
+    )
+
+
+def _parts(generator: Generator) -> _Parts:
+    return _found(cast("Hashable", generator))
+
+
 def accelerator_of(
     generator: Generator, params: Any, public: PublicFacts, nodes: Mapping[str, int]
 ) -> Accelerator:
     """Tell what a GPU is to a job: nothing, unless the method says otherwise. Of public facts alone."""
-    if not isinstance(generator, AcceleratedGenerator):
-        return Accelerator.NONE
-    return Accelerator(generator.accelerator(params, public, nodes))
+    found = _parts(generator).accelerated
+    return Accelerator.NONE if found is None else Accelerator(found.accelerator(params, public, nodes))
 
 
 def carries_values(generator: Generator, params: Any) -> bool:
     """Tell whether the edges of a release by ``generator`` carry what the schema declares."""
-    return isinstance(generator, ValuesGenerator) and generator.carries(params)
+    found = _parts(generator).of_values
+    return found is not None and found.carries(params)
 
 
 def carries_node_values(generator: Generator, params: Any) -> bool:
     """Tell whether nodes of a release by ``generator`` carry synthetic values of protected attributes."""
-    return isinstance(generator, NodeValuesGenerator) and generator.carries_nodes(params)
+    found = _parts(generator).of_node_values
+    return found is not None and found.carries_nodes(params)
 
 
 def synthesised_by(generator: Generator, params: Any) -> dict[str, bool]:

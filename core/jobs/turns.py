@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, FromClause, Select, func, or_, select, text, true
+from sqlalchemy import ColumnElement, FromClause, Select, bindparam, func, or_, select, text, true
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -115,8 +115,13 @@ def serve(session: Session, desk: str, *, waiting: FromClause, held: FromClause)
     return found.topic, found.id
 
 
+# Made once: every submission asks.
+_OPEN = select(func.count(), func.count().filter(Job.requested_by == bindparam("key_id"))).where(
+    text(OPEN_JOB), Job.tenant == bindparam("tenant")
+)
+
+
 def open_jobs(session: Session, *, tenant: str, key_id: str) -> tuple[int, int]:
     """How many jobs that have not ended are the tenant's, and how many of them the key asked for."""
-    query = select(func.count(), func.count().filter(Job.requested_by == key_id))
-    of_tenant, of_key = session.execute(query.where(text(OPEN_JOB), Job.tenant == tenant)).one()
+    of_tenant, of_key = session.execute(_OPEN, {"tenant": tenant, "key_id": key_id}).one()
     return of_tenant, of_key

@@ -94,6 +94,23 @@ def test_missing_edges_are_worked_in(rng):
     np.testing.assert_array_equal(degrees_of(found, 200), degrees)
 
 
+@pytest.mark.parametrize("kept", [0.0, 0.3, 0.95])
+def test_completed_graphs_are_simple_and_lack_next_to_nothing(kept, rng):
+    """Half of the missing ends are of a few nodes, so that most pairs of them are there already."""
+    nodes = 60
+    graph = nx.gnp_random_graph(nodes, 0.3, seed=5)
+    keys = np.sort([min(edge) * nodes + max(edge) for edge in graph.edges()])
+    degrees = np.array([degree for _, degree in graph.degree()])
+    base = keys[rng.random(len(keys)) < kept]
+    found = completed(base, degrees, rng)
+    low, high = np.divmod(found, nodes)
+    assert (np.diff(found) > 0).all()
+    assert (low < high).all()
+    drawn = np.bincount(low, minlength=nodes) + np.bincount(high, minlength=nodes)
+    assert (drawn <= degrees).all()
+    assert degrees.sum() - drawn.sum() <= 2
+
+
 def test_nodes_above_their_degree_keep_what_they_have(rng):
     keys = np.array([1, 2, 5])  # a triangle on nodes 0, 1, 2
     np.testing.assert_array_equal(completed(keys, np.array([1, 0, 2]), rng), keys)

@@ -121,19 +121,6 @@ def once_each(keys):
 
 
 @njit(cache=True, nogil=True)
-def unpacked(keys, more_left, more_right, nodes):
-    """Both ends of ``keys``, and further edges behind them: (left, right), int32."""
-    size = keys.size + more_left.size
-    left, right = np.empty(size, np.int32), np.empty(size, np.int32)
-    for i in range(keys.size):
-        low = keys[i] // nodes
-        left[i], right[i] = low, keys[i] - low * nodes
-    left[keys.size :] = more_left
-    right[keys.size :] = more_right
-    return left, right
-
-
-@njit(cache=True, nogil=True)
 def degrees_in(keys, nodes):
     """Count the ends of ``keys`` at every node; int64 (n,)."""
     found = np.zeros(nodes, np.int64)

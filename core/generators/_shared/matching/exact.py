@@ -54,9 +54,7 @@ def matched(
     occupied = np.intersect1d(base, taken, assume_unique=True) if len(taken) else taken
     stands = first_of_each(left, right, nodes, repeated, occupied)
     first = np.concatenate([[0], np.cumsum(held)])
-    gone, added = worked_in(
-        (left, right, nodes), (first, *sides), stands, len(left), base, taken, (TRIES, SWEEPS), rng
-    )
+    gone, added = worked_in((left, right, nodes), (first, *sides), stands, base, taken, (TRIES, SWEEPS), rng)
     if len(occupied):
         gone = np.sort(np.concatenate([gone, occupied]))
     return base if not len(gone) + len(added) else ends.merged(base, gone, added)
@@ -65,24 +63,20 @@ def matched(
 def completed(keys: np.ndarray, degrees: np.ndarray, rng: Rng) -> np.ndarray:
     """Add edges where nodes in ``keys`` lack some of their ``degrees``; sorted keys, a simple graph.
 
-    For ends that no block had room for: they are paired at random, and change ends with any edge where the
-    pair is taken. ``keys``: sorted, of a simple graph; ``degrees``: integers (n,). O(m).
+    For ends that no block had room for: they are paired at random, and change ends with any edge of ``keys``
+    where the pair is taken. ``keys``: sorted, of a simple graph; ``degrees``: integers (n,). O(m).
     """
     from core.generators._shared.matching import ends
-    from core.generators._shared.matching.swapping import worked_in
+    from core.generators._shared.matching.swapping import joined
 
-    nodes, none = len(degrees), np.empty(0, dtype=np.int64)
+    nodes = len(degrees)
     open_ends = np.maximum(np.asarray(degrees, dtype=np.int64) - ends.degrees_in(keys, nodes), 0)
     half = int(open_ends.sum()) // 2
     if not half:
         return keys
     blocks = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
     left, right, _ = ends.ends_of(open_ends, np.zeros(nodes, dtype=np.int64), *blocks, np.array([half]), rng)
-    left, right = ends.unpacked(keys, left, right, nodes)
-    first, stands = np.array([0, len(left)]), np.ones(len(left), dtype=bool)
-    gone, added = worked_in(
-        (left, right, nodes), (first, *blocks), stands, len(keys), keys, none, (TRIES, SWEEPS), rng
-    )
+    gone, added = joined((left, right, nodes), keys, (TRIES, SWEEPS), rng)
     return ends.merged(keys, gone, added)
 
 

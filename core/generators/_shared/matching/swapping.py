@@ -37,23 +37,16 @@ def first_of_each(left, right, nodes, repeated, occupied):
 
 
 @njit(cache=True, nogil=True)
-def worked_in(edges, blocks, stands, fresh, base, taken, chances, rng):
+def worked_in(edges, blocks, stands, base, taken, chances, rng):
     """Make the edges stand that can: (gone, added), the keys that leave and join ``base``. Changes all ends.
 
-    Edges from ``fresh`` on are not in ``base`` yet: they are placed where they are neither loop nor repeat.
     One that may not stand: it changes ends with an edge that stands, chosen at random among those with an
     end of its own label; labels, so block totals, stay. ``chances``: (tries in a sweep, sweeps), at most.
     """
-    left, right, nodes = edges
     tries, sweeps = chances
-    waiting = left.size - int(stands[:fresh].sum())
+    waiting = stands.size - int(stands.sum())
     gone, added = table_for(waiting), table_for(2 * waiting)
     state = base, taken, gone, added
-    for i in range(fresh, left.size):
-        key = key_of(left[i], right[i], nodes)
-        stands[i] = left[i] != right[i] and not _has(state, key)
-        if stands[i]:
-            add(added, key)
     if stands.any():
         places = _places_by_label(blocks)
         for _ in range(sweeps):
@@ -64,6 +57,68 @@ def worked_in(edges, blocks, stands, fresh, base, taken, chances, rng):
             if not lucky:
                 break
     return np.sort(gone[gone != EMPTY]), np.sort(added[added != EMPTY])
+
+
+@njit(cache=True, nogil=True)
+def joined(edges, base, chances, rng):
+    """Make further edges stand that can: (gone, added), the keys that leave and join ``base``.
+
+    One that is a loop or a repeat changes ends with a random edge that stands; all edges are of one label.
+    ``base`` is not unpacked: an edge of it that changed ends once is left alone from then on. ``chances``:
+    (tries in a sweep, sweeps), at most. Changes all ends of ``edges``.
+    """
+    left, right, nodes = edges
+    tries, sweeps = chances
+    gone, added = table_for(left.size), table_for(2 * left.size)
+    state = base, base[:0], gone, added
+    waits = np.ones(left.size, np.bool_)
+    for i in range(left.size):
+        key = key_of(left[i], right[i], nodes)
+        if left[i] != right[i] and not _has(state, key):
+            add(added, key)
+            waits[i] = False
+    for _ in range(sweeps):
+        lucky = False
+        for place in np.flatnonzero(waits):
+            _exchange(edges, waits, state, place, tries, rng)
+            lucky |= not waits[place]
+        if not lucky:
+            break
+    return np.sort(gone[gone != EMPTY]), np.sort(added[added != EMPTY])
+
+
+@njit(cache=True, nogil=True)
+def _exchange(edges, waits, state, i, tries, rng):
+    """Try to give the ends u, v of edge i to one {x, y} that stands: {x, v} and {u, y} are there instead."""
+    left, right, nodes = edges
+    base, _, gone, added = state
+    u, v = np.int64(left[i]), np.int64(right[i])
+    for _ in range(tries):
+        j = rng.integers(0, base.size + left.size) - base.size  # below 0: of the base
+        if j >= 0 and waits[j]:
+            continue
+        old = key_of(left[j], right[j], nodes) if j >= 0 else base[j]
+        x, y = old // nodes, old % nodes
+        if rng.integers(0, 2):
+            x, y = y, x
+        if x == v or u == y or not _has(state, old):
+            continue
+        mine, theirs = key_of(x, v, nodes), key_of(u, y, nodes)
+        if mine == theirs or _has(state, mine) or _has(state, theirs):
+            continue
+        if contains(added, old):
+            remove(added, old)
+        else:
+            add(gone, old)
+        for key in (mine, theirs):
+            if contains(gone, key):
+                remove(gone, key)
+            else:
+                add(added, key)
+        if j >= 0:
+            left[j], right[j] = x, v
+        left[i], right[i], waits[i] = u, y, False
+        return
 
 
 @njit(cache=True, nogil=True)

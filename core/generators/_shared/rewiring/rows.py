@@ -122,8 +122,14 @@ class Rows:
         return int(_products(self.start, self.others)) // 2
 
     def keys(self) -> np.ndarray:
-        """The edges as sorted int64 keys ``low * n + high``, by the nodes' old numbers; O(m)."""
-        return sorted_keys(_keys(self.start, self.others, self.names)).view(np.int64)
+        """The edges as sorted int64 keys ``low * n + high``, by the nodes' old numbers; O(m).
+
+        The rows are given up for them: what sorting takes has their place in memory.
+        """
+        keys = _keys(self.start, self.others, self.names)
+        none = np.empty(0, dtype=np.int32)
+        self.others = self.back = self.owner = self.closed = none
+        return sorted_keys(keys).view(np.int64)
 
 
 @njit(cache=True, nogil=True)

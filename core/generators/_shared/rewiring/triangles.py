@@ -138,7 +138,7 @@ def _grouped(
     aim = affinity.Standing(targets.triangles, wanted)
     for number in range(len(affinity.SHARES)):
         left -= grouping.add(number, now, aim, told is not None, left)
-        if steer:
+        if steer and number % 2:
             swaps = affinity.within_circles(rows)
             product = rows.product_sum()
             product, made = moves.shift_product(swaps, product, target, band, int(STEERED * left), rng)
