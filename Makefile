@@ -82,6 +82,7 @@ test-isa: $(READY)
 
 # The client from a venv of its own, where nothing of the service is, against a service that runs from this one.
 test-client: $(READY)
+	@rm -rf client/build  # a former build would add its files to the wheel
 	@$(CLIENT_PYTHON) -m venv --clear .venv-client
 	@.venv-client/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
 		'./client[mcp,parquet,sql]' pytest pytest-timeout
