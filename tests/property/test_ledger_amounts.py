@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from core.errors import InvalidInput
 from core.ledger import amounts
+from graphveil.amounts import format_delta, format_epsilon
 
 EPSILONS = st.decimals(min_value="1e-30", max_value=1_000_000, allow_nan=False, allow_infinity=False)
 CAPACITIES = st.decimals(min_value="1e-9", max_value=1_000_000, allow_nan=False, allow_infinity=False)
@@ -51,13 +52,13 @@ def test_many_small_costs_never_add_up_to_less_than_their_sum(values: list[Decim
 
 @given(st.integers(min_value=1, max_value=10**15))
 def test_formatting_is_exact(nano: int) -> None:
-    text = amounts.format_epsilon(nano)
+    text = format_epsilon(nano)
     assert amounts.epsilon_cost(text) == amounts.epsilon_capacity(text) == nano
 
 
 @given(st.integers(min_value=0, max_value=10**18 - 1))
 def test_formatting_deltas_is_exact(atto: int) -> None:
-    text = amounts.format_delta(atto)
+    text = format_delta(atto)
     assert amounts.delta_cost(text) == amounts.delta_capacity(text) == atto
 
 

@@ -244,7 +244,9 @@ def test_nothing_but_health_and_pages_answers_without_a_key(api_services: Servic
     walked = 0
     with TestClient(app, raise_server_exceptions=False) as http:
         for path, methods in routes_of(app):
-            if path in OPEN:
+            if path in OPEN or path.startswith(
+                "/console"
+            ):  # test_console_pages walks those without a session
                 continue
             address = re.sub(r"\{[^}]+\}", "x1", path)
             for method in methods:
