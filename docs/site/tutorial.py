@@ -1,4 +1,4 @@
-"""``python -m deploy.local.beside .venv/bin/python docs/site/tutorial.py``: walks the tutorial, and draws its pictures.
+"""``python docs/site/tutorial.py`` beside a stack (see ``deploy.local.beside``): pictures of the tutorial.
 
 Does what ``docs/tutorial.md`` tells to do, on a fresh stack and with the shipped example, and photographs
 the console on the way. Needs what ``make test-browser`` needs.
