@@ -108,7 +108,7 @@ def see(path: str) -> RedirectResponse:
 
 def own_path(asked: str | None) -> str:
     """Return the path if it is one of the console, with nothing that leads elsewhere; else the overview's."""
-    if not asked or len(asked) > 2_000 or not asked.isprintable() or "\\" in asked:
+    if not asked or len(asked) > 2_000 or not asked.isprintable() or "\\" in asked or "%2e" in asked.lower():
         return HOME
     parts = urlsplit(asked)
     inside = parts.path == HOME or parts.path.startswith(f"{HOME}/")

@@ -100,7 +100,11 @@ STEP = {"sequence": 3, "stage": "fit", "done": 1, "total": 2}
 EVENTS = {"items": [STEP | {"created_at": "2001-01-01T00:00:00Z"}]}
 REPORT = {
     "schema_version": "3.0",
-    "public": {"guarantee": {"epsilon": "0.5"}, "statistics": {"nodes": {"a": 3}, "drawing": {"nodes": [1]}}},
+    "public": {
+        "guarantee": {"epsilon": "0.5"},
+        "charge": {"id": "e1", "charged_at": SECRET},
+        "statistics": {"nodes": {"a": 3}, "drawing": {"nodes": [1]}},
+    },
     "curator": {"status": "done", "scores": SECRET},
     "of_a_later_version": SECRET,
 }
@@ -132,6 +136,7 @@ class Service:
     def __init__(self) -> None:
         self.submitted: list[dict[str, Any]] = []
         self.refusal: dict[str, Any] | None = None
+        self.loses_answers = False
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         path = request.url.path.removeprefix("/v1")
@@ -142,6 +147,8 @@ class Service:
             if "dry_run" in request.url.params:
                 return httpx.Response(200, json=plan_of(asked))
             self.submitted.append(asked)
+            if self.loses_answers:
+                return httpx.Response(500, json={"type": "/problems/internal", "title": "it broke"})
             return httpx.Response(202, json=JOB | {"state": "queued"})
         known: dict[str, Any] = {
             "/datasets": {"items": [DATASET]},
@@ -188,7 +195,8 @@ def test_nothing_for_curators_is_told_whatever_the_key_may_read(service: Service
     assert not [word for word in (SECRET, "2001-01-01", "77777", "rejected", "drawing") if word in text]
     assert "registered" in told[0][1]
     assert json.loads(told[2][1])["step"] == STEP
-    assert json.loads(told[3][1]) == {"guarantee": {"epsilon": "0.5"}, "statistics": {"nodes": {"a": 3}}}
+    public = {"guarantee": {"epsilon": "0.5"}, "charge": {"id": "e1"}, "statistics": {"nodes": {"a": 3}}}
+    assert json.loads(told[3][1]) == public
 
 
 def test_no_model_keeps_a_field_for_curators():
@@ -255,6 +263,26 @@ def test_what_is_refused_costs_nothing_of_the_leave(service: Service):
     half = {"dataset_id": "ds_1", "epsilon": "0.5"}
     *told, _ = ask(service, ("submit", half | {"epsilon": "2"}), ("submit", half), spend="0.5")
     assert [failed for failed, _ in told] == [True, False]
+
+
+def test_a_job_whose_answer_is_lost_may_stand_and_counts(service: Service):
+    half = {"dataset_id": "ds_1", "epsilon": "0.5"}
+    service.loses_answers = True
+    *told, _ = ask(service, ("submit", half), ("submit", half), spend="0.5")
+    assert [failed for failed, _ in told] == [True, True]
+    assert "0.0 is left" in told[1][1]
+
+
+def test_what_is_wrong_with_an_upload_is_not_told_by_a_refusal(service: Service):
+    service.refusal = {
+        "type": "/problems/dataset-not-ready",
+        "title": "Not ready",
+        "detail": SECRET,
+        "state": SECRET,
+    }
+    *told, _ = ask(service, ("plan", {"dataset_id": "ds_1", "epsilon": "0.5"}))
+    assert told[0][0]
+    assert SECRET not in str(told)
 
 
 @pytest.mark.parametrize("spend", ["much", "-1", "NaN", "Infinity"])

@@ -367,7 +367,6 @@ class StreamGenerator(Generator, Protocol):
 class _Parts(NamedTuple):
     """A method as what it declares to be beside, or None."""
 
-    accelerated: AcceleratedGenerator | None
     of_values: ValuesGenerator | None
     of_node_values: NodeValuesGenerator | None
 
@@ -376,7 +375,6 @@ class _Parts(NamedTuple):
 def _found(generator: Hashable) -> _Parts:
     """Looks the members of protocols up, which takes as long as a plan: once for each method."""
     return _Parts(
-        generator if isinstance(generator, AcceleratedGenerator) else None,
         generator if isinstance(generator, ValuesGenerator) else None,
         generator if isinstance(generator, NodeValuesGenerator) else None,
     )
@@ -390,8 +388,8 @@ def accelerator_of(
     generator: Generator, params: Any, public: PublicFacts, nodes: Mapping[str, int]
 ) -> Accelerator:
     """Tell what a GPU is to a job: nothing, unless the method says otherwise. Of public facts alone."""
-    found = _parts(generator).accelerated
-    return Accelerator.NONE if found is None else Accelerator(found.accelerator(params, public, nodes))
+    asked = getattr(generator, "accelerator", None)  # by name: to ask its protocol takes as long as a plan
+    return Accelerator.NONE if asked is None else Accelerator(asked(params, public, nodes))
 
 
 def carries_values(generator: Generator, params: Any) -> bool:

@@ -231,6 +231,11 @@ def test_reads_under_a_declared_bound():
     with pytest.raises(NotAccepted):
         people.bounded(3)
     bounded = people.bounded(4)
-    assert {name for name in dir(bounded) if not name.startswith("_")} == {"people", "bound", "triangles"}
+    assert {name for name in dir(bounded) if not name.startswith("_")} == {
+        "people",
+        "bound",
+        "triangles",
+        "values",
+    }
     assert bounded.triangles(nano_epsilon=2 * 10**11, purpose="check") == 10
     assert len(graph._meter.transcript) == 1

@@ -7,6 +7,7 @@ in what is read, in how the model was learned, in what is published beside a gra
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -153,31 +154,37 @@ def persons() -> Graph:
     return Graph.build(schema, {}, tables)
 
 
-def owners() -> Graph:
+def owners(*attributes: EdgeAttribute) -> Graph:
     """Protected nodes, and items of which nothing is known."""
-    relation = EdgeType(source="node", target="item")
+    relation = EdgeType(source="node", target="item", attributes=attributes)
     schema = GraphSchema(
         node_types=(NodeType(count=NODES, protected=True), NodeType(name="item", count=NODES)),
         edge_types=(relation,),
     )
-    ends = blocks(1)
-    return Graph.build(schema, {}, {"edge": EdgeTable(ends[:, 0], ends[:, 1])})
+    source, target = blocks(1).T
+    values = EdgeValues({"stars": (1 + target % 5).astype(np.int32)}) if attributes else None
+    return Graph.build(schema, {}, {"edge": EdgeTable(source, target, None, values)})
 
 
-def people() -> Graph:
+def people(*carried: EdgeAttribute, degree_bound: int | None = None) -> Graph:
     """Persons with two public attributes, neither of them a label."""
     nodes = 200
     attributes = tuple(Attribute(name=name, protection=Protection.PUBLIC) for name in ("team", "floor"))
-    schema = GraphSchema(node_types=(NodeType(count=nodes, attributes=attributes, protected=True),))
+    kind = NodeType(count=nodes, attributes=attributes, protected=True, degree_bound=degree_bound)
+    schema = GraphSchema(node_types=(kind,), edge_types=(EdgeType(attributes=carried),))
     columns = {"team": pa.array([str(i % 2) for i in range(nodes)]), "floor": pa.array(["1"] * nodes)}
-    table = EdgeTable(*blocks(1, nodes).T)
+    source, target = blocks(1, nodes).T
+    values = EdgeValues({"stars": (1 + target % 5).astype(np.int32)}) if carried else None
+    table = EdgeTable(source, target, None, values)
     return Graph.build(schema, {"node": NodeTable(nodes, None, columns)}, {"edge": table})
+
+
+STARS = EdgeAttribute(name="stars", kind="integer", bounds=(1, 5), aggregate="max")
 
 
 def valued(steps: int = 0) -> Graph:
     """Two communities, whose members rate one another; a node's edges have its own stars."""
-    stars = EdgeAttribute(name="stars", kind="integer", bounds=(1, 5), aggregate="max")
-    relation = EdgeType(attributes=(stars,), temporal=steps > 0)
+    relation = EdgeType(attributes=(STARS,), temporal=steps > 0)
     time = TimeGrid(count=steps) if steps else None
     schema = GraphSchema(node_types=(NodeType(count=NODES),), edge_types=(relation,), time=time)
     source, target = blocks(1).T
@@ -198,6 +205,15 @@ def labelled(steps: int = 0) -> Graph:
     nodes = {"node": NodeTable(NODES, None, {"party": column})}
     source, target = blocks(1).T
     return Graph.build(schema, nodes, {"edge": EdgeTable(source, target, source % steps if steps else None)})
+
+
+PERSONS: dict[str, Callable[[], Graph]] = {
+    "persons": persons,
+    "owners": owners,
+    "people": people,
+    "valued persons": lambda: owners(STARS),
+    "valued people": lambda: people(STARS, degree_bound=200),
+}
 
 
 @functools.cache
@@ -228,8 +244,8 @@ def request_of(where: str) -> tuple[Graph, Unit, int | None]:
             return sided(40, 30, STEPS, functional=True), Unit.EVENT, None
         case "typed":
             return typed(), Unit.EDGE, None
-        case "persons" | "owners" | "people":
-            return {"persons": persons, "owners": owners, "people": people}[where](), Unit.NODE, None
+        case "persons" | "owners" | "people" | "valued persons" | "valued people":
+            return PERSONS[where](), Unit.NODE, None
         case "two plain":
             return two_relations(), Unit.EDGE, None
         case "valued" | "labelled":

@@ -216,7 +216,8 @@ TRIED: Mapping[str, Table] = {
             "sweeps": (1, 30),
         },
         "persons",
-    ),
+    )
+    | {"attribute_share": at("valued persons", 0.0, 0.4)},
     "ppgsl": everywhere(
         DEFENCE
         | {
@@ -279,6 +280,7 @@ TRIED: Mapping[str, Table] = {
             "people",
         ),
         "group_share": at("people", 0.2, 0.4, groups="team"),
+        "attribute_share": at("valued people", 0.0, 0.4),
     },
     "psgraph": everywhere(
         {

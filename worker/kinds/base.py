@@ -141,7 +141,10 @@ def read_result(folder: Path) -> dict[str, Any]:
     path = folder / "result.json"
     if path.is_symlink() or path.stat().st_size > MAX_RESULT_BYTES:
         raise InvalidInput("the child left no result that could be read")
-    result = json.loads(path.read_bytes())
-    if set(result) not in ({"report"}, {"findings", "message"}):
+    try:
+        result = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput("the child left no result that could be read") from error
+    if not isinstance(result, dict) or set(result) not in ({"report"}, {"findings", "message"}):
         raise InvalidInput("the child left no result of a known kind")
     return dict(result)

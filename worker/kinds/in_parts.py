@@ -21,7 +21,10 @@ def shards(held: Held[JobWork]) -> int:
     path, most = held.folder / "out" / TOLD, held.services.settings.max_shards
     if path.is_symlink() or path.stat().st_size > MAX_TOLD_BYTES:
         raise InvalidInput("the fit left no number of shards")
-    told = json.loads(path.read_bytes())
+    try:
+        told = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput("the fit left no number of shards") from error
     count = told.get("shards") if isinstance(told, dict) else None
     if type(count) is not int or count < 1:
         raise InvalidInput("the fit left no number of shards")

@@ -46,6 +46,8 @@ def seen(answer: Any) -> Any:
 def public_edition(report: Mapping[str, Any]) -> dict[str, Any]:
     """Return the public part of a report, without the coordinates of its drawing, and nothing else of it."""
     public = dict(report["public"])
+    if isinstance(public.get("charge"), Mapping):  # to curators its time is told to the second
+        public["charge"] = {name: value for name, value in public["charge"].items() if name != "charged_at"}
     statistics = public.get("statistics")
     if isinstance(statistics, Mapping):
         public["statistics"] = {name: value for name, value in statistics.items() if name != _DRAWN}
@@ -55,6 +57,8 @@ def public_edition(report: Mapping[str, Any]) -> dict[str, Any]:
 def refused(problem: ProblemError) -> str:
     """Say what the service refused, with its amounts, and who can mend it; no findings of uploads."""
     lines = [f"{problem.title} ({problem.slug})."]
+    if problem.slug == "dataset-not-ready":  # how its upload went is for curators
+        return f"{lines[0]} Its curators know more."
     if problem.detail:
         lines.append(problem.detail)
     for error in problem.members.get("errors") or ():

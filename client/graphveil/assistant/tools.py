@@ -113,8 +113,12 @@ class Tools:
             )
             cost = self._allowed(plan)
             request |= given({"label": label}) | {"method": plan.method, "parameters": plan.parameters}
-            job = _told(lambda: self._service.submit(dataset_id, epsilon=epsilon, delta=delta, **request))
-            self._left -= cost
+            self._left -= cost  # before: an answer that is lost may be that of a job which stands
+            try:
+                job = self._service.submit(dataset_id, epsilon=epsilon, delta=delta, **request)
+            except ProblemError as problem:
+                self._left += cost if problem.status < 500 else 0
+                raise Refused(refused(problem)) from None
         return _shown(job)
 
     def _allowed(self, plan: Plan) -> Decimal:

@@ -202,6 +202,7 @@ def test_the_sign_in_form_is_its_visitors_own(app: Any, tenant: Tenant):
         "//evil.example/console",
         "/\\evil.example",
         "/console/../docs",
+        "/console/%2E%2e/docs",
         "/console\r\nSet-Cookie: a=b",
         "javascript:alert(1)",
         "/console//evil.example",
