@@ -50,23 +50,25 @@ MOST_CANCELLING = 8
 """The norm that a gradient would have if nothing in those sums cancelled, over the one it has, at most."""
 
 
-def place_slack(radius: int, device: str) -> int:
-    """Compute how many grid steps a row's place in a batch may move its gradient; ``device``: cpu or cuda.
+def place_slack(radius: int, device: str, values: int) -> int:
+    """Compute how many grid steps a row's place in a batch may move its gradient of ``values`` entries;
+    ``device``: cpu or cuda.
 
     A sum of n terms, in whatever order and with whatever parts, is off by at most g_n = n u / (1 - n u) times
     the sum of their sizes, u the unit roundoff (Higham 2002, section 4.2); sums that follow one another add
     their n, in both directions of the network. So two orders give gradients at most 2 g_n k R steps apart, k
-    for what cancels, R the clipping norm in steps; the cut onto the grid moves what crosses a whole number by
-    one step more. On a CPU a place changes the order of a product's last rows alone, and about one step was
-    measured: SLACK stands for all of it. On CUDA the order may change everywhere: the bound is taken as it
-    is, for the longest chain and the most cancelling that are allowed for, and SLACK for the cut. It holds
-    for products in float32 alone: see :func:`require_float32`.
+    for what cancels, R the clipping norm in steps; the cut onto the grid moves every entry that crosses a
+    whole number by one step more, which is the root of ``values`` in L2 where all of them do. On a CPU a
+    place changes the order of a product's last rows alone, and about one step was measured: SLACK stands for
+    all of it. On CUDA the order may change everywhere: the bound is taken as it is, for the longest chain and
+    the most cancelling that are allowed for, and for every entry cut. It holds for products in float32 alone:
+    see :func:`require_float32`.
     """
     cut = min(SLACK, radius // 512)
     if device == "cpu":
         return cut
     off = LONGEST_CHAIN * ROUNDOFF / (1 - LONGEST_CHAIN * ROUNDOFF)
-    return math.ceil(2 * off * MOST_CANCELLING * radius) + cut
+    return math.ceil(2 * off * MOST_CANCELLING * radius) + max(cut, math.isqrt(values - 1) + 1)
 
 
 def require_float32(device: torch.device) -> None:
@@ -184,7 +186,9 @@ class DpSgdSession:
         self._radius = min(MAX_RADIUS, int(MAX_SIGMA / sigma))
         self._device = next(iter(self._trained.values())).device
         require_float32(self._device)
-        self._longest = self._radius - place_slack(self._radius, self._device.type)
+        self._longest = self._radius - place_slack(self._radius, self._device.type, self._size)
+        if self._longest < 1:
+            raise PrivacyViolation("the noise is so large for so many parameters that no gradient has room")
         self._scale = math.ceil(sigma * self._radius)
         self._threshold = np.uint64(min(_WORD - 1, int(training.rate * _WORD)))
         self._all = training.rate == 1

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from core import ids
-from core.errors import InvalidInput, KindNotAllowed
+from core.errors import InvalidInput, KindNotAllowed, NotAccepted
 from core.evaluation.metric import Suite
 from core.generators.base import LinkHidingGenerator, Progress, PublicFacts
 from core.generators.choice import AUTO
@@ -151,9 +151,16 @@ def make_alone(
     if account is None:
         _run(task, graph_folder, out, _Recorder(None, ""), progress)
         return
+    if plan.cost().kind is GuaranteeKind.NONE:
+        # Of an exposed account no epsilon can be claimed again, and the file has no word for that.
+        raise NotAccepted(
+            "a release without a guarantee would leave the budget's epsilon without meaning: name "
+            "graphveil.Budget.unlimited() for a graph that is public",
+            field="method",
+        )
     with account.held() as held:
         terms = held.book.terms
-        amounts = plan.spend(terms.filter, terms.orders) if plan.cost().kind is not GuaranteeKind.NONE else {}
+        amounts = plan.spend(terms.filter, terms.orders)
         reservation_id = held.reserve(amounts, unit=str(spec.unit), window=spec.window, job_id=spec.job_id)
         recorder = _Recorder(held, reservation_id)
         try:

@@ -102,7 +102,7 @@ def test_a_rows_place_moves_its_gradient_by_less_than_the_slack(
     there = opened._gradients(loss, [part[order] for part in parts], coins="same")
     moved = (opened._on_grid(here[order]) - opened._on_grid(there)).norm(dim=1)
     assert float(here.norm(dim=1).median()) > 1e-3  # most rows are clipped, as those that matter are
-    assert float(moved.max()) <= gradients.place_slack(opened._radius, place.type)
+    assert float(moved.max()) <= gradients.place_slack(opened._radius, place.type, opened._size)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
@@ -182,12 +182,14 @@ def test_what_tf32_would_add_is_far_beyond_the_slack() -> None:
             parameter.copy_(tf32(parameter.reshape(-1)).view_as(parameter))
     there = opened._gradients(loss, [tf32(part) for part in rows])
     moved = (opened._on_grid(here) - opened._on_grid(there)).norm(dim=1)
-    assert float(moved.median()) > gradients.place_slack(opened._radius, "cuda") / 4
-    assert float(moved.max()) > gradients.place_slack(opened._radius, "cuda")
+    assert float(moved.median()) > gradients.place_slack(opened._radius, "cuda", opened._size) / 4
+    assert float(moved.max()) > gradients.place_slack(opened._radius, "cuda", opened._size)
 
 
 @pytest.mark.parametrize("radius", [1_000, 2**15, gradients.MAX_RADIUS])
 def test_the_slack_of_cuda_is_the_bound_and_the_cuts(radius: int) -> None:
-    assert gradients.place_slack(radius, "cpu") == min(gradients.SLACK, radius // 512)
-    beyond = gradients.place_slack(radius, "cuda") - gradients.place_slack(radius, "cpu")
+    cut = min(gradients.SLACK, radius // 512)
+    assert gradients.place_slack(radius, "cpu", 2**20) == cut
+    beyond = gradients.place_slack(radius, "cuda", 1) - cut
     assert 2 * 1024 * 2**-24 * 8 * radius <= beyond <= 2 * 1024 * 2**-24 * 8 * radius * 1.001 + 1
+    assert gradients.place_slack(radius, "cuda", 2**20) == beyond + 1024  # every entry may cross a number

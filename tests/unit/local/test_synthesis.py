@@ -328,3 +328,9 @@ def test_the_lines_of_the_documentation_run(
     exec(lines, names)
     assert names["release"].graph.to_networkx().order() == 34
     assert names["budget"].remaining == "3"
+
+
+def test_a_release_without_a_guarantee_is_on_no_budgets_account(karate: nx.Graph, budget: gv.Budget) -> None:
+    with pytest.raises(problems.NotAccepted, match="unlimited"):
+        made(karate, public=True, method="ppgsl", budget=budget)
+    assert budget.remaining == "4"
