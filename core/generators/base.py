@@ -7,12 +7,11 @@ torch nor numba nor the graph libraries: heavy imports stand inside functions or
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict
 
@@ -364,26 +363,6 @@ class StreamGenerator(Generator, Protocol):
         ...
 
 
-class _Parts(NamedTuple):
-    """A method as what it declares to be beside, or None."""
-
-    of_values: ValuesGenerator | None
-    of_node_values: NodeValuesGenerator | None
-
-
-@cache
-def _found(generator: Hashable) -> _Parts:
-    """Looks the members of protocols up, which takes as long as a plan: once for each method."""
-    return _Parts(
-        generator if isinstance(generator, ValuesGenerator) else None,
-        generator if isinstance(generator, NodeValuesGenerator) else None,
-    )
-
-
-def _parts(generator: Generator) -> _Parts:
-    return _found(cast("Hashable", generator))
-
-
 def accelerator_of(
     generator: Generator, params: Any, public: PublicFacts, nodes: Mapping[str, int]
 ) -> Accelerator:
@@ -394,14 +373,14 @@ def accelerator_of(
 
 def carries_values(generator: Generator, params: Any) -> bool:
     """Tell whether the edges of a release by ``generator`` carry what the schema declares."""
-    found = _parts(generator).of_values
-    return found is not None and found.carries(params)
+    asked = getattr(generator, "carries", None)
+    return asked is not None and asked(params)
 
 
 def carries_node_values(generator: Generator, params: Any) -> bool:
     """Tell whether nodes of a release by ``generator`` carry synthetic values of protected attributes."""
-    found = _parts(generator).of_node_values
-    return found is not None and found.carries_nodes(params)
+    asked = getattr(generator, "carries_nodes", None)
+    return asked is not None and asked(params)
 
 
 def synthesised_by(generator: Generator, params: Any) -> dict[str, bool]:
