@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from core.generators.thepuff.snapshots import Layout, Snapshots
+from core.generators._shared.walks.layout import Layout
+from core.generators.thepuff.snapshots import Snapshots
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 
 USERS, ITEMS, KINDS, STEPS = 24, 20, 3, 2

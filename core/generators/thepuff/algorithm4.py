@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from core.generators._shared.walks.layout import Layout
 from core.generators.thepuff.assembler import Scores
-from core.generators.thepuff.snapshots import Layout
 from core.privacy.entropy import Generator as Rng
 from core.privacy.plan import CellKey
 

@@ -21,8 +21,8 @@ import numpy as np
 from core.generators._shared.relations.draw import Relation as Base
 from core.generators._shared.relations.params import AnchoredParams
 from core.generators._shared.relations.stubs import completed
+from core.generators._shared.walks.layout import Layout, Relation
 from core.generators.thepuff.pair_odds import degree_logs
-from core.generators.thepuff.snapshots import Layout, Relation
 from core.privacy.entropy import Generator as Rng
 from core.privacy.plan import CellKey
 

@@ -18,6 +18,7 @@ from core.generators._shared.relations.draw import Relation as Base
 from core.generators._shared.relations.fit import fit_relation
 from core.generators._shared.relations.params import AnchoredParams
 from core.generators._shared.slots.evidence import MAX_MATERIALISED, additions
+from core.generators._shared.walks.layout import Layout, keys_of
 from core.generators.base import Progress
 from core.generators.thepuff import paper
 from core.generators.thepuff.budget import UTILITY, Granted, granted
@@ -25,7 +26,7 @@ from core.generators.thepuff.model import ThepuffModel
 from core.generators.thepuff.paid import KEYS, TRAINING, Paid, load
 from core.generators.thepuff.params import ThepuffParams
 from core.generators.thepuff.schedule import Settings, batches_an_epoch
-from core.generators.thepuff.snapshots import Layout, Snapshots, keys_of
+from core.generators.thepuff.snapshots import Snapshots
 from core.generators.thepuff.training import Trained, train
 from core.generators.thepuff.utility import Metered, Raw
 from core.privacy.entropy import Generator as Rng

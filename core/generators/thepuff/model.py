@@ -11,13 +11,13 @@ from core.generators._shared.frame.model import StoredCells, edge_table, load_st
 from core.generators._shared.frame.progress import Ticks
 from core.generators._shared.relations.draw import Relation as Base
 from core.generators._shared.relations.params import AnchoredParams
+from core.generators._shared.walks.layout import Layout
 from core.generators.base import Progress, Training
 from core.generators.thepuff.algorithm4 import assembled_as_published
 from core.generators.thepuff.assembler import Scores, assembled
 from core.generators.thepuff.collapse import Collapse, collapse_of
 from core.generators.thepuff.params import ThepuffParams
 from core.generators.thepuff.schedule import Settings
-from core.generators.thepuff.snapshots import Layout
 from core.generators.thepuff.training import Trained
 from core.graphs.graph import Graph
 from core.privacy.entropy import Generator as Rng

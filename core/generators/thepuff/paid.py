@@ -12,8 +12,9 @@ import torch
 from core.errors import InvalidInput
 from core.generators._shared.frame import tensor_files
 from core.generators._shared.frame.model import StoredCells, load_stored
+from core.generators._shared.walks.layout import Layout
 from core.generators.thepuff.params import ThepuffParams
-from core.generators.thepuff.snapshots import Layout, Snapshots
+from core.generators.thepuff.snapshots import Snapshots
 from core.privacy.plan import CellKey
 
 if TYPE_CHECKING:

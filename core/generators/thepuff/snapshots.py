@@ -3,9 +3,8 @@
 Everything here is made of public facts and of keys that were handed in: in the sound variant, keys of the
 perturbed graph, paid counts and paid degrees.
 
-A *learned* relation has its edges made by the generator: those with time, or all of them where none has
-time. The others (untimed relations of a temporal graph) are seen by walks of every step and are made in
-another way. A graph without time has one step, number 0 here and None in its cells' names.
+Learned relations have their edges made by the generator; the others (untimed relations of a temporal graph)
+are seen by walks of every step and are made in another way.
 """
 
 from __future__ import annotations
@@ -15,110 +14,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from core.graphs.graph import Graph
-from core.graphs.schema import EdgeType, GraphSchema
+from core.generators._shared.walks.layout import Layout
 from core.privacy.plan import CellKey
-from core.privacy.queries import Shape
-
-
-@dataclass(frozen=True)
-class Relation:
-    """One protected relation: its declaration, and its ends as numbers of node types."""
-
-    declared: EdgeType
-    source: int
-    target: int
-    learned: bool
-
-    @property
-    def name(self) -> str:
-        """The relation's name."""
-        return self.declared.name
-
-
-@dataclass(frozen=True)
-class Layout:
-    """The public half: node ``offset[type] + index`` stands for a type's node of that index.
-
-    ``types`` in the schema's order, ``offsets`` (types + 1,) int64, ``steps`` at least 1.
-    """
-
-    schema: GraphSchema
-    types: tuple[str, ...]
-    offsets: np.ndarray
-    relations: tuple[Relation, ...]
-    steps: int
-
-    @classmethod
-    def of(cls, schema: GraphSchema, counts: Mapping[str, int], edge_types: tuple[str, ...]) -> Layout:
-        """Lay out the protected relations ``edge_types`` over universes of the sizes ``counts``."""
-        types = tuple(kind.name for kind in schema.node_types)
-        offsets = np.concatenate([[0], np.cumsum([counts[name] for name in types])]).astype(np.int64)
-        declared = [schema.edge_type(name) for name in edge_types]
-        timed = any(relation.temporal for relation in declared)
-        relations = tuple(
-            Relation(each, types.index(each.source), types.index(each.target), each.temporal or not timed)
-            for each in declared
-        )
-        return cls(schema, types, offsets, relations, schema.steps if timed else 1)
-
-    @property
-    def nodes(self) -> int:
-        """The number of nodes of all types."""
-        return int(self.offsets[-1])
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """The size of every node universe."""
-        return {name: int(size) for name, size in zip(self.types, np.diff(self.offsets), strict=True)}
-
-    @property
-    def edge_types(self) -> tuple[str, ...]:
-        """The names of the relations."""
-        return tuple(relation.name for relation in self.relations)
-
-    @cached_property
-    def allowed(self) -> np.ndarray:
-        """(types, types) bool, symmetric: which types may stand side by side in a walk."""
-        mask = np.zeros((len(self.types), len(self.types)), dtype=bool)
-        for relation in self.relations:
-            mask[relation.source, relation.target] = mask[relation.target, relation.source] = True
-        return mask
-
-    def type_of(self, nodes: np.ndarray) -> np.ndarray:
-        """Find the type numbers of global nodes; int64. O(nodes log types)."""
-        return np.searchsorted(self.offsets, nodes, side="right") - 1
-
-    def shape(self, relation: Relation) -> Shape:
-        """Return the public shape of a relation's cells."""
-        sizes = np.diff(self.offsets)
-        return Shape(relation.declared, int(sizes[relation.source]), int(sizes[relation.target]))
-
-    def cells(self, learned: bool | None = None) -> list[tuple[CellKey, Relation]]:
-        """List every cell in declared order, or those of learned relations, or those of the others."""
-        return [
-            ((relation.name, step), relation)
-            for relation in self.relations
-            if learned is None or relation.learned == learned
-            for step in self.schema.steps_of(relation.name)
-        ]
-
-    def ends(self, relation: Relation, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the global nodes at both ends of a cell's keys; int64."""
-        source, target = np.divmod(keys, self.shape(relation).target_count)
-        return source + self.offsets[relation.source], target + self.offsets[relation.target]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the layout as JSON-able values."""
-        return {
-            "schema": self.schema.model_dump(mode="json"),
-            "nodes": self.counts,
-            "edge_types": list(self.edge_types),
-        }
 
 
 @dataclass(frozen=True)
@@ -222,12 +122,3 @@ def _joined(parts: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
     if not parts:
         return np.empty((0, 2), dtype=np.int64)
     return np.concatenate([np.stack(ends, axis=1) for ends in parts])
-
-
-def keys_of(graph: Graph, layout: Layout) -> dict[CellKey, np.ndarray]:
-    """List the sorted keys of every cell of a graph: for public graphs, and variants without a guarantee."""
-    found = {}
-    for (name, step), _ in layout.cells():
-        cell = graph.cell(name, step)
-        found[name, step] = cell.source.astype(np.int64) * cell.target_count + cell.target
-    return found

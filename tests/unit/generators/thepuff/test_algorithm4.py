@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from core.generators._shared.walks.layout import Layout
 from core.generators.thepuff.algorithm4 import assembled_as_published
-from core.generators.thepuff.snapshots import Layout
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.privacy.entropy import public_generator
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from core.generators._shared.walks.layout import Layout
 from core.generators.thepuff import assembler, collapse
 from core.generators.thepuff.assembler import Scores, assembled
 from core.generators.thepuff.pair_odds import degree_logs
-from core.generators.thepuff.snapshots import Layout
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 from core.privacy.entropy import public_generator
 from core.privacy.queries import Shape

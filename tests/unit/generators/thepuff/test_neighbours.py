@@ -9,13 +9,14 @@ import pytest
 import torch
 
 from core.generators import thepuff_perturb
+from core.generators._shared.walks.layout import keys_of
 from core.generators.base import PublicFacts
 from core.generators.thepuff import GENERATOR, budget, embedding, state, utility
 from core.generators.thepuff import fit as reads
 from core.generators.thepuff.networks import Discriminator
 from core.generators.thepuff.paid import KEYS
 from core.generators.thepuff.paid import TRAINING as TRAINED
-from core.generators.thepuff.snapshots import Snapshots, keys_of
+from core.generators.thepuff.snapshots import Snapshots
 from core.generators.thepuff.walks import Walks, edge_anchored
 from core.graphs.schema import EdgeType, GraphSchema
 from core.privacy import gradients, queries

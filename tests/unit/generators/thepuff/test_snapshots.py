@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from core.generators.thepuff.snapshots import Layout, Snapshots, keys_of
+from core.generators._shared.walks.layout import Layout, keys_of
+from core.generators.thepuff.snapshots import Snapshots
 from core.graphs.graph import EdgeTable, Graph, NodeTable
 from core.graphs.schema import EdgeType, GraphSchema, NodeType, TimeGrid
 

@@ -125,7 +125,8 @@ def test_a_lone_node_is_a_walk_of_its_own():
 
 def test_staying_is_possible_inside_one_type():
     """Nodes of one type only: every step stays."""
-    from core.generators.thepuff.snapshots import Layout, Snapshots
+    from core.generators._shared.walks.layout import Layout
+    from core.generators.thepuff.snapshots import Snapshots
     from core.graphs.schema import EdgeType, GraphSchema, NodeType
 
     schema = GraphSchema(node_types=(NodeType(),), edge_types=(EdgeType(),))
